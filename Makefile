@@ -1,0 +1,58 @@
+# rlock: what there is to do. `make` lists it.
+
+PORT ?= 6379
+PREFIX ?= /usr/local
+TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+# What a test run needs to know. A few servers at a time keep two cores busy.
+export RLOCK_MODULE := $(TARGET)/release/librlock.so
+export RLOCK_SERVER ?= redis-server
+export RUST_TEST_THREADS ?= 8
+
+.PHONY: help build run test test-matrix bench lint install bindings bindings-check clean tools module server
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: module ## build the module and print where it is
+	@echo "$(RLOCK_MODULE)"
+
+run: module server ## start a server with the module in the foreground, on PORT (6379)
+	@build-support/run-server "$(PORT)" "$(TARGET)/run"
+
+test: module server ## run the unit tests, and the suite on the installed server
+	cargo test --locked
+
+test-matrix: module server ## run the suite on every supported server that can be had
+	@tests/servers/matrix "$(TARGET)/servers"
+
+bench: module server ## measure on the installed server
+	cargo bench --locked --bench locks
+
+lint: tools ## check format and lints
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+install: module ## copy the module to PREFIX/lib/rlock (/usr/local; DESTDIR is honoured)
+	@install -d "$(DESTDIR)$(PREFIX)/lib/rlock"
+	@install -m 755 "$(RLOCK_MODULE)" "$(DESTDIR)$(PREFIX)/lib/rlock/librlock.so"
+	@echo "installed; put this line in redis.conf (or valkey.conf):"
+	@echo "loadmodule $(PREFIX)/lib/rlock/librlock.so"
+
+bindings: tools ## make the checked-in bindings anew (needs libclang)
+	@build-support/regenerate/bindings write "$(TARGET)/regenerate"
+
+bindings-check: tools ## tell whether the checked-in bindings have drifted (needs libclang)
+	@build-support/regenerate/bindings check "$(TARGET)/regenerate"
+
+clean: ## remove all that was built and fetched
+	cargo clean
+
+module: tools
+	@cargo build --release --locked
+
+tools:
+	@build-support/ensure-tools
+
+server:
+	@build-support/ensure-server

@@ -1,0 +1,1 @@
+//! Nothing: only the build script of the dependency is wanted.

@@ -1,0 +1,138 @@
+//! A client that writes exactly the bytes it is told to and never waits for a
+//! reply unasked, so that tests can pipeline and leave requests blocked.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use super::{resp, Server, BOUND};
+
+pub struct RawClient {
+    stream: TcpStream,
+    received: Vec<u8>,
+}
+
+enum Heard {
+    Value(Value),
+    Nothing,
+    Closed,
+}
+
+impl RawClient {
+    pub fn connect(server: &Server) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("connect");
+        stream.set_nodelay(true).expect("nodelay");
+        Self {
+            stream,
+            received: Vec::new(),
+        }
+    }
+
+    /// Sends one request and does not wait for its reply.
+    #[track_caller]
+    pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
+        self.send_bytes(&resp::encode(args));
+    }
+
+    /// Sends several requests in one write.
+    #[track_caller]
+    pub fn send_many<A: AsRef<[u8]>>(&mut self, requests: &[&[A]]) {
+        let bytes: Vec<u8> = requests
+            .iter()
+            .flat_map(|args| resp::encode(args))
+            .collect();
+        self.send_bytes(&bytes);
+    }
+
+    #[track_caller]
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).expect("the server reads");
+    }
+
+    /// Sends one request and gives its reply; error replies are values too.
+    #[track_caller]
+    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
+        self.send(args);
+        self.read()
+    }
+
+    /// The next reply; panics when none comes within [`BOUND`].
+    #[track_caller]
+    pub fn read(&mut self) -> Value {
+        match self.read_within(BOUND) {
+            Some(value) => value,
+            None => panic!("no reply within {BOUND:?}"),
+        }
+    }
+
+    /// The next `count` replies.
+    #[track_caller]
+    pub fn read_many(&mut self, count: usize) -> Vec<Value> {
+        (0..count).map(|_| self.read()).collect()
+    }
+
+    /// The next reply, if one comes within `bound`; panics when the server
+    /// closes the connection.
+    #[track_caller]
+    pub fn read_within(&mut self, bound: Duration) -> Option<Value> {
+        match self.hear(bound) {
+            Heard::Value(value) => Some(value),
+            Heard::Nothing => None,
+            Heard::Closed => panic!("the server closed the connection"),
+        }
+    }
+
+    /// Whether the server closes the connection within [`BOUND`]; replies that
+    /// come before that are dropped.
+    pub fn is_closed(&mut self) -> bool {
+        loop {
+            match self.hear(BOUND) {
+                Heard::Value(_) => (),
+                Heard::Nothing => return false,
+                Heard::Closed => return true,
+            }
+        }
+    }
+
+    /// Closes the connection now, whatever is outstanding.
+    pub fn close(self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// What the server calls this connection. Asks it, so no request may be
+    /// outstanding.
+    #[track_caller]
+    pub fn client_id(&mut self) -> i64 {
+        match self.call(&["CLIENT", "ID"]) {
+            Value::Int(id) => id,
+            other => panic!("CLIENT ID: {other:?}"),
+        }
+    }
+
+    fn hear(&mut self, bound: Duration) -> Heard {
+        let end = Instant::now() + bound;
+        loop {
+            if let Some(length) = resp::first_value(&self.received) {
+                let bytes: Vec<u8> = self.received.drain(..length).collect();
+                return Heard::Value(redis::parse_redis_value(&bytes).expect("RESP"));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Heard::Nothing;
+            }
+            self.stream.set_read_timeout(Some(left)).expect("time-out");
+            let mut chunk = [0; 16 * 1024];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Heard::Closed,
+                Ok(count) => self.received.extend(&chunk[..count]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => (),
+                    ErrorKind::ConnectionReset => return Heard::Closed,
+                    _ => panic!("read: {error}"),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What the tests stand on: real servers, clients that are in control of every
+//! byte, and waiting that polls instead of sleeping.
+
+#![allow(dead_code, unused_imports)]
+
+mod client;
+mod listener;
+mod process;
+mod resp;
+mod server;
+mod version;
+mod wait;
+
+pub use client::RawClient;
+pub use listener::Listener;
+pub use server::Server;
+pub use version::{Flavour, Version};
+pub use wait::{eventually, eventually_within, poll, wait_for, BOUND};

@@ -1,0 +1,318 @@
+//! A server process with the module loaded, gone at the end of the test.
+
+use std::env;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use super::process::{signal, spawn};
+use super::{eventually, poll, Flavour, RawClient, Version, BOUND};
+
+/// Below the ports that the kernel hands to clients, also with the 10,000 that
+/// a cluster adds for its bus.
+const PORTS: std::ops::Range<u16> = 10_000..20_000;
+const LOG: &str = "server.log";
+
+pub struct Server {
+    port: u16,
+    dir: PathBuf,
+    options: Vec<String>,
+    /// None once it was stopped on purpose.
+    process: Mutex<Option<Child>>,
+}
+
+enum Launch {
+    Ready(Child),
+    PortTaken,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts with options in the form of the command line, such as
+    /// `["--appendonly", "yes"]`. They may override those set here.
+    pub fn start_with(options: &[&str]) -> Self {
+        let mut server = Self {
+            port: 0,
+            dir: new_dir(),
+            options: options.iter().map(ToString::to_string).collect(),
+            process: Mutex::new(None),
+        };
+        // Between the look for a free port and its use another may take it.
+        for _ in 0..20 {
+            server.port = free_port();
+            if let Launch::Ready(child) = server.launch_once() {
+                server.process = Mutex::new(Some(child));
+                return server;
+            }
+        }
+        panic!("no free port:\n{}", server.log_tail());
+    }
+
+    /// Starts a replica of `master` and waits until it is in sync.
+    pub fn start_replica_of(master: &Server) -> Self {
+        Self::start_replica_with(master, &[])
+    }
+
+    pub fn start_replica_with(master: &Server, options: &[&str]) -> Self {
+        let port = master.port.to_string();
+        let replica = Self::start_with(&[&["--replicaof", "127.0.0.1", &port], options].concat());
+        eventually("the replica is in sync", || {
+            replica
+                .info_field("replication", "master_link_status")
+                .as_deref()
+                == Some("up")
+        });
+        replica
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where its files are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.with_process(|child| child.id())
+    }
+
+    /// A client of the redis crate, for requests that are answered at once.
+    #[track_caller]
+    pub fn connect(&self) -> redis::Connection {
+        self.try_connect().expect("connect")
+    }
+
+    /// A client for pipelines and requests that block.
+    pub fn raw(&self) -> RawClient {
+        RawClient::connect(self)
+    }
+
+    /// What the server logged so far.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.dir.join(LOG)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// One line of INFO.
+    #[track_caller]
+    pub fn info_field(&self, section: &str, name: &str) -> Option<String> {
+        let info: Vec<u8> = redis::cmd("INFO")
+            .arg(section)
+            .query(&mut self.connect())
+            .expect("INFO");
+        String::from_utf8_lossy(&info).lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            (found == name).then(|| value.to_owned())
+        })
+    }
+
+    #[track_caller]
+    pub fn version(&self) -> Version {
+        match self.info_field("server", "valkey_version") {
+            Some(text) => Version::new(Flavour::Valkey, &text),
+            None => {
+                let text = self.info_field("server", "redis_version");
+                Version::new(Flavour::Redis, &text.expect("a version"))
+            }
+        }
+    }
+
+    /// Panics unless the process runs and answers.
+    #[track_caller]
+    pub fn alive(&self) {
+        if let Some(status) = self.with_process(|child| child.try_wait().expect("wait")) {
+            panic!("the server is gone, {status}");
+        }
+        let pong: redis::RedisResult<String> = redis::cmd("PING").query(&mut self.connect());
+        assert_eq!(pong.as_deref(), Ok("PONG"));
+    }
+
+    /// Stops the process in its tracks, as a long stall would.
+    pub fn pause_process(&self) {
+        self.with_process(|child| signal(child, libc::SIGSTOP));
+    }
+
+    pub fn resume_process(&self) {
+        self.with_process(|child| signal(child, libc::SIGCONT));
+    }
+
+    /// Shuts the server down and waits until it is gone. What is on disk stays.
+    pub fn stop_gracefully(&mut self) {
+        let mut child = self.take_process();
+        signal(&child, libc::SIGTERM);
+        eventually("the server shuts down", || {
+            child.try_wait().expect("wait").is_some()
+        });
+    }
+
+    /// Kills the server, as a crash would. What is on disk stays.
+    pub fn kill(&mut self) {
+        let mut child = self.take_process();
+        child.kill().expect("kill");
+        child.wait().expect("wait");
+    }
+
+    /// Starts it after a stop: same directory, port and options.
+    pub fn start_again(&mut self) {
+        assert!(self.slot().is_none(), "it still runs");
+        let launched = poll(BOUND, || match self.launch_once() {
+            Launch::Ready(child) => Some(child),
+            Launch::PortTaken => None,
+        });
+        *self.slot() = Some(launched.expect("its port is free again"));
+    }
+
+    pub fn restart(&mut self) {
+        self.stop_gracefully();
+        self.start_again();
+    }
+
+    fn slot(&mut self) -> &mut Option<Child> {
+        self.process.get_mut().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn take_process(&mut self) -> Child {
+        self.slot().take().expect("the server runs")
+    }
+
+    fn with_process<T>(&self, action: impl FnOnce(&mut Child) -> T) -> T {
+        let mut slot = self.process.lock().unwrap_or_else(|e| e.into_inner());
+        action(slot.as_mut().expect("the server runs"))
+    }
+
+    fn try_connect(&self) -> redis::RedisResult<redis::Connection> {
+        let client = redis::Client::open(("127.0.0.1", self.port))?;
+        let connection = client.get_connection_with_timeout(BOUND)?;
+        connection.set_read_timeout(Some(3 * BOUND))?;
+        Ok(connection)
+    }
+
+    fn launch_once(&self) -> Launch {
+        let from = self.log().len();
+        let server = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
+        let mut command = Command::new(&server);
+        command
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--logfile", LOG, "--daemonize", "no"])
+            .args(["--enable-debug-command", "yes"])
+            .args(["--enable-module-command", "yes"])
+            .args(["--repl-diskless-sync-delay", "0"])
+            .arg("--dir")
+            .arg(&self.dir)
+            .arg("--loadmodule")
+            .arg(module())
+            .args(&self.options)
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = match spawn(command) {
+            Ok(child) => child,
+            Err(error) => panic!("{}: {error}", server.display()),
+        };
+        let exit = poll(3 * BOUND, || match child.try_wait().expect("wait") {
+            Some(status) => Some(Some(status)),
+            None => self.answers().then_some(None),
+        });
+        match exit {
+            Some(None) => Launch::Ready(child),
+            Some(Some(_)) if self.log()[from..].contains("Address already in use") => {
+                Launch::PortTaken
+            }
+            failed => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let how = match failed.flatten() {
+                    Some(status) => format!("ended with {status}"),
+                    None => "does not answer".to_owned(),
+                };
+                panic!("the server {how}:\n{}", self.log_tail());
+            }
+        }
+    }
+
+    /// Whether the server on the port is ready, and ours.
+    fn answers(&self) -> bool {
+        let Ok(mut connection) = self.try_connect() else {
+            return false;
+        };
+        let ping: redis::RedisResult<String> = redis::cmd("PING").query(&mut connection);
+        let dir: redis::RedisResult<Vec<String>> = redis::cmd("CONFIG")
+            .arg(&["GET", "dir"])
+            .query(&mut connection);
+        ping.is_ok() && dir.is_ok_and(|pair| Path::new(&pair[1]) == self.dir)
+    }
+
+    fn log_tail(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(80)..].join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut gone = false;
+        if let Some(mut child) = self.slot().take() {
+            gone = !matches!(child.try_wait(), Ok(None));
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // A server that is still writing its crash report has not ended yet.
+        let crashed = gone || self.log().contains("BUG REPORT START");
+        if crashed || thread::panicking() {
+            let (port, tail) = (self.port, self.log_tail());
+            eprintln!("--- log of the server on port {port} ---\n{tail}\n---");
+        }
+        let _ = fs::remove_dir_all(&self.dir);
+        if crashed && !thread::panicking() {
+            panic!("the server crashed during the test");
+        }
+    }
+}
+
+/// The module under test.
+fn module() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/release/librlock.so");
+    let path = env::var_os("RLOCK_MODULE").map_or(built, PathBuf::from);
+    match path.canonicalize() {
+        Ok(path) => path,
+        Err(_) => panic!("{} is missing: run `make build`", path.display()),
+    }
+}
+
+fn new_dir() -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("rlock-test-{}-{count}", std::process::id());
+    let dir = env::temp_dir().join(name);
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).expect("a temporary directory");
+    dir.canonicalize().expect("a temporary directory")
+}
+
+/// A port that nobody listens on now. No two calls of one run give the same
+/// until all were given; runs at the same time begin at different ones.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = (std::process::id().wrapping_mul(7919) % PORTS.len() as u32) as u16;
+    for _ in PORTS {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = PORTS.start + (first.wrapping_add(step)) % PORTS.len() as u16;
+        let free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
+        if free(port) && free(port + 10_000) {
+            return port;
+        }
+    }
+    panic!("no free port in {PORTS:?}");
+}
