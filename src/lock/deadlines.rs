@@ -1,0 +1,55 @@
+//! An index of moments: what is due, earliest first. Leases have one, by the
+//! wall clock, and BLOCK time-outs another, by the monotonic clock.
+//!
+//! A B-tree holds the pairs (moment, what). Whoever owns `what` remembers its
+//! moment and gives it back to move or remove it, so that nothing stale stays
+//! behind: memory follows the number of locks held now, not how many there were.
+
+use std::collections::BTreeSet;
+
+#[derive(Debug)]
+pub struct Deadlines<T> {
+    due: BTreeSet<(i64, T)>,
+}
+
+impl<T: Ord + Clone> Deadlines<T> {
+    pub fn new() -> Self {
+        Self {
+            due: BTreeSet::new(),
+        }
+    }
+
+    /// Moves `what` from one moment to another; `None`: it has none.
+    pub fn change(&mut self, what: &T, from: Option<i64>, to: Option<i64>) {
+        if from == to {
+            return;
+        }
+        if let Some(at) = from {
+            self.due.remove(&(at, what.clone()));
+        }
+        if let Some(at) = to {
+            self.due.insert((at, what.clone()));
+        }
+    }
+
+    /// The earliest moment.
+    pub fn first(&self) -> Option<i64> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Up to `most` of those whose moment is before `limit`, earliest first.
+    /// They stay in the index until they are changed.
+    pub fn before(&self, limit: i64, most: usize) -> Vec<T> {
+        self.due
+            .iter()
+            .take_while(|(at, _)| *at < limit)
+            .take(most)
+            .map(|(_, what)| what.clone())
+            .collect()
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.due.len()
+    }
+}

@@ -1,0 +1,168 @@
+//! The core: who holds a lock, who waits for it, and what follows from each
+//! request. No server types, no unsafe code, no clock of its own.
+//!
+//! Data flows one way. A command is parsed into a request; the core looks at the
+//! key through [`Keyspace`], decides, and answers with [`Effects`]; the shell in
+//! `crate::server` carries them out and replies. The keyspace is the only truth
+//! about who holds a lock. What the core remembers beside it (queues, deadlines,
+//! tokens) is lost with a restart, and nothing depends on it for exclusion.
+//!
+//! Where to look: [`acquire`] and [`release`] for the commands, [`waiting`] for
+//! the queue and for grants, [`expiry`] for what happens when a key ends or
+//! changes under us, [`moved`] for RENAME, SWAPDB and flushes.
+
+mod acquire;
+mod deadlines;
+mod describe;
+mod effect;
+mod entry;
+mod expiry;
+mod key;
+mod keyspace;
+#[cfg(test)]
+mod memory;
+mod moved;
+mod refusal;
+mod release;
+mod time;
+mod token;
+mod waiting;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+pub use acquire::{Ask, Verdict, Wait};
+pub use effect::{Effect, Effects, Event, Outcome, WaiterId};
+pub use expiry::Cause;
+pub use key::{Bytes, Key};
+pub use keyspace::{Foreign, Holder, Keyspace, Kind, Look, Mode};
+pub use refusal::Refusal;
+pub use time::Now;
+
+use deadlines::Deadlines;
+use entry::{Entry, Hold};
+use token::Tokens;
+use waiting::{Grant, Waiter};
+
+/// All locks of a server, as far as more than the keyspace is known of them.
+#[derive(Debug)]
+pub struct Core {
+    tables: BTreeMap<i32, HashMap<Bytes, Entry>>,
+    waiters: HashMap<WaiterId, Waiter>,
+    by_owner: HashMap<Bytes, BTreeSet<WaiterId>>,
+    /// Grants whose reply may not have gone out yet.
+    grants: HashMap<WaiterId, Grant>,
+    leases: Deadlines<Key>,
+    timeouts: Deadlines<WaiterId>,
+    tokens: Tokens,
+    last_waiter: WaiterId,
+}
+
+impl Core {
+    pub fn new() -> Self {
+        Self {
+            tables: BTreeMap::new(),
+            waiters: HashMap::new(),
+            by_owner: HashMap::new(),
+            grants: HashMap::new(),
+            leases: Deadlines::new(),
+            timeouts: Deadlines::new(),
+            tokens: Tokens::default(),
+            last_waiter: 0,
+        }
+    }
+
+    /// Whether anything is remembered of the key: a holder, a deadline or a queue.
+    pub fn knows(&self, db: i32, name: &[u8]) -> bool {
+        self.tables.get(&db).is_some_and(|t| t.contains_key(name))
+    }
+
+    /// Nothing is remembered of any key.
+    pub fn is_idle(&self) -> bool {
+        self.tables.values().all(HashMap::is_empty)
+    }
+
+    /// How many requests wait, over all locks.
+    pub fn waiting(&self) -> usize {
+        self.waiters.len()
+    }
+
+    /// The wall-clock ms at which the first lease can be found ended: one past
+    /// its deadline, for a key lives through its last millisecond.
+    pub fn next_expiry(&self) -> Option<i64> {
+        self.leases.first().map(|at| at.saturating_add(1))
+    }
+
+    /// The monotonic us at which the first BLOCK time is over.
+    pub fn next_timeout(&self) -> Option<i64> {
+        self.timeouts.first()
+    }
+
+    /// The key's name, shared with the table's own copy if there is one.
+    fn key(&self, db: i32, name: &[u8]) -> Key {
+        let known = self.tables.get(&db).and_then(|t| t.get_key_value(name));
+        match known {
+            Some((name, _)) => Key {
+                db,
+                name: name.clone(),
+            },
+            None => Key::new(db, name),
+        }
+    }
+
+    fn entry(&self, key: &Key) -> Option<&Entry> {
+        self.tables.get(&key.db).and_then(|t| t.get(&key.name))
+    }
+
+    fn entry_mut(&mut self, key: &Key) -> Option<&mut Entry> {
+        self.tables
+            .get_mut(&key.db)
+            .and_then(|t| t.get_mut(&key.name))
+    }
+
+    fn entry_or_new(&mut self, key: &Key) -> &mut Entry {
+        self.tables
+            .entry(key.db)
+            .or_default()
+            .entry(key.name.clone())
+            .or_default()
+    }
+
+    /// Forgets the key if nothing of it is worth remembering.
+    fn tidy(&mut self, key: &Key) {
+        if let Some(table) = self.tables.get_mut(&key.db) {
+            if table.get(&key.name).is_some_and(Entry::is_idle) {
+                table.remove(&key.name);
+            }
+        }
+    }
+
+    /// Puts the key under another moment of the index of leases.
+    fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
+        let from = self.entry(key).and_then(|entry| entry.deadline);
+        if from == to {
+            return;
+        }
+        self.entry_or_new(key).deadline = to;
+        self.leases.change(key, from, to);
+    }
+
+    /// Records the one owner of a plain lock.
+    fn set_holder(&mut self, key: &Key, owner: Bytes, token: i64, now: Now) {
+        let holds = &mut self.entry_or_new(key).holds;
+        holds.clear();
+        holds.push(Hold {
+            owner,
+            token,
+            since_us: now.wall_us,
+        });
+    }
+
+    /// Forgets who held the key and until when. Its waiters stay.
+    fn forget_holders(&mut self, key: &Key) {
+        self.set_deadline(key, None);
+        if let Some(entry) = self.entry_mut(key) {
+            entry.holds.clear();
+        }
+        self.tidy(key);
+    }
+}
