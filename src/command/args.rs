@@ -1,0 +1,170 @@
+//! Reads a command's arguments from left to right.
+
+use crate::error::{shown, Error};
+use crate::server::{Call, Command};
+
+/// The longest lease and BLOCK time, ms: what a double counts exactly.
+const MOST_MS: i64 = (1 << 53) - 1;
+
+/// The longest owner id, bytes.
+const LONGEST_OWNER: usize = 512;
+
+/// An owner as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner<'a> {
+    Named(&'a [u8]),
+    /// `*`: this connection.
+    Connection,
+}
+
+impl<'a> Owner<'a> {
+    /// The owner's id. `*` is refused where all callers share one client.
+    pub fn id(&self, call: &Call<'_>) -> Result<std::borrow::Cow<'a, [u8]>, Error> {
+        match self {
+            Self::Named(id) => Ok((*id).into()),
+            Self::Connection => match call.own_id() {
+                Some(id) => Ok(id.into_bytes().into()),
+                None => Err(Error::new(
+                    "owner * means a connection, and a script, a function or a module has none \
+                     of its own: give an owner id",
+                )),
+            },
+        }
+    }
+}
+
+pub struct Args<'a, I: Iterator<Item = &'a [u8]>> {
+    left: I,
+    usage: &'static str,
+}
+
+/// The arguments of a call.
+pub fn of<'a, C: Command>(
+    call: &Call<'a>,
+) -> Args<'a, impl Iterator<Item = &'a [u8]> + use<'a, C>> {
+    Args {
+        left: call.args(),
+        usage: C::USAGE,
+    }
+}
+
+impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
+    /// The next argument, which must be there.
+    pub fn next(&mut self) -> Result<&'a [u8], Error> {
+        self.left.next().ok_or_else(|| self.wrong_number())
+    }
+
+    /// The next keyword, in upper case; `None` at the end.
+    pub fn keyword(&mut self) -> Option<(Vec<u8>, &'a [u8])> {
+        let word = self.left.next()?;
+        Some((word.to_ascii_uppercase(), word))
+    }
+
+    /// No argument is left.
+    pub fn end(&mut self) -> Result<(), Error> {
+        match self.left.next() {
+            None => Ok(()),
+            Some(_) => Err(self.wrong_number()),
+        }
+    }
+
+    /// An owner id, or `*`.
+    pub fn owner(&mut self) -> Result<Owner<'a>, Error> {
+        let owner = self.next()?;
+        if owner == b"*" {
+            return Ok(Owner::Connection);
+        }
+        if owner.is_empty() || owner.len() > LONGEST_OWNER {
+            return Err(Error::new(format!(
+                "the owner must be 1 to {LONGEST_OWNER} bytes long, got {}",
+                owner.len()
+            )));
+        }
+        if owner == b"mode" || owner.ends_with(b":write") {
+            return Err(Error::new(format!(
+                "the owner must not be 'mode' or end in ':write', which have a meaning in the \
+                 hash of a lock; got {}",
+                shown(owner)
+            )));
+        }
+        Ok(Owner::Named(owner))
+    }
+
+    /// A lease, ms.
+    pub fn lease(&mut self) -> Result<i64, Error> {
+        let given = self.next()?;
+        number(given, 1).ok_or_else(|| {
+            Error::new(format!(
+                "the lease must be a whole number of ms from 1 to {MOST_MS}, got {}",
+                shown(given)
+            ))
+        })
+    }
+
+    /// The time after BLOCK, ms; 0: for ever.
+    pub fn block(&mut self) -> Result<i64, Error> {
+        let Some(given) = self.left.next() else {
+            return Err(Error::new(format!(
+                "syntax error: BLOCK needs a number of ms; usage: {}",
+                self.usage
+            )));
+        };
+        number(given, 0).ok_or_else(|| {
+            Error::new(format!(
+                "BLOCK must be a whole number of ms from 0 (for ever) to {MOST_MS}, got {}",
+                shown(given)
+            ))
+        })
+    }
+
+    /// A keyword that is not one, or came twice.
+    pub fn syntax(&self, word: &[u8]) -> Error {
+        Error::new(format!(
+            "syntax error at {}: each keyword once, none but these; usage: {}",
+            shown(word),
+            self.usage
+        ))
+    }
+
+    fn wrong_number(&self) -> Error {
+        Error::new(format!("wrong number of arguments; usage: {}", self.usage))
+    }
+}
+
+/// A decimal number without sign, blanks or leading zeros, as the server reads it.
+fn number(text: &[u8], least: i64) -> Option<i64> {
+    let digits = std::str::from_utf8(text).ok()?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !plain || (digits.len() > 1 && digits.starts_with('0')) {
+        return None;
+    }
+    let value: i64 = digits.parse().ok()?;
+    (least..=MOST_MS).contains(&value).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_what_the_server_takes_for_one() {
+        assert_eq!(number(b"0", 0), Some(0));
+        assert_eq!(number(b"9007199254740991", 1), Some(MOST_MS));
+        for bad in [
+            "",
+            "-1",
+            "+1",
+            "1.5",
+            "1e3",
+            " 1",
+            "1 ",
+            "01",
+            "0x1",
+            "9007199254740992",
+        ] {
+            assert_eq!(number(bad.as_bytes(), 0), None, "{bad:?}");
+        }
+        assert_eq!(number(b"0", 1), None);
+        assert_eq!(number(b"99999999999999999999999", 0), None);
+    }
+}

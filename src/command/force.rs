@@ -1,0 +1,30 @@
+use std::ffi::CStr;
+
+use super::args;
+use crate::error::Error;
+use crate::server::{Call, Command, Responder};
+
+/// `RLOCK.FORCE key`
+///
+/// Frees the lock, whoever holds it, and grants it to the first waiter. Replies 1,
+/// or 0 if it was free. For operators: the former holder does not learn of it
+/// before its next call, and two may believe they hold the lock until then. A hash
+/// without TTL is refused, for it may be somebody's data.
+pub struct Force;
+
+impl Command for Force {
+    const NAME: &'static CStr = c"rlock.force";
+    const FLAGS: &'static CStr = c"write fast";
+    const ACL: &'static CStr = c"write fast dangerous";
+    const KEYED: bool = true;
+    const USAGE: &'static str = "RLOCK.FORCE key";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let key = args.next()?;
+        args.end()?;
+        let place = (call.db(), key);
+        let freed = call.decide(|core, ks, now, out| core.force(ks, now, place, out))?;
+        Ok(Responder::Integer(i64::from(freed)))
+    }
+}

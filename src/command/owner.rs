@@ -1,0 +1,31 @@
+use std::ffi::CStr;
+
+use super::args;
+use crate::error::Error;
+use crate::server::{Call, Command, Responder};
+
+/// `RLOCK.OWNER`
+///
+/// The owner id that `*` stands for on this connection: `uuid:client id`, the uuid
+/// made once when the module loads. An error in scripts and functions, where all
+/// callers share one client.
+pub struct Owner;
+
+impl Command for Owner {
+    const NAME: &'static CStr = c"rlock.owner";
+    const FLAGS: &'static CStr = c"fast";
+    const ACL: &'static CStr = c"fast connection";
+    const KEYED: bool = false;
+    const USAGE: &'static str = "RLOCK.OWNER";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        args::of::<Self>(call).end()?;
+        match call.own_id() {
+            Some(id) => Ok(Responder::Text(id.into_bytes())),
+            None => Err(Error::new(
+                "RLOCK.OWNER tells a connection's owner id, and a script, a function or a module \
+                 has no connection of its own",
+            )),
+        }
+    }
+}

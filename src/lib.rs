@@ -1,0 +1,76 @@
+//! rlock: distributed locks as native commands of Redis and Valkey.
+//!
+//! The module at a glance: its commands, its settings, its hooks. Beyond this
+//! page, `command` has a file for each command, `lock` the rules (who holds, who
+//! waits, who is next), and `server` everything that speaks to the server.
+
+#![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::indexing_slicing,
+        clippy::string_slice,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+mod command;
+mod config;
+mod error;
+mod lock;
+mod redisson;
+#[allow(unsafe_code)]
+mod server;
+
+use command::{Acquire, Force, Info, Owner, Release, Renew};
+use redis_module::configuration::ConfigurationFlags;
+use redis_module::{redis_module, Context, RedisString, Status};
+use server::{register, Ctx};
+
+/// In the server, memory comes from the server, so that `used_memory` counts it.
+#[cfg(not(test))]
+use redis_module::alloc::RedisAlloc as Allocator;
+/// Tests of the core run outside a server.
+#[cfg(test)]
+use std::alloc::System as Allocator;
+
+fn commands(ctx: Ctx) -> bool {
+    register::<Acquire>(ctx)
+        && register::<Release>(ctx)
+        && register::<Renew>(ctx)
+        && register::<Force>(ctx)
+        && register::<Info>(ctx)
+        && register::<Owner>(ctx)
+}
+
+fn load(context: &Context, args: &[RedisString]) -> Status {
+    server::load(context, args, commands)
+}
+
+fn unload(context: &Context) -> Status {
+    server::unload(context)
+}
+
+redis_module! {
+    name: "rlock",
+    version: 1,
+    allocator: (Allocator, Allocator),
+    data_types: [],
+    init: load,
+    deinit: unload,
+    configurations: [
+        i64: [],
+        string: [],
+        bool: [
+            ["redisson-compat", &config::REDISSON_COMPAT, true, ConfigurationFlags::DEFAULT, None],
+        ],
+        enum: [],
+        module_args_as_configuration: true,
+    ]
+}

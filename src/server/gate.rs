@@ -1,0 +1,88 @@
+//! The gate: whether this server may change a lock of its own accord.
+//!
+//! A server that would refuse a client's write must not grant or expire either: a
+//! master that is cut off would hand on a lock that its successor grants too, and
+//! while writes are paused a replicated one trips an assertion.
+
+use redis_module::raw;
+
+use super::ffi::{api, Ctx, Text};
+use super::replication::errno;
+use super::shell::Shell;
+use crate::lock::Key;
+
+/// A write that changes nothing: no value is put at the start of a key that
+/// nobody has. The server refuses it when it would refuse any write.
+const PROBE: &[u8] = b"rlock:gate";
+
+/// Whether locks may be granted and expired now. `asked`: a client's write
+/// command is under way, so the server has asked itself most of this already.
+pub fn is_open(ctx: Ctx, asked: bool) -> bool {
+    let flags = ctx.flags();
+    let set = |flag: u32| flags & flag as i32 != 0;
+    if !set(raw::REDISMODULE_CTX_FLAGS_MASTER)
+        || set(raw::REDISMODULE_CTX_FLAGS_LOADING)
+        || set(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
+    {
+        return false;
+    }
+    // CLIENT PAUSE, FAILOVER, a shutdown or a slot migration under way.
+    if api!(RedisModule_AvoidReplicaTraffic()).unwrap_or(0) != 0 {
+        return false;
+    }
+    asked || would_write(ctx)
+}
+
+/// Whether the server would run a client's write: enough replicas
+/// (min-replicas-to-write), no disk error (MISCONF).
+fn would_write(ctx: Ctx) -> bool {
+    let Some(name) = Text::new(PROBE) else {
+        return false;
+    };
+    // SAFETY: set at load.
+    let Some(call) = (unsafe { raw::RedisModule_Call }) else {
+        return false;
+    };
+    errno::clear();
+    let zero: std::ffi::c_longlong = 0;
+    // `S`: as for a script, with all checks that a client's write goes through.
+    // SAFETY: the arguments are of the kinds that the format names.
+    let reply = unsafe {
+        call(
+            ctx.0,
+            c"SETRANGE".as_ptr(),
+            c"Sslc".as_ptr(),
+            name.as_ptr(),
+            zero,
+            c"".as_ptr(),
+        )
+    };
+    if reply.is_null() {
+        // Another node of the cluster has that key; the other checks came first.
+        // Or the command was renamed, and there is nothing to ask.
+        return matches!(errno::get(), libc::EPERM | libc::ENOENT);
+    }
+    api!(RedisModule_FreeCallReply(reply));
+    true
+}
+
+/// Whether the key's slot is this node's. Outside a cluster every key is.
+pub fn is_ours(shell: &Shell, ctx: Ctx, key: &Key) -> bool {
+    if !shell.server.cluster {
+        return true;
+    }
+    let Some(name) = Text::new(&key.name) else {
+        return false;
+    };
+    // SAFETY: set at load.
+    let Some(call) = (unsafe { raw::RedisModule_Call }) else {
+        return false;
+    };
+    // SAFETY: the arguments are of the kinds that the format names.
+    let reply = unsafe { call(ctx.0, c"EXISTS".as_ptr(), c"s".as_ptr(), name.as_ptr()) };
+    if reply.is_null() {
+        return false;
+    }
+    api!(RedisModule_FreeCallReply(reply));
+    true
+}

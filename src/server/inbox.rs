@@ -1,0 +1,29 @@
+//! What callbacks saw and left for later: keys to look at again, grants that
+//! never reached their client.
+
+use crate::lock::{Cause, Key, WaiterId};
+
+/// One thing to attend to, in the order in which it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The key may have changed.
+    Changed(Key, Cause),
+    /// The first key is the second one now.
+    Renamed(Key, Key),
+    /// Two databases were exchanged.
+    Swapped(i32, i32),
+    /// A database was emptied or loaded, or all were.
+    Replaced(Option<i32>),
+    /// The reply of this grant will never reach its client.
+    Lost(WaiterId),
+}
+
+#[derive(Debug, Default)]
+pub struct Inbox {
+    pub notes: Vec<Note>,
+    /// The key that a RENAME or MOVE has taken away, until the event that says
+    /// where it went; they come as a pair.
+    pub leaving: Option<Key>,
+    /// A job that will read the notes has been asked for.
+    pub job_is_due: bool,
+}

@@ -1,0 +1,106 @@
+//! Loading and unloading.
+
+use redis_module::{raw, Context, RedisString, Status};
+
+use super::ffi::{api, has, Ctx};
+use super::shell;
+use super::version::Server;
+use super::{events, replication};
+
+/// What rlock cannot do without; all of it is in Redis 7.0.
+fn missing_function() -> Option<&'static str> {
+    macro_rules! first_missing {
+        ($($name:ident),* $(,)?) => {
+            [$((has!($name), stringify!($name))),*]
+                .into_iter()
+                .find_map(|(there, name)| (!there).then_some(name))
+        };
+    }
+    first_missing!(
+        RedisModule_CreateCommand,
+        RedisModule_OpenKey,
+        RedisModule_CloseKey,
+        RedisModule_KeyType,
+        RedisModule_ValueLength,
+        RedisModule_DeleteKey,
+        RedisModule_HashSet,
+        RedisModule_HashGet,
+        RedisModule_GetAbsExpire,
+        RedisModule_SetAbsExpire,
+        RedisModule_ScanKey,
+        RedisModule_Replicate,
+        RedisModule_Call,
+        RedisModule_NotifyKeyspaceEvent,
+        RedisModule_PublishMessage,
+        RedisModule_SubscribeToKeyspaceEvents,
+        RedisModule_SubscribeToServerEvent,
+        RedisModule_BlockClientOnKeys,
+        RedisModule_UnblockClient,
+        RedisModule_SetDisconnectCallback,
+        RedisModule_GetBlockedClientPrivateData,
+        RedisModule_BlockedClientDisconnected,
+        RedisModule_CreateTimer,
+        RedisModule_StopTimer,
+        RedisModule_EventLoopAddOneShot,
+        RedisModule_AvoidReplicaTraffic,
+        RedisModule_GetContextFlags,
+        RedisModule_SelectDb,
+        RedisModule_GetSelectedDb,
+    )
+}
+
+/// Checks the server, then sets up the module's state and subscriptions.
+/// `commands` registers the commands.
+pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool) -> Status {
+    let ctx = Ctx(context.get_raw());
+    if let Some(name) = missing_function() {
+        ctx.warn(&format!(
+            "rlock: this server lacks {name}; rlock needs Redis 7.0 or Valkey 8.0, or newer"
+        ));
+        return Status::Err;
+    }
+    if let Some(command) = replication::missing_command(ctx) {
+        ctx.warn(&format!(
+            "rlock: the command {command:?} is renamed or disabled, and effects on locks are \
+             replicated as it; restore it, or restrict it by ACL instead"
+        ));
+        return Status::Err;
+    }
+    let server = Server::detect(ctx);
+    let shell = shell::install(server);
+    if !commands(ctx) || !events::subscribe(ctx) {
+        ctx.warn("rlock: the server refused a command or an event");
+        return Status::Err;
+    }
+    set_options(ctx, server);
+    ctx.notice(&format!(
+        "rlock {} on {}: ready; owner * is {}:<client id>",
+        env!("CARGO_PKG_VERSION"),
+        if server.valkey { "Valkey" } else { "Redis" },
+        shell.uuid
+    ));
+    Status::Ok
+}
+
+/// Valkey 9 moves slots atomically only if every module says that it copes. Not
+/// in the bindings, which are Redis'.
+const HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
+
+/// Declares what the module copes with.
+fn set_options(ctx: Ctx, server: Server) {
+    // Writes are announced to WATCH by hand: a refused try is none. Loading a
+    // data set beside the old one is fine, and is looked at again when it ends.
+    let mut options = raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+    if server.valkey {
+        options |= HANDLE_ATOMIC_SLOT_MIGRATION;
+    }
+    api!(RedisModule_SetModuleOptions(ctx.0, options as i32));
+}
+
+/// The server asks only when no client waits and no timer is armed, that is when
+/// no lease runs.
+pub fn unload(_context: &Context) -> Status {
+    shell::uninstall();
+    Status::Ok
+}

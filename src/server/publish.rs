@@ -1,0 +1,36 @@
+//! The wake-up message for Redisson's waiters: they subscribe to a channel named
+//! after the lock and try again when a message comes.
+
+use super::ffi::{api, Ctx, Text};
+use super::replication;
+use super::shell::Shell;
+use crate::config;
+use crate::lock::Key;
+use crate::redisson;
+
+/// Tells those who wait by subscription that the lock was left free.
+pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) {
+    if !config::redisson_compat() {
+        return;
+    }
+    let (channel, message) = redisson::wakeup(&key.name, shared);
+    let (Some(channel), Some(message)) = (Text::new(&channel), Text::new(message)) else {
+        return;
+    };
+    if shell.server.cluster {
+        api!(RedisModule_PublishMessageShard(
+            ctx.0,
+            channel.as_ptr(),
+            message.as_ptr()
+        ));
+        return;
+    }
+    api!(RedisModule_PublishMessage(
+        ctx.0,
+        channel.as_ptr(),
+        message.as_ptr()
+    ));
+    if replication::publish(ctx, &channel, &message).is_none() {
+        ctx.warn("rlock: the server did not replicate a wake-up message");
+    }
+}

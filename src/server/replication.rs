@@ -1,0 +1,106 @@
+//! Effects for replicas and the AOF: plain commands with absolute times, so that
+//! nobody decides anything anew and a server without the module understands them.
+
+use std::ffi::{c_int, c_longlong, CStr};
+
+use redis_module::raw;
+
+use super::ffi::{api, Ctx, Selected, Text};
+use crate::lock::Key;
+
+/// The commands that effects are replicated as. A server on which one of them
+/// was renamed away would lose effects silently, so rlock does not load there.
+pub const COMMANDS: [&CStr; 5] = [c"HSET", c"HINCRBY", c"PEXPIREAT", c"DEL", c"PUBLISH"];
+
+/// Calls the variadic RM_Replicate. `None`: the server did not take it.
+macro_rules! replicate {
+    ($ctx:expr, $db:expr, $command:expr, $format:expr, $($arg:expr),+) => {{
+        let _db = Selected::new($ctx, $db);
+        // SAFETY: set at load.
+        let function = unsafe { raw::RedisModule_Replicate }?;
+        // SAFETY: the arguments are of the kinds that the format names.
+        let status = unsafe { function($ctx.0, $command.as_ptr(), $format.as_ptr(), $($arg),+) };
+        (status == raw::REDISMODULE_OK as c_int).then_some(())
+    }};
+}
+
+pub fn hset(ctx: Ctx, key: &Key, owner: &[u8]) -> Option<()> {
+    let (name, owner) = (Text::new(&key.name)?, Text::new(owner)?);
+    let one: c_longlong = 1;
+    replicate!(
+        ctx,
+        key.db,
+        c"HSET",
+        c"ssl",
+        name.as_ptr(),
+        owner.as_ptr(),
+        one
+    )
+}
+
+pub fn hincrby(ctx: Ctx, key: &Key, owner: &[u8], by: i64) -> Option<()> {
+    let (name, owner) = (Text::new(&key.name)?, Text::new(owner)?);
+    let by: c_longlong = by;
+    replicate!(
+        ctx,
+        key.db,
+        c"HINCRBY",
+        c"ssl",
+        name.as_ptr(),
+        owner.as_ptr(),
+        by
+    )
+}
+
+pub fn pexpireat(ctx: Ctx, key: &Key, at: i64) -> Option<()> {
+    let name = Text::new(&key.name)?;
+    let at: c_longlong = at;
+    replicate!(ctx, key.db, c"PEXPIREAT", c"sl", name.as_ptr(), at)
+}
+
+pub fn del(ctx: Ctx, key: &Key) -> Option<()> {
+    let name = Text::new(&key.name)?;
+    replicate!(ctx, key.db, c"DEL", c"s", name.as_ptr())
+}
+
+/// To replicas only (`A`: not to the AOF), for their subscribers.
+pub fn publish(ctx: Ctx, channel: &Text, message: &Text) -> Option<()> {
+    replicate!(
+        ctx,
+        ctx.db(),
+        c"PUBLISH",
+        c"Ass",
+        channel.as_ptr(),
+        message.as_ptr()
+    )
+}
+
+/// The first of [`COMMANDS`] that this server does not know.
+pub fn missing_command(ctx: Ctx) -> Option<&'static CStr> {
+    // Without arguments none of them runs; the server says ENOENT for a command
+    // that it does not know, and EINVAL for the missing arguments.
+    // SAFETY: set at load.
+    let call = unsafe { raw::RedisModule_Call }?;
+    COMMANDS.into_iter().find(|command| {
+        errno::clear();
+        // SAFETY: the format names no argument.
+        let reply = unsafe { call(ctx.0, command.as_ptr(), c"".as_ptr()) };
+        if !reply.is_null() {
+            api!(RedisModule_FreeCallReply(reply));
+        }
+        errno::get() == libc::ENOENT
+    })
+}
+
+/// The C library's error number, which RM_Call reports by.
+pub mod errno {
+    pub fn clear() {
+        // SAFETY: the address is valid for this thread.
+        unsafe { *libc::__errno_location() = 0 };
+    }
+
+    pub fn get() -> i32 {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() }
+    }
+}

@@ -1,0 +1,88 @@
+//! The one mutable state of the module, and who may touch it when.
+//!
+//! The server runs all of our code on its main thread, but it may call back into
+//! us while we call it: opening a key can expire it, and its notification runs in
+//! the middle of our own command. So the state lies in cells of its own for each
+//! purpose, none is borrowed for longer than one step, and callbacks that can
+//! come at any time only record what they saw (`inbox`, `blocked`).
+
+use std::cell::{Cell, RefCell};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::blocking::Blocked;
+use super::inbox::Inbox;
+use super::timer::Timer;
+use super::version::Server;
+use crate::lock::{Core, Now};
+
+pub struct Shell {
+    pub core: RefCell<Core>,
+    pub inbox: RefCell<Inbox>,
+    pub blocked: RefCell<Blocked>,
+    pub timer: Timer,
+    pub server: Server,
+    /// Our own writes are under way, and the events they cause are known to us.
+    pub writing: Cell<bool>,
+    /// Key events are subscribed to, for good: from the first lock on.
+    pub watching_keys: Cell<bool>,
+    /// Client and event-loop events are subscribed to: while anybody waits.
+    pub watching_clients: Cell<bool>,
+    /// The uuid of this load of the module, for the owner `*`.
+    pub uuid: String,
+    start: Instant,
+}
+
+/// The server calls modules on its main thread only.
+struct MainThread<T>(T);
+
+// SAFETY: everything in it is touched from callbacks of the server, which run on
+// its main thread, one at a time.
+unsafe impl<T> Sync for MainThread<T> {}
+
+static SHELL: MainThread<RefCell<Option<&'static Shell>>> = MainThread(RefCell::new(None));
+
+/// The module's state; `None` before it is loaded.
+pub fn shell() -> Option<&'static Shell> {
+    SHELL.0.try_borrow().ok().and_then(|shell| *shell)
+}
+
+/// Sets up a fresh state at load. It lives until the server ends: a library that
+/// is unloaded leaves a few hundred bytes behind.
+pub fn install(server: Server) -> &'static Shell {
+    let shell: &'static Shell = Box::leak(Box::new(Shell {
+        core: RefCell::new(Core::new()),
+        inbox: RefCell::default(),
+        blocked: RefCell::default(),
+        timer: Timer::default(),
+        server,
+        writing: Cell::new(false),
+        watching_keys: Cell::new(false),
+        watching_clients: Cell::new(false),
+        uuid: uuid::Uuid::new_v4().to_string(),
+        start: Instant::now(),
+    }));
+    if let Ok(mut slot) = SHELL.0.try_borrow_mut() {
+        *slot = Some(shell);
+    }
+    shell
+}
+
+/// Forgets the state at unload.
+pub fn uninstall() {
+    if let Ok(mut slot) = SHELL.0.try_borrow_mut() {
+        *slot = None;
+    }
+}
+
+impl Shell {
+    /// Reads both clocks, once for a request or a tick.
+    pub fn now(&self) -> Now {
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Now {
+            wall_us: i64::try_from(wall.as_micros()).unwrap_or(i64::MAX),
+            mono_us: i64::try_from(self.start.elapsed().as_micros()).unwrap_or(i64::MAX),
+        }
+    }
+}

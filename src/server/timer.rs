@@ -1,0 +1,83 @@
+//! The one timer of the module: for leases, BLOCK time-outs and whatever was left
+//! for later. It is armed for the earliest of them and never stopped early; when
+//! it fires with nothing due it is armed anew.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+
+use redis_module::raw;
+
+use super::ffi::{api, guarded, Ctx};
+use super::serve::{self, Occasion};
+use super::shell::{shell, Shell};
+use crate::lock::Now;
+
+/// Nothing is waited for longer than this, in ms. The server keeps its timers by
+/// the wall clock, so a step of the clock is noticed no later than that.
+const LONGEST_MS: i64 = 1000;
+
+#[derive(Default)]
+pub struct Timer {
+    /// Its id, and the monotonic us for which it is armed.
+    armed: Cell<Option<(raw::RedisModuleTimerID, i64)>>,
+    /// Its callback runs.
+    firing: Cell<bool>,
+}
+
+/// Sees to it that `serve` runs in at most `ms` from now.
+pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
+    let ms = ms.clamp(0, LONGEST_MS);
+    let at = now.until(ms);
+    if let Some((id, due)) = shell.timer.armed.get() {
+        if due <= at {
+            return;
+        }
+        api!(RedisModule_StopTimer(ctx.0, id, ptr::null_mut()));
+    }
+    let id = api!(RedisModule_CreateTimer(
+        ctx.0,
+        ms,
+        Some(fire),
+        ptr::null_mut()
+    ));
+    shell.timer.armed.set(id.map(|id| (id, at)));
+}
+
+/// Sees to it that `serve` runs as soon as the event loop comes round, also when
+/// it is about to go to sleep: Redis 7.0 has computed by then for how long.
+pub fn arm_now(shell: &Shell, ctx: Ctx) {
+    if shell.timer.firing.get() {
+        return;
+    }
+    arm(shell, ctx, shell.now(), 0);
+    api!(RedisModule_EventLoopAddOneShot(
+        Some(nothing),
+        ptr::null_mut()
+    ));
+}
+
+/// Sees to it that `serve` runs at the end of this turn of the event loop, from
+/// within a command or a job.
+pub fn arm_soon(shell: &Shell, ctx: Ctx) {
+    if !shell.timer.firing.get() {
+        arm(shell, ctx, shell.now(), 0);
+    }
+}
+
+unsafe extern "C" fn nothing(_data: *mut c_void) {}
+
+unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
+    let ctx = Ctx(ctx);
+    guarded(ctx, "a timer", (), || {
+        let Some(shell) = shell() else {
+            return;
+        };
+        // First: a timer that is stopped while it fires is freed twice.
+        shell.timer.armed.set(None);
+        shell.timer.firing.set(true);
+        serve::serve(shell, ctx, Occasion::Timer);
+        shell.timer.firing.set(false);
+        serve::arm_for_next(shell, ctx);
+    });
+}
