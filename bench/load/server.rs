@@ -1,0 +1,128 @@
+//! A server process of the benchmark's own, gone when it is dropped.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{Connection, Outcome};
+
+/// How long a server may take to answer its first PING.
+const START: Duration = Duration::from_secs(10);
+
+/// A running server without persistence, in an empty folder.
+pub struct Server {
+    process: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl Server {
+    /// Starts `binary`, with `module` if there is one.
+    pub fn start(binary: &str, module: Option<&Path>) -> Outcome<Self> {
+        let port = free_port()?;
+        let folder = std::env::temp_dir().join(format!("rlock-bench-{port}"));
+        fs::create_dir_all(&folder)?;
+        let log = File::create(folder.join("server.log"))?;
+        let mut command = Command::new(binary);
+        command
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no"])
+            .args(["--tcp-backlog", "1024", "--maxclients", "5000"])
+            .arg("--dir")
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        if let Some(module) = module {
+            command.arg("--loadmodule").arg(module);
+        }
+        end_with_this_process(&mut command);
+        let process = command
+            .spawn()
+            .map_err(|error| format!("cannot start {binary}: {error}"))?;
+        let mut server = Server {
+            process,
+            folder,
+            port,
+        };
+        server.wait_until_it_answers()?;
+        Ok(server)
+    }
+
+    /// A connection with room for the replies of a long pipeline.
+    pub fn connect(&self) -> Outcome<Connection> {
+        Connection::open(self.port, 64 * 1024)
+    }
+
+    /// A connection that is one of very many.
+    pub fn connect_small(&self) -> Outcome<Connection> {
+        let mut connection = Connection::open(self.port, 256)?;
+        connection.call(&["PING"])?;
+        Ok(connection)
+    }
+
+    fn wait_until_it_answers(&mut self) -> Outcome<()> {
+        let end = Instant::now() + START;
+        loop {
+            let answer = self.connect().and_then(|mut c| c.text(&["PING"]));
+            if answer.is_ok() {
+                return Ok(());
+            }
+            let ended = self.process.try_wait()?;
+            if ended.is_some() || Instant::now() > end {
+                let log = fs::read_to_string(self.folder.join("server.log"))?;
+                return Err(format!("the server did not start; its log:\n{log}").into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nothing is left to do about a process or folder that is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// A benchmark that is killed takes its servers along.
+fn end_with_this_process(command: &mut Command) {
+    // SAFETY: the closure runs between fork and exec and makes one system call.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+}
+
+/// Lets this process, and the servers it starts, open as many files as the
+/// system allows it: a thousand connections need more than the usual limit.
+pub fn raise_open_files() -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` outlives both calls.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        limit.rlim_cur = limit.rlim_max;
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

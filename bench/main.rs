@@ -1,0 +1,87 @@
+//! The benchmark of rlock: `cargo bench`, or `cargo bench --bench locks -- --help`.
+//!
+//! It starts servers of its own (`RLOCK_SERVER`, else `redis-server`) with the
+//! module (`RLOCK_MODULE`, else `target/release/librlock.so`) and measures
+//!
+//! - `pairs`: acquire and release of a free lock, beside Lua and `SET NX`;
+//! - `handover`: many connections that contend for one lock;
+//! - `latency`: the time from a release to the next waiter's reply;
+//! - `expiry`: how late a lock is free whose lease has run out;
+//! - `others`: what other commands lose while the module is loaded;
+//! - `memory`: what a held lock and a waiter take.
+//!
+//! What is compared is measured in turns on the same machine in the same run,
+//! since a machine's speed changes while one looks on.
+
+mod chart;
+mod expiry;
+mod handover;
+mod held;
+mod latency;
+mod load;
+mod machine;
+mod memory;
+mod options;
+mod others;
+mod pairs;
+mod report;
+mod stats;
+
+use std::process::ExitCode;
+
+use load::{Outcome, Server};
+use options::{Measurement, Options};
+use report::Report;
+
+fn main() -> ExitCode {
+    let options = match Options::from_arguments(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{}", options::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(mistake) => {
+            eprintln!("{mistake}\n\n{}", options::HELP);
+            return ExitCode::from(2);
+        }
+    };
+    match measure(&options) {
+        Ok(report) if options.check && !report.missed().is_empty() => {
+            eprintln!("missed: {}", report.missed().join("; "));
+            ExitCode::FAILURE
+        }
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the benchmark failed: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Everything that was asked for, in a fixed order: on some servers a first
+/// waiter leaves its mark on what comes after it.
+fn measure(options: &Options) -> Outcome<Report> {
+    load::raise_open_files()?;
+    let mut report = Report::new(options.markdown, !options.quick);
+    let server = Server::start(&options.server, options.module.as_deref())?;
+    report.heading(&machine::describe(&mut server.connect()?)?);
+
+    for &measurement in &options.measurements {
+        match measurement {
+            Measurement::Pairs => {
+                let pairs = pairs::measure(&server, options, &mut report)?;
+                if let Some(file) = &options.svg {
+                    std::fs::write(file, chart::svg(&pairs.panels()))?;
+                }
+            }
+            Measurement::Handover => handover::measure(&server, options, &mut report)?,
+            Measurement::Latency => latency::measure(&server, options, &mut report)?,
+            Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
+            Measurement::Others => others::measure(options, &mut report)?,
+            Measurement::Memory => memory::measure(options, &mut report)?,
+        }
+        // What one measurement leaves behind is not to burden the next.
+        server.connect()?.call(&["FLUSHALL"])?;
+    }
+    Ok(report)
+}

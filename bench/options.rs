@@ -1,0 +1,152 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
+
+  --only LIST    of pairs,handover,latency,expiry,others,memory
+  --quick        a short form (under 15 s) that judges nothing
+  --check        exit with status 1 if a mark is missed
+  --markdown     print the tables as markdown
+  --svg FILE     draw the pairs as a chart
+  --depth N      commands in flight where a load is pipelined (64)
+  --no-module    only what needs no module: the peers, and how far two servers
+                 without it differ, which is the noise of this machine
+
+RLOCK_SERVER     the server to start (redis-server)
+RLOCK_MODULE     the module to load (target/release/librlock.so)
+";
+
+/// One part of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measurement {
+    Pairs,
+    Handover,
+    Latency,
+    Expiry,
+    Others,
+    Memory,
+}
+
+impl Measurement {
+    /// All of them, in the order in which they run.
+    const ALL: [(Measurement, &'static str); 6] = [
+        (Measurement::Pairs, "pairs"),
+        (Measurement::Handover, "handover"),
+        (Measurement::Latency, "latency"),
+        (Measurement::Expiry, "expiry"),
+        (Measurement::Others, "others"),
+        (Measurement::Memory, "memory"),
+    ];
+}
+
+/// What the user asked for.
+pub struct Options {
+    /// The server's program.
+    pub server: String,
+    /// The module to load; none with `--no-module`.
+    pub module: Option<PathBuf>,
+    /// What to measure, in order.
+    pub measurements: Vec<Measurement>,
+    /// Measure briefly.
+    pub quick: bool,
+    /// Fail when a mark is missed.
+    pub check: bool,
+    /// Print markdown.
+    pub markdown: bool,
+    /// Where to draw the chart.
+    pub svg: Option<PathBuf>,
+    /// Commands in flight in a pipeline.
+    pub depth: usize,
+}
+
+impl Options {
+    /// None when help was asked for.
+    pub fn from_arguments(arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+        let mut options = Options {
+            server: std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into()),
+            module: None,
+            measurements: Measurement::ALL.map(|(measurement, _)| measurement).into(),
+            quick: false,
+            check: false,
+            markdown: false,
+            svg: None,
+            depth: 64,
+        };
+        let mut with_module = true;
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                let missing = || format!("{argument} needs a value");
+                arguments.next().ok_or_else(missing)
+            };
+            match argument.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--bench" => {} // cargo says so to every benchmark
+                "--quick" => options.quick = true,
+                "--check" => options.check = true,
+                "--markdown" => options.markdown = true,
+                "--no-module" => with_module = false,
+                "--only" => options.measurements = measurements(&value()?)?,
+                "--svg" => options.svg = Some(value()?.into()),
+                "--depth" => options.depth = depth(&value()?)?,
+                unknown => return Err(format!("unknown option {unknown:?}")),
+            }
+        }
+        if with_module {
+            options.module = Some(module()?);
+        } else {
+            let possible = [Measurement::Pairs, Measurement::Others];
+            options.measurements.retain(|one| possible.contains(one));
+        }
+        Ok(Some(options))
+    }
+
+    /// How many of something: the full number, or that for `--quick`.
+    pub fn count(&self, full: usize, quick: usize) -> usize {
+        if self.quick {
+            quick
+        } else {
+            full
+        }
+    }
+
+    /// How many milliseconds: as `count`.
+    pub fn millis(&self, full: u64, quick: u64) -> Duration {
+        Duration::from_millis(if self.quick { quick } else { full })
+    }
+}
+
+fn measurements(list: &str) -> Result<Vec<Measurement>, String> {
+    let mut names: Vec<&str> = list.split(',').collect();
+    let mut chosen = Vec::new();
+    for (measurement, name) in Measurement::ALL {
+        if names.contains(&name) {
+            names.retain(|other| *other != name);
+            chosen.push(measurement);
+        }
+    }
+    match names.first() {
+        None => Ok(chosen),
+        Some(unknown) => Err(format!("there is no measurement {unknown:?}")),
+    }
+}
+
+fn depth(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(depth @ 1..=1024) => Ok(depth),
+        _ => Err(format!("--depth is 1 to 1024, not {text:?}")),
+    }
+}
+
+/// The module's path, absolute: the server runs in a folder of its own.
+fn module() -> Result<PathBuf, String> {
+    let path = std::env::var("RLOCK_MODULE");
+    let path = path.unwrap_or_else(|_| "target/release/librlock.so".into());
+    std::fs::canonicalize(&path).map_err(|error| {
+        format!("{path}: {error}; build the module first, or name it by RLOCK_MODULE")
+    })
+}

@@ -1,0 +1,216 @@
+//! Acquire and release of a lock that nobody contends for: rlock, the same
+//! lock as Lua scripts, and `SET NX PX` with `DEL`, which neither nests nor
+//! checks who releases.
+
+use std::time::Duration;
+
+use crate::chart::Panel;
+use crate::load::{command, Connection, Expect, Load, Outcome, Server};
+use crate::options::Options;
+use crate::report::{grouped, Mark, Report, Table};
+use crate::stats::{median, ratios};
+
+/// Locks that take turns.
+const KEYS: usize = 1_000;
+const LEASE: &str = "30000";
+/// In the form of Redisson's: a uuid and a thread.
+const OWNER: &str = "5f1c7a52-90e1-4b0c-8c2e-6f7f5f0a9d31:1";
+
+/// A hash with a field for the owner and its holds, as Redisson keeps it.
+const ACQUIRE: &str = "\
+if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
+  redis.call('hincrby', KEYS[1], ARGV[2], 1)
+  redis.call('pexpire', KEYS[1], ARGV[1])
+  return nil
+end
+return redis.call('pttl', KEYS[1])";
+const RELEASE: &str = "\
+if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
+  return nil
+end
+if redis.call('hincrby', KEYS[1], ARGV[2], -1) > 0 then
+  redis.call('pexpire', KEYS[1], ARGV[1])
+  return 0
+end
+redis.call('del', KEYS[1])
+redis.call('publish', KEYS[2], '0')
+return 1";
+
+/// One way to lock, with its pairs prepared.
+struct Peer {
+    name: &'static str,
+    pipelined: Load,
+    unpipelined: Load,
+    rates: [Vec<f64>; 2],
+    server_micros: [Vec<f64>; 2],
+}
+
+/// How the pairs are sent: the index into a peer's figures.
+const PIPELINED: usize = 0;
+const UNPIPELINED: usize = 1;
+
+impl Peer {
+    fn new(
+        name: &'static str,
+        depth: usize,
+        expect: [Expect; 2],
+        pair: impl Fn(usize) -> [Vec<u8>; 2],
+    ) -> Self {
+        let commands: Vec<Vec<u8>> = (0..KEYS).flat_map(pair).collect();
+        Peer {
+            name,
+            pipelined: Load::new(depth, &commands, &expect),
+            unpipelined: Load::new(1, &commands, &expect),
+            rates: Default::default(),
+            server_micros: Default::default(),
+        }
+    }
+
+    fn run(&mut self, connection: &mut Connection, mode: usize, time: Duration) -> Outcome<()> {
+        let load = match mode {
+            PIPELINED => &mut self.pipelined,
+            _ => &mut self.unpipelined,
+        };
+        let before = connection.server_cpu()?;
+        let rate = load.run(connection, time)?;
+        let used = connection.server_cpu()? - before;
+        let pairs = rate.commands as f64 / 2.0;
+        self.rates[mode].push(pairs / rate.time.as_secs_f64());
+        self.server_micros[mode].push(used * 1e6 / pairs);
+        Ok(())
+    }
+}
+
+/// The figures of all peers; rlock is the first where there is a module.
+pub struct Pairs {
+    peers: Vec<Peer>,
+    depth: usize,
+}
+
+impl Pairs {
+    /// For the chart.
+    pub fn panels(&self) -> Vec<Panel> {
+        let panel = |mode: usize, how: String| Panel {
+            title: format!("acquire + release pairs per second, {how}"),
+            bars: self
+                .peers
+                .iter()
+                .map(|peer| (peer.name, median(&peer.rates[mode])))
+                .collect(),
+        };
+        vec![
+            panel(PIPELINED, format!("pipelined ({} in flight)", self.depth)),
+            panel(UNPIPELINED, "one command per round trip".into()),
+        ]
+    }
+}
+
+/// Measures all peers in turns and prints both tables.
+pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<Pairs> {
+    let mut connection = server.connect()?;
+    let mut peers = peers(&mut connection, options)?;
+    let rounds = options.count(5, 2);
+    let times = [options.millis(700, 150), options.millis(400, 150)];
+    for round in 0..rounds {
+        for (mode, time) in times.into_iter().enumerate() {
+            for turn in 0..peers.len() {
+                let peer = (round + turn) % peers.len();
+                peers[peer].run(&mut connection, mode, time)?;
+            }
+        }
+    }
+    let pairs = Pairs {
+        peers,
+        depth: options.depth,
+    };
+    let how = format!("pipelined, {} commands in flight", options.depth);
+    print(&pairs.peers, PIPELINED, &how, report);
+    print(
+        &pairs.peers,
+        UNPIPELINED,
+        "one command per round trip",
+        report,
+    );
+    Ok(pairs)
+}
+
+fn peers(connection: &mut Connection, options: &Options) -> Outcome<Vec<Peer>> {
+    let mut peers = Vec::new();
+    if options.module.is_some() {
+        let expect = [Expect::Integer, Expect::Exactly(":0\r\n")];
+        peers.push(Peer::new("rlock", options.depth, expect, |index| {
+            let key = format!("rlock:{index}");
+            [
+                command(&["RLOCK.ACQUIRE", &key, OWNER, LEASE]),
+                command(&["RLOCK.RELEASE", &key, OWNER]),
+            ]
+        }));
+    }
+
+    let acquire = load_script(connection, ACQUIRE)?;
+    let release = load_script(connection, RELEASE)?;
+    let expect = [Expect::Exactly("$-1\r\n"), Expect::Exactly(":1\r\n")];
+    peers.push(Peer::new("Lua scripts", options.depth, expect, |index| {
+        let key = format!("lua:{index}");
+        let channel = format!("redisson_lock__channel:{{{key}}}");
+        [
+            command(&["EVALSHA", &acquire, "1", &key, LEASE, OWNER]),
+            command(&["EVALSHA", &release, "2", &key, &channel, LEASE, OWNER]),
+        ]
+    }));
+
+    let expect = [Expect::Exactly("+OK\r\n"), Expect::Exactly(":1\r\n")];
+    peers.push(Peer::new("SET + DEL", options.depth, expect, |index| {
+        let key = format!("set:{index}");
+        [
+            command(&["SET", &key, OWNER, "NX", "PX", LEASE]),
+            command(&["DEL", &key]),
+        ]
+    }));
+    Ok(peers)
+}
+
+/// Gives the script's digest.
+fn load_script(connection: &mut Connection, script: &str) -> Outcome<String> {
+    let reply = connection.text(&["SCRIPT", "LOAD", script])?;
+    let digest = reply.lines().nth(1).ok_or("SCRIPT LOAD gave no digest")?;
+    Ok(digest.to_owned())
+}
+
+fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
+    let mut table = Table::new(
+        format!("Acquire + release of a free lock, {how}"),
+        &["", "pairs/s", "server µs/pair", "rlock is", "mark", ""],
+    );
+    let rlock = peers.iter().find(|peer| peer.name == "rlock");
+    for peer in peers {
+        let mut row = vec![
+            peer.name.to_owned(),
+            grouped(median(&peer.rates[mode])),
+            format!("{:.2}", median(&peer.server_micros[mode])),
+        ];
+        let rlock = rlock.filter(|rlock| rlock.name != peer.name);
+        if let Some(rlock) = rlock {
+            let ratio = median(&ratios(&rlock.rates[mode], &peer.rates[mode]));
+            row.push(format!("{ratio:.2} x"));
+            if let (PIPELINED, Some(mark)) = (mode, mark(peer.name)) {
+                let what = format!("rlock / {}, {how}", peer.name);
+                row.extend(report.judge(&what, ratio, mark));
+            }
+        }
+        table.row(row);
+    }
+    if mode == UNPIPELINED {
+        table.note("Ratios and rates are medians of rounds in which the peers take turns;");
+        table.note("server µs: processor time of the server, which noise touches less.");
+    }
+    report.print(&table);
+}
+
+fn mark(peer: &str) -> Option<Mark> {
+    match peer {
+        "Lua scripts" => Some(Mark::AtLeast(2.3)),
+        "SET + DEL" => Some(Mark::AtLeast(0.5)),
+        _ => None,
+    }
+}
