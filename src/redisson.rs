@@ -1,14 +1,15 @@
 //! The names that Redisson gives to what belongs to a lock.
 
-/// The channel on which those who wait for a lock are woken, and the message: `0`
-/// wakes one waiter of each client, `1` all of them, which is due where readers
-/// may enter.
-pub fn wakeup(name: &[u8], shared: bool) -> (Vec<u8>, &'static [u8]) {
-    if shared {
-        (prefixed(b"redisson_rwlock", name), b"1")
+/// The channel on which those who wait for a lock are woken, and whether the
+/// message is `1`, which wakes all of them and is due where readers may enter, or
+/// `0`, which wakes one waiter of each client.
+pub fn wakeup(name: &[u8], shared: bool) -> (Vec<u8>, bool) {
+    let prefix: &[u8] = if shared {
+        b"redisson_rwlock"
     } else {
-        (prefixed(b"redisson_lock__channel", name), b"0")
-    }
+        b"redisson_lock__channel"
+    };
+    (prefixed(prefix, name), shared)
 }
 
 /// `prefix:{name}`; a name that has a hash tag already is used as it is, so that
@@ -27,9 +28,9 @@ mod tests {
 
     #[test]
     fn a_name_is_put_in_braces() {
-        let (channel, message) = wakeup(b"jobs", false);
+        let (channel, wakes_all) = wakeup(b"jobs", false);
         assert_eq!(channel, b"redisson_lock__channel:{jobs}");
-        assert_eq!(message, b"0");
+        assert!(!wakes_all);
     }
 
     #[test]
@@ -40,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_read_write_lock_wakes_all() {
-        let (channel, message) = wakeup(b"doc", true);
+        let (channel, wakes_all) = wakeup(b"doc", true);
         assert_eq!(channel, b"redisson_rwlock:{doc}");
-        assert_eq!(message, b"1");
+        assert!(wakes_all);
     }
 }

@@ -93,6 +93,7 @@ impl Core {
     ) -> Look {
         let look = ks.look(key, owner);
         match look.kind {
+            Kind::Free if !self.knows(key.db, &key.name) => look,
             Kind::Free => {
                 self.ended(key, super::Cause::Unknown, now, out);
                 match self.hand_on(key, now, out) {
@@ -131,8 +132,7 @@ impl Core {
             key: key.clone(),
             event: Event::Acquired,
         });
-        self.set_holder(key, owner, token, now);
-        self.set_deadline(key, Some(at));
+        self.set_holder(key, owner, token, Some(at), now);
         token
     }
 
@@ -177,7 +177,7 @@ impl Core {
             Some(hold) => hold.token,
             None => {
                 let token = self.tokens.next(now);
-                self.set_holder(key, owner.clone(), token, now);
+                self.set_holder(key, owner.clone(), token, expires, now);
                 token
             }
         };

@@ -17,10 +17,10 @@ pub struct Hold {
     pub since_us: i64,
 }
 
-/// One key: its holders as far as known, its deadline, its queue.
+/// One key: its holder as far as known, its deadline, its queue.
 #[derive(Debug, Default)]
 pub struct Entry {
-    pub holds: Vec<Hold>,
+    pub holder: Option<Hold>,
     /// The wall-clock ms under which the key stands in the index of leases.
     pub deadline: Option<i64>,
     /// First come, first served: the smallest number is the head.
@@ -29,11 +29,11 @@ pub struct Entry {
 
 impl Entry {
     pub fn hold(&self, owner: &[u8]) -> Option<&Hold> {
-        self.holds.iter().find(|hold| &*hold.owner == owner)
+        self.holder.as_ref().filter(|hold| &*hold.owner == owner)
     }
 
     /// Nothing here is worth remembering.
     pub fn is_idle(&self) -> bool {
-        self.holds.is_empty() && self.deadline.is_none() && self.queue.is_empty()
+        self.holder.is_none() && self.deadline.is_none() && self.queue.is_empty()
     }
 }

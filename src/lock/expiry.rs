@@ -28,7 +28,7 @@ impl Core {
     /// The key is not this server's any more (its slot moved away): nothing that
     /// happens to it is ours to act on. Its waiters are sent on by the server.
     pub fn forsake(&mut self, key: &Key) {
-        self.forget_holders(key);
+        self.forget_holder(key);
     }
 
     /// Looks at a key again that may have changed without rlock's doing.
@@ -43,7 +43,7 @@ impl Core {
         let Some(entry) = self.entry(key) else {
             return;
         };
-        let known = entry.holds.first().map(|hold| hold.owner.clone());
+        let known = entry.holder.as_ref().map(|hold| hold.owner.clone());
         let waited_for = !entry.queue.is_empty();
         let look = ks.look(key, known.as_deref().unwrap_or_default());
         match look.kind {
@@ -59,7 +59,7 @@ impl Core {
             }
             Kind::Plain => {
                 if known.is_some() && look.holds == 0 {
-                    self.forget_holders(key);
+                    self.forget_holder(key);
                 }
                 self.set_deadline(key, look.expires);
                 if waited_for {
@@ -67,12 +67,12 @@ impl Core {
                 }
             }
             Kind::ReadWrite(_) => {
-                self.forget_holders(key);
+                self.forget_holder(key);
                 self.set_deadline(key, look.expires);
             }
             // Waiters stay until the name is free; the holder has lost the lock.
             Kind::Foreign(_) => {
-                self.forget_holders(key);
+                self.forget_holder(key);
                 if waited_for {
                     self.set_deadline(key, look.expires);
                 }
@@ -99,7 +99,7 @@ impl Core {
             return false;
         };
         let overdue = entry.deadline.is_some_and(|at| at < now.wall_ms());
-        let was_held = entry.deadline.is_some() || !entry.holds.is_empty();
+        let was_held = entry.deadline.is_some() || entry.holder.is_some();
         let event = match cause {
             Cause::Expired => Some(Event::Expired),
             Cause::Evicted => Some(Event::Evicted),
@@ -115,7 +115,7 @@ impl Core {
                 event,
             });
         }
-        self.forget_holders(key);
+        self.forget_holder(key);
         event.is_some()
     }
 }

@@ -139,30 +139,37 @@ impl Core {
     /// Puts the key under another moment of the index of leases.
     fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
         let from = self.entry(key).and_then(|entry| entry.deadline);
-        if from == to {
-            return;
+        if from != to {
+            self.entry_or_new(key).deadline = to;
+            self.leases.change(key, from, to);
         }
-        self.entry_or_new(key).deadline = to;
-        self.leases.change(key, from, to);
     }
 
-    /// Records the one owner of a plain lock.
-    fn set_holder(&mut self, key: &Key, owner: Bytes, token: i64, now: Now) {
-        let holds = &mut self.entry_or_new(key).holds;
-        holds.clear();
-        holds.push(Hold {
+    /// Records the one owner of a plain lock, and until when it is its.
+    fn set_holder(&mut self, key: &Key, owner: Bytes, token: i64, at: Option<i64>, now: Now) {
+        let entry = self.entry_or_new(key);
+        entry.holder = Some(Hold {
             owner,
             token,
             since_us: now.wall_us,
         });
+        let from = std::mem::replace(&mut entry.deadline, at);
+        self.leases.change(key, from, at);
     }
 
     /// Forgets who held the key and until when. Its waiters stay.
-    fn forget_holders(&mut self, key: &Key) {
-        self.set_deadline(key, None);
-        if let Some(entry) = self.entry_mut(key) {
-            entry.holds.clear();
+    fn forget_holder(&mut self, key: &Key) {
+        let Some(table) = self.tables.get_mut(&key.db) else {
+            return;
+        };
+        let Some(entry) = table.get_mut(&key.name) else {
+            return;
+        };
+        entry.holder = None;
+        let from = entry.deadline.take();
+        if entry.is_idle() {
+            table.remove(&key.name);
         }
-        self.tidy(key);
+        self.leases.change(key, from, None);
     }
 }

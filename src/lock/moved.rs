@@ -2,25 +2,17 @@
 //! flushes). What is known of a hold goes with the key; a queue stays where its
 //! clients asked, at (db, name), and is looked at again.
 
-use super::{Cause, Core, Effects, Key, Keyspace, Now};
+use super::{Bytes, Cause, Core, Effects, Hold, Key, Keyspace, Now};
 
 impl Core {
     /// The key was renamed or moved to another database: its hold goes with it,
     /// and what was known of the key it replaced is void. Both are due for a
     /// [`Core::review`].
     pub fn renamed(&mut self, from: &Key, to: &Key) {
-        self.forget_holders(to);
-        let Some(entry) = self.entry_mut(from) else {
-            return;
-        };
-        let holds = std::mem::take(&mut entry.holds);
-        let deadline = entry.deadline;
-        self.set_deadline(from, None);
+        self.forget_holder(to);
+        let known = self.lift(from);
         self.tidy(from);
-        if !holds.is_empty() {
-            self.entry_or_new(to).holds = holds;
-        }
-        self.set_deadline(to, deadline);
+        self.lay(to, known);
     }
 
     /// Two databases were exchanged.
@@ -66,30 +58,31 @@ impl Core {
     pub fn demoted(&mut self) {
         let keys = self.keys(None);
         for key in keys {
-            self.forget_holders(&key);
+            self.forget_holder(&key);
         }
     }
 
-    fn names(&self, db: i32) -> Vec<super::Bytes> {
+    fn names(&self, db: i32) -> Vec<Bytes> {
         self.tables
             .get(&db)
             .map(|table| table.keys().cloned().collect())
             .unwrap_or_default()
     }
 
-    fn lift(&mut self, key: &Key) -> (Vec<super::Hold>, Option<i64>) {
+    /// Takes away what is known of a key's hold.
+    fn lift(&mut self, key: &Key) -> (Option<Hold>, Option<i64>) {
         let Some(entry) = self.entry_mut(key) else {
-            return (Vec::new(), None);
+            return (None, None);
         };
-        let holds = std::mem::take(&mut entry.holds);
-        let deadline = entry.deadline;
+        let known = (entry.holder.take(), entry.deadline);
         self.set_deadline(key, None);
-        (holds, deadline)
+        known
     }
 
-    fn lay(&mut self, key: &Key, (holds, deadline): (Vec<super::Hold>, Option<i64>)) {
-        if !holds.is_empty() {
-            self.entry_or_new(key).holds = holds;
+    /// Puts what is known of a hold to a key.
+    fn lay(&mut self, key: &Key, (holder, deadline): (Option<Hold>, Option<i64>)) {
+        if holder.is_some() {
+            self.entry_or_new(key).holder = holder;
         }
         self.set_deadline(key, deadline);
         self.tidy(key);

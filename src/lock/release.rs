@@ -103,7 +103,7 @@ impl Core {
             key: key.clone(),
             event,
         });
-        self.forget_holders(key);
+        self.forget_holder(key);
         if self.hand_on(key, now, out).is_none() {
             out.push(Effect::Wake {
                 key: key.clone(),

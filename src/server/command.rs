@@ -5,7 +5,7 @@ use std::ffi::{c_int, CStr};
 
 use redis_module::raw;
 
-use super::ffi::{api, bytes_of, guarded, Ctx};
+use super::ffi::{api, bytes_of, guarded, Ctx, Given};
 use super::keyspace::{Access, ServerKeyspace};
 use super::reply::Responder;
 use super::shell::{shell, Shell};
@@ -126,18 +126,22 @@ impl<'a> Call<'a> {
     /// Puts a request to the core and carries out what it decides.
     pub fn decide<T>(
         &self,
-        ask: impl FnOnce(&mut Core, &mut ServerKeyspace, Now, &mut Effects) -> Result<T, Refusal>,
+        ask: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
         let now = shell.now();
-        let mut ks = ServerKeyspace::new(ctx, Access::Write);
-        let mut out = Effects::with_capacity(8);
+        let given = Given(self.args);
+        let mut ks = ServerKeyspace::new(ctx, Access::Write, given);
+        let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
             Ok(mut core) => ask(&mut core, &mut ks, now, &mut out),
             Err(_) => return Err(Error::busy()),
         };
-        effects::carry_out(shell, ctx, ks, out);
+        effects::write(shell, ctx, &mut ks, given, &out);
+        drop(ks);
+        effects::tell(shell, ctx, given, &mut out);
+        shell.spare.set(out);
         events::watch_keys(shell, ctx);
         serve::arm_after_command(shell, ctx, now);
         Ok(answer?)
@@ -146,9 +150,9 @@ impl<'a> Call<'a> {
     /// Looks without changing anything.
     pub fn inspect<T>(
         &self,
-        look: impl FnOnce(&Core, &mut ServerKeyspace, Now) -> T,
+        look: impl FnOnce(&Core, &mut ServerKeyspace<'_>, Now) -> T,
     ) -> Result<T, Error> {
-        let mut ks = ServerKeyspace::new(self.ctx, Access::Read);
+        let mut ks = ServerKeyspace::new(self.ctx, Access::Read, Given(self.args));
         match self.shell.core.try_borrow() {
             Ok(core) => Ok(look(&core, &mut ks, self.shell.now())),
             Err(_) => Err(Error::busy()),

@@ -9,73 +9,88 @@ use std::ffi::{c_int, CStr};
 
 use redis_module::raw;
 
-use super::ffi::{api, Ctx, Selected, Text};
+use super::ffi::{api, Ctx, Given, Selected, Text};
 use super::keyspace::ServerKeyspace;
-use super::replication;
+use super::replication as replicate;
 use super::shell::Shell;
 use super::{blocking, publish};
 use crate::lock::{Effect, Effects, Event, Key};
 
-/// Carries out the effects of one request, in order.
-pub fn carry_out(shell: &Shell, ctx: Ctx, mut ks: ServerKeyspace, effects: Effects) {
-    write(ctx, &mut ks, &effects);
-    drop(ks);
-    tell(shell, ctx, effects);
-}
-
 /// The first pass: the keyspace, the replicas, the AOF.
-pub fn write(ctx: Ctx, ks: &mut ServerKeyspace, effects: &[Effect]) {
+pub fn write(
+    shell: &Shell,
+    ctx: Ctx,
+    ks: &mut ServerKeyspace,
+    given: Given<'_>,
+    effects: &[Effect],
+) {
     for effect in effects {
-        write_one(ctx, ks, effect);
+        if write_one(shell, ctx, ks, given, effect).is_none() {
+            ctx.warn(&format!("rlock: the server refused a write: {effect:?}"));
+        }
     }
 }
 
 /// The second pass: whoever is to know. No key may be open.
-pub fn tell(shell: &Shell, ctx: Ctx, effects: Effects) {
+pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     shell.writing.set(true);
-    for effect in &effects {
-        tell_one(shell, ctx, effect);
+    for effect in effects.iter() {
+        tell_one(shell, ctx, given, effect);
     }
     shell.writing.set(false);
-    for effect in effects {
+    for effect in effects.drain(..) {
         if let Effect::Answer { waiter, outcome } = effect {
             blocking::settle(shell, ctx, waiter, outcome);
         }
     }
 }
 
-fn write_one(ctx: Ctx, ks: &mut ServerKeyspace, effect: &Effect) {
-    let done = match effect {
-        Effect::Take { key, owner, at } => ks
-            .set_holds(key, owner, 1)
-            .and_then(|()| replication::hset(ctx, key, owner))
-            .and_then(|()| ks.expire_at(key, *at))
-            .and_then(|()| replication::pexpireat(ctx, key, *at)),
+fn write_one(
+    shell: &Shell,
+    ctx: Ctx,
+    ks: &mut ServerKeyspace,
+    given: Given<'_>,
+    effect: &Effect,
+) -> Option<()> {
+    match effect {
+        Effect::Take { key, owner, at } => {
+            let (name, owner) = (given.text(&key.name)?, given.text(owner)?);
+            ks.set_holds(key, &owner, &shell.one)?;
+            replicate::hset(ctx, key.db, &name, &owner, &shell.one)?;
+            ks.expire_at(key, *at)?;
+            replicate::pexpireat(ctx, key.db, &name, *at)?;
+        }
         Effect::Count {
             key,
             owner,
             holds,
             by,
-        } => ks
-            .set_holds(key, owner, *holds)
-            .and_then(|()| replication::hincrby(ctx, key, owner, *by)),
-        Effect::ExpireAt { key, at } => ks
-            .expire_at(key, *at)
-            .and_then(|()| replication::pexpireat(ctx, key, *at)),
-        Effect::Delete { key } => ks.delete(key).and_then(|()| replication::del(ctx, key)),
-        Effect::Tell { .. } | Effect::Wake { .. } | Effect::Answer { .. } => Some(()),
-    };
-    if done.is_none() {
-        ctx.warn(&format!("rlock: the server refused a write: {effect:?}"));
+        } => {
+            let (name, owner) = (given.text(&key.name)?, given.text(owner)?);
+            let holds = Text::new(holds.to_string().as_bytes())?;
+            ks.set_holds(key, &owner, &holds)?;
+            replicate::hincrby(ctx, key.db, &name, &owner, *by)?;
+        }
+        Effect::ExpireAt { key, at } => {
+            ks.expire_at(key, *at)?;
+            replicate::pexpireat(ctx, key.db, &given.text(&key.name)?, *at)?;
+        }
+        Effect::Delete { key } => {
+            ks.delete(key)?;
+            replicate::del(ctx, key.db, &given.text(&key.name)?)?;
+        }
+        Effect::Tell { .. } | Effect::Wake { .. } | Effect::Answer { .. } => return Some(()),
     }
+    ks.touched()
 }
 
-fn tell_one(shell: &Shell, ctx: Ctx, effect: &Effect) {
+fn tell_one(shell: &Shell, ctx: Ctx, given: Given<'_>, effect: &Effect) {
+    let notify = |key, events| notify(ctx, given, key, events);
     match effect {
-        Effect::Take { key, .. } => notify(ctx, key, &[HSET, EXPIRE]),
-        Effect::Count { key, .. } => notify(ctx, key, &[HINCRBY]),
-        Effect::ExpireAt { key, .. } => notify(ctx, key, &[EXPIRE]),
-        Effect::Delete { key } => notify(ctx, key, &[DEL]),
+        Effect::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
+        Effect::Count { key, .. } => notify(key, &[HINCRBY]),
+        Effect::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
+        Effect::Delete { key } => notify(key, &[DEL]),
         Effect::Tell { key, event } => {
             let name = match event {
                 Event::Acquired => c"rlock.acquired",
@@ -85,7 +100,7 @@ fn tell_one(shell: &Shell, ctx: Ctx, effect: &Effect) {
                 Event::Forced => c"rlock.forced",
                 Event::Evicted => c"rlock.evicted",
             };
-            notify(ctx, key, &[(raw::REDISMODULE_NOTIFY_MODULE, name)]);
+            notify(key, &[(raw::REDISMODULE_NOTIFY_MODULE, name)]);
         }
         Effect::Wake { key, shared } => publish::wake(shell, ctx, key, *shared),
         Effect::Answer { .. } => {}
@@ -101,8 +116,8 @@ const EXPIRE: Name = (raw::REDISMODULE_NOTIFY_GENERIC, c"expire");
 const DEL: Name = (raw::REDISMODULE_NOTIFY_GENERIC, c"del");
 
 /// Emits keyspace events on a key.
-fn notify(ctx: Ctx, key: &Key, events: &[Name]) {
-    let Some(name) = Text::new(&key.name) else {
+fn notify(ctx: Ctx, given: Given<'_>, key: &Key, events: &[Name]) {
+    let Some(name) = given.text(&key.name) else {
         return;
     };
     let _db = Selected::new(ctx, key.db);

@@ -22,10 +22,11 @@ use crate::lock::{Cause, Key};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 4] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 5] = [
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
+        (raw::REDISMODULE_EVENT_REPLICA_CHANGE, Some(on_replica)),
         (
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
             Some(on_role),
@@ -34,6 +35,21 @@ pub fn subscribe(ctx: Ctx) -> bool {
     events
         .into_iter()
         .all(|(event, callback)| server_event(ctx, event, callback))
+}
+
+/// How many replicas are attached now; from then on `on_replica` counts.
+pub fn replicas(ctx: Ctx) -> i64 {
+    let Some(info) = api!(RedisModule_GetServerInfo(ctx.0, c"replication".as_ptr())) else {
+        return 0;
+    };
+    let mut err = 0;
+    let count = api!(RedisModule_ServerInfoGetFieldSigned(
+        info,
+        c"connected_slaves".as_ptr(),
+        &raw mut err
+    ));
+    api!(RedisModule_FreeServerInfo(ctx.0, info));
+    count.unwrap_or(0)
 }
 
 /// Subscribes to a server event, or with no callback ends that.
@@ -274,6 +290,22 @@ unsafe extern "C" fn on_role(
         }
         if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
             inbox.notes.clear();
+        }
+    });
+}
+
+unsafe extern "C" fn on_replica(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    part: u64,
+    _data: *mut c_void,
+) {
+    guarded(Ctx(ctx), "a replica's coming or going", (), || {
+        let online = part == raw::REDISMODULE_SUBEVENT_REPLICA_CHANGE_ONLINE;
+        if let Some(shell) = shell() {
+            let by = if online { 1 } else { -1 };
+            let count = shell.replicas.get().saturating_add(by).max(0);
+            shell.replicas.set(count);
         }
     });
 }

@@ -33,8 +33,12 @@ macro_rules! has {
 }
 pub(crate) use has;
 
-/// A server string that we own.
-pub struct Text(NonNull<raw::RedisModuleString>);
+/// A server string: our own, freed at the end, or one that the server keeps for
+/// as long as the command runs.
+pub struct Text {
+    text: NonNull<raw::RedisModuleString>,
+    owned: bool,
+}
 
 impl Text {
     /// A new string. `None` when the server cannot make one.
@@ -44,27 +48,46 @@ impl Text {
             bytes.as_ptr().cast::<c_char>(),
             bytes.len(),
         ))?;
-        NonNull::new(made).map(Self)
+        Self::adopt(made)
     }
 
     /// Takes over a string that the server gave us to free.
     pub fn adopt(text: *mut raw::RedisModuleString) -> Option<Self> {
-        NonNull::new(text).map(Self)
+        NonNull::new(text).map(|text| Self { text, owned: true })
     }
 
     pub fn as_ptr(&self) -> *mut raw::RedisModuleString {
-        self.0.as_ptr()
+        self.text.as_ptr()
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: we own the string, so it lives as long as `self`.
-        unsafe { bytes_of(self.0.as_ptr()) }
+        // SAFETY: the string lives as long as `self`.
+        unsafe { bytes_of(self.text.as_ptr()) }
     }
 }
 
 impl Drop for Text {
     fn drop(&mut self) {
-        api!(RedisModule_FreeString(ptr::null_mut(), self.0.as_ptr()));
+        if self.owned {
+            api!(RedisModule_FreeString(ptr::null_mut(), self.text.as_ptr()));
+        }
+    }
+}
+
+/// The arguments of the command that runs, if one does. A name or an owner that
+/// is among them need not be made into a server string again: most of what an
+/// uncontended lock costs is allocation.
+#[derive(Clone, Copy, Default)]
+pub struct Given<'a>(pub &'a [*mut raw::RedisModuleString]);
+
+impl Given<'_> {
+    pub fn text(self, bytes: &[u8]) -> Option<Text> {
+        // SAFETY: the server keeps the arguments until the command returns.
+        let same = |arg: &&*mut raw::RedisModuleString| unsafe { bytes_of(**arg) } == bytes;
+        match self.0.iter().find(same).copied().and_then(NonNull::new) {
+            Some(text) => Some(Text { text, owned: false }),
+            None => Text::new(bytes),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::ptr;
 
 use redis_module::raw;
 
-use super::ffi::{api, bytes_of, Ctx, Selected, Text};
+use super::ffi::{api, bytes_of, Ctx, Given, Selected, Text};
 use crate::lock::{Foreign, Holder, Key, Keyspace, Kind, Look, Mode};
 
 /// How keys are opened.
@@ -21,9 +21,10 @@ pub enum Access {
     Write,
 }
 
-pub struct ServerKeyspace {
+pub struct ServerKeyspace<'a> {
     ctx: Ctx,
     access: Access,
+    given: Given<'a>,
     open: Option<Open>,
 }
 
@@ -45,11 +46,12 @@ impl Drop for Open {
     }
 }
 
-impl ServerKeyspace {
-    pub fn new(ctx: Ctx, access: Access) -> Self {
+impl<'a> ServerKeyspace<'a> {
+    pub fn new(ctx: Ctx, access: Access, given: Given<'a>) -> Self {
         Self {
             ctx,
             access,
+            given,
             open: None,
         }
     }
@@ -64,7 +66,7 @@ impl ServerKeyspace {
     fn open(&mut self, key: &Key) -> Option<&Open> {
         if self.open.as_ref().is_none_or(|open| open.key != *key) {
             self.open = None;
-            let name = Text::new(&key.name)?;
+            let name = self.given.text(&key.name)?;
             let db = Selected::new(self.ctx, key.db);
             let mode = match self.access {
                 Access::Read => raw::REDISMODULE_READ,
@@ -85,11 +87,9 @@ impl ServerKeyspace {
         self.open.as_ref().filter(|open| !open.handle.is_null())
     }
 
-    /// HSET key owner holds. `first`: it is a new key.
-    pub fn set_holds(&mut self, key: &Key, owner: &[u8], holds: i64) -> Option<()> {
+    /// HSET key owner holds.
+    pub fn set_holds(&mut self, key: &Key, owner: &Text, holds: &Text) -> Option<()> {
         let open = self.open(key)?;
-        let field = Text::new(owner)?;
-        let value = Text::new(holds.to_string().as_bytes())?;
         // SAFETY: see `api!`; pairs of strings end with NULL.
         let set = unsafe { raw::RedisModule_HashSet }?;
         // SAFETY: as above; the handle is open for writing.
@@ -97,31 +97,31 @@ impl ServerKeyspace {
             set(
                 open.handle,
                 raw::REDISMODULE_HASH_NONE as c_int,
-                field.as_ptr(),
-                value.as_ptr(),
+                owner.as_ptr(),
+                holds.as_ptr(),
                 ptr::null_mut::<c_void>(),
             )
         };
-        self.touched()
+        Some(())
     }
 
     /// PEXPIREAT key at.
     pub fn expire_at(&mut self, key: &Key, at: i64) -> Option<()> {
         let open = self.open(key)?;
-        api!(RedisModule_SetAbsExpire(open.handle, at))?;
-        self.touched()
+        let status = api!(RedisModule_SetAbsExpire(open.handle, at))?;
+        (status == raw::REDISMODULE_OK as c_int).then_some(())
     }
 
     /// DEL key.
     pub fn delete(&mut self, key: &Key) -> Option<()> {
         let open = self.open(key)?;
-        api!(RedisModule_DeleteKey(open.handle))?;
-        self.touched()
+        let status = api!(RedisModule_DeleteKey(open.handle))?;
+        (status == raw::REDISMODULE_OK as c_int).then_some(())
     }
 
     /// Tells the server that the open key changed (WATCH, client-side caching).
     /// Not left to the server, which would do it for a refused try too.
-    fn touched(&self) -> Option<()> {
+    pub fn touched(&self) -> Option<()> {
         let open = self.open.as_ref()?;
         api!(RedisModule_SignalModifiedKey(
             self.ctx.0,
@@ -131,8 +131,9 @@ impl ServerKeyspace {
     }
 }
 
-impl Keyspace for ServerKeyspace {
+impl Keyspace for ServerKeyspace<'_> {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
+        let given = self.given;
         let Some(open) = self.open(key) else {
             return Look::FREE;
         };
@@ -153,7 +154,10 @@ impl Keyspace for ServerKeyspace {
         let no_lock = look(Kind::Foreign(Foreign::OtherHash), 0, None);
         if api!(RedisModule_ValueLength(open.handle)) == Some(1) {
             // One field: a plain lock, if its value is a count of holds.
-            return match field(open.handle, owner) {
+            return match given
+                .text(owner)
+                .and_then(|owner| field(open.handle, &owner))
+            {
                 Some(value) => match count(value.bytes()) {
                     Some(holds) => look(Kind::Plain, holds, None),
                     None => no_lock,
@@ -164,14 +168,14 @@ impl Keyspace for ServerKeyspace {
                 },
             };
         }
-        let Some(mode) = field(open.handle, b"mode").and_then(|mode| shared(mode.bytes())) else {
+        let named = |name: &[u8]| field(open.handle, &Text::new(name)?);
+        let Some(mode) = named(b"mode").and_then(|mode| shared(mode.bytes())) else {
             return no_lock;
         };
-        let writer = [owner, b":write"].concat();
-        let held = if field(open.handle, &writer).is_some() {
+        let held = if named(&[owner, b":write"].concat()).is_some() {
             Some(Mode::Write)
         } else {
-            field(open.handle, owner).map(|_| Mode::Read)
+            named(owner).map(|_| Mode::Read)
         };
         look(Kind::ReadWrite(mode), 0, held.filter(|_| !owner.is_empty()))
     }
@@ -217,8 +221,7 @@ fn shared(value: &[u8]) -> Option<Mode> {
 }
 
 /// One field of an open hash.
-fn field(handle: *mut raw::RedisModuleKey, name: &[u8]) -> Option<Text> {
-    let name = Text::new(name)?;
+fn field(handle: *mut raw::RedisModuleKey, name: &Text) -> Option<Text> {
     let mut value: *mut raw::RedisModuleString = ptr::null_mut();
     // SAFETY: see `api!`; a field and where to put its value, ended by NULL.
     let get = unsafe { raw::RedisModule_HashGet }?;

@@ -67,7 +67,9 @@ pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool)
         return Status::Err;
     }
     let server = Server::detect(ctx);
-    let shell = shell::install(server);
+    let Some(shell) = shell::install(server, events::replicas(ctx)) else {
+        return Status::Err;
+    };
     if !commands(ctx) || !events::subscribe(ctx) {
         ctx.warn("rlock: the server refused a command or an event");
         return Status::Err;

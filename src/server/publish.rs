@@ -13,10 +13,11 @@ pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) {
     if !config::redisson_compat() {
         return;
     }
-    let (channel, message) = redisson::wakeup(&key.name, shared);
-    let (Some(channel), Some(message)) = (Text::new(&channel), Text::new(message)) else {
+    let (channel, wakes_all) = redisson::wakeup(&key.name, shared);
+    let Some(channel) = Text::new(&channel) else {
         return;
     };
+    let message = if wakes_all { &shell.one } else { &shell.zero };
     if shell.server.cluster {
         api!(RedisModule_PublishMessageShard(
             ctx.0,
@@ -30,7 +31,8 @@ pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) {
         channel.as_ptr(),
         message.as_ptr()
     ));
-    if replication::publish(ctx, &channel, &message).is_none() {
+    // The call above reaches only subscribers of this server.
+    if shell.replicas.get() > 0 && replication::publish(ctx, &channel, message).is_none() {
         ctx.warn("rlock: the server did not replicate a wake-up message");
     }
 }

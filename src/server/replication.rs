@@ -6,7 +6,6 @@ use std::ffi::{c_int, c_longlong, CStr};
 use redis_module::raw;
 
 use super::ffi::{api, Ctx, Selected, Text};
-use crate::lock::Key;
 
 /// The commands that effects are replicated as. A server on which one of them
 /// was renamed away would lose effects silently, so rlock does not load there.
@@ -24,26 +23,16 @@ macro_rules! replicate {
     }};
 }
 
-pub fn hset(ctx: Ctx, key: &Key, owner: &[u8]) -> Option<()> {
-    let (name, owner) = (Text::new(&key.name)?, Text::new(owner)?);
-    let one: c_longlong = 1;
-    replicate!(
-        ctx,
-        key.db,
-        c"HSET",
-        c"ssl",
-        name.as_ptr(),
-        owner.as_ptr(),
-        one
-    )
+pub fn hset(ctx: Ctx, db: i32, name: &Text, owner: &Text, holds: &Text) -> Option<()> {
+    let (name, owner, holds) = (name.as_ptr(), owner.as_ptr(), holds.as_ptr());
+    replicate!(ctx, db, c"HSET", c"sss", name, owner, holds)
 }
 
-pub fn hincrby(ctx: Ctx, key: &Key, owner: &[u8], by: i64) -> Option<()> {
-    let (name, owner) = (Text::new(&key.name)?, Text::new(owner)?);
+pub fn hincrby(ctx: Ctx, db: i32, name: &Text, owner: &Text, by: i64) -> Option<()> {
     let by: c_longlong = by;
     replicate!(
         ctx,
-        key.db,
+        db,
         c"HINCRBY",
         c"ssl",
         name.as_ptr(),
@@ -52,27 +41,19 @@ pub fn hincrby(ctx: Ctx, key: &Key, owner: &[u8], by: i64) -> Option<()> {
     )
 }
 
-pub fn pexpireat(ctx: Ctx, key: &Key, at: i64) -> Option<()> {
-    let name = Text::new(&key.name)?;
+pub fn pexpireat(ctx: Ctx, db: i32, name: &Text, at: i64) -> Option<()> {
     let at: c_longlong = at;
-    replicate!(ctx, key.db, c"PEXPIREAT", c"sl", name.as_ptr(), at)
+    replicate!(ctx, db, c"PEXPIREAT", c"sl", name.as_ptr(), at)
 }
 
-pub fn del(ctx: Ctx, key: &Key) -> Option<()> {
-    let name = Text::new(&key.name)?;
-    replicate!(ctx, key.db, c"DEL", c"s", name.as_ptr())
+pub fn del(ctx: Ctx, db: i32, name: &Text) -> Option<()> {
+    replicate!(ctx, db, c"DEL", c"s", name.as_ptr())
 }
 
 /// To replicas only (`A`: not to the AOF), for their subscribers.
 pub fn publish(ctx: Ctx, channel: &Text, message: &Text) -> Option<()> {
-    replicate!(
-        ctx,
-        ctx.db(),
-        c"PUBLISH",
-        c"Ass",
-        channel.as_ptr(),
-        message.as_ptr()
-    )
+    let (channel, message) = (channel.as_ptr(), message.as_ptr());
+    replicate!(ctx, ctx.db(), c"PUBLISH", c"Ass", channel, message)
 }
 
 /// The first of [`COMMANDS`] that this server does not know.

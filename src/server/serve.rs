@@ -4,7 +4,7 @@
 use super::blocking;
 use super::effects;
 use super::events;
-use super::ffi::Ctx;
+use super::ffi::{Ctx, Given};
 use super::gate;
 use super::inbox::Note;
 use super::keyspace::{Access, ServerKeyspace};
@@ -45,7 +45,7 @@ pub fn serve(shell: &Shell, ctx: Ctx, occasion: Occasion) {
     let mut tick = Tick {
         shell,
         ctx,
-        ks: ServerKeyspace::new(ctx, Access::Write),
+        ks: ServerKeyspace::new(ctx, Access::Write, Given::default()),
         now: shell.now(),
         told: Effects::new(),
     };
@@ -127,19 +127,19 @@ fn is_idle(shell: &Shell) -> bool {
 struct Tick<'a> {
     shell: &'a Shell,
     ctx: Ctx,
-    ks: ServerKeyspace,
+    ks: ServerKeyspace<'static>,
     now: Now,
     /// The effects so far: written, and not told of yet.
     told: Effects,
 }
 
 impl Tick<'_> {
-    fn step(&mut self, act: impl FnOnce(&mut Core, &mut ServerKeyspace, Now, &mut Effects)) {
+    fn step(&mut self, act: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects)) {
         let mut out = Effects::new();
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {
             act(&mut core, &mut self.ks, self.now, &mut out);
         }
-        effects::write(self.ctx, &mut self.ks, &out);
+        effects::write(self.shell, self.ctx, &mut self.ks, Given::default(), &out);
         self.told.append(&mut out);
     }
 
@@ -191,6 +191,6 @@ impl Tick<'_> {
 
     fn finish(mut self) {
         self.ks.close();
-        effects::tell(self.shell, self.ctx, self.told);
+        effects::tell(self.shell, self.ctx, Given::default(), &mut self.told);
     }
 }

@@ -10,10 +10,11 @@ use std::cell::{Cell, RefCell};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::blocking::Blocked;
+use super::ffi::Text;
 use super::inbox::Inbox;
 use super::timer::Timer;
 use super::version::Server;
-use crate::lock::{Core, Now};
+use crate::lock::{Core, Effects, Now};
 
 pub struct Shell {
     pub core: RefCell<Core>,
@@ -27,6 +28,13 @@ pub struct Shell {
     pub watching_keys: Cell<bool>,
     /// Client and event-loop events are subscribed to: while anybody waits.
     pub watching_clients: Cell<bool>,
+    /// How many replicas are attached.
+    pub replicas: Cell<i64>,
+    /// The strings `0` and `1`, made once.
+    pub zero: Text,
+    pub one: Text,
+    /// A list of effects to use again.
+    pub spare: Cell<Effects>,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
     start: Instant,
@@ -48,7 +56,7 @@ pub fn shell() -> Option<&'static Shell> {
 
 /// Sets up a fresh state at load. It lives until the server ends: a library that
 /// is unloaded leaves a few hundred bytes behind.
-pub fn install(server: Server) -> &'static Shell {
+pub fn install(server: Server, replicas: i64) -> Option<&'static Shell> {
     let shell: &'static Shell = Box::leak(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
@@ -58,13 +66,17 @@ pub fn install(server: Server) -> &'static Shell {
         writing: Cell::new(false),
         watching_keys: Cell::new(false),
         watching_clients: Cell::new(false),
+        replicas: Cell::new(replicas),
+        zero: Text::new(b"0")?,
+        one: Text::new(b"1")?,
+        spare: Cell::default(),
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
     }));
     if let Ok(mut slot) = SHELL.0.try_borrow_mut() {
         *slot = Some(shell);
     }
-    shell
+    Some(shell)
 }
 
 /// Forgets the state at unload.
