@@ -15,11 +15,12 @@ pub fn wakeup(name: &[u8], shared: bool) -> (Vec<u8>, bool) {
 /// `prefix:{name}`; a name that has a hash tag already is used as it is, so that
 /// in a cluster both lie in one slot.
 fn prefixed(prefix: &[u8], name: &[u8]) -> Vec<u8> {
-    if name.contains(&b'{') {
-        [prefix, b":", name].concat()
+    let parts: &[&[u8]] = if name.contains(&b'{') {
+        &[prefix, b":", name]
     } else {
-        [prefix, b":{", name, b"}"].concat()
-    }
+        &[prefix, b":{", name, b"}"]
+    };
+    parts.concat()
 }
 
 #[cfg(test)]

@@ -62,7 +62,9 @@ impl Command for Acquire {
             once: request.once || request.owner == Owner::Connection,
             wait: block.map(|ms| Wait { ms }),
         };
-        let verdict = call.decide(|core, ks, now, out| core.acquire(ks, now, &ask, out))?;
+        let verdict = call.decide(block.is_some(), |core, ks, now, out| {
+            core.acquire(ks, now, &ask, out)
+        })?;
         Ok(match verdict {
             Verdict::Granted(token) => Responder::Integer(token),
             Verdict::Refused => Responder::Null,

@@ -24,7 +24,7 @@ impl Command for Force {
         let key = args.next()?;
         args.end()?;
         let place = (call.db(), key);
-        let freed = call.decide(|core, ks, now, out| core.force(ks, now, place, out))?;
+        let freed = call.decide(false, |core, ks, now, out| core.force(ks, now, place, out))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

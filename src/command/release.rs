@@ -32,8 +32,9 @@ impl Command for Release {
         }
         let owner = owner.id(call)?;
         let place = (call.db(), key);
-        let left =
-            call.decide(|core, ks, now, out| core.release(ks, now, place, &owner, all, out))?;
+        let left = call.decide(false, |core, ks, now, out| {
+            core.release(ks, now, place, &owner, all, out)
+        })?;
         Ok(Responder::Integer(left))
     }
 }

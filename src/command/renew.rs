@@ -27,7 +27,9 @@ impl Command for Renew {
         }
         let owner = owner.id(call)?;
         let place = (call.db(), key);
-        call.decide(|core, ks, now, out| core.renew(ks, now, place, &owner, lease, out))?;
+        call.decide(false, |core, ks, now, out| {
+            core.renew(ks, now, place, &owner, lease, out)
+        })?;
         Ok(Responder::Integer(1))
     }
 }

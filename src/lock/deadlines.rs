@@ -1,7 +1,9 @@
 //! An index of moments: what is due, earliest first. Leases have one, by the
 //! wall clock, and BLOCK time-outs another, by the monotonic clock.
 //!
-//! A B-tree holds the pairs (moment, what). Whoever owns `what` remembers its
+//! A B-tree holds the pairs (moment, what). One that is never due stays in it, so
+//! that a lock taken and released alone does not build and tear down the tree each
+//! time. Whoever owns `what` remembers its
 //! moment and gives it back to move or remove it, so that nothing stale stays
 //! behind: memory follows the number of locks held now, not how many there were.
 
@@ -13,9 +15,10 @@ pub struct Deadlines<T> {
 }
 
 impl<T: Ord + Clone> Deadlines<T> {
-    pub fn new() -> Self {
+    /// An empty index; `never` stands in it as what is never due.
+    pub fn new(never: T) -> Self {
         Self {
-            due: BTreeSet::new(),
+            due: BTreeSet::from([(i64::MAX, never)]),
         }
     }
 
@@ -34,7 +37,8 @@ impl<T: Ord + Clone> Deadlines<T> {
 
     /// The earliest moment.
     pub fn first(&self) -> Option<i64> {
-        self.due.first().map(|(at, _)| *at)
+        let first = self.due.first().map(|(at, _)| *at);
+        first.filter(|at| *at < i64::MAX)
     }
 
     /// Up to `most` of those whose moment is before `limit`, earliest first.
@@ -50,6 +54,6 @@ impl<T: Ord + Clone> Deadlines<T> {
 
     #[cfg(test)]
     pub fn len(&self) -> usize {
-        self.due.len()
+        self.due.len().saturating_sub(1)
     }
 }

@@ -24,10 +24,13 @@ mod memory;
 mod moved;
 mod refusal;
 mod release;
+#[cfg(test)]
+mod tests;
 mod time;
 mod token;
 mod waiting;
 
+use std::collections::hash_map::Entry as HashEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use acquire::{Ask, Verdict, Wait};
@@ -64,8 +67,8 @@ impl Core {
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
             grants: HashMap::new(),
-            leases: Deadlines::new(),
-            timeouts: Deadlines::new(),
+            leases: Deadlines::new(Key::new(0, b"")),
+            timeouts: Deadlines::new(0),
             tokens: Tokens::default(),
             last_waiter: 0,
         }
@@ -157,19 +160,21 @@ impl Core {
         self.leases.change(key, from, at);
     }
 
-    /// Forgets who held the key and until when. Its waiters stay.
-    fn forget_holder(&mut self, key: &Key) {
-        let Some(table) = self.tables.get_mut(&key.db) else {
-            return;
+    /// Forgets who held the key and until when. Its waiters stay; whether there
+    /// are any.
+    fn forget_holder(&mut self, key: &Key) -> bool {
+        let table = self.tables.get_mut(&key.db);
+        let Some(HashEntry::Occupied(mut slot)) = table.map(|t| t.entry(key.name.clone())) else {
+            return false;
         };
-        let Some(entry) = table.get_mut(&key.name) else {
-            return;
-        };
+        let entry = slot.get_mut();
         entry.holder = None;
         let from = entry.deadline.take();
+        let waited_for = !entry.queue.is_empty();
         if entry.is_idle() {
-            table.remove(&key.name);
+            slot.remove();
         }
         self.leases.change(key, from, None);
+        waited_for
     }
 }

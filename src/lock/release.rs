@@ -103,8 +103,8 @@ impl Core {
             key: key.clone(),
             event,
         });
-        self.forget_holder(key);
-        if self.hand_on(key, now, out).is_none() {
+        let waited_for = self.forget_holder(key);
+        if !waited_for || self.hand_on(key, now, out).is_none() {
             out.push(Effect::Wake {
                 key: key.clone(),
                 shared,

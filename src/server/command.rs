@@ -123,19 +123,27 @@ impl<'a> Call<'a> {
         self.ctx.flags() & never as i32 == 0
     }
 
-    /// Puts a request to the core and carries out what it decides.
+    /// Puts a request to the core and carries out what it decides. `waits`: it
+    /// may have to stand in a queue.
     pub fn decide<T>(
         &self,
+        waits: bool,
         ask: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
-        let now = shell.now();
         let given = Given(self.args);
         let mut ks = ServerKeyspace::new(ctx, Access::Write, given);
         let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
-            Ok(mut core) => ask(&mut core, &mut ks, now, &mut out),
+            Ok(mut core) => {
+                let now = if waits || core.waiting() > 0 {
+                    shell.now()
+                } else {
+                    shell.now_by_wall()
+                };
+                ask(&mut core, &mut ks, now, &mut out)
+            }
             Err(_) => return Err(Error::busy()),
         };
         effects::write(shell, ctx, &mut ks, given, &out);
@@ -143,7 +151,7 @@ impl<'a> Call<'a> {
         effects::tell(shell, ctx, given, &mut out);
         shell.spare.set(out);
         events::watch_keys(shell, ctx);
-        serve::arm_after_command(shell, ctx, now);
+        serve::arm_after_command(shell, ctx);
         Ok(answer?)
     }
 

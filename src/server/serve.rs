@@ -89,12 +89,20 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
 }
 
 /// Arms the timer after a command; costs little when it is armed early enough.
-pub fn arm_after_command(shell: &Shell, ctx: Ctx, now: Now) {
-    if let Some(ms) = next_expiry_ms(shell, now) {
-        timer::arm(shell, ctx, now, ms);
+pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
+    let (expiry, timeout) = match shell.core.try_borrow() {
+        Ok(core) => (core.next_expiry(), core.next_timeout()),
+        Err(_) => return,
+    };
+    if let Some(at) = expiry.filter(|at| !timer::fires_by(shell, *at)) {
+        let now = shell.now();
+        timer::arm(shell, ctx, now, at.saturating_sub(now.wall_ms()));
     }
-    if let Some(ms) = next_timeout_ms(shell, now) {
-        timer::arm(shell, ctx, now, ms);
+    if timeout.is_some() {
+        let now = shell.now();
+        if let Some(ms) = next_timeout_ms(shell, now) {
+            timer::arm(shell, ctx, now, ms);
+        }
     }
 }
 

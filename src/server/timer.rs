@@ -17,10 +17,17 @@ use crate::lock::Now;
 /// the wall clock, so a step of the clock is noticed no later than that.
 const LONGEST_MS: i64 = 1000;
 
+/// What the timer is armed for, by both clocks.
+#[derive(Clone, Copy)]
+struct Armed {
+    id: raw::RedisModuleTimerID,
+    mono_us: i64,
+    wall_ms: i64,
+}
+
 #[derive(Default)]
 pub struct Timer {
-    /// Its id, and the monotonic us for which it is armed.
-    armed: Cell<Option<(raw::RedisModuleTimerID, i64)>>,
+    armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
 }
@@ -29,11 +36,11 @@ pub struct Timer {
 pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
     let ms = ms.clamp(0, LONGEST_MS);
     let at = now.until(ms);
-    if let Some((id, due)) = shell.timer.armed.get() {
-        if due <= at {
+    if let Some(armed) = shell.timer.armed.get() {
+        if armed.mono_us <= at {
             return;
         }
-        api!(RedisModule_StopTimer(ctx.0, id, ptr::null_mut()));
+        api!(RedisModule_StopTimer(ctx.0, armed.id, ptr::null_mut()));
     }
     let id = api!(RedisModule_CreateTimer(
         ctx.0,
@@ -41,7 +48,18 @@ pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
         Some(fire),
         ptr::null_mut()
     ));
-    shell.timer.armed.set(id.map(|id| (id, at)));
+    shell.timer.armed.set(id.map(|id| Armed {
+        id,
+        mono_us: at,
+        wall_ms: now.deadline(ms),
+    }));
+}
+
+/// Whether the timer fires no later than this wall-clock ms, by what it was when
+/// the timer was armed. Says so without reading a clock.
+pub fn fires_by(shell: &Shell, wall_ms: i64) -> bool {
+    let armed = shell.timer.armed.get();
+    armed.is_some_and(|armed| armed.wall_ms <= wall_ms)
 }
 
 /// Sees to it that `serve` runs as soon as the event loop comes round, also when

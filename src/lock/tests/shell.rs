@@ -1,0 +1,294 @@
+//! The shell in miniature: calls the core as `crate::server` does, on a keyspace
+//! in memory and with clocks that the test moves.
+//!
+//! As in the server, each step is written before the next one looks, and what
+//! happens to keys by others' hands is noted and read later.
+
+use crate::lock::memory::Memory;
+use crate::lock::{
+    Ask, Cause, Core, Effect, Effects, Event, Key, Now, Outcome, Refusal, Verdict, Wait, WaiterId,
+};
+
+pub fn key(db: i32, name: &str) -> Key {
+    Key::new(db, name.as_bytes())
+}
+
+/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub db: i32,
+    pub name: &'a str,
+    pub owner: &'a str,
+    pub lease: i64,
+    pub once: bool,
+    pub block: Option<i64>,
+}
+
+pub fn by(owner: &str) -> Request<'_> {
+    Request {
+        db: 0,
+        name: "k",
+        owner,
+        lease: 1000,
+        once: false,
+        block: None,
+    }
+}
+
+impl<'a> Request<'a> {
+    pub fn on(self, name: &'a str) -> Self {
+        Self { name, ..self }
+    }
+
+    pub fn lease(self, lease: i64) -> Self {
+        Self { lease, ..self }
+    }
+
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
+
+    pub fn block(self, ms: i64) -> Self {
+        Self {
+            block: Some(ms),
+            ..self
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Note {
+    Changed(Key, Cause),
+    Renamed(Key, Key),
+    Swapped(i32, i32),
+    Replaced(Option<i32>),
+}
+
+pub struct Shell {
+    pub core: Core,
+    pub ks: Memory,
+    pub now: Now,
+    /// The effects that nobody has asked about yet.
+    pub told: Effects,
+    notes: Vec<Note>,
+}
+
+impl Shell {
+    pub fn new() -> Self {
+        let mut shell = Self {
+            core: Core::new(),
+            ks: Memory::default(),
+            now: Now {
+                wall_us: 1_700_000_000_000_000,
+                mono_us: 5_000_000,
+            },
+            told: Effects::new(),
+            notes: Vec::new(),
+        };
+        shell.pass_us(0, 0);
+        shell
+    }
+
+    // Clients.
+
+    pub fn acquire(&mut self, request: Request<'_>) -> Result<Verdict, Refusal> {
+        self.read_notes();
+        let ask = Ask {
+            db: request.db,
+            name: request.name.as_bytes(),
+            owner: request.owner.as_bytes(),
+            lease: request.lease,
+            once: request.once,
+            wait: request.block.map(|ms| Wait { ms }),
+        };
+        self.step(|core, ks, now, out| core.acquire(ks, now, &ask, out))
+    }
+
+    /// Acquires a lock that is to be had now; its token.
+    pub fn get(&mut self, request: Request<'_>) -> i64 {
+        match self.acquire(request) {
+            Ok(Verdict::Granted(token)) => token,
+            other => panic!("{request:?} was to be granted: {other:?}"),
+        }
+    }
+
+    /// Queues for a lock that is held now.
+    pub fn wait(&mut self, request: Request<'_>) -> WaiterId {
+        match self.acquire(request.block(request.block.unwrap_or(0))) {
+            Ok(Verdict::Waits(id)) => id,
+            other => panic!("{request:?} was to wait: {other:?}"),
+        }
+    }
+
+    pub fn release_on(&mut self, at: &Key, owner: &str, all: bool) -> Result<i64, Refusal> {
+        self.read_notes();
+        let (place, owner) = ((at.db, &*at.name), owner.as_bytes());
+        self.step(|core, ks, now, out| core.release(ks, now, place, owner, all, out))
+    }
+
+    pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
+        self.release_on(&key(0, "k"), owner, false)
+    }
+
+    pub fn release_all(&mut self, owner: &str) -> Result<i64, Refusal> {
+        self.release_on(&key(0, "k"), owner, true)
+    }
+
+    pub fn renew_on(&mut self, at: &Key, owner: &str, lease: i64) -> Result<(), Refusal> {
+        self.read_notes();
+        let (place, owner) = ((at.db, &*at.name), owner.as_bytes());
+        self.step(|core, ks, now, out| core.renew(ks, now, place, owner, lease, out))
+    }
+
+    pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
+        self.renew_on(&key(0, "k"), owner, lease)
+    }
+
+    pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
+        self.read_notes();
+        let place = (at.db, &*at.name);
+        self.step(|core, ks, now, out| core.force(ks, now, place, out))
+    }
+
+    pub fn force(&mut self) -> Result<bool, Refusal> {
+        self.force_on(&key(0, "k"))
+    }
+
+    /// The client of a grant went before its reply did.
+    pub fn lose(&mut self, id: WaiterId) {
+        self.read_notes();
+        self.step(|core, ks, now, out| core.take_back(ks, now, id, out));
+    }
+
+    // Time.
+
+    /// So many ms go by on both clocks, and no timer fires.
+    pub fn pass(&mut self, ms: i64) {
+        self.pass_us(ms * 1000, ms * 1000);
+    }
+
+    pub fn pass_us(&mut self, wall: i64, mono: i64) {
+        self.now.wall_us += wall;
+        self.now.mono_us += mono;
+        self.ks.now_ms = self.now.wall_ms();
+    }
+
+    /// The module's timer fires.
+    pub fn tick(&mut self) {
+        self.read_notes();
+        for key in self.core.due(self.now, 500) {
+            self.review(&key, Cause::Unknown);
+        }
+        self.step(|core, _, now, out| core.time_out(now, 500, out));
+    }
+
+    pub fn pass_and_tick(&mut self, ms: i64) {
+        self.pass(ms);
+        self.tick();
+    }
+
+    // Notes.
+
+    pub fn changed(&mut self, key: &Key, cause: Cause) {
+        if self.core.knows(key.db, &key.name) {
+            self.notes.push(Note::Changed(key.clone(), cause));
+        }
+    }
+
+    pub fn renamed(&mut self, from: &Key, to: &Key) {
+        if self.core.knows(from.db, &from.name) {
+            self.notes.push(Note::Renamed(from.clone(), to.clone()));
+        } else {
+            self.changed(to, Cause::Removed);
+        }
+    }
+
+    pub fn swapped(&mut self, one: i32, other: i32) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Swapped(one, other));
+        }
+    }
+
+    pub fn replaced(&mut self, db: Option<i32>) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Replaced(db));
+        }
+    }
+
+    pub fn read_notes(&mut self) {
+        for note in std::mem::take(&mut self.notes) {
+            match note {
+                Note::Changed(key, cause) => self.review(&key, cause),
+                Note::Renamed(from, to) => {
+                    self.step(|core, _, _, _| core.renamed(&from, &to));
+                    self.review(&from, Cause::Removed);
+                    self.review(&to, Cause::Removed);
+                }
+                Note::Swapped(one, other) => {
+                    self.step(|core, ks, now, out| core.swapped(ks, now, (one, other), out));
+                }
+                Note::Replaced(db) => {
+                    let mut keys = self.core.keys(db);
+                    keys.sort();
+                    for key in keys {
+                        self.review(&key, Cause::Removed);
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn review(&mut self, key: &Key, cause: Cause) {
+        self.step(|core, ks, now, out| core.review(ks, now, key, cause, out));
+    }
+
+    fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Memory, Now, &mut Effects) -> T) -> T {
+        let mut out = Effects::new();
+        let answer = act(&mut self.core, &mut self.ks, self.now, &mut out);
+        self.ks.apply(&out);
+        self.told.append(&mut out);
+        answer
+    }
+
+    // What came of it.
+
+    /// The replies to waiters since somebody last asked for anything told.
+    pub fn answers(&mut self) -> Vec<(WaiterId, Outcome)> {
+        answers(&std::mem::take(&mut self.told))
+    }
+
+    /// The events since somebody last asked for anything told.
+    pub fn events(&mut self) -> Vec<(Key, Event)> {
+        events(&std::mem::take(&mut self.told))
+    }
+
+    /// Who holds the key `k`, how often, and until when, in ms from now.
+    pub fn held(&mut self) -> Option<(String, i64, Option<i64>)> {
+        self.held_on(&key(0, "k"))
+    }
+
+    pub fn held_on(&mut self, key: &Key) -> Option<(String, i64, Option<i64>)> {
+        use crate::lock::Keyspace;
+        let holder = self.ks.holders(key).pop()?;
+        let left = self.ks.look(key, b"").expires;
+        let owner = String::from_utf8(holder.owner).unwrap();
+        let left = left.map(|at| at - self.now.wall_ms());
+        Some((owner, holder.holds, left))
+    }
+}
+
+pub fn answers(told: &[Effect]) -> Vec<(WaiterId, Outcome)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Answer { waiter, outcome } => Some((*waiter, outcome.clone())),
+        _ => None,
+    };
+    told.iter().filter_map(answer).collect()
+}
+
+pub fn events(told: &[Effect]) -> Vec<(Key, Event)> {
+    let event = |effect: &Effect| match effect {
+        Effect::Tell { key, event } => Some((key.clone(), *event)),
+        _ => None,
+    };
+    told.iter().filter_map(event).collect()
+}
