@@ -65,6 +65,9 @@ impl Core {
                 Ok(Verdict::Granted(token))
             }
             Kind::Plain | Kind::ReadWrite(_) => {
+                // A lock found after a restart, or one that a script took, is
+                // watched from the moment rlock touches it.
+                self.set_deadline(&key, look.expires);
                 if let Some(held_for) = look.shared {
                     let owner = Bytes::from(ask.owner);
                     return Err(Refusal::OtherMode {
@@ -102,13 +105,7 @@ impl Core {
                     None => look,
                 }
             }
-            // A lock found after a restart, or one that a script took, is
-            // watched from the moment rlock touches it.
-            Kind::Plain | Kind::ReadWrite(_) => {
-                self.set_deadline(key, look.expires);
-                look
-            }
-            Kind::Foreign(_) => look,
+            Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => look,
         }
     }
 

@@ -22,6 +22,7 @@ impl Core {
             self.free(&key, Event::Released, false, now, out);
             return Ok(0);
         }
+        self.set_deadline(&key, look.expires);
         self.unnest(&key, &Bytes::from(owner), left, out);
         Ok(left)
     }

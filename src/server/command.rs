@@ -5,7 +5,7 @@ use std::ffi::{c_int, CStr};
 
 use redis_module::raw;
 
-use super::ffi::{api, bytes_of, guarded, Ctx, Given};
+use super::ffi::{api, bytes_of, guarded, Arg, Ctx, Given};
 use super::keyspace::{Access, ServerKeyspace};
 use super::reply::Responder;
 use super::shell::{shell, Shell};
@@ -70,7 +70,23 @@ unsafe extern "C" fn entry<C: Command>(
         // SAFETY: the server passes `argc` strings, the first the command's name.
         let argv = unsafe { std::slice::from_raw_parts(argv, argc) };
         let args = argv.get(1..).unwrap_or_default();
-        let call = Call { shell, ctx, args };
+        let nothing = Arg {
+            bytes: &[],
+            text: std::ptr::null_mut(),
+        };
+        let mut named = [nothing; 2];
+        let count = args.len().min(named.len());
+        for (slot, arg) in named.iter_mut().zip(args) {
+            // SAFETY: the server keeps the arguments until the command returns.
+            let bytes = unsafe { bytes_of(*arg) };
+            *slot = Arg { bytes, text: *arg };
+        }
+        let call = Call {
+            shell,
+            ctx,
+            args,
+            given: Given(named.get(..count).unwrap_or_default()),
+        };
         Some(C::run(&call).unwrap_or_else(Responder::from))
     });
     reply.unwrap_or_else(fault).send(ctx);
@@ -82,6 +98,8 @@ pub struct Call<'a> {
     shell: &'static Shell,
     ctx: Ctx,
     args: &'a [*mut raw::RedisModuleString],
+    /// The key and the owner, as a rule.
+    given: Given<'a>,
 }
 
 impl<'a> Call<'a> {
@@ -132,7 +150,7 @@ impl<'a> Call<'a> {
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
-        let given = Given(self.args);
+        let given = self.given;
         let mut ks = ServerKeyspace::new(ctx, Access::Write, given);
         let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
@@ -160,7 +178,7 @@ impl<'a> Call<'a> {
         &self,
         look: impl FnOnce(&Core, &mut ServerKeyspace<'_>, Now) -> T,
     ) -> Result<T, Error> {
-        let mut ks = ServerKeyspace::new(self.ctx, Access::Read, Given(self.args));
+        let mut ks = ServerKeyspace::new(self.ctx, Access::Read, self.given);
         match self.shell.core.try_borrow() {
             Ok(core) => Ok(look(&core, &mut ks, self.shell.now())),
             Err(_) => Err(Error::busy()),

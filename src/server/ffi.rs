@@ -74,17 +74,23 @@ impl Drop for Text {
     }
 }
 
-/// The arguments of the command that runs, if one does. A name or an owner that
-/// is among them need not be made into a server string again: most of what an
-/// uncontended lock costs is allocation.
+/// One argument of a command: its bytes, and the server's string.
+#[derive(Clone, Copy)]
+pub struct Arg<'a> {
+    pub bytes: &'a [u8],
+    pub text: *mut raw::RedisModuleString,
+}
+
+/// The first arguments of the command that runs, if one does. A name or an owner
+/// that is among them need not be made into a server string again: most of what
+/// an uncontended lock costs is allocation.
 #[derive(Clone, Copy, Default)]
-pub struct Given<'a>(pub &'a [*mut raw::RedisModuleString]);
+pub struct Given<'a>(pub &'a [Arg<'a>]);
 
 impl Given<'_> {
     pub fn text(self, bytes: &[u8]) -> Option<Text> {
-        // SAFETY: the server keeps the arguments until the command returns.
-        let same = |arg: &&*mut raw::RedisModuleString| unsafe { bytes_of(**arg) } == bytes;
-        match self.0.iter().find(same).copied().and_then(NonNull::new) {
+        let same = self.0.iter().find(|arg| arg.bytes == bytes);
+        match same.and_then(|arg| NonNull::new(arg.text)) {
             Some(text) => Some(Text { text, owned: false }),
             None => Text::new(bytes),
         }

@@ -31,6 +31,15 @@ pub struct Slot {
     pub ends: Option<i64>,
 }
 
+impl Slot {
+    pub fn owner(&self) -> Option<Owner> {
+        match self.value {
+            Value::Lock { owner, .. } => Some(owner),
+            Value::Text { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
     pub id: usize,
@@ -75,7 +84,7 @@ pub struct Model {
     /// In order of arrival, over all keys.
     pub queue: Vec<Waiter>,
     /// Replies of grants that may not have left the server.
-    pub grants: Vec<(usize, Place, Owner, i64)>,
+    pub grants: Vec<(usize, Owner, i64)>,
     pub answers: Vec<(usize, Answer)>,
     pub events: Vec<Told>,
     /// Changed by others, and rlock has not looked yet.
@@ -91,7 +100,7 @@ impl Model {
         self.wall_us / 1000
     }
 
-    pub fn is_over(&self, slot: &Slot) -> bool {
+    fn is_over(&self, slot: &Slot) -> bool {
         slot.ends.is_some_and(|ends| ends < self.now_ms())
     }
 
@@ -175,15 +184,11 @@ impl Model {
     /// as if released.
     pub fn lose(&mut self, id: usize) {
         let at = self.grants.iter().position(|grant| grant.0 == id).unwrap();
-        let (_, asked_at, owner, token) = self.grants.remove(at);
-        self.settle(asked_at);
-        let same = |value| matches!(value, Value::Lock { owner: o, token: t, .. } if (o, t) == (owner, Some(token)));
-        let found = self.keys.iter().find(|(_, slot)| same(slot.value));
-        let Some(place) = found.map(|(place, _)| *place) else {
-            return;
-        };
-        self.settle(place);
-        if self.keys.get(&place).is_some_and(|slot| same(slot.value)) {
+        let (_, owner, token) = self.grants.remove(at);
+        let found = self.keys.iter().find(|(_, slot)| {
+            matches!(slot.value, Value::Lock { owner: o, token: t, .. } if (o, t) == (owner, Some(token)))
+        });
+        if let Some(place) = found.map(|(place, _)| *place) {
             self.drop_holds(place, 1);
         }
     }
@@ -220,14 +225,42 @@ impl Model {
 
     /// What is due on a key happens: a lease that is over ends, a free lock goes
     /// to the first who waits, waiters whose owner holds it need not wait.
-    pub fn settle(&mut self, place: Place) {
+    fn settle(&mut self, place: Place) {
         self.expire(place, !self.late);
         self.hand_on(place);
         self.join(place);
     }
 
+    /// Somebody else's command comes to the key, and finds it gone if its time is
+    /// over.
+    pub fn found(&mut self, place: Place, sure: bool) {
+        if self.keys.get(&place).is_some_and(|slot| self.is_over(slot)) {
+            self.expire(place, sure);
+            self.unread.push(place);
+        }
+    }
+
+    /// Whether the lock is one whose token rlock knows.
+    pub fn is_known(&self, place: Place) -> bool {
+        let value = self.keys.get(&place).map(|slot| slot.value);
+        matches!(value, Some(Value::Lock { token: Some(_), .. }))
+    }
+
+    /// Somebody else writes the key.
+    pub fn put(&mut self, place: Place, slot: Slot) {
+        self.keys.insert(place, slot);
+        self.unread.push(place);
+    }
+
+    /// Somebody else removes the key.
+    pub fn remove(&mut self, place: Place) -> Option<Value> {
+        let slot = self.keys.remove(&place)?;
+        self.unread.push(place);
+        Some(slot.value)
+    }
+
     /// The key goes if its time is over.
-    pub fn expire(&mut self, place: Place, sure: bool) {
+    fn expire(&mut self, place: Place, sure: bool) {
         let Some(slot) = self.keys.get(&place).copied() else {
             return;
         };
@@ -287,8 +320,7 @@ impl Model {
 
     fn grant(&mut self, waiter: &Waiter, token: i64) {
         self.answers.push((waiter.id, Answer::Granted(token)));
-        let grant = (waiter.id, waiter.place, waiter.owner, token);
-        self.grants.push(grant);
+        self.grants.push((waiter.id, waiter.owner, token));
     }
 
     fn take(&mut self, place: Place, owner: Owner, lease: i64) -> i64 {

@@ -14,7 +14,7 @@ use crate::lock::{Effect, Effects, Event, Key, Outcome, Refusal, WaiterId};
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 20000,
+        cases: 400,
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

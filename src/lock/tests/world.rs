@@ -83,6 +83,8 @@ impl World {
                 }
             }
             Op::Lose(which) => {
+                // What is over is out of the way: a lost grant is nobody's cue.
+                self.tick();
                 let open = &self.model.grants;
                 if let Some((id, ..)) = open.get(which % open.len().max(1)).copied() {
                     self.shell.lose(self.ids[id]);
@@ -137,10 +139,8 @@ impl World {
     }
 
     fn who(&self, place: Place, owner: Owner, by_holder: bool) -> Owner {
-        match self.model.keys.get(&place).map(|slot| slot.value) {
-            Some(Value::Lock { owner, .. }) if by_holder => owner,
-            _ => owner,
-        }
+        let holder = self.model.keys.get(&place).and_then(|slot| slot.owner());
+        holder.filter(|_| by_holder).unwrap_or(owner)
     }
 
     fn acquire(&mut self, at: Place, owner: Owner, lease: i64, once: bool, block: Option<i64>) {
@@ -165,19 +165,18 @@ impl World {
         self.replies = Some((got, expected));
     }
 
-    pub fn other(&mut self, what: Other) {
+    fn other(&mut self, what: Other) {
         let (shell, model) = (&mut self.shell, &mut self.model);
         match what {
             Other::Del(place) => {
                 shell.del(&at(place));
-                model.expire(place, true);
-                model.keys.remove(&place);
-                model.unread.push(place);
+                model.found(place, true);
+                model.remove(place);
             }
             Other::Evict(place) => {
                 shell.evict(&at(place));
-                model.expire(place, true);
-                match model.keys.remove(&place).map(|slot| slot.value) {
+                model.found(place, true);
+                match model.remove(place) {
                     Some(Value::Lock { token, .. }) => {
                         model.tell(place, Event::Evicted, token.is_some());
                     }
@@ -186,30 +185,28 @@ impl World {
                     }
                     _ => {}
                 }
-                model.unread.push(place);
             }
             Other::Expire(place, ms) => {
                 shell.pexpire(&at(place), ms);
-                model.expire(place, true);
+                model.found(place, true);
                 let ends = ms.map(|ms| model.now_ms() + ms);
-                if let Some(slot) = model.keys.get_mut(&place) {
-                    let silent = ends.is_none() && slot.ends.is_none();
-                    slot.ends = ends;
-                    if let (Value::Text { unnoticed }, false) = (&mut slot.value, silent) {
-                        *unnoticed = false;
-                    }
+                let slot = model.keys.get(&place).copied();
+                if let Some(slot) = slot.filter(|slot| (slot.ends, ends) != (None, None)) {
+                    let value = match slot.value {
+                        Value::Text { .. } => Value::Text { unnoticed: false },
+                        lock => lock,
+                    };
+                    model.put(place, Slot { value, ends });
                 }
-                model.unread.push(place);
             }
             Other::Set(place, ms) => {
                 shell.set(&at(place), ms);
-                model.expire(place, true);
+                model.found(place, true);
                 let ends = ms.map(|ms| model.now_ms() + ms);
                 let value = Value::Text {
                     unnoticed: ends.is_none(),
                 };
-                model.keys.insert(place, Slot { value, ends });
-                model.unread.push(place);
+                model.put(place, Slot { value, ends });
             }
             Other::Rename(from, to) => {
                 let there = from.0 != to.0 && model.keys.contains_key(&to);
@@ -217,60 +214,63 @@ impl World {
                 if from == to || (from.0 != to.0 && from.1 != to.1) || there {
                     return;
                 }
+                // Nor can rlock know this from the lock that was there.
+                let of = |place| model.keys.get(place).and_then(|slot| slot.owner());
+                if !model.is_known(from) && of(&from) == of(&to) {
+                    return;
+                }
                 shell.rename(&at(from), &at(to));
-                model.expire(from, true);
+                model.found(from, true);
                 // The lock that comes there may have the same owner: then what it
                 // replaces has not visibly ended.
-                model.expire(to, false);
-                if let Some(slot) = model.keys.remove(&from) {
-                    model.keys.insert(to, slot);
+                model.found(to, false);
+                if let Some(slot) = model.keys.get(&from).copied() {
+                    model.remove(from);
+                    model.put(to, slot);
                 }
-                model.unread.extend([from, to]);
             }
             Other::Take(place, owner, ms) => {
-                let same =
-                    |slot: &Slot| matches!(slot.value, Value::Lock { owner: o, .. } if o == owner);
-                if model.keys.get(&place).is_some_and(same) {
+                // Its own again: rlock cannot know that it was lost in between.
+                let held_by = model.keys.get(&place).and_then(|slot| slot.owner());
+                if held_by == Some(owner) {
                     return;
                 }
                 shell.script_takes(&at(place), owner, ms);
-                model.expire(place, true);
-                let value = Value::Lock {
-                    owner,
-                    holds: 1,
-                    token: None,
-                };
-                let ends = Some(model.now_ms() + ms);
-                let slot = Slot { value, ends };
-                model.keys.entry(place).or_insert(slot);
-                model.unread.push(place);
+                model.found(place, true);
+                if !model.keys.contains_key(&place) {
+                    let value = Value::Lock {
+                        owner,
+                        holds: 1,
+                        token: None,
+                    };
+                    let ends = Some(model.now_ms() + ms);
+                    model.put(place, Slot { value, ends });
+                }
             }
             Other::Flush(db) => {
                 shell.flush(db);
-                for place in PLACES.into_iter().filter(|p| db.is_none_or(|db| db == p.0)) {
+                let flushed = |place: &Place| db.is_none_or(|db| db == place.0);
+                for place in PLACES.into_iter().filter(flushed) {
                     // Over and flushed at once: either is true.
-                    model.expire(place, false);
-                    model.keys.remove(&place);
-                    model.unread.push(place);
+                    model.found(place, false);
+                    model.remove(place);
                 }
             }
             Other::Swap(one, other) => {
                 shell.swap(one, other);
                 let swapped = |db| if db == one { other } else { one };
-                model.keys = std::mem::take(&mut model.keys)
-                    .into_iter()
+                let keys = std::mem::take(&mut model.keys).into_iter();
+                model.keys = keys
                     .map(|((db, name), slot)| ((swapped(db), name), slot))
                     .collect();
-                let names = ["j", "k"].into_iter();
-                model
-                    .unread
-                    .extend(names.flat_map(|name| [(one, name), (other, name)]));
+                for name in ["j", "k"] {
+                    model.unread.extend([(one, name), (other, name)]);
+                }
             }
             Other::ExpireCycle => {
                 shell.expire_cycle();
                 for place in PLACES {
-                    model.expire(place, true);
-                    model.unread.push(place);
+                    model.found(place, true);
                 }
             }
         }
