@@ -13,7 +13,7 @@ use super::ffi::{api, Ctx, Given, Selected, Text};
 use super::keyspace::ServerKeyspace;
 use super::replication as replicate;
 use super::shell::Shell;
-use super::{blocking, publish};
+use super::{blocking, events, publish};
 use crate::lock::{Effect, Effects, Event, Key};
 
 /// The first pass: the keyspace, the replicas, the AOF.
@@ -34,8 +34,13 @@ pub fn write(
 /// The second pass: whoever is to know. No key may be open.
 pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     shell.writing.set(true);
+    let heard = events::are_heard(shell);
     for effect in effects.iter() {
-        tell_one(shell, ctx, given, effect);
+        match effect {
+            Effect::Wake { key, shared } => publish::wake(shell, ctx, key, *shared),
+            _ if heard => notify_of(ctx, given, effect),
+            _ => {}
+        }
     }
     shell.writing.set(false);
     for effect in effects.drain(..) {
@@ -84,7 +89,8 @@ fn write_one(
     ks.touched()
 }
 
-fn tell_one(shell: &Shell, ctx: Ctx, given: Given<'_>, effect: &Effect) {
+/// Emits the keyspace events of an effect.
+fn notify_of(ctx: Ctx, given: Given<'_>, effect: &Effect) {
     let notify = |key, events| notify(ctx, given, key, events);
     match effect {
         Effect::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
@@ -102,8 +108,7 @@ fn tell_one(shell: &Shell, ctx: Ctx, given: Given<'_>, effect: &Effect) {
             };
             notify(key, &[(raw::REDISMODULE_NOTIFY_MODULE, name)]);
         }
-        Effect::Wake { key, shared } => publish::wake(shell, ctx, key, *shared),
-        Effect::Answer { .. } => {}
+        Effect::Wake { .. } | Effect::Answer { .. } => {}
     }
 }
 

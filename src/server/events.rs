@@ -22,11 +22,12 @@ use crate::lock::{Cause, Key};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 5] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 6] = [
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
         (raw::REDISMODULE_EVENT_REPLICA_CHANGE, Some(on_replica)),
+        (raw::REDISMODULE_EVENT_MODULE_CHANGE, Some(on_module)),
         (
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
             Some(on_role),
@@ -77,6 +78,14 @@ pub fn watch_keys(shell: &Shell, ctx: Ctx) {
     } else {
         ctx.warn("rlock: no keyspace events to be had; a key changed by hand goes unnoticed");
     }
+}
+
+/// Whether anybody can hear a keyspace event: clients do only if the server is
+/// set to publish some, and modules only if another one is loaded. Emitting one
+/// that nobody hears costs an uncontended lock a tenth.
+pub fn are_heard(shell: &Shell) -> bool {
+    let published = api!(RedisModule_GetNotifyKeyspaceEvents());
+    !shell.alone.get() || published != Some(0)
 }
 
 /// While anybody waits: connections that close, turns of the event loop.
@@ -306,6 +315,20 @@ unsafe extern "C" fn on_replica(
             let by = if online { 1 } else { -1 };
             let count = shell.replicas.get().saturating_add(by).max(0);
             shell.replicas.set(count);
+        }
+    });
+}
+
+unsafe extern "C" fn on_module(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _part: u64,
+    _data: *mut c_void,
+) {
+    guarded(Ctx(ctx), "another module", (), || {
+        // Whether it came or went: from now on somebody may hear.
+        if let Some(shell) = shell() {
+            shell.alone.set(false);
         }
     });
 }

@@ -1,6 +1,6 @@
 //! Loading and unloading.
 
-use redis_module::{raw, Context, RedisString, Status};
+use redis_module::{raw, Context, RedisString, RedisValue, Status};
 
 use super::ffi::{api, has, Ctx};
 use super::shell;
@@ -67,7 +67,7 @@ pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool)
         return Status::Err;
     }
     let server = Server::detect(ctx);
-    let Some(shell) = shell::install(server, events::replicas(ctx)) else {
+    let Some(shell) = shell::install(server, is_alone(context), events::replicas(ctx)) else {
         return Status::Err;
     };
     if !commands(ctx) || !events::subscribe(ctx) {
@@ -82,6 +82,14 @@ pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool)
         shell.uuid
     ));
     Status::Ok
+}
+
+/// Whether no other module is loaded.
+fn is_alone(context: &Context) -> bool {
+    match context.call("MODULE", &["LIST"]) {
+        Ok(RedisValue::Array(modules)) => modules.is_empty(),
+        _ => false,
+    }
 }
 
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not

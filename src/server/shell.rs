@@ -28,6 +28,8 @@ pub struct Shell {
     pub watching_keys: Cell<bool>,
     /// Client and event-loop events are subscribed to: while anybody waits.
     pub watching_clients: Cell<bool>,
+    /// No other module is loaded that could hear a key event.
+    pub alone: Cell<bool>,
     /// How many replicas are attached.
     pub replicas: Cell<i64>,
     /// The strings `0` and `1`, made once.
@@ -56,7 +58,7 @@ pub fn shell() -> Option<&'static Shell> {
 
 /// Sets up a fresh state at load. It lives until the server ends: a library that
 /// is unloaded leaves a few hundred bytes behind.
-pub fn install(server: Server, replicas: i64) -> Option<&'static Shell> {
+pub fn install(server: Server, alone: bool, replicas: i64) -> Option<&'static Shell> {
     let shell: &'static Shell = Box::leak(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
@@ -66,6 +68,7 @@ pub fn install(server: Server, replicas: i64) -> Option<&'static Shell> {
         writing: Cell::new(false),
         watching_keys: Cell::new(false),
         watching_clients: Cell::new(false),
+        alone: Cell::new(alone),
         replicas: Cell::new(replicas),
         zero: Text::new(b"0")?,
         one: Text::new(b"1")?,

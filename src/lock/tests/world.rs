@@ -216,7 +216,7 @@ impl World {
                 }
                 // Nor can rlock know this from the lock that was there.
                 let of = |place| model.keys.get(place).and_then(|slot| slot.owner());
-                if !model.is_known(from) && of(&from) == of(&to) {
+                if of(&from).is_some() && of(&from) == of(&to) && !model.is_known(from) {
                     return;
                 }
                 shell.rename(&at(from), &at(to));
