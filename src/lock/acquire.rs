@@ -1,7 +1,7 @@
 //! ACQUIRE: take a free lock, nest, be refused, or wait.
 
 use super::{
-    Bytes, Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now, Refusal, WaiterId,
+    Bytes, Cause, Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now, Refusal, WaiterId,
 };
 
 /// A request for a plain lock.
@@ -98,12 +98,17 @@ impl Core {
         match look.kind {
             Kind::Free if !self.knows(key.db, &key.name) => look,
             Kind::Free => {
-                self.ended(key, super::Cause::Unknown, now, out);
+                self.ended(key, Cause::seen_by(look), now, out);
                 match self.hand_on(key, now, out) {
                     Some((holder, look)) if *holder == *owner => look,
                     Some((_, look)) => Look { holds: 0, ..look },
                     None => look,
                 }
+            }
+            // SET over a lock is no event that rlock hears.
+            Kind::Foreign(_) if self.entry(key).is_some_and(|entry| !entry.foreign) => {
+                self.ended(key, Cause::Removed, now, out);
+                look
             }
             Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => look,
         }

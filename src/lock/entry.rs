@@ -23,6 +23,8 @@ pub struct Entry {
     pub holder: Option<Hold>,
     /// The wall-clock ms under which the key stands in the index of leases.
     pub deadline: Option<i64>,
+    /// The deadline is that of a key that is no lock.
+    pub foreign: bool,
     /// First come, first served: the smallest number is the head.
     pub queue: BTreeSet<WaiterId>,
 }

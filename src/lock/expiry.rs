@@ -3,19 +3,33 @@
 //! A key's event is a hint, the key is the truth: whatever was heard, the key is
 //! looked at again. The hint only says why a key that is gone went.
 
-use super::{Core, Effect, Effects, Event, Key, Keyspace, Kind, Now};
+use super::{Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now};
 
 /// Why a key that is gone went, as far as we were told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// In order of weight: of several things heard of a key the last one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// Nobody told: its deadline decides whether the lease ran out.
+    /// Nobody told, or only of another TTL: its deadline decides whether the
+    /// lease ran out.
     Unknown,
-    /// The server expired it.
-    Expired,
+    /// Somebody's command removed or replaced it.
+    Removed,
     /// The server evicted it for want of memory.
     Evicted,
-    /// Somebody's command removed, moved or replaced it.
-    Removed,
+    /// The server expired it.
+    Expired,
+}
+
+impl Cause {
+    /// What the look itself tells.
+    pub(super) fn seen_by(look: Look) -> Self {
+        if look.ran_out {
+            Self::Expired
+        } else {
+            Self::Unknown
+        }
+    }
 }
 
 impl Core {
@@ -46,6 +60,10 @@ impl Core {
         let known = entry.holder.as_ref().map(|hold| hold.owner.clone());
         let waited_for = !entry.queue.is_empty();
         let look = ks.look(key, known.as_deref().unwrap_or_default());
+        let cause = match cause {
+            Cause::Unknown => Cause::seen_by(look),
+            told => told,
+        };
         match look.kind {
             Kind::Free => {
                 let ran_out = self.ended(key, cause, now, out);
@@ -58,8 +76,9 @@ impl Core {
                 return;
             }
             Kind::Plain => {
-                if known.is_some() && look.holds == 0 {
-                    self.forget_holder(key);
+                // Removed and there again: another hold, be it the same owner's.
+                if look.holds == 0 || cause > Cause::Unknown {
+                    self.replaced(key, cause, now, out);
                 }
                 self.set_deadline(key, look.expires);
                 if waited_for {
@@ -67,18 +86,24 @@ impl Core {
                 }
             }
             Kind::ReadWrite(_) => {
-                self.forget_holder(key);
+                self.replaced(key, cause, now, out);
                 self.set_deadline(key, look.expires);
             }
             // Waiters stay until the name is free; the holder has lost the lock.
             Kind::Foreign(_) => {
-                self.forget_holder(key);
+                self.replaced(key, cause, now, out);
                 if waited_for {
                     self.set_deadline(key, look.expires);
+                    self.entry_or_new(key).foreign = look.expires.is_some();
                 }
             }
         }
         self.tidy(key);
+    }
+
+    /// The key is there, but not as the lock that was known.
+    fn replaced(&mut self, key: &Key, cause: Cause, now: Now, out: &mut Effects) {
+        self.ended(key, cause.max(Cause::Removed), now, out);
     }
 
     /// Somebody who waits may have become the holder by another way than ours.
@@ -99,7 +124,7 @@ impl Core {
             return false;
         };
         let overdue = entry.deadline.is_some_and(|at| at < now.wall_ms());
-        let was_held = entry.deadline.is_some() || entry.holder.is_some();
+        let was_held = !entry.foreign && (entry.deadline.is_some() || entry.holder.is_some());
         let event = match cause {
             Cause::Expired => Some(Event::Expired),
             Cause::Evicted => Some(Event::Evicted),
@@ -107,6 +132,7 @@ impl Core {
             Cause::Unknown | Cause::Removed => None,
         };
         if !was_held {
+            self.forget_holder(key);
             return false;
         }
         if let Some(event) = event {

@@ -48,6 +48,8 @@ pub struct Look {
     pub shared: Option<Mode>,
     /// When the key expires, in wall-clock ms; `None`: it has no TTL.
     pub expires: Option<i64>,
+    /// It was there until this very look, which found that it had run out.
+    pub ran_out: bool,
 }
 
 impl Look {
@@ -57,6 +59,7 @@ impl Look {
         holds: 0,
         shared: None,
         expires: None,
+        ran_out: false,
     };
 }
 

@@ -69,14 +69,19 @@ fn count(value: &[u8]) -> Option<i64> {
 
 impl Keyspace for Memory {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
+        let there = self.keys.contains_key(key);
         let Some((value, expires)) = self.live(key) else {
-            return Look::FREE;
+            return Look {
+                ran_out: there,
+                ..Look::FREE
+            };
         };
         let foreign = |why| Look {
             kind: Kind::Foreign(why),
             holds: 0,
             shared: None,
             expires: *expires,
+            ran_out: false,
         };
         let Value::Hash(fields) = value else {
             return foreign(Foreign::OtherType);
@@ -88,6 +93,7 @@ impl Keyspace for Memory {
                 holds: fields.get(owner).and_then(|v| count(v)).unwrap_or(0),
                 shared: None,
                 expires: *expires,
+                ran_out: false,
             },
             _ => foreign(Foreign::OtherHash),
         }

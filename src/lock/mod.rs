@@ -143,7 +143,9 @@ impl Core {
     fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
         let from = self.entry(key).and_then(|entry| entry.deadline);
         if from != to {
-            self.entry_or_new(key).deadline = to;
+            let entry = self.entry_or_new(key);
+            entry.deadline = to;
+            entry.foreign = false;
             self.leases.change(key, from, to);
         }
     }
@@ -156,6 +158,7 @@ impl Core {
             token,
             since_us: now.wall_us,
         });
+        entry.foreign = false;
         let from = std::mem::replace(&mut entry.deadline, at);
         self.leases.change(key, from, at);
     }
@@ -169,6 +172,7 @@ impl Core {
         };
         let entry = slot.get_mut();
         entry.holder = None;
+        entry.foreign = false;
         let from = entry.deadline.take();
         let waited_for = !entry.queue.is_empty();
         if entry.is_idle() {

@@ -10,6 +10,9 @@ impl Core {
     /// [`Core::review`].
     pub fn renamed(&mut self, from: &Key, to: &Key) {
         self.forget_holder(to);
+        for grant in self.grants.values_mut().filter(|g| g.key == *from) {
+            grant.key = to.clone();
+        }
         let known = self.lift(from);
         self.tidy(from);
         self.lay(to, known);
@@ -23,6 +26,16 @@ impl Core {
         (one, other): (i32, i32),
         out: &mut Effects,
     ) {
+        if one == other {
+            return;
+        }
+        for grant in self.grants.values_mut() {
+            grant.key.db = match grant.key.db {
+                db if db == one => other,
+                db if db == other => one,
+                db => db,
+            };
+        }
         let mut names = self.names(one);
         names.extend(self.names(other));
         names.sort();
@@ -37,8 +50,8 @@ impl Core {
             let there = self.lift(&b);
             self.lay(&a, there);
             self.lay(&b, aside);
-            self.review(ks, now, &a, Cause::Removed, out);
-            self.review(ks, now, &b, Cause::Removed, out);
+            self.review(ks, now, &a, Cause::Unknown, out);
+            self.review(ks, now, &b, Cause::Unknown, out);
         }
     }
 
@@ -74,7 +87,10 @@ impl Core {
         let Some(entry) = self.entry_mut(key) else {
             return (None, None);
         };
-        let known = (entry.holder.take(), entry.deadline);
+        let known = (
+            entry.holder.take(),
+            entry.deadline.filter(|_| !entry.foreign),
+        );
         self.set_deadline(key, None);
         known
     }

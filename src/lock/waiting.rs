@@ -115,6 +115,7 @@ impl Core {
             holds: 1,
             shared: None,
             expires: Some(now.deadline(waiter.lease)),
+            ran_out: false,
         };
         let look = self.judge(key, &waiter.owner, look, now, out);
         Some((waiter.owner, look))
@@ -139,6 +140,13 @@ impl Core {
             let Some(waiter) = self.dequeue(id) else {
                 continue;
             };
+            if waiter.until.is_some_and(|until| until <= now.mono_us) {
+                out.push(Effect::Answer {
+                    waiter: id,
+                    outcome: Outcome::TimedOut,
+                });
+                continue;
+            }
             let refusal = if waiter.once {
                 Refusal::Held {
                     key: key.clone(),

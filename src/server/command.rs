@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
         let given = self.given;
-        let mut ks = ServerKeyspace::new(ctx, Access::Write, given);
+        let mut ks = ServerKeyspace::new(shell, ctx, Access::Write, given);
         let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
             Ok(mut core) => {
@@ -178,7 +178,7 @@ impl<'a> Call<'a> {
         &self,
         look: impl FnOnce(&Core, &mut ServerKeyspace<'_>, Now) -> T,
     ) -> Result<T, Error> {
-        let mut ks = ServerKeyspace::new(self.ctx, Access::Read, self.given);
+        let mut ks = ServerKeyspace::new(self.shell, self.ctx, Access::Read, self.given);
         match self.shell.core.try_borrow() {
             Ok(core) => Ok(look(&core, &mut ks, self.shell.now())),
             Err(_) => Err(Error::busy()),

@@ -111,7 +111,14 @@ fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, after: 
     let Ok(mut inbox) = shell.inbox.try_borrow_mut() else {
         return;
     };
-    inbox.notes.extend(notes);
+    for note in notes {
+        match (&note, inbox.notes.last_mut()) {
+            (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
+                *heard = (*heard).max(*cause);
+            }
+            _ => inbox.notes.push(note),
+        }
+    }
     let by_job = after == After::Command && shell.server.jobs;
     if by_job && inbox.job_is_due {
         return;
@@ -176,12 +183,12 @@ unsafe extern "C" fn on_key(
 
 fn key_changed(shell: &Shell, ctx: Ctx, event: &[u8], name: &[u8]) {
     let db = ctx.db();
-    // Our own command is under way and opening a key has expired it: the command
-    // sees for itself.
+    // The core is looking at a key, and opening it has expired it.
     let Ok(core) = shell.core.try_borrow() else {
+        shell.expired_here.set(event == b"expired");
         return;
     };
-    let known = core.knows(db, name);
+    let known = core.knows(db, name) || is_on_its_way(shell, db, name);
     drop(core);
     match event {
         b"rename_from" | b"move_from" => {
@@ -210,11 +217,23 @@ fn key_changed(shell: &Shell, ctx: Ctx, event: &[u8], name: &[u8]) {
             let key = Key::new(db, name);
             changed(shell, ctx, key, Cause::Evicted, After::Turn);
         }
+        b"expire" | b"persist" => {
+            let key = Key::new(db, name);
+            changed(shell, ctx, key, Cause::Unknown, After::Command);
+        }
         _ => {
             let key = Key::new(db, name);
             changed(shell, ctx, key, Cause::Removed, After::Command);
         }
     }
+}
+
+/// Whether a note that is not read yet says that a known key goes by this name.
+fn is_on_its_way(shell: &Shell, db: i32, name: &[u8]) -> bool {
+    let arrives =
+        |note: &Note| matches!(note, Note::Renamed(_, to) if to.db == db && *to.name == *name);
+    let inbox = shell.inbox.try_borrow();
+    inbox.is_ok_and(|inbox| inbox.notes.iter().any(arrives))
 }
 
 fn changed(shell: &Shell, ctx: Ctx, key: Key, cause: Cause, after: After) {
@@ -235,7 +254,7 @@ unsafe extern "C" fn on_flush(
         // SAFETY: the server passes this structure with this event.
         let info = unsafe { data.cast::<raw::RedisModuleFlushInfoV1>().as_ref() };
         let db = info.map(|info| info.dbnum).filter(|db| *db >= 0);
-        replaced(shell, ctx, [Note::Replaced(db)]);
+        replaced(shell, ctx, [Note::Replaced(db, Cause::Removed)]);
     });
 }
 
@@ -269,7 +288,9 @@ unsafe extern "C" fn on_loading(
             raw::REDISMODULE_SUBEVENT_LOADING_ENDED | raw::REDISMODULE_SUBEVENT_LOADING_FAILED
         );
         if let Some(shell) = shell().filter(|_| over) {
-            replaced(shell, ctx, [Note::Replaced(None)]);
+            // A lock that is there again is the same one: DEBUG RELOAD, a
+            // load that failed.
+            replaced(shell, ctx, [Note::Replaced(None, Cause::Unknown)]);
         }
     });
 }

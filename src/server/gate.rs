@@ -46,24 +46,22 @@ fn would_write(ctx: Ctx) -> bool {
     errno::clear();
     let zero: std::ffi::c_longlong = 0;
     // `S`: as for a script, with all checks that a client's write goes through.
+    // `E`: errors as replies, for Valkey 9.1 crashes on a refusal without it.
     // SAFETY: the arguments are of the kinds that the format names.
     let reply = unsafe {
         call(
             ctx.0,
             c"SETRANGE".as_ptr(),
-            c"Sslc".as_ptr(),
+            c"SEslc".as_ptr(),
             name.as_ptr(),
             zero,
             c"".as_ptr(),
         )
     };
-    if reply.is_null() {
-        // Another node of the cluster has that key; the other checks came first.
-        // Or the command was renamed, and there is nothing to ask.
-        return matches!(errno::get(), libc::EPERM | libc::ENOENT);
-    }
-    api!(RedisModule_FreeCallReply(reply));
-    true
+    // Refused, but not for a reason of ours: another node of the cluster has that
+    // key, and the other checks came first; or the command was renamed, and there
+    // is nothing to ask; or it ran, and somebody has such a key.
+    !is_error(reply) || matches!(errno::get(), 0 | libc::EPERM | libc::ENOENT)
 }
 
 /// Whether the key's slot is this node's. Outside a cluster every key is.
@@ -79,10 +77,16 @@ pub fn is_ours(shell: &Shell, ctx: Ctx, key: &Key) -> bool {
         return false;
     };
     // SAFETY: the arguments are of the kinds that the format names.
-    let reply = unsafe { call(ctx.0, c"EXISTS".as_ptr(), c"s".as_ptr(), name.as_ptr()) };
+    let reply = unsafe { call(ctx.0, c"EXISTS".as_ptr(), c"Es".as_ptr(), name.as_ptr()) };
+    !is_error(reply)
+}
+
+/// Whether a call was refused or failed; frees its reply.
+fn is_error(reply: *mut raw::RedisModuleCallReply) -> bool {
     if reply.is_null() {
-        return false;
+        return true;
     }
+    let kind = api!(RedisModule_CallReplyType(reply));
     api!(RedisModule_FreeCallReply(reply));
-    true
+    kind == Some(raw::REDISMODULE_REPLY_ERROR as i32)
 }

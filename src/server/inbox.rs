@@ -12,8 +12,8 @@ pub enum Note {
     Renamed(Key, Key),
     /// Two databases were exchanged.
     Swapped(i32, i32),
-    /// A database was emptied or loaded, or all were.
-    Replaced(Option<i32>),
+    /// A database was emptied, or all were emptied or loaded anew.
+    Replaced(Option<i32>, Cause),
     /// The reply of this grant will never reach its client.
     Lost(WaiterId),
 }

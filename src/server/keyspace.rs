@@ -10,18 +10,20 @@ use std::ptr;
 use redis_module::raw;
 
 use super::ffi::{api, bytes_of, Ctx, Given, Selected, Text};
+use super::shell::Shell;
 use crate::lock::{Foreign, Holder, Key, Keyspace, Kind, Look, Mode};
 
 /// How keys are opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// For looking only: nothing expires by it, and it is legal on a replica.
+    /// For looking only; legal on a replica.
     Read,
     /// For a decision that may write. A key that has run out is deleted.
     Write,
 }
 
 pub struct ServerKeyspace<'a> {
+    shell: &'static Shell,
     ctx: Ctx,
     access: Access,
     given: Given<'a>,
@@ -47,8 +49,9 @@ impl Drop for Open {
 }
 
 impl<'a> ServerKeyspace<'a> {
-    pub fn new(ctx: Ctx, access: Access, given: Given<'a>) -> Self {
+    pub fn new(shell: &'static Shell, ctx: Ctx, access: Access, given: Given<'a>) -> Self {
         Self {
+            shell,
             ctx,
             access,
             given,
@@ -134,19 +137,27 @@ impl<'a> ServerKeyspace<'a> {
 impl Keyspace for ServerKeyspace<'_> {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
         let given = self.given;
-        let Some(open) = self.open(key) else {
-            return Look::FREE;
+        self.shell.expired_here.set(false);
+        let kind = match self.open(key) {
+            Some(open) => api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32,
+            None => raw::REDISMODULE_KEYTYPE_EMPTY as u32,
         };
-        let kind = api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32;
-        if kind == raw::REDISMODULE_KEYTYPE_EMPTY as u32 {
-            return Look::FREE;
-        }
+        let open = match self.open(key) {
+            Some(open) if kind != raw::REDISMODULE_KEYTYPE_EMPTY as u32 => open,
+            _ => {
+                return Look {
+                    ran_out: self.shell.expired_here.get(),
+                    ..Look::FREE
+                }
+            }
+        };
         let expires = api!(RedisModule_GetAbsExpire(open.handle)).filter(|at| *at >= 0);
         let look = |kind, holds, shared| Look {
             kind,
             holds,
             shared,
             expires,
+            ran_out: false,
         };
         if kind != raw::REDISMODULE_KEYTYPE_HASH as u32 {
             return look(Kind::Foreign(Foreign::OtherType), 0, None);

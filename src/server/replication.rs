@@ -65,7 +65,7 @@ pub fn missing_command(ctx: Ctx) -> Option<&'static CStr> {
     COMMANDS.into_iter().find(|command| {
         errno::clear();
         // SAFETY: the format names no argument.
-        let reply = unsafe { call(ctx.0, command.as_ptr(), c"".as_ptr()) };
+        let reply = unsafe { call(ctx.0, command.as_ptr(), c"E".as_ptr()) };
         if !reply.is_null() {
             api!(RedisModule_FreeCallReply(reply));
         }

@@ -34,18 +34,18 @@ pub enum Occasion {
 }
 
 /// Reads the notes if there are any, at the start of a command.
-pub fn attend(shell: &Shell, ctx: Ctx) {
+pub fn attend(shell: &'static Shell, ctx: Ctx) {
     if has_notes(shell) {
         serve(shell, ctx, Occasion::Command);
     }
 }
 
 /// Does what is due. What the gate forbids stays due.
-pub fn serve(shell: &Shell, ctx: Ctx, occasion: Occasion) {
+pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
     let mut tick = Tick {
         shell,
         ctx,
-        ks: ServerKeyspace::new(ctx, Access::Write, Given::default()),
+        ks: ServerKeyspace::new(shell, ctx, Access::Write, Given::default()),
         now: shell.now(),
         told: Effects::new(),
     };
@@ -132,8 +132,8 @@ fn is_idle(shell: &Shell) -> bool {
 }
 
 /// One turn: each step is written before the next one looks.
-struct Tick<'a> {
-    shell: &'a Shell,
+struct Tick {
+    shell: &'static Shell,
     ctx: Ctx,
     ks: ServerKeyspace<'static>,
     now: Now,
@@ -141,7 +141,7 @@ struct Tick<'a> {
     told: Effects,
 }
 
-impl Tick<'_> {
+impl Tick {
     fn step(&mut self, act: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects)) {
         let mut out = Effects::new();
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {
@@ -161,16 +161,16 @@ impl Tick<'_> {
                 Note::Changed(key, cause) => self.review(&key, cause),
                 Note::Renamed(from, to) => {
                     self.step(|core, _, _, _| core.renamed(&from, &to));
-                    self.review(&from, Cause::Removed);
-                    self.review(&to, Cause::Removed);
+                    self.review(&from, Cause::Unknown);
+                    self.review(&to, Cause::Unknown);
                 }
                 Note::Swapped(one, other) => {
                     self.step(|core, ks, now, out| core.swapped(ks, now, (one, other), out));
                 }
-                Note::Replaced(db) => {
+                Note::Replaced(db, cause) => {
                     let keys = self.shell.core.try_borrow().map(|core| core.keys(db));
                     for key in keys.unwrap_or_default() {
-                        self.review(&key, Cause::Removed);
+                        self.review(&key, cause);
                     }
                 }
                 Note::Lost(waiter) => {

@@ -24,6 +24,8 @@ pub struct Shell {
     pub server: Server,
     /// Our own writes are under way, and the events they cause are known to us.
     pub writing: Cell<bool>,
+    /// A look of the core's has found a key that had run out.
+    pub expired_here: Cell<bool>,
     /// Key events are subscribed to, for good: from the first lock on.
     pub watching_keys: Cell<bool>,
     /// Client and event-loop events are subscribed to: while anybody waits.
@@ -66,6 +68,7 @@ pub fn install(server: Server, alone: bool, replicas: i64) -> Option<&'static Sh
         timer: Timer::default(),
         server,
         writing: Cell::new(false),
+        expired_here: Cell::new(false),
         watching_keys: Cell::new(false),
         watching_clients: Cell::new(false),
         alone: Cell::new(alone),

@@ -32,7 +32,7 @@ impl Shell {
             let silent = at.is_none() && ends.is_none();
             *ends = at;
             if !silent {
-                self.changed(key, Cause::Removed);
+                self.changed(key, Cause::Unknown);
             }
         }
     }
@@ -44,7 +44,7 @@ impl Shell {
         let at = ms.map(|ms| self.ks.now_ms + ms);
         self.ks.keys.insert(key.clone(), (Value::Text, at));
         if at.is_some() {
-            self.changed(key, Cause::Removed);
+            self.changed(key, Cause::Unknown);
         }
     }
 
@@ -67,7 +67,7 @@ impl Shell {
             self.ks
                 .keys
                 .insert(key.clone(), (Value::Hash(fields), Some(at)));
-            self.changed(key, Cause::Removed);
+            self.changed(key, Cause::Unknown);
         }
     }
 

@@ -191,7 +191,10 @@ impl Shell {
 
     pub fn changed(&mut self, key: &Key, cause: Cause) {
         if self.core.knows(key.db, &key.name) {
-            self.notes.push(Note::Changed(key.clone(), cause));
+            match self.notes.last_mut() {
+                Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
+                _ => self.notes.push(Note::Changed(key.clone(), cause)),
+            }
         }
     }
 
@@ -221,8 +224,8 @@ impl Shell {
                 Note::Changed(key, cause) => self.review(&key, cause),
                 Note::Renamed(from, to) => {
                     self.step(|core, _, _, _| core.renamed(&from, &to));
-                    self.review(&from, Cause::Removed);
-                    self.review(&to, Cause::Removed);
+                    self.review(&from, Cause::Unknown);
+                    self.review(&to, Cause::Unknown);
                 }
                 Note::Swapped(one, other) => {
                     self.step(|core, ks, now, out| core.swapped(ks, now, (one, other), out));
