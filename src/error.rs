@@ -70,7 +70,7 @@ pub fn of(refusal: &Refusal) -> String {
             owner,
             held_for: Some(mode),
         } => format!(
-            "NOTHELD owner {} does not hold {} as a plain lock, it holds it for {}: say {1}",
+            "NOTHELD owner {} does not hold {} as a plain lock, it holds it for {}: say {2}",
             shown(owner),
             shown(&key.name),
             word(*mode)

@@ -22,11 +22,12 @@ use crate::lock::{Cause, Key};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 6] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 7] = [
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
         (raw::REDISMODULE_EVENT_REPLICA_CHANGE, Some(on_replica)),
+        (raw::REDISMODULE_EVENT_FORK_CHILD, Some(on_replica)),
         (raw::REDISMODULE_EVENT_MODULE_CHANGE, Some(on_module)),
         (
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
@@ -38,10 +39,10 @@ pub fn subscribe(ctx: Ctx) -> bool {
         .all(|(event, callback)| server_event(ctx, event, callback))
 }
 
-/// How many replicas are attached now; from then on `on_replica` counts.
-pub fn replicas(ctx: Ctx) -> i64 {
+/// Whether replicas are attached now; from then on `on_replica` tells.
+pub fn replicas(ctx: Ctx) -> bool {
     let Some(info) = api!(RedisModule_GetServerInfo(ctx.0, c"replication".as_ptr())) else {
-        return 0;
+        return true;
     };
     let mut err = 0;
     let count = api!(RedisModule_ServerInfoGetFieldSigned(
@@ -50,7 +51,7 @@ pub fn replicas(ctx: Ctx) -> i64 {
         &raw mut err
     ));
     api!(RedisModule_FreeServerInfo(ctx.0, info));
-    count.unwrap_or(0)
+    count != Some(0)
 }
 
 /// Subscribes to a server event, or with no callback ends that.
@@ -324,18 +325,17 @@ unsafe extern "C" fn on_role(
     });
 }
 
+/// A replica is online; or a child was forked, which may be to bring a replica
+/// up: it serves subscribers for a while before the server calls it online.
 unsafe extern "C" fn on_replica(
     ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
-    part: u64,
+    _part: u64,
     _data: *mut c_void,
 ) {
-    guarded(Ctx(ctx), "a replica's coming or going", (), || {
-        let online = part == raw::REDISMODULE_SUBEVENT_REPLICA_CHANGE_ONLINE;
+    guarded(Ctx(ctx), "a replica's coming", (), || {
         if let Some(shell) = shell() {
-            let by = if online { 1 } else { -1 };
-            let count = shell.replicas.get().saturating_add(by).max(0);
-            shell.replicas.set(count);
+            shell.replicas.set(true);
         }
     });
 }

@@ -216,10 +216,13 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 }
 
-/// A number of holds: a positive integer.
+/// A number of holds: a positive integer as the server writes it. HINCRBY, which
+/// replicas get, takes no other.
 fn count(value: &[u8]) -> Option<i64> {
-    let holds: i64 = std::str::from_utf8(value).ok()?.parse().ok()?;
-    (holds > 0).then_some(holds)
+    if !matches!(value.first(), Some(b'1'..=b'9')) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 /// The mode of a read/write lock, from its field `mode`.

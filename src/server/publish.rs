@@ -32,7 +32,7 @@ pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) {
         message.as_ptr()
     ));
     // The call above reaches only subscribers of this server.
-    if shell.replicas.get() > 0 && replication::publish(ctx, &channel, message).is_none() {
+    if shell.replicas.get() && replication::publish(ctx, &channel, message).is_none() {
         ctx.warn("rlock: the server did not replicate a wake-up message");
     }
 }

@@ -32,8 +32,8 @@ pub struct Shell {
     pub watching_clients: Cell<bool>,
     /// No other module is loaded that could hear a key event.
     pub alone: Cell<bool>,
-    /// How many replicas are attached.
-    pub replicas: Cell<i64>,
+    /// A replica may be attached, or on its way.
+    pub replicas: Cell<bool>,
     /// The strings `0` and `1`, made once.
     pub zero: Text,
     pub one: Text,
@@ -60,7 +60,7 @@ pub fn shell() -> Option<&'static Shell> {
 
 /// Sets up a fresh state at load. It lives until the server ends: a library that
 /// is unloaded leaves a few hundred bytes behind.
-pub fn install(server: Server, alone: bool, replicas: i64) -> Option<&'static Shell> {
+pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static Shell> {
     let shell: &'static Shell = Box::leak(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
