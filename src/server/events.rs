@@ -289,6 +289,11 @@ unsafe extern "C" fn on_loading(
             raw::REDISMODULE_SUBEVENT_LOADING_ENDED | raw::REDISMODULE_SUBEVENT_LOADING_FAILED
         );
         if let Some(shell) = shell().filter(|_| over) {
+            // The flush before the load is part of it.
+            if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
+                let flush = |note: &Note| matches!(note, Note::Replaced(..));
+                inbox.notes.retain(|note| !flush(note));
+            }
             // A lock that is there again is the same one: DEBUG RELOAD, a
             // load that failed.
             replaced(shell, ctx, [Note::Replaced(None, Cause::Unknown)]);
