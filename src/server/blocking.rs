@@ -105,7 +105,7 @@ pub fn settle(shell: &Shell, ctx: Ctx, waiter: WaiterId, outcome: Outcome) {
             Some(client) if matches!(client.state, State::Waiting) => {
                 client.state = State::Settled(outcome);
                 let handle = client.handle;
-                if shell.server.wakeup == Wakeup::AtTurnsEnd {
+                if shell.server.wakeup != Wakeup::AtOnce {
                     blocked.to_wake.push(waiter);
                 }
                 Some(handle)
@@ -121,9 +121,11 @@ pub fn settle(shell: &Shell, ctx: Ctx, waiter: WaiterId, outcome: Outcome) {
             Wakeup::AtOnce => {
                 api!(RedisModule_UnblockClient(handle, ptr::null_mut()));
             }
-            // Timers run after all commands of the loop's turn and right before
-            // the server looks for clients to unblock.
-            Wakeup::AtTurnsEnd => timer::arm_soon(shell, ctx),
+            // A request that stood behind the one that was just unblocked runs
+            // after the event: it is the next turn's.
+            Wakeup::BeforeSleep if shell.sleeping.get() => timer::wake_loop(),
+            Wakeup::BeforeSleep => {}
+            Wakeup::ByTimer => timer::arm_now(shell, ctx),
         },
     }
 }
@@ -227,7 +229,7 @@ fn write_reply(shell: &Shell, _ctx: Ctx, waiter: WaiterId) -> Option<Responder> 
     match &client.state {
         State::Settled(outcome) => {
             let reply = Responder::of(outcome);
-            if shell.server.wakeup == Wakeup::AtTurnsEnd {
+            if shell.server.wakeup != Wakeup::AtOnce {
                 if matches!(outcome, Outcome::Granted(_)) {
                     blocked.fresh.insert(client.id, waiter);
                 }

@@ -18,6 +18,7 @@ use super::inbox::Note;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
 use super::timer;
+use super::version::Wakeup;
 use crate::lock::{Cause, Key};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
@@ -383,10 +384,15 @@ unsafe extern "C" fn on_loop(
     _data: *mut c_void,
 ) {
     guarded(Ctx(ctx), "a turn of the loop", (), || {
-        if let Some(shell) =
-            shell().filter(|_| part == raw::REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP)
-        {
-            blocking::turn_over(shell);
+        let Some(shell) = shell() else {
+            return;
+        };
+        let after = part == raw::REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP;
+        shell.sleeping.set(!after);
+        match shell.server.wakeup {
+            _ if after => blocking::turn_over(shell),
+            Wakeup::BeforeSleep => blocking::deliver(shell),
+            _ => {}
         }
     });
 }

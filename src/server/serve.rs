@@ -10,6 +10,7 @@ use super::inbox::Note;
 use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
+use super::version::Wakeup;
 use crate::lock::{Cause, Core, Effects, Key, Now};
 
 /// So many leases or waits are ended at once, before other clients have a turn.
@@ -61,7 +62,9 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
     }
     tick.finish();
     if occasion == Occasion::Timer {
-        blocking::deliver(shell);
+        if shell.server.wakeup == Wakeup::ByTimer {
+            blocking::deliver(shell);
+        }
         if is_idle(shell) {
             events::unwatch_clients(shell, ctx);
         }

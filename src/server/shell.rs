@@ -39,6 +39,8 @@ pub struct Shell {
     pub one: Text,
     /// A list of effects to use again.
     pub spare: Cell<Effects>,
+    /// The event loop is about to sleep, and has been told what wakes it.
+    pub sleeping: Cell<bool>,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
     start: Instant,
@@ -76,6 +78,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         zero: Text::new(b"0")?,
         one: Text::new(b"1")?,
         spare: Cell::default(),
+        sleeping: Cell::new(false),
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
     }));

@@ -69,18 +69,15 @@ pub fn arm_now(shell: &Shell, ctx: Ctx) {
         return;
     }
     arm(shell, ctx, shell.now(), 0);
+    wake_loop();
+}
+
+/// Keeps the event loop from going to sleep this time.
+pub fn wake_loop() {
     api!(RedisModule_EventLoopAddOneShot(
         Some(nothing),
         ptr::null_mut()
     ));
-}
-
-/// Sees to it that `serve` runs at the end of this turn of the event loop, from
-/// within a command or a job.
-pub fn arm_soon(shell: &Shell, ctx: Ctx) {
-    if !shell.timer.firing.get() {
-        arm(shell, ctx, shell.now(), 0);
-    }
 }
 
 unsafe extern "C" fn nothing(_data: *mut c_void) {}

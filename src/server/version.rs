@@ -5,14 +5,19 @@ use redis_module::raw;
 use super::ffi::{api, has, Ctx};
 
 /// How a granted client is woken (see `blocking`).
+///
+/// Redis 7.0 and 7.2 write the reply into the client's own buffer during
+/// RM_UnblockClient, while the client still counts as blocked. So that nothing can
+/// come between, that call is left until right before the server looks for clients
+/// to unblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wakeup {
-    /// Redis 7.0 and 7.2 write the reply into the client's own buffer during
-    /// RM_UnblockClient, while the client still counts as blocked. So that
-    /// nothing can come between, that call is left to the end of the loop's turn.
-    AtTurnsEnd,
+    /// Redis 7.0 looks right after the event that it is about to sleep.
+    BeforeSleep,
+    /// Redis 7.2 looks right after the timers have run.
+    ByTimer,
     /// Redis 7.4 and newer, and Valkey, hold the reply back until they unblock
-    /// the client.
+    /// the client: there is nothing to wait for.
     AtOnce,
 }
 
@@ -30,10 +35,11 @@ impl Server {
         let valkey = is_valkey(ctx);
         // 0x00MMmmpp
         let version = api!(RedisModule_GetServerVersion()).unwrap_or(0);
-        let wakeup = if !valkey && version < 0x0007_0400 {
-            Wakeup::AtTurnsEnd
-        } else {
-            Wakeup::AtOnce
+        let wakeup = match version {
+            _ if valkey => Wakeup::AtOnce,
+            ..0x0007_0200 => Wakeup::BeforeSleep,
+            0x0007_0200..0x0007_0400 => Wakeup::ByTimer,
+            _ => Wakeup::AtOnce,
         };
         Self {
             valkey,
