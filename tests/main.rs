@@ -1,4 +1,36 @@
 //! The suite: every test talks to a real server that has the module loaded.
 
+mod access;
+mod acquire;
+mod ask;
+mod binary;
+mod chain;
+mod counter;
+mod effects;
+mod errors;
+mod events;
+mod experiments;
+mod expiry;
+mod force;
+mod gone;
+mod gone_overwritten;
+mod gone_replicated;
+mod guard;
+mod guard_roles;
+mod info;
+mod leaving;
+mod loading;
+mod locks;
+mod lost_grants;
+mod nesting;
+mod owner;
+mod release;
+mod renew;
+mod robust;
 mod smoke;
 mod support;
+mod tokens;
+mod unload;
+mod waiting;
+mod wakeup;
+mod wrongtype;
