@@ -112,11 +112,15 @@ fn word(mode: Mode) -> &'static str {
 }
 
 /// A name as it can stand in a line: quoted, other than printable ASCII escaped,
-/// cut when it is long.
+/// cut when it is long, so that two of them leave room for the rest.
 pub fn shown(name: &[u8]) -> String {
-    const MOST: usize = 64;
+    const MOST: usize = 100;
     let mut text = String::from("'");
-    for byte in name.iter().take(MOST) {
+    for byte in name {
+        if text.len() > MOST {
+            text.push_str("...");
+            break;
+        }
         match byte {
             b'\'' | b'\\' => {
                 text.push('\\');
@@ -128,8 +132,8 @@ pub fn shown(name: &[u8]) -> String {
             }
         }
     }
-    text.push_str(if name.len() > MOST { "…'" } else { "'" });
-    text.replace('…', "...")
+    text.push('\'');
+    text
 }
 
 fn cut(mut line: String) -> String {

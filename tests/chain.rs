@@ -16,7 +16,9 @@ fn a_release_behind_its_acquisition_passes_the_lock_on_at_once() {
     let mut waiters: Vec<Waiter> = (0..12)
         .map(|n| {
             let mut waiter = Waiter::new(&server, "k", &format!("w{n}"));
-            waiter.client.send(&["RLOCK.RELEASE", "k", &format!("w{n}")]);
+            waiter
+                .client
+                .send(&["RLOCK.RELEASE", "k", &format!("w{n}")]);
             waiter
         })
         .collect();

@@ -106,6 +106,33 @@ fn settings_can_be_given_at_load() {
     assert!(line.starts_with("ERR "), "{line}");
 }
 
+#[test]
+fn a_setting_that_is_none_keeps_the_module_from_loading() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let module = path(&mut client);
+    eventually("it is unloaded", || {
+        client.ask("MODULE UNLOAD rlock") == Value::Okay
+    });
+    for (args, why) in [
+        ("foo", "there is no setting 'foo'"),
+        (
+            "redisson-compat",
+            "redisson-compat is yes or no, got nothing",
+        ),
+        (
+            "redisson-compat maybe",
+            "redisson-compat is yes or no, got 'maybe'",
+        ),
+        ("redisson-compat no x", "there is no setting 'x'"),
+    ] {
+        client.error(&format!("MODULE LOAD {module} {args}"));
+        assert!(server.log().contains(why), "{args}: {}", server.log());
+    }
+    let line = format!("MODULE LOAD {module} redisson-compat no");
+    assert_eq!(client.ask(&line), Value::Okay);
+}
+
 /// A server that may refuse to start, ended with the test.
 struct Attempt(Child);
 
@@ -121,7 +148,7 @@ fn it_refuses_a_server_whose_commands_were_renamed() {
     // A server to learn from where the module is, and to have a directory.
     let server = Server::start();
     let module = path(&mut server.raw());
-    for command in ["HSET", "HINCRBY", "PEXPIREAT", "DEL", "PUBLISH"] {
+    for command in ["HSET", "HINCRBY", "PEXPIREAT", "DEL", "PUBLISH", "SETRANGE"] {
         let log = server.dir().join(format!("{command}.log"));
         let conf = server.dir().join(format!("{command}.conf"));
         let lines = format!(
@@ -146,7 +173,7 @@ fn it_refuses_a_server_whose_commands_were_renamed() {
         });
         assert!(!status.success(), "{command}: {status}");
         let log = fs::read_to_string(&log).expect("a log");
-        let why = format!("rlock: the command \"{command}\" is renamed or disabled");
+        let why = format!("rlock: the command \"{command}\", which rlock relies on, is renamed");
         assert!(log.contains(&why), "{command}:\n{log}");
     }
 }

@@ -123,7 +123,7 @@ pub fn settle(shell: &Shell, ctx: Ctx, waiter: WaiterId, outcome: Outcome) {
             }
             // A request that stood behind the one that was just unblocked runs
             // after the event: it is the next turn's.
-            Wakeup::BeforeSleep if shell.sleeping.get() => timer::wake_loop(),
+            Wakeup::BeforeSleep if shell.sleeping.get() => timer::wake_loop(shell),
             Wakeup::BeforeSleep => {}
             Wakeup::ByTimer => timer::arm_now(shell, ctx),
         },

@@ -60,9 +60,8 @@ fn would_write(ctx: Ctx) -> bool {
     };
     let why = errno::get();
     // Refused, but not for a reason of ours: another node of the cluster has that
-    // key, and the other checks came first; or the command was renamed, and there
-    // is nothing to ask; or it ran, and somebody has such a key.
-    !is_error(reply) || matches!(why, 0 | libc::EPERM | libc::ENOENT)
+    // key, and the other checks came first; or it ran, and somebody has such a key.
+    !is_error(reply) || matches!(why, 0 | libc::EPERM)
 }
 
 /// Whether the key's slot is this node's. Outside a cluster every key is.

@@ -174,6 +174,9 @@ impl Keyspace for ServerKeyspace<'_> {
                     None => no_lock,
                 },
                 None => match fields(open.handle).first() {
+                    // Fields can have a TTL of their own on newer servers, and this
+                    // one has run out.
+                    None => Look::FREE,
                     Some((_, value)) if count(value).is_some() => look(Kind::Plain, 0, None),
                     _ => no_lock,
                 },

@@ -5,7 +5,8 @@ use redis_module::{raw, Context, RedisString, RedisValue, Status};
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, replication};
+use super::{events, replication, timer};
+use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
 fn missing_function() -> Option<&'static str> {
@@ -51,8 +52,13 @@ fn missing_function() -> Option<&'static str> {
 
 /// Checks the server, then sets up the module's state and subscriptions.
 /// `commands` registers the commands.
-pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool) -> Status {
+pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) -> Status {
     let ctx = Ctx(context.get_raw());
+    let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
+    if let Err(wrong) = config::check(&args) {
+        ctx.warn(&format!("rlock: {wrong}"));
+        return Status::Err;
+    }
     if let Some(name) = missing_function() {
         ctx.warn(&format!(
             "rlock: this server lacks {name}; rlock needs Redis 7.0 or Valkey 8.0, or newer"
@@ -61,8 +67,8 @@ pub fn load(context: &Context, _args: &[RedisString], commands: fn(Ctx) -> bool)
     }
     if let Some(command) = replication::missing_command(ctx) {
         ctx.warn(&format!(
-            "rlock: the command {command:?} is renamed or disabled, and effects on locks are \
-             replicated as it; restore it, or restrict it by ACL instead"
+            "rlock: the command {command:?}, which rlock relies on, is renamed or disabled; \
+             restore it, or restrict it by ACL instead"
         ));
         return Status::Err;
     }
@@ -111,6 +117,9 @@ fn set_options(ctx: Ctx, server: Server) {
 /// The server asks only when no client waits and no timer is armed, that is when
 /// no lease runs.
 pub fn unload(_context: &Context) -> Status {
+    if shell::shell().is_some_and(timer::forbids_unload) {
+        return Status::Err;
+    }
     shell::uninstall();
     Status::Ok
 }

@@ -7,9 +7,17 @@ use redis_module::raw;
 
 use super::ffi::{api, Ctx, Selected, Text};
 
-/// The commands that effects are replicated as. A server on which one of them
-/// was renamed away would lose effects silently, so rlock does not load there.
-pub const COMMANDS: [&CStr; 5] = [c"HSET", c"HINCRBY", c"PEXPIREAT", c"DEL", c"PUBLISH"];
+/// The commands that effects are replicated as, and the one that the gate asks
+/// by. A server on which one of them was renamed away would lose effects, or grant
+/// where it must not, silently; so rlock does not load there.
+pub const COMMANDS: [&CStr; 6] = [
+    c"HSET",
+    c"HINCRBY",
+    c"PEXPIREAT",
+    c"DEL",
+    c"PUBLISH",
+    c"SETRANGE",
+];
 
 /// Calls the variadic RM_Replicate. `None`: the server did not take it.
 macro_rules! replicate {

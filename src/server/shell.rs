@@ -7,6 +7,7 @@
 //! come at any time only record what they saw (`inbox`, `blocked`).
 
 use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::blocking::Blocked;
@@ -53,17 +54,17 @@ struct MainThread<T>(T);
 // its main thread, one at a time.
 unsafe impl<T> Sync for MainThread<T> {}
 
-static SHELL: MainThread<RefCell<Option<&'static Shell>>> = MainThread(RefCell::new(None));
+static SHELL: MainThread<Cell<*mut Shell>> = MainThread(Cell::new(ptr::null_mut()));
 
 /// The module's state; `None` before it is loaded.
 pub fn shell() -> Option<&'static Shell> {
-    SHELL.0.try_borrow().ok().and_then(|shell| *shell)
+    // SAFETY: null, or what `install` made and `uninstall` has not taken back.
+    unsafe { SHELL.0.get().as_ref() }
 }
 
-/// Sets up a fresh state at load. It lives until the server ends: a library that
-/// is unloaded leaves a few hundred bytes behind.
+/// Sets up a fresh state at load.
 pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static Shell> {
-    let shell: &'static Shell = Box::leak(Box::new(Shell {
+    let shell = Box::into_raw(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
         blocked: RefCell::default(),
@@ -82,16 +83,17 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
     }));
-    if let Ok(mut slot) = SHELL.0.try_borrow_mut() {
-        *slot = Some(shell);
-    }
-    Some(shell)
+    SHELL.0.set(shell);
+    self::shell()
 }
 
-/// Forgets the state at unload.
+/// Gives the state back at unload. Nothing of ours runs from then on.
 pub fn uninstall() {
-    if let Ok(mut slot) = SHELL.0.try_borrow_mut() {
-        *slot = None;
+    let shell = SHELL.0.replace(ptr::null_mut());
+    if !shell.is_null() {
+        // SAFETY: it was a box in `install`, and no callback that could hold it is
+        // under way: the server unloads a module from a command of its own.
+        drop(unsafe { Box::from_raw(shell) });
     }
 }
 

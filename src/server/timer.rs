@@ -30,6 +30,8 @@ pub struct Timer {
     armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
+    /// How many wakes of the event loop the server has not come to yet.
+    wakes_out: Cell<u32>,
 }
 
 /// Sees to it that `serve` runs in at most `ms` from now.
@@ -69,18 +71,33 @@ pub fn arm_now(shell: &Shell, ctx: Ctx) {
         return;
     }
     arm(shell, ctx, shell.now(), 0);
-    wake_loop();
+    wake_loop(shell);
 }
 
 /// Keeps the event loop from going to sleep this time.
-pub fn wake_loop() {
-    api!(RedisModule_EventLoopAddOneShot(
-        Some(nothing),
+pub fn wake_loop(shell: &Shell) {
+    let status = api!(RedisModule_EventLoopAddOneShot(
+        Some(woken),
         ptr::null_mut()
     ));
+    if status == Some(raw::REDISMODULE_OK as i32) {
+        let out = shell.timer.wakes_out.get();
+        shell.timer.wakes_out.set(out.saturating_add(1));
+    }
 }
 
-unsafe extern "C" fn nothing(_data: *mut c_void) {}
+/// The server would call a library that is gone: it looks at timers before it
+/// unloads a module, but not at wakes.
+pub fn forbids_unload(shell: &Shell) -> bool {
+    shell.timer.wakes_out.get() > 0
+}
+
+unsafe extern "C" fn woken(_data: *mut c_void) {
+    if let Some(shell) = shell() {
+        let out = shell.timer.wakes_out.get();
+        shell.timer.wakes_out.set(out.saturating_sub(1));
+    }
+}
 
 unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
     let ctx = Ctx(ctx);
