@@ -135,6 +135,7 @@ impl Core {
         if let Some(table) = self.tables.get_mut(&key.db) {
             if table.get(&key.name).is_some_and(Entry::is_idle) {
                 table.remove(&key.name);
+                give_back(table);
             }
         }
     }
@@ -177,8 +178,17 @@ impl Core {
         let waited_for = !entry.queue.is_empty();
         if entry.is_idle() {
             slot.remove();
+            self.tables.get_mut(&key.db).map(give_back);
         }
         self.leases.change(key, from, None);
         waited_for
+    }
+}
+
+/// Gives memory back after a crowd of locks has gone; seldom enough to cost nothing.
+fn give_back(table: &mut HashMap<Bytes, Entry>) {
+    const ROOM: usize = 1024;
+    if table.capacity() > ROOM && table.len() < table.capacity() / 8 {
+        table.shrink_to(table.len().saturating_mul(2).max(ROOM / 2));
     }
 }

@@ -114,6 +114,7 @@ fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, after: 
         return;
     };
     for note in notes {
+        inbox.has_moves |= matches!(note, Note::Renamed(..));
         match (&note, inbox.notes.last_mut()) {
             (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
                 *heard = (*heard).max(*cause);
@@ -235,7 +236,7 @@ fn is_on_its_way(shell: &Shell, db: i32, name: &[u8]) -> bool {
     let arrives =
         |note: &Note| matches!(note, Note::Renamed(_, to) if to.db == db && *to.name == *name);
     let inbox = shell.inbox.try_borrow();
-    inbox.is_ok_and(|inbox| inbox.notes.iter().any(arrives))
+    inbox.is_ok_and(|inbox| inbox.has_moves && inbox.notes.iter().any(arrives))
 }
 
 fn changed(shell: &Shell, ctx: Ctx, key: Key, cause: Cause, after: After) {
@@ -327,6 +328,7 @@ unsafe extern "C" fn on_role(
         }
         if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
             inbox.notes.clear();
+            inbox.has_moves = false;
         }
     });
 }

@@ -24,6 +24,8 @@ pub struct Inbox {
     /// The key that a RENAME or MOVE has taken away, until the event that says
     /// where it went; they come as a pair.
     pub leaving: Option<Key>,
+    /// Whether a RENAME or MOVE is among the notes.
+    pub has_moves: bool,
     /// A job that will read the notes has been asked for.
     pub job_is_due: bool,
 }

@@ -156,7 +156,10 @@ impl Tick {
 
     fn read_notes(&mut self) {
         let notes = match self.shell.inbox.try_borrow_mut() {
-            Ok(mut inbox) => std::mem::take(&mut inbox.notes),
+            Ok(mut inbox) => {
+                inbox.has_moves = false;
+                std::mem::take(&mut inbox.notes)
+            }
             Err(_) => return,
         };
         for note in notes {
