@@ -9,7 +9,7 @@ use super::ffi::{api, bytes_of, guarded, Arg, Ctx, Given};
 use super::keyspace::{Access, ServerKeyspace};
 use super::reply::Responder;
 use super::shell::{shell, Shell};
-use super::{blocking, effects, events, serve};
+use super::{blocking, effects, events, key_events, serve};
 use crate::error::Error;
 use crate::lock::{Core, Effects, Now, Refusal, WaiterId};
 
@@ -168,7 +168,7 @@ impl<'a> Call<'a> {
         drop(ks);
         effects::tell(shell, ctx, given, &mut out);
         shell.spare.set(out);
-        events::watch_keys(shell, ctx);
+        key_events::watch(shell, ctx);
         serve::arm_after_command(shell, ctx);
         Ok(answer?)
     }

@@ -13,7 +13,7 @@ use super::ffi::{api, Ctx, Given, Selected, Text};
 use super::keyspace::ServerKeyspace;
 use super::replication as replicate;
 use super::shell::Shell;
-use super::{blocking, events, publish};
+use super::{blocking, key_events, publish};
 use crate::lock::{Effect, Effects, Event, Key};
 
 /// The first pass: the keyspace, the replicas, the AOF.
@@ -34,7 +34,7 @@ pub fn write(
 /// The second pass: whoever is to know. No key may be open.
 pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     shell.writing.set(true);
-    let heard = events::are_heard(shell);
+    let heard = key_events::are_heard(shell);
     for effect in effects.iter() {
         match effect {
             Effect::Wake { key, shared } => publish::wake(shell, ctx, key, *shared),

@@ -1,25 +1,21 @@
-//! What the server tells us: keys that changed, databases that were emptied or
-//! exchanged, clients that closed. These callbacks only record; a job or the timer
-//! acts, through the gate.
+//! What the server tells us of itself: databases that were emptied or exchanged,
+//! loads, roles, replicas, clients that closed. These callbacks only record; a job
+//! or the timer acts, through the gate.
 //!
-//! Subscriptions cost the server something for every event of their classes, so
-//! none is in force before it is needed. Key events (classes generic, expired and
-//! evicted, which SET, GET and HSET do not emit) are, from the first lock on.
-//! Client and event-loop events are, while anybody waits.
+//! Events of clients and of the event loop are subscribed to while anybody waits,
+//! for they cost something each time.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
-use std::ptr;
+use std::ffi::{c_int, c_void};
 
 use redis_module::raw;
 
 use super::blocking;
-use super::ffi::{api, bytes_of, guarded, Ctx};
+use super::ffi::{api, guarded, Ctx};
 use super::inbox::Note;
-use super::serve::{self, Occasion};
+use super::notes::{leave, After};
 use super::shell::{shell, Shell};
-use super::timer;
 use super::version::Wakeup;
-use crate::lock::{Cause, Key};
+use crate::lock::Cause;
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
@@ -62,34 +58,6 @@ fn server_event(ctx: Ctx, id: u64, callback: raw::RedisModuleEventCallback) -> b
     status == Some(raw::REDISMODULE_OK as c_int)
 }
 
-/// From the first lock on: what becomes of its key.
-pub fn watch_keys(shell: &Shell, ctx: Ctx) {
-    if shell.watching_keys.get() {
-        return;
-    }
-    let classes = raw::REDISMODULE_NOTIFY_GENERIC
-        | raw::REDISMODULE_NOTIFY_EXPIRED
-        | raw::REDISMODULE_NOTIFY_EVICTED;
-    let status = api!(RedisModule_SubscribeToKeyspaceEvents(
-        ctx.0,
-        classes as c_int,
-        Some(on_key)
-    ));
-    if status == Some(raw::REDISMODULE_OK as c_int) {
-        shell.watching_keys.set(true);
-    } else {
-        ctx.warn("rlock: no keyspace events to be had; a key changed by hand goes unnoticed");
-    }
-}
-
-/// Whether anybody can hear a keyspace event: clients do only if the server is
-/// set to publish some, and modules only if another one is loaded. Emitting one
-/// that nobody hears costs an uncontended lock a tenth.
-pub fn are_heard(shell: &Shell) -> bool {
-    let published = api!(RedisModule_GetNotifyKeyspaceEvents());
-    !shell.alone.get() || published != Some(0)
-}
-
 /// While anybody waits: connections that close, turns of the event loop.
 pub fn watch_clients(shell: &Shell, ctx: Ctx) {
     if !shell.watching_clients.get() {
@@ -105,142 +73,6 @@ pub fn unwatch_clients(shell: &Shell, ctx: Ctx) {
         server_event(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, None);
         shell.watching_clients.set(false);
     }
-}
-
-/// Leaves notes, and sees to it that they are read: right after the command that
-/// caused them, where the server can do that, else by the timer.
-fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, after: After) {
-    let Ok(mut inbox) = shell.inbox.try_borrow_mut() else {
-        return;
-    };
-    for note in notes {
-        inbox.has_moves |= matches!(note, Note::Renamed(..));
-        match (&note, inbox.notes.last_mut()) {
-            (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
-                *heard = (*heard).max(*cause);
-            }
-            _ => inbox.notes.push(note),
-        }
-    }
-    let by_job = after == After::Command && shell.server.jobs;
-    if by_job && inbox.job_is_due {
-        return;
-    }
-    let status = by_job.then(|| {
-        api!(RedisModule_AddPostNotificationJob(
-            ctx.0,
-            Some(on_job),
-            ptr::null_mut(),
-            None
-        ))
-    });
-    if status == Some(Some(raw::REDISMODULE_OK as c_int)) {
-        inbox.job_is_due = true;
-        return;
-    }
-    drop(inbox);
-    timer::arm_now(shell, ctx);
-}
-
-/// After what notes are to be read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    /// The command under way. Its effects and ours replicate as one.
-    Command,
-    /// This turn of the event loop: the cause may be a command that replicates
-    /// its effects one by one (SCAN finding a key that ran out), and a replica
-    /// cut off in between would have a lock without a lease.
-    Turn,
-}
-
-unsafe extern "C" fn on_job(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
-    let ctx = Ctx(ctx);
-    guarded(ctx, "a job", (), || {
-        let Some(shell) = shell() else {
-            return;
-        };
-        if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-            inbox.job_is_due = false;
-        }
-        serve::serve(shell, ctx, Occasion::Job);
-        serve::arm_for_next(shell, ctx);
-    });
-}
-
-unsafe extern "C" fn on_key(
-    ctx: *mut raw::RedisModuleCtx,
-    _class: c_int,
-    event: *const c_char,
-    name: *mut raw::RedisModuleString,
-) -> c_int {
-    let ctx = Ctx(ctx);
-    guarded(ctx, "a key event", (), || {
-        if let Some(shell) = shell().filter(|shell| !shell.writing.get()) {
-            // SAFETY: both live until the callback returns.
-            let (event, name) = unsafe { (CStr::from_ptr(event), bytes_of(name)) };
-            key_changed(shell, ctx, event.to_bytes(), name);
-        }
-    });
-    raw::REDISMODULE_OK as c_int
-}
-
-fn key_changed(shell: &Shell, ctx: Ctx, event: &[u8], name: &[u8]) {
-    let db = ctx.db();
-    // The core is looking at a key, and opening it has expired it.
-    let Ok(core) = shell.core.try_borrow() else {
-        shell.expired_here.set(event == b"expired");
-        return;
-    };
-    let known = core.knows(db, name) || is_on_its_way(shell, db, name);
-    drop(core);
-    match event {
-        b"rename_from" | b"move_from" => {
-            if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-                inbox.leaving = known.then(|| Key::new(db, name));
-            }
-        }
-        b"rename_to" | b"move_to" => {
-            let from = match shell.inbox.try_borrow_mut() {
-                Ok(mut inbox) => inbox.leaving.take(),
-                Err(_) => None,
-            };
-            let to = Key::new(db, name);
-            match from {
-                Some(from) => leave(shell, ctx, [Note::Renamed(from, to)], After::Command),
-                None if known => changed(shell, ctx, to, Cause::Removed, After::Command),
-                None => {}
-            }
-        }
-        _ if !known => {}
-        b"expired" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Expired, After::Turn);
-        }
-        b"evicted" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Evicted, After::Turn);
-        }
-        b"expire" | b"persist" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Unknown, After::Command);
-        }
-        _ => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Removed, After::Command);
-        }
-    }
-}
-
-/// Whether a note that is not read yet says that a known key goes by this name.
-fn is_on_its_way(shell: &Shell, db: i32, name: &[u8]) -> bool {
-    let arrives =
-        |note: &Note| matches!(note, Note::Renamed(_, to) if to.db == db && *to.name == *name);
-    let inbox = shell.inbox.try_borrow();
-    inbox.is_ok_and(|inbox| inbox.has_moves && inbox.notes.iter().any(arrives))
-}
-
-fn changed(shell: &Shell, ctx: Ctx, key: Key, cause: Cause, after: After) {
-    leave(shell, ctx, [Note::Changed(key, cause)], after);
 }
 
 unsafe extern "C" fn on_flush(
