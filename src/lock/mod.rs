@@ -17,6 +17,7 @@ mod describe;
 mod effect;
 mod entry;
 mod expiry;
+mod heard;
 mod key;
 mod keyspace;
 #[cfg(test)]
@@ -36,6 +37,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub use acquire::{Ask, Verdict, Wait};
 pub use effect::{Effect, Effects, Event, Outcome, WaiterId};
 pub use expiry::Cause;
+pub use heard::Heard;
 pub use key::{Bytes, Key};
 pub use keyspace::{Foreign, Holder, Keyspace, Kind, Look, Mode};
 pub use refusal::Refusal;

@@ -2,7 +2,7 @@
 //! flushes). What is known of a hold goes with the key; a queue stays where its
 //! clients asked, at (db, name), and is looked at again.
 
-use super::{Bytes, Cause, Core, Effects, Hold, Key, Keyspace, Now};
+use super::{Bytes, Core, Hold, Key};
 
 impl Core {
     /// The key was renamed or moved to another database: its hold goes with it,
@@ -18,14 +18,9 @@ impl Core {
         self.lay(to, known);
     }
 
-    /// Two databases were exchanged.
-    pub fn swapped<K: Keyspace>(
-        &mut self,
-        ks: &mut K,
-        now: Now,
-        (one, other): (i32, i32),
-        out: &mut Effects,
-    ) {
+    /// Two databases were exchanged. All keys of both are due for a
+    /// [`Core::review`].
+    pub fn swapped(&mut self, one: i32, other: i32) {
         if one == other {
             return;
         }
@@ -50,8 +45,6 @@ impl Core {
             let there = self.lift(&b);
             self.lay(&a, there);
             self.lay(&b, aside);
-            self.review(ks, now, &a, Cause::Unknown, out);
-            self.review(ks, now, &b, Cause::Unknown, out);
         }
     }
 

@@ -11,13 +11,17 @@ use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
 use super::version::Wakeup;
-use crate::lock::{Cause, Core, Effects, Key, Now};
+use crate::lock::{Cause, Core, Effects, Heard, Key, Now};
 
 /// So many leases or waits are ended at once, before other clients have a turn.
 const BATCH: usize = 500;
 
 /// While the gate is shut and something is due, look again after so many ms.
 const GATE_POLL_MS: i64 = 10;
+
+/// A key whose slot is on its way to another node is looked at after so many ms: it
+/// may come back.
+const AWAY_POLL_MS: i64 = 100;
 
 /// With nobody waiting for so long, client events are let go.
 const IDLE_MS: i64 = 1000;
@@ -50,9 +54,9 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
         now: shell.now(),
         told: Effects::new(),
     };
-    let due = has_notes(shell) || has_expiries(shell, tick.now);
+    let due = has_notes(shell) || has_away(shell) || has_expiries(shell, tick.now);
     if due && gate::is_open(ctx, occasion == Occasion::Command) {
-        tick.read_notes();
+        tick.read_notes(occasion == Occasion::Timer);
         if occasion == Occasion::Timer {
             tick.expire();
         }
@@ -85,8 +89,9 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
     let lease = next_expiry_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
     let wait = next_timeout_ms(shell, now);
     let notes = has_notes(shell).then(overdue);
+    let away = has_away(shell).then_some(AWAY_POLL_MS);
     let idle = shell.watching_clients.get().then_some(IDLE_MS);
-    if let Some(ms) = [lease, wait, notes, idle].into_iter().flatten().min() {
+    if let Some(ms) = [lease, wait, notes, away, idle].into_iter().flatten().min() {
         timer::arm(shell, ctx, now, ms);
     }
 }
@@ -112,6 +117,11 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
 fn has_notes(shell: &Shell) -> bool {
     let inbox = shell.inbox.try_borrow();
     inbox.is_ok_and(|inbox| !inbox.notes.is_empty())
+}
+
+fn has_away(shell: &Shell) -> bool {
+    let inbox = shell.inbox.try_borrow();
+    inbox.is_ok_and(|inbox| !inbox.away.is_empty())
 }
 
 fn has_expiries(shell: &Shell, now: Now) -> bool {
@@ -154,34 +164,51 @@ impl Tick {
         self.told.append(&mut out);
     }
 
-    fn read_notes(&mut self) {
-        let notes = match self.shell.inbox.try_borrow_mut() {
-            Ok(mut inbox) => {
-                inbox.has_moves = false;
-                std::mem::take(&mut inbox.notes)
-            }
+    /// Reads the notes, and looks again at keys that were away for a while.
+    ///
+    /// A note is older than anything that is done here. So no lock is handed on
+    /// before all of them are read: what they say of a key must not be held
+    /// against an owner that has it only since.
+    fn read_notes(&mut self, with_those_away: bool) {
+        let (notes, away) = match self.shell.inbox.try_borrow_mut() {
+            Ok(mut inbox) => inbox.take(with_those_away),
             Err(_) => return,
         };
+        let mut heard = Heard::default();
+        let mut lost = Vec::new();
+        for key in away {
+            heard.of(key, Cause::Unknown);
+        }
         for note in notes {
             match note {
-                Note::Changed(key, cause) => self.review(&key, cause),
+                Note::Changed(key, cause) => heard.of(key, cause),
                 Note::Renamed(from, to) => {
+                    heard.renamed(&from, &to);
                     self.step(|core, _, _, _| core.renamed(&from, &to));
-                    self.review(&from, Cause::Unknown);
-                    self.review(&to, Cause::Unknown);
                 }
                 Note::Swapped(one, other) => {
-                    self.step(|core, ks, now, out| core.swapped(ks, now, (one, other), out));
-                }
-                Note::Replaced(db, cause) => {
-                    let keys = self.shell.core.try_borrow().map(|core| core.keys(db));
-                    for key in keys.unwrap_or_default() {
-                        self.review(&key, cause);
+                    heard.swapped(one, other);
+                    self.step(|core, _, _, _| core.swapped(one, other));
+                    for db in [one, other] {
+                        self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
                     }
                 }
-                Note::Lost(waiter) => {
-                    self.step(|core, ks, now, out| core.take_back(ks, now, waiter, out));
-                }
+                Note::Replaced(db, cause) => self.hear_of_all(&mut heard, db, cause),
+                Note::Lost(waiter) => lost.push(waiter),
+            }
+        }
+        for (key, cause) in heard.keys() {
+            self.review(&key, cause);
+        }
+        for waiter in lost {
+            self.step(|core, ks, now, out| core.take_back(ks, now, waiter, out));
+        }
+    }
+
+    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
+        if let Ok(core) = self.shell.core.try_borrow() {
+            for key in core.keys(db) {
+                heard.of(key, cause);
             }
         }
     }
@@ -198,8 +225,16 @@ impl Tick {
         self.ks.close();
         if gate::is_ours(self.shell, self.ctx, key) {
             self.step(|core, ks, now, out| core.review(ks, now, key, cause, out));
-        } else {
-            self.step(|core, _, _, _| core.forsake(key));
+            return;
+        }
+        self.step(|core, _, _, _| core.forsake(key));
+        let waited_for = self
+            .shell
+            .core
+            .try_borrow()
+            .is_ok_and(|c| c.knows(key.db, &key.name));
+        if let (true, Ok(mut inbox)) = (waited_for, self.shell.inbox.try_borrow_mut()) {
+            inbox.away.insert(key.clone());
         }
     }
 

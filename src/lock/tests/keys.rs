@@ -272,3 +272,19 @@ fn a_key_that_moved_to_another_node_is_left_alone() {
     s.core.leave(b);
     assert!(s.core.is_idle());
 }
+
+/// What was heard before a grant says nothing of the hold that it made.
+#[test]
+fn what_was_heard_before_a_grant_is_not_held_against_it() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let b = s.wait(by("b"));
+    let c = s.wait(by("c"));
+    s.del(&key(0, "k"));
+    s.flush(None);
+    s.read_notes();
+    assert_eq!(granted(&mut s), [b]);
+    assert!(s.core.hold_of(s.now, 0, b"k", b"b").is_some());
+    s.lose(b);
+    assert_eq!(granted(&mut s), [c]);
+}

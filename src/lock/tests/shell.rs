@@ -6,7 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effect, Effects, Event, Key, Now, Outcome, Refusal, Verdict, Wait, WaiterId,
+    Ask, Cause, Core, Effect, Effects, Event, Heard, Key, Now, Outcome, Refusal, Verdict, Wait,
+    WaiterId,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -219,25 +220,38 @@ impl Shell {
     }
 
     pub fn read_notes(&mut self) {
+        let mut heard = Heard::default();
         for note in std::mem::take(&mut self.notes) {
             match note {
-                Note::Changed(key, cause) => self.review(&key, cause),
+                Note::Changed(key, cause) => heard.of(key, cause),
                 Note::Renamed(from, to) => {
+                    heard.renamed(&from, &to);
                     self.step(|core, _, _, _| core.renamed(&from, &to));
-                    self.review(&from, Cause::Unknown);
-                    self.review(&to, Cause::Unknown);
                 }
                 Note::Swapped(one, other) => {
-                    self.step(|core, ks, now, out| core.swapped(ks, now, (one, other), out));
-                }
-                Note::Replaced(db) => {
-                    let mut keys = self.core.keys(db);
-                    keys.sort();
+                    heard.swapped(one, other);
+                    self.step(|core, _, _, _| core.swapped(one, other));
+                    // In the model's order, name by name; any would do.
+                    let mut keys = self.core.keys(Some(one));
+                    keys.extend(self.core.keys(Some(other)));
+                    keys.sort_by_key(|key| (key.name.clone(), key.db != one));
                     for key in keys {
-                        self.review(&key, Cause::Removed);
+                        heard.of(key, Cause::Unknown);
                     }
                 }
+                Note::Replaced(db) => self.hear_of_all(&mut heard, db, Cause::Removed),
             }
+        }
+        for (key, cause) in heard.keys() {
+            self.review(&key, cause);
+        }
+    }
+
+    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
+        let mut keys = self.core.keys(db);
+        keys.sort();
+        for key in keys {
+            heard.of(key, cause);
         }
     }
 
