@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use crate::locks::{code, holder, int, is_free, now_ms, pass, token, Say, Waiter};
-use crate::support::{RawClient, Server};
+use crate::support::{eventually, RawClient, Server};
 
 #[test]
 fn of_a_thousand_clients_that_try_at_once_one_has_the_lock() {
@@ -123,8 +123,8 @@ fn nothing_is_left_of_ten_thousand_locks() {
 fn memory_of_locks_and_waiters_comes_back() {
     let server = Server::start();
     let mut control = server.raw();
-    let mut used = Vec::new();
-    for _round in 0..4 {
+    let mut most = None;
+    for round in 0..6 {
         let held: Vec<_> = (0..2000)
             .map(|n| format!("RLOCK.ACQUIRE lock:{n} a 60000"))
             .collect();
@@ -143,15 +143,17 @@ fn memory_of_locks_and_waiters_comes_back() {
             assert_eq!(released, Value::Int(0));
         }
         assert_eq!(control.say("DBSIZE"), Value::Int(0));
-        crate::support::eventually("its clients are gone", || {
-            let clients = server.info_field("clients", "connected_clients").unwrap();
-            clients.parse::<i64>().unwrap() <= 2
-        });
-        let memory = server.info_field("memory", "used_memory").unwrap();
-        used.push(memory.parse::<i64>().unwrap());
+        // Clients are freed, and a database is flushed, some time later.
+        let used = || -> i64 {
+            let memory = server.info_field("memory", "used_memory").unwrap();
+            memory.parse().unwrap()
+        };
+        match most {
+            None if round == 0 => {}
+            None => most = Some(used() + 256 * 1024),
+            Some(most) => eventually("the memory comes back", || used() < most),
+        }
     }
-    let grown = used[3] - used[1];
-    assert!(grown < 256 * 1024, "grew by {grown} over {used:?}");
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn work_that_outlasts_its_lease_does_not_free_the_next_ones_lock() {
     assert!(next.token() > first);
     let granted = now_ms();
     assert!(granted >= start + 300, "after {} ms", granted - start);
-    assert!(granted < start + 1300, "after {} ms", granted - start);
+    assert!(granted < start + 5000, "after {} ms", granted - start);
     pass(start + 500);
     assert_eq!(code(&slow.say("RLOCK.RELEASE k slow")), "NOTHELD");
     assert_eq!(code(&slow.say("RLOCK.RENEW k slow 1000")), "NOTHELD");

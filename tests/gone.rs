@@ -4,7 +4,8 @@
 use redis::Value;
 
 use crate::locks::{
-    deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, token, Say, Waiter, LONG,
+    deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, take_until, token, Say,
+    Waiter, LONG,
 };
 use crate::support::{eventually, Listener, RawClient, Server};
 
@@ -151,8 +152,8 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
     ];
     for (command, db) in moves {
         control.say_all(&["FLUSHALL", "SELECT 0"]);
-        let granted = token(control.say("RLOCK.ACQUIRE k a 1200"));
-        let ends = deadline(&mut control, "k");
+        let ends = take_until(&mut control, "k", 2000);
+        let granted = info(&mut control, "k").holders[0].2.expect("a token");
         let mut old = Waiter::new(&server, "k", "b");
         let mut elsewhere = Listener::keyspace(&server, 1);
         control.say(command);
@@ -238,16 +239,18 @@ fn a_longer_lease_by_hand_ends_later() {
     let mut control = server.raw();
     for longer in ["PEXPIRE k 100000", "PERSIST k"] {
         control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 300");
-        let ends = deadline(&mut control, "k");
+        control.say("RLOCK.ACQUIRE k a 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
-        assert_eq!(control.say(longer), Value::Int(1));
+        let replies = control.say_all(&["PEXPIRE k 300", "PEXPIRETIME k", longer]);
+        let ends = int(replies[1].clone());
+        assert_eq!(replies[2], Value::Int(1));
         pass(ends + 200);
         assert_eq!(holder(&mut control, "k").as_deref(), Some("a"), "{longer}");
         assert_eq!(info(&mut control, "k").waiters, 1, "{longer}");
         // Still whole: RENEW gives it a lease again, whose end is noticed.
-        assert_eq!(control.say("RLOCK.RENEW k a 200"), Value::Int(1));
-        let ends = deadline(&mut control, "k");
+        let replies = control.say_all(&["RLOCK.RENEW k a 200", "PEXPIRETIME k"]);
+        assert_eq!(replies[0], Value::Int(1));
+        let ends = int(replies[1].clone());
         waiter.token();
         assert!(now_ms() >= ends, "{longer}");
     }
@@ -258,8 +261,7 @@ fn a_reload_keeps_locks_queues_and_deadlines() {
     let server = Server::start();
     let mut control = server.raw();
     let granted = token(control.say("RLOCK.ACQUIRE k a 100000"));
-    control.say("RLOCK.ACQUIRE soon a 700");
-    let ends = deadline(&mut control, "soon");
+    let ends = take_until(&mut control, "soon", 700);
     let mut long = Waiter::new(&server, "k", "b");
     let mut soon = Waiter::new(&server, "soon", "b");
     assert_eq!(control.say("DEBUG RELOAD"), Value::Okay);

@@ -2,7 +2,9 @@
 
 use redis::Value;
 
-use crate::locks::{code, deadline, holder, info, is_free, pass, pong, token, Say, Waiter};
+use crate::locks::{
+    code, deadline, holder, info, int, is_free, pass, pong, take_until, token, Say, Waiter,
+};
 use crate::support::{eventually, Listener, Server};
 
 #[track_caller]
@@ -27,16 +29,22 @@ fn a_server_that_turns_replica_sends_its_waiters_away_and_expires_nothing() {
     for _ in 0..5 {
         control.say_all(&[
             "FLUSHALL",
-            "RLOCK.ACQUIRE k a 200",
-            "RLOCK.ACQUIRE alone a 200",
+            "RLOCK.ACQUIRE k a 100000",
+            "RLOCK.ACQUIRE alone a 100000",
         ]);
-        let ends = deadline(&mut control, "alone");
         let mut waiters: Vec<_> = (0..5)
             .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
             .collect();
         let mut events = Listener::keyspace(&server, 0);
         // A master that nobody reaches: the data set stays as it is.
-        assert_eq!(control.say("REPLICAOF 127.0.0.1 1"), Value::Okay);
+        let replies = control.say_all(&[
+            "PEXPIRE k 100",
+            "PEXPIRE alone 100",
+            "PEXPIRETIME alone",
+            "REPLICAOF 127.0.0.1 1",
+        ]);
+        let ends = int(replies[2].clone());
+        assert_eq!(replies[3], Value::Okay);
         for waiter in &mut waiters {
             // The server's own doing: the error, and it closes the connection.
             assert_eq!(code(&waiter.client.read()), "UNBLOCKED");
@@ -45,7 +53,7 @@ fn a_server_that_turns_replica_sends_its_waiters_away_and_expires_nothing() {
         assert_eq!(info(&mut control, "k").waiters, 0);
         assert_eq!(code(&control.say("RLOCK.ACQUIRE k z 1000")), "READONLY");
         pass(ends + 300);
-        let told: Vec<_> = events.events();
+        let told = events.events();
         let ours = |event: &&(String, String)| event.0.starts_with("rlock.");
         assert_eq!(told.iter().find(ours), None);
 
@@ -140,8 +148,7 @@ fn a_lease_that_ends_while_the_data_set_loads_is_handed_on_after_it() {
     let server = Server::start_with(&["--appendonly", "yes"]);
     let mut control = server.raw();
     control.say("DEBUG POPULATE 2000 filler 10");
-    control.say("RLOCK.ACQUIRE k a 400");
-    let ends = deadline(&mut control, "k");
+    let ends = take_until(&mut control, "k", 400);
     control.say("RLOCK.ACQUIRE held a 100000");
     let mut granted = Waiter::new(&server, "k", "b");
     let mut timed_out = Waiter::with(&server, "held b 1000 BLOCK 300");

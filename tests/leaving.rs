@@ -147,12 +147,13 @@ fn a_waiter_that_leaves_behind_a_dying_holder_leaves_the_lock_to_the_next() {
     let server = Server::start();
     let mut control = server.raw();
     let mut holding = server.raw();
-    holding.say("RLOCK.ACQUIRE k a 300");
+    holding.say("RLOCK.ACQUIRE k a 100000");
     let gone = Waiter::new(&server, "k", "b");
     let mut next = Waiter::new(&server, "k", "c");
     holding.close();
     gone.client.close();
     has_waiters(&mut control, "k", 1);
+    control.say("PEXPIRE k 100");
     next.token();
     assert_eq!(holder(&mut control, "k").as_deref(), Some("c"));
 }

@@ -212,6 +212,17 @@ pub fn deadline(client: &mut RawClient, key: &str) -> i64 {
     at
 }
 
+/// Takes a lock whose lease ends soon: when. In one write, so that it has not ended
+/// by then.
+#[track_caller]
+pub fn take_until(client: &mut RawClient, key: &str, lease: i64) -> i64 {
+    let take = format!("RLOCK.ACQUIRE {key} a {lease}");
+    let mut replies = client.say_all(&[take, format!("PEXPIRETIME {key}")]);
+    let ends = int(replies.remove(1));
+    token(replies.remove(0));
+    ends
+}
+
 /// The servers' clock, which is this machine's, ms since 1970.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -1,0 +1,84 @@
+//! A cluster: a lock follows its slot.
+
+use crate::locks::{code, int, token, Say, Waiter};
+use crate::support::{eventually, RawClient, Server};
+
+const CLUSTER: [&str; 6] = [
+    "--cluster-enabled",
+    "yes",
+    "--cluster-node-timeout",
+    "5000",
+    "--cluster-require-full-coverage",
+    "no",
+];
+
+/// Two nodes that know each other; all slots are the first one's.
+fn two_nodes() -> (Server, Server) {
+    let (one, two) = (Server::start_with(&CLUSTER), Server::start_with(&CLUSTER));
+    let mut control = one.raw();
+    control.say("CLUSTER ADDSLOTSRANGE 0 16383");
+    control.say(&format!("CLUSTER MEET 127.0.0.1 {}", two.port()));
+    for node in [&one, &two] {
+        eventually("the nodes agree", || {
+            let known = node.info_field("cluster", "cluster_enabled");
+            let info = String::from_utf8(bytes(node.raw().say("CLUSTER INFO"))).expect("text");
+            known.as_deref() == Some("1")
+                && info.contains("cluster_state:ok")
+                && info.contains("cluster_known_nodes:2")
+                && info.contains("cluster_slots_assigned:16384")
+        });
+    }
+    (one, two)
+}
+
+fn bytes(value: redis::Value) -> Vec<u8> {
+    match value {
+        redis::Value::BulkString(bytes) => bytes,
+        redis::Value::VerbatimString { text, .. } => text.into_bytes(),
+        other => panic!("no text: {other:?}"),
+    }
+}
+
+fn id(client: &mut RawClient) -> String {
+    String::from_utf8(bytes(client.say("CLUSTER MYID"))).expect("an id")
+}
+
+#[test]
+fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
+    let (one, two) = two_nodes();
+    let (mut here, mut there) = (one.raw(), two.raw());
+    let (here_id, there_id) = (id(&mut here), id(&mut there));
+    let slot = int(here.say("CLUSTER KEYSLOT k"));
+    token(here.say("RLOCK.ACQUIRE k a 500"));
+    let mut waiter = Waiter::new(&one, "k", "b");
+    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    // Gone here, it may live on there: the try is sent there, nobody is granted.
+    eventually("the lease is over", || {
+        let reply = here.say("RLOCK.ACQUIRE k c 1");
+        matches!(&reply, redis::Value::ServerError(error) if error.code() == "ASK")
+    });
+    here.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    there.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    waiter.token();
+}
+
+#[test]
+fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it() {
+    let (one, two) = two_nodes();
+    let (mut here, mut there) = (one.raw(), two.raw());
+    let (here_id, there_id) = (id(&mut here), id(&mut there));
+    let slot = int(here.say("CLUSTER KEYSLOT k"));
+    token(here.say("RLOCK.ACQUIRE k a 100000"));
+    let mut waiter = Waiter::new(&one, "k", "b");
+    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    here.say(&format!("MIGRATE 127.0.0.1 {} k 0 5000", two.port()));
+    there.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
+    // Not granted: the holder lives on.
+    assert_eq!(code(&waiter.client.read()), "MOVED");
+    assert_eq!(int(there.say("RLOCK.RELEASE k a")), 0);
+    one.alive();
+    two.alive();
+}
