@@ -23,11 +23,11 @@ run: module server ## start a server with the module in the foreground, on PORT 
 test: module server ## run the unit tests, and the suite on the installed server
 	cargo test --locked
 
-test-matrix: module server ## run the suite on every supported server that can be had
-	@tests/servers/matrix "$(TARGET)/servers"
+test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
+	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
 
-bench: module server ## measure on the installed server
-	cargo bench --locked --bench locks
+bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
+	cargo bench --locked --bench locks -- $(BENCH)
 
 lint: tools ## check format and lints
 	cargo fmt --all --check
