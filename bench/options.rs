@@ -12,7 +12,7 @@ usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
   --svg FILE     draw the pairs as a chart
-  --depth N      commands in flight where a load is pipelined (64)
+  --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
                  without it differ, which is the noise of this machine
 
@@ -74,7 +74,7 @@ impl Options {
             check: false,
             markdown: false,
             svg: None,
-            depth: 64,
+            depth: 256,
         };
         let mut with_module = true;
         let mut arguments = arguments;
