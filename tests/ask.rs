@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis::Value;
 
-use crate::support::{eventually, RawClient, Server, BOUND};
+use crate::support::{encode, eventually, RawClient, Server, BOUND};
 
 /// Requests as one would type them: words between blanks.
 pub trait Ask {
@@ -232,14 +232,4 @@ impl Wire {
         reply.truncate(reply.len() - end.len());
         reply
     }
-}
-
-fn encode<A: AsRef<[u8]>>(args: &[A]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", args.len()).into_bytes();
-    for arg in args.iter().map(AsRef::as_ref) {
-        bytes.extend(format!("${}\r\n", arg.len()).bytes());
-        bytes.extend(arg);
-        bytes.extend(b"\r\n");
-    }
-    bytes
 }

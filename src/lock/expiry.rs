@@ -7,7 +7,7 @@ use super::{Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now};
 
 /// Why a key that is gone went, as far as we were told.
 ///
-/// In order of weight: of several things heard of a key the last one counts.
+/// In order of weight: of several things heard of a key the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// Nobody told, or only of another TTL: its deadline decides whether the

@@ -213,7 +213,7 @@ unsafe extern "C" fn on_time_out(
             return;
         };
         let waiter = waiter_of(ctx);
-        match write_reply(shell, ctx, waiter) {
+        match write_reply(shell, waiter) {
             Some(reply) => reply.send(ctx),
             None => Responder::Null.send(ctx),
         }
@@ -222,7 +222,7 @@ unsafe extern "C" fn on_time_out(
 }
 
 /// The reply that is due, with its consequences noted.
-fn write_reply(shell: &Shell, _ctx: Ctx, waiter: WaiterId) -> Option<Responder> {
+fn write_reply(shell: &Shell, waiter: WaiterId) -> Option<Responder> {
     let mut blocked = shell.blocked.try_borrow_mut().ok()?;
     let blocked = &mut *blocked;
     let client = blocked.clients.get_mut(&waiter)?;

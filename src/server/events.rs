@@ -125,8 +125,9 @@ unsafe extern "C" fn on_loading(
         if let Some(shell) = shell().filter(|_| over) {
             // The flush before the load is part of it.
             if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-                let flush = |note: &Note| matches!(note, Note::Replaced(..));
-                inbox.notes.retain(|note| !flush(note));
+                inbox
+                    .notes
+                    .retain(|note| !matches!(note, Note::Replaced(..)));
             }
             // A lock that is there again is the same one: DEBUG RELOAD, a
             // load that failed.

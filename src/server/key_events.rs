@@ -88,21 +88,14 @@ fn key_changed(shell: &Shell, ctx: Ctx, event: &[u8], name: &[u8]) {
             }
         }
         _ if !known => {}
-        b"expired" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Expired, After::Turn);
-        }
-        b"evicted" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Evicted, After::Turn);
-        }
-        b"expire" | b"persist" => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Unknown, After::Command);
-        }
         _ => {
-            let key = Key::new(db, name);
-            changed(shell, ctx, key, Cause::Removed, After::Command);
+            let (cause, after) = match event {
+                b"expired" => (Cause::Expired, After::Turn),
+                b"evicted" => (Cause::Evicted, After::Turn),
+                b"expire" | b"persist" => (Cause::Unknown, After::Command),
+                _ => (Cause::Removed, After::Command),
+            };
+            changed(shell, ctx, Key::new(db, name), cause, after);
         }
     }
 }

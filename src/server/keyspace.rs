@@ -137,20 +137,19 @@ impl<'a> ServerKeyspace<'a> {
 impl Keyspace for ServerKeyspace<'_> {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
         let given = self.given;
-        self.shell.expired_here.set(false);
-        let kind = match self.open(key) {
-            Some(open) => api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32,
-            None => raw::REDISMODULE_KEYTYPE_EMPTY as u32,
+        let shell = self.shell;
+        shell.expired_here.set(false);
+        let gone = || Look {
+            ran_out: shell.expired_here.get(),
+            ..Look::FREE
         };
-        let open = match self.open(key) {
-            Some(open) if kind != raw::REDISMODULE_KEYTYPE_EMPTY as u32 => open,
-            _ => {
-                return Look {
-                    ran_out: self.shell.expired_here.get(),
-                    ..Look::FREE
-                }
-            }
+        let Some(open) = self.open(key) else {
+            return gone();
         };
+        let kind = api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32;
+        if kind == raw::REDISMODULE_KEYTYPE_EMPTY as u32 {
+            return gone();
+        }
         let expires = api!(RedisModule_GetAbsExpire(open.handle)).filter(|at| *at >= 0);
         let look = |kind, holds, shared| Look {
             kind,
