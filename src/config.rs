@@ -1,8 +1,12 @@
 //! The settings, `rlock.*` in redis.conf and CONFIG SET.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::Mutex;
+
+use redis_module::enum_configuration;
 
 use crate::error;
+use crate::lock::Rules;
 
 /// `rlock.redisson-compat yes|no` (default yes): publish the message that wakes
 /// Redisson's waiters when a lock is left free.
@@ -12,6 +16,84 @@ pub fn redisson_compat() -> bool {
     REDISSON_COMPAT.load(Ordering::Relaxed)
 }
 
+/// `rlock.watchdog-lost close|keep` (default close): whether a connection is closed
+/// that lost a lock which its watchdog kept.
+pub static WATCHDOG_LOST: Mutex<WatchdogLost> = Mutex::new(WatchdogLost::close);
+
+/// `rlock.watchdog-max ms` (default 0, no bound): how long a watchdog keeps a lock
+/// without its owner acquiring or renewing it anew.
+pub static WATCHDOG_MAX: AtomicI64 = AtomicI64::new(0);
+
+/// `rlock.deadlock-detection yes|no` (default yes): refuse a request that would close a
+/// circle of waiting.
+pub static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
+
+/// The greatest `watchdog-max`, ms: what a double counts exactly.
+pub const MOST_MS: i64 = (1 << 53) - 1;
+
+enum_configuration! {
+    /// The names are what is written in a configuration.
+    #[derive(Debug, PartialEq, Eq)]
+    #[allow(non_camel_case_types)]
+    pub enum WatchdogLost {
+        close = 0,
+        keep = 1,
+    }
+}
+
+/// Whether a lost watchdog hold closes its connection.
+pub fn closes_on_loss() -> bool {
+    match WATCHDOG_LOST.lock() {
+        Ok(setting) => *setting == WatchdogLost::close,
+        Err(_) => true,
+    }
+}
+
+/// What of the settings concerns the core.
+pub fn rules() -> Rules {
+    Rules {
+        detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
+        watchdog_max: WATCHDOG_MAX.load(Ordering::Relaxed),
+    }
+}
+
+/// What a setting can be set to.
+enum Allowed {
+    Words(&'static [&'static str]),
+    /// 0 to [`MOST_MS`].
+    Ms,
+}
+
+const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
+
+const SETTINGS: [(&str, Allowed); 4] = [
+    ("redisson-compat", YES_NO),
+    ("watchdog-lost", Allowed::Words(&["close", "keep"])),
+    ("watchdog-max", Allowed::Ms),
+    ("deadlock-detection", YES_NO),
+];
+
+impl Allowed {
+    fn takes(&self, value: &[u8]) -> bool {
+        match self {
+            Self::Words(words) => words.iter().any(|word| word.as_bytes() == value),
+            Self::Ms => {
+                let number = std::str::from_utf8(value).ok().and_then(|v| v.parse().ok());
+                number.is_some_and(|ms: i64| (0..=MOST_MS).contains(&ms))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Allowed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(&words.join(" or ")),
+            Self::Ms => write!(f, "a number of ms from 0 to {MOST_MS}"),
+        }
+    }
+}
+
 /// Checks what stands behind `loadmodule …`: settings by name, without the prefix,
 /// each with its value. What was wrong, if anything.
 pub fn check(args: &[&[u8]]) -> Result<(), String> {
@@ -19,20 +101,21 @@ pub fn check(args: &[&[u8]]) -> Result<(), String> {
         let shown = |word: Option<&&[u8]>| {
             word.map_or_else(|| "nothing".to_owned(), |word| error::shown(word))
         };
-        match pair {
-            [name, b"yes" | b"no"] if *name == b"redisson-compat" => {}
-            [name, ..] if *name == b"redisson-compat" => {
-                return Err(format!(
-                    "redisson-compat is yes or no, got {}",
-                    shown(pair.get(1))
-                ));
-            }
-            _ => {
-                return Err(format!(
-                    "there is no setting {}; there is redisson-compat yes|no",
-                    shown(pair.first())
-                ));
-            }
+        let (given, value) = (pair.first(), pair.get(1));
+        let named = |(name, _): &&(&str, Allowed)| given == Some(&name.as_bytes());
+        let Some((name, allowed)) = SETTINGS.iter().find(named) else {
+            let known: Vec<String> = SETTINGS
+                .iter()
+                .map(|(name, allowed)| format!("{name} ({allowed})"))
+                .collect();
+            return Err(format!(
+                "there is no setting {}; there are {}",
+                shown(given),
+                known.join(", ")
+            ));
+        };
+        if !value.is_some_and(|value| allowed.takes(value)) {
+            return Err(format!("{name} is {allowed}, got {}", shown(value)));
         }
     }
     Ok(())
@@ -45,12 +128,23 @@ mod tests {
     #[test]
     fn what_stands_behind_loadmodule_is_checked() {
         assert_eq!(check(&[]), Ok(()));
-        assert_eq!(check(&[b"redisson-compat", b"no"]), Ok(()));
+        for good in [
+            &[&b"redisson-compat"[..], b"no"][..],
+            &[b"watchdog-lost", b"keep", b"watchdog-max", b"0"],
+            &[b"watchdog-max", b"9007199254740991"],
+            &[b"deadlock-detection", b"no"],
+        ] {
+            assert_eq!(check(good), Ok(()), "{good:?}");
+        }
         for bad in [
             &[&b"foo"[..]][..],
             &[b"redisson-compat"],
             &[b"redisson-compat", b"maybe"],
             &[b"redisson-compat", b"no", b"x"],
+            &[b"watchdog-lost", b"yes"],
+            &[b"watchdog-max", b"-1"],
+            &[b"watchdog-max", b"9007199254740992"],
+            &[b"watchdog-max"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }

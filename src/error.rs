@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::lock::{Foreign, Mode, Refusal};
+use crate::lock::{Foreign, Link, Mode, Refusal};
 use crate::server::Responder;
 
 /// Longer lines are cut.
@@ -59,25 +59,22 @@ pub fn of(refusal: &Refusal) -> String {
         Refusal::NotHeld {
             key,
             owner,
-            held_for: None,
-        } => format!(
-            "NOTHELD owner {} does not hold {}: its lease ended, it was released, or never acquired",
-            shown(owner),
-            shown(&key.name)
-        ),
-        Refusal::NotHeld {
-            key,
-            owner,
-            held_for: Some(mode),
-        } => format!(
-            "NOTHELD owner {} does not hold {} as a plain lock, it holds it for {}: say {2}",
-            shown(owner),
-            shown(&key.name),
-            word(*mode)
-        ),
+            asked,
+            held_for,
+        } => not_held(&shown(&key.name), &shown(owner), *asked, *held_for),
         Refusal::Held { key, owner } => format!(
             "HELD owner {} already holds {}, and ONCE (or owner *) does not nest: \
              release it first, or use another owner",
+            shown(owner),
+            shown(&key.name)
+        ),
+        Refusal::OtherMode {
+            key,
+            owner,
+            held_for: Mode::Exclusive,
+        } => format!(
+            "WRONGMODE owner {} holds {} as a plain lock, which does not mix with READ and \
+             WRITE: release it first, or use another name",
             shown(owner),
             shown(&key.name)
         ),
@@ -92,12 +89,53 @@ pub fn of(refusal: &Refusal) -> String {
             shown(&key.name),
             word(*held_for)
         ),
+        Refusal::LeaseKeyTaken { key, owner } => format!(
+            "{WRONG_TYPE}: the lease key that owner {} needs to read {} belongs to something \
+             else; use another name or owner",
+            shown(owner),
+            shown(&key.name)
+        ),
+        Refusal::Deadlock { circle } => deadlock(circle),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
             shown(owner),
             shown(&key.name)
         ),
     })
+}
+
+fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> String {
+    match (asked, held_for) {
+        (_, None) => format!(
+            "NOTHELD owner {owner} does not hold {key}: its lease ended, it was released, or \
+             never acquired"
+        ),
+        (Mode::Exclusive, Some(mode)) => format!(
+            "NOTHELD owner {owner} does not hold {key} as a plain lock, it holds it for \
+             {0}: say {0}",
+            word(mode)
+        ),
+        (_, Some(Mode::Exclusive)) => format!(
+            "NOTHELD owner {owner} does not hold {key} for {}, it holds it as a plain lock: \
+             leave the mode out",
+            word(asked)
+        ),
+        (_, Some(mode)) => format!(
+            "NOTHELD owner {owner} does not hold {key} for {}, it holds it for {1}: say {1}",
+            word(asked),
+            word(mode)
+        ),
+    }
+}
+
+/// `DEADLOCK a waits for k (b), b waits for j (a)`; a long circle is cut.
+fn deadlock(circle: &[Link]) -> String {
+    let link = |link: &Link| {
+        let [waits, on, by] = [&link.waits, &link.on.name, &link.for_].map(|name| bare(name));
+        format!("{waits} waits for {on} ({by})")
+    };
+    let links: Vec<String> = circle.iter().map(link).collect();
+    format!("DEADLOCK {}", links.join(", "))
 }
 
 /// The server's own text.
@@ -134,6 +172,17 @@ pub fn shown(name: &[u8]) -> String {
     }
     text.push('\'');
     text
+}
+
+/// A name without quotes if it needs none.
+fn bare(name: &[u8]) -> String {
+    let simple = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:{}/@".contains(byte);
+    match std::str::from_utf8(name) {
+        Ok(name) if !name.is_empty() && name.len() <= 100 && name.bytes().all(|b| simple(&b)) => {
+            name.to_owned()
+        }
+        _ => shown(name),
+    }
 }
 
 fn cut(mut line: String) -> String {

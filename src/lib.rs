@@ -28,7 +28,9 @@ mod redisson;
 #[allow(unsafe_code)]
 mod server;
 
-use command::{Acquire, Force, Info, Owner, Release, Renew};
+use command::{
+    Acquire, Force, Info, Macquire, Mrelease, Mrenew, Owner, Release, Renew, Top, Waiters,
+};
 use redis_module::configuration::ConfigurationFlags;
 use redis_module::{redis_module, Context, RedisString, Status};
 use server::{register, Ctx};
@@ -44,8 +46,13 @@ fn commands(ctx: Ctx) -> bool {
     register::<Acquire>(ctx)
         && register::<Release>(ctx)
         && register::<Renew>(ctx)
+        && register::<Macquire>(ctx)
+        && register::<Mrelease>(ctx)
+        && register::<Mrenew>(ctx)
         && register::<Force>(ctx)
         && register::<Info>(ctx)
+        && register::<Waiters>(ctx)
+        && register::<Top>(ctx)
         && register::<Owner>(ctx)
 }
 
@@ -65,12 +72,17 @@ redis_module! {
     init: load,
     deinit: unload,
     configurations: [
-        i64: [],
+        i64: [
+            ["watchdog-max", &config::WATCHDOG_MAX, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
+        ],
         string: [],
         bool: [
             ["redisson-compat", &config::REDISSON_COMPAT, true, ConfigurationFlags::DEFAULT, None],
+            ["deadlock-detection", &config::DEADLOCK_DETECTION, true, ConfigurationFlags::DEFAULT, None],
         ],
-        enum: [],
+        enum: [
+            ["watchdog-lost", &config::WATCHDOG_LOST, config::WatchdogLost::close, ConfigurationFlags::DEFAULT, None],
+        ],
         module_args_as_configuration: true,
     ]
 }

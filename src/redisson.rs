@@ -1,15 +1,86 @@
 //! The names that Redisson gives to what belongs to a lock.
 
-/// The channel on which those who wait for a lock are woken, and whether the
-/// message is `1`, which wakes all of them and is due where readers may enter, or
-/// `0`, which wakes one waiter of each client.
-pub fn wakeup(name: &[u8], shared: bool) -> (Vec<u8>, bool) {
+/// The channel on which those who wait for a lock are woken, by the message `1`,
+/// which wakes all of them and is due where readers may enter, or `0`, which wakes
+/// one waiter of each client. A read/write lock has one of its own.
+pub fn channel(name: &[u8], shared: bool) -> Vec<u8> {
     let prefix: &[u8] = if shared {
         b"redisson_rwlock"
     } else {
         b"redisson_lock__channel"
     };
-    (prefixed(prefix, name), shared)
+    prefixed(prefix, name)
+}
+
+/// The lease key of an owner's read hold number `index`:
+/// `{name}:owner:rwlock_timeout:index`.
+pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Vec<u8> {
+    let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
+        (b"", b"")
+    } else {
+        (b"{", b"}")
+    };
+    let index = index.to_string();
+    [open, name, close, b":", owner, LEASE, index.as_bytes()].concat()
+}
+
+/// Whether in a cluster a reader's lease keys lie in the slot of the lock.
+pub fn lease_key_fits(name: &[u8], owner: &[u8]) -> bool {
+    slot_part(&lease_key(name, owner, 1)) == slot_part(name)
+}
+
+/// The part of a key's name that its slot is computed from: what stands between the
+/// first `{` and the next `}`, if that is anything, else all of it.
+fn slot_part(name: &[u8]) -> &[u8] {
+    let mut parts = name.splitn(2, |byte| *byte == b'{');
+    let behind = parts.nth(1).unwrap_or_default();
+    let mut parts = behind.splitn(2, |byte| *byte == b'}');
+    match (parts.next(), parts.next()) {
+        (Some(tag), Some(_)) if !tag.is_empty() => tag,
+        _ => name,
+    }
+}
+
+/// What stands between owner and number in a lease key's name.
+const LEASE: &[u8] = b":rwlock_timeout:";
+
+/// An owner of more bytes is none of ours.
+const LONGEST_OWNER: usize = 512;
+
+/// The locks, with their readers, that a lease key of this name may belong to. More
+/// than one, for both names and owners may hold what stands between them; none, if
+/// it is no lease key's name.
+pub fn readers(lease_key: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let rest = without_index(lease_key).unwrap_or_default();
+    let from = rest.len().saturating_sub(LONGEST_OWNER.saturating_add(1));
+    let colons = rest.iter().enumerate().skip(from);
+    colons
+        .filter(|(_, byte)| **byte == b':')
+        .filter_map(|(at, _)| Some((rest.get(..at)?, rest.get(at.saturating_add(1)..)?)))
+        .filter(|(_, owner)| !owner.is_empty())
+        .flat_map(move |(lock, owner)| {
+            // A name with a brace in it is used as it is, any other is put in braces.
+            let as_it_is = lock.contains(&b'{').then_some(lock);
+            let in_braces = lock
+                .strip_prefix(b"{")
+                .and_then(|lock| lock.strip_suffix(b"}"))
+                .filter(|lock| !lock.contains(&b'{'));
+            [as_it_is, in_braces]
+                .into_iter()
+                .flatten()
+                .map(move |lock| (lock, owner))
+        })
+}
+
+/// The name up to `:rwlock_timeout:` and digits.
+fn without_index(name: &[u8]) -> Option<&[u8]> {
+    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let digits = digits.count();
+    if digits == 0 {
+        return None;
+    }
+    name.get(..name.len().saturating_sub(digits))?
+        .strip_suffix(LEASE)
 }
 
 /// `prefix:{name}`; a name that has a hash tag already is used as it is, so that
@@ -28,22 +99,75 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_put_in_braces() {
-        let (channel, wakes_all) = wakeup(b"jobs", false);
-        assert_eq!(channel, b"redisson_lock__channel:{jobs}");
-        assert!(!wakes_all);
+    fn a_name_is_put_in_braces_unless_it_has_some() {
+        assert_eq!(channel(b"jobs", false), b"redisson_lock__channel:{jobs}");
+        assert_eq!(
+            channel(b"{acct}:7", false),
+            b"redisson_lock__channel:{acct}:7"
+        );
+        assert_eq!(channel(b"doc", true), b"redisson_rwlock:{doc}");
     }
 
     #[test]
-    fn a_name_with_a_hash_tag_is_used_as_it_is() {
-        let (channel, _) = wakeup(b"{acct}:7", false);
-        assert_eq!(channel, b"redisson_lock__channel:{acct}:7");
+    fn a_lease_key_lies_beside_its_lock() {
+        assert_eq!(
+            lease_key(b"doc", b"u:1", 12),
+            b"{doc}:u:1:rwlock_timeout:12"
+        );
+        assert_eq!(
+            lease_key(b"{acct}:7", b"u:1", 1),
+            b"{acct}:7:u:1:rwlock_timeout:1"
+        );
     }
 
     #[test]
-    fn a_read_write_lock_wakes_all() {
-        let (channel, wakes_all) = wakeup(b"doc", true);
-        assert_eq!(channel, b"redisson_rwlock:{doc}");
-        assert!(wakes_all);
+    fn a_lease_key_tells_whose_it_may_be() {
+        let found = |name: &[u8]| {
+            let owned = |(lock, owner): (&[u8], &[u8])| (lock.to_vec(), owner.to_vec());
+            readers(name).map(owned).collect::<Vec<_>>()
+        };
+        for (lock, owner) in [
+            (&b"doc"[..], &b"u:1"[..]),
+            (b"a}:b", b"c"),
+            (b"a}:b", b"}:c"),
+            (b"{acct}:7", b"u:1"),
+            (b"x{", b"o"),
+            (b"", b"o"),
+            (b"{}", b"o"),
+            (b"n", b":rwlock_timeout:1"),
+            (b"a:rwlock_timeout:", b"o"),
+        ] {
+            for index in [1, 10, 1024] {
+                let name = lease_key(lock, owner, index);
+                let all = found(&name);
+                let own = (lock.to_vec(), owner.to_vec());
+                assert!(all.contains(&own), "{lock:?} {owner:?} {all:?}");
+            }
+        }
+        for no in [
+            &b""[..],
+            b"doc",
+            b"7",
+            b":rwlock_timeout:1",
+            b"{doc}:u:rwlock_timeout:",
+            b"{doc}:u:rwlock_timeout:x1",
+            b"{doc}:u:rwlock_timeout1",
+            b"doc:u:rwlock_timeout:1",
+            b"{doc}u:rwlock_timeout:1",
+            b"{doc}::rwlock_timeout:1",
+        ] {
+            assert_eq!(found(no), [], "{no:?}");
+        }
+    }
+
+    #[test]
+    fn most_lease_keys_lie_in_the_slot_of_their_lock() {
+        for name in [&b"doc"[..], b"{acct}:7", b"a{b}c", b"x}"] {
+            let fits = !name.contains(&b'}') || name.contains(&b'{');
+            assert_eq!(lease_key_fits(name, b"u:1"), fits, "{name:?}");
+        }
+        for name in [&b"a{b"[..], b"{}a", b"a{}{b}"] {
+            assert!(!lease_key_fits(name, b"u:1"), "{name:?}");
+        }
     }
 }

@@ -1,25 +1,29 @@
 use std::ffi::CStr;
 
-use super::args::{self, Owner};
+use super::args::{self, Options, Owner};
 use crate::error::Error;
-use crate::lock::{Ask, Verdict, Wait};
-use crate::server::{Call, Command, Responder};
+use crate::lock::{Mode, Verdict};
+use crate::server::{Call, Command, Keys, Responder, Use};
 
-/// `RLOCK.ACQUIRE key owner lease [BLOCK ms] [ONCE]`
+/// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]`
 ///
-/// Acquires the lock for `lease` ms. Replies with the fencing token, or null when
-/// somebody else has the lock (and still has it after `BLOCK` ms; 0 waits for
-/// ever). An owner that has it already acquires it once more, at once, and gets
-/// the token of the hold under way; with `ONCE`, and for the owner `*`, that is
-/// the error HELD. In MULTI, in a script or a function, BLOCK tries once.
+/// Acquires the lock for `lease` ms: for this owner alone, or with `READ` beside
+/// other readers, or with `WRITE` alone on a lock that is read too. Replies with
+/// the fencing token, or null when somebody else has the lock (and still has it
+/// after `BLOCK` ms; 0 waits for ever). An owner that has it already acquires it
+/// once more, at once, and gets the token of the hold under way; with `ONCE`, and
+/// for the owner `*`, that is the error HELD. With `WATCHDOG` the server renews the
+/// lease while this connection is open, and releases the hold when it closes. A
+/// wait that would go round in a circle is refused with DEADLOCK. In MULTI, in a
+/// script or a function, BLOCK tries once.
 pub struct Acquire;
 
 struct Request<'a> {
     key: &'a [u8],
     owner: Owner<'a>,
     lease: i64,
-    block: Option<i64>,
-    once: bool,
+    mode: Option<Mode>,
+    options: Options,
 }
 
 impl<'a> Request<'a> {
@@ -29,14 +33,13 @@ impl<'a> Request<'a> {
             key: args.next()?,
             owner: args.owner()?,
             lease: args.lease()?,
-            block: None,
-            once: false,
+            mode: None,
+            options: Options::default(),
         };
         while let Some((word, given)) = args.keyword() {
-            match word.as_slice() {
-                b"BLOCK" if request.block.is_none() => request.block = Some(args.block()?),
-                b"ONCE" if !request.once => request.once = true,
-                _ => return Err(args.syntax(given)),
+            match args::mode(&word) {
+                Some(mode) if request.mode.is_none() => request.mode = Some(mode),
+                _ => args.option(&word, given, &mut request.options)?,
             }
         }
         Ok(request)
@@ -47,28 +50,32 @@ impl Command for Acquire {
     const NAME: &'static CStr = c"rlock.acquire";
     const FLAGS: &'static CStr = c"write deny-oom fast";
     const ACL: &'static CStr = c"write fast blocking";
-    const KEYED: bool = true;
-    const USAGE: &'static str = "RLOCK.ACQUIRE key owner lease [BLOCK ms] [ONCE]";
+    const KEYS: Keys = Keys::One(Use::Write);
+    const SUMMARY: &'static CStr = c"Acquires a lock, or waits for it";
+    const USAGE: &'static str =
+        "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let request = Request::parse(call)?;
         let owner = request.owner.id(call)?;
-        let block = request.block.filter(|_| call.may_block());
-        let ask = Ask {
-            db: call.db(),
-            name: request.key,
-            owner: &owner,
-            lease: request.lease,
-            once: request.once || request.owner == Owner::Connection,
-            wait: block.map(|ms| Wait { ms }),
-        };
-        let verdict = call.decide(block.is_some(), |core, ks, now, out| {
-            core.acquire(ks, now, &ask, out)
+        let mode = request.mode.unwrap_or(Mode::Exclusive);
+        if mode == Mode::Read {
+            call.lease_key_fits(request.key, &owner)?;
+        }
+        let mut ask = request.options.ask(call, &request.owner)?;
+        ask.owner = &owner;
+        ask.lease = request.lease;
+        ask.mode = mode;
+        let verdict = call.decide(ask.wait.is_some(), |core, step| {
+            core.acquire(step, request.key, &ask)
         })?;
+        if ask.watch {
+            call.watches();
+        }
         Ok(match verdict {
             Verdict::Granted(token) => Responder::Integer(token),
             Verdict::Refused => Responder::Null,
-            Verdict::Waits(waiter) => call.block(waiter, request.key),
+            Verdict::Waits(waiter) => call.block(waiter, &[request.key], mode),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Reads a command's arguments from left to right.
 
 use crate::error::{shown, Error};
+use crate::lock::{Ask, Mode, Wait, MOST_KEYS};
 use crate::server::{Call, Command};
 
 /// The longest lease and BLOCK time, ms: what a double counts exactly.
@@ -30,6 +31,56 @@ impl<'a> Owner<'a> {
                 )),
             },
         }
+    }
+}
+
+/// What ACQUIRE and MACQUIRE can be told besides whose lock it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    block: Option<i64>,
+    once: bool,
+    watch: bool,
+}
+
+impl Options {
+    /// The request, for a plain lock; its owner and lease are to be filled in.
+    pub fn ask<'a>(self, call: &Call<'_>, owner: &Owner<'_>) -> Result<Ask<'a>, Error> {
+        let client = if self.watch {
+            watchdogs_connection(call)?
+        } else {
+            call.client_id()
+        };
+        let block = self.block.filter(|_| call.may_block());
+        Ok(Ask {
+            db: call.db(),
+            owner: &[],
+            client,
+            mode: Mode::Exclusive,
+            lease: 0,
+            once: self.once || *owner == Owner::Connection,
+            watch: self.watch,
+            wait: block.map(|ms| Wait { ms }),
+        })
+    }
+}
+
+/// The connection that a watchdog hold belongs to. Refused where all callers share
+/// one client.
+pub fn watchdogs_connection(call: &Call<'_>) -> Result<u64, Error> {
+    call.connection().ok_or_else(|| {
+        Error::new(
+            "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
+             none of its own: leave it out and RENEW the lease",
+        )
+    })
+}
+
+/// The mode that a keyword names.
+pub fn mode(word: &[u8]) -> Option<Mode> {
+    match word {
+        b"READ" => Some(Mode::Read),
+        b"WRITE" => Some(Mode::Write),
+        _ => None,
     }
 }
 
@@ -115,6 +166,69 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 shown(given)
             ))
         })
+    }
+
+    /// One of the keywords of [`Options`].
+    pub fn option(
+        &mut self,
+        word: &[u8],
+        given: &[u8],
+        options: &mut Options,
+    ) -> Result<(), Error> {
+        match word {
+            b"BLOCK" if options.block.is_none() => options.block = Some(self.block()?),
+            b"WATCHDOG" if !options.watch => options.watch = true,
+            b"ONCE" if !options.once => options.once = true,
+            _ => return Err(self.syntax(given)),
+        }
+        Ok(())
+    }
+
+    /// A number of keys, and the keys, each once.
+    pub fn keys(&mut self) -> Result<Vec<&'a [u8]>, Error> {
+        let given = self.next()?;
+        let most = i64::try_from(MOST_KEYS).unwrap_or(i64::MAX);
+        let count = number(given, 1).filter(|count| *count <= most);
+        let Some(count) = count else {
+            return Err(Error::new(format!(
+                "numkeys must be a whole number from 1 to {MOST_KEYS}, got {}",
+                shown(given)
+            )));
+        };
+        let mut keys = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..count {
+            let key = self.next()?;
+            if !seen.insert(key) {
+                return Err(Error::new(format!(
+                    "the key {} is given twice; each must be given once",
+                    shown(key)
+                )));
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+
+    /// `COUNT n` if it is there, and then the end.
+    pub fn count(&mut self) -> Result<Option<usize>, Error> {
+        let Some((word, given)) = self.keyword() else {
+            return Ok(None);
+        };
+        if word != b"COUNT" {
+            return Err(self.syntax(given));
+        }
+        let given = self.next()?;
+        let Some(count) = number(given, 1) else {
+            return Err(Error::new(format!(
+                "COUNT must be a whole number from 1 to {MOST_MS}, got {}",
+                shown(given)
+            )));
+        };
+        match self.keyword() {
+            Some((_, given)) => Err(self.syntax(given)),
+            None => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
+        }
     }
 
     /// A keyword that is not one, or came twice.

@@ -2,21 +2,23 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Responder};
+use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.FORCE key`
 ///
 /// Frees the lock, whoever holds it, and grants it to the first waiter. Replies 1,
-/// or 0 if it was free. For operators: the former holder does not learn of it
-/// before its next call, and two may believe they hold the lock until then. A hash
-/// without TTL is refused, for it may be somebody's data.
+/// or 0 if it was free. For operators: but for a watchdog hold, whose connection is
+/// closed, the former holder does not learn of it before its next call, and two may
+/// believe they hold the lock until then. A hash without TTL is refused, for it may
+/// be somebody's data.
 pub struct Force;
 
 impl Command for Force {
     const NAME: &'static CStr = c"rlock.force";
     const FLAGS: &'static CStr = c"write fast";
     const ACL: &'static CStr = c"write fast dangerous";
-    const KEYED: bool = true;
+    const KEYS: Keys = Keys::One(Use::Write);
+    const SUMMARY: &'static CStr = c"Frees a lock whoever holds it";
     const USAGE: &'static str = "RLOCK.FORCE key";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -24,7 +26,8 @@ impl Command for Force {
         let key = args.next()?;
         args.end()?;
         let place = (call.db(), key);
-        let freed = call.decide(false, |core, ks, now, out| core.force(ks, now, place, out))?;
+        let client = call.client_id();
+        let freed = call.decide(false, |core, step| core.force(step, place, client))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

@@ -2,23 +2,25 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Core, Holder, Key, Keyspace, Kind, Mode, Now, Refusal};
-use crate::server::{Call, Command, Responder};
+use crate::lock::{Core, Holder, Key, Keyspace, Lease, Mode, Now};
+use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.INFO key`
 ///
-/// A map that describes a lock, also a free one: `mode` (`free`, `exclusive`,
-/// `read`, `write`), `holders` (each a map of `owner`, `mode`, `holds`,
-/// `remaining-ms`, `held-ms` and `token`; null where there is no lease, or where
-/// this server does not know), `waiters`, and `oldest-wait-ms` (null when nobody
-/// waits). A key that is no lock is the error WRONGTYPE. Changes nothing.
+/// A map that describes a lock, also a free one: `mode` (`free`, `reserved`,
+/// `exclusive`, `read`, `write`), `holders` (each a map of `owner`, `mode`, `holds`,
+/// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
+/// connection keeps it; null where there is none, or where this server does not
+/// know), `waiters`, and `oldest-wait-ms` (null when nobody waits). A key that is
+/// no lock is the error WRONGTYPE. Changes nothing.
 pub struct Info;
 
 impl Command for Info {
     const NAME: &'static CStr = c"rlock.info";
     const FLAGS: &'static CStr = c"readonly fast";
     const ACL: &'static CStr = c"read fast";
-    const KEYED: bool = true;
+    const KEYS: Keys = Keys::One(Use::Read);
+    const SUMMARY: &'static CStr = c"Describes a lock";
     const USAGE: &'static str = "RLOCK.INFO key";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -31,25 +33,17 @@ impl Command for Info {
 }
 
 fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<Responder, Error> {
-    let look = ks.look(&key, &[]);
-    let mode = match look.kind {
-        Kind::Foreign(why) => return Err(Refusal::NotALock { key, why }.into()),
-        Kind::Free => "free",
-        Kind::Plain => name(Mode::Exclusive),
-        Kind::ReadWrite(mode) => name(mode),
-    };
-    let remaining = look
-        .expires
-        .map(|at| at.saturating_sub(now.wall_ms()).max(0));
-    let holders = match look.kind {
-        Kind::Free => Vec::new(),
-        _ => ks.holders(&key),
+    let holders = core.holders_of(ks, &key)?;
+    let queue = core.describe(now, key.db, &key.name);
+    let mode = match holders.first() {
+        Some(holder) => mode_name(holder.mode),
+        None if queue.waiters > 0 => "reserved",
+        None => "free",
     };
     let holders = holders
         .into_iter()
-        .map(|holder| describe_holder(core, now, &key, holder, remaining))
+        .map(|holder| describe_holder(core, now, &key, holder))
         .collect();
-    let queue = core.describe(now, key.db, &key.name);
     Ok(Responder::Map(vec![
         ("mode", text(mode)),
         ("holders", Responder::Array(holders)),
@@ -58,25 +52,26 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
     ]))
 }
 
-fn describe_holder(
-    core: &Core,
-    now: Now,
-    key: &Key,
-    holder: Holder,
-    remaining: Option<i64>,
-) -> Responder {
-    let known = core.hold_of(now, key.db, &key.name, &holder.owner);
+fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responder {
+    let known = core.hold_of(now, (key.db, &key.name), (&holder.owner, holder.mode));
+    let remaining = match holder.lease {
+        Lease::Until(at) => Some(at.saturating_sub(now.wall_ms()).max(0)),
+        Lease::Gone | Lease::Endless => None,
+    };
+    let watchdog = known.watchdog.and_then(|id| i64::try_from(id).ok());
     Responder::Map(vec![
         ("owner", Responder::Text(holder.owner)),
-        ("mode", text(name(holder.mode))),
+        ("mode", text(mode_name(holder.mode))),
         ("holds", Responder::Integer(holder.holds)),
         ("remaining-ms", integer(remaining)),
-        ("held-ms", integer(known.map(|(_, held)| held))),
-        ("token", integer(known.map(|(token, _)| token))),
+        ("held-ms", integer(known.held_ms)),
+        ("token", integer(known.token)),
+        ("watchdog", integer(watchdog)),
     ])
 }
 
-fn name(mode: Mode) -> &'static str {
+/// A mode as replies name it.
+pub fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Exclusive => "exclusive",
         Mode::Read => "read",
@@ -84,10 +79,10 @@ fn name(mode: Mode) -> &'static str {
     }
 }
 
-fn text(text: &str) -> Responder {
+pub fn text(text: &str) -> Responder {
     Responder::Text(text.as_bytes().to_vec())
 }
 
-fn integer(value: Option<i64>) -> Responder {
+pub fn integer(value: Option<i64>) -> Responder {
     value.map_or(Responder::Null, Responder::Integer)
 }

@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Responder};
+use crate::server::{Call, Command, Keys, Responder};
 
 /// `RLOCK.OWNER`
 ///
@@ -15,7 +15,8 @@ impl Command for Owner {
     const NAME: &'static CStr = c"rlock.owner";
     const FLAGS: &'static CStr = c"fast";
     const ACL: &'static CStr = c"fast connection";
-    const KEYED: bool = false;
+    const KEYS: Keys = Keys::None;
+    const SUMMARY: &'static CStr = c"Tells this connection's owner id";
     const USAGE: &'static str = "RLOCK.OWNER";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {

@@ -2,39 +2,49 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Responder};
+use crate::lock::{Ended, Mode};
+use crate::server::{Call, Command, Keys, Responder, Use};
 
-/// `RLOCK.RELEASE key owner [ALL]`
+/// `RLOCK.RELEASE key owner [READ|WRITE] [ALL]`
 ///
-/// Ends the owner's newest hold, or with `ALL` every one. Replies with the number
-/// of holds that are left; at 0 the lock is free, and the first waiter has it in
-/// the same step. The lease of an outer hold stays as it is. An owner that does
-/// not hold the lock gets NOTHELD.
+/// Ends the owner's newest hold in this mode, or with `ALL` every one. Replies with
+/// the number of holds that are left in it; when no owner has any left the lock is
+/// free, and the first waiter has it in the same step. A writer that reads too and
+/// releases `WRITE` reads on, and other readers may enter. The lease of an outer
+/// hold stays as it is. An owner that does not hold the lock in this mode gets
+/// NOTHELD.
 pub struct Release;
 
 impl Command for Release {
     const NAME: &'static CStr = c"rlock.release";
     const FLAGS: &'static CStr = c"write fast";
     const ACL: &'static CStr = c"write fast";
-    const KEYED: bool = true;
-    const USAGE: &'static str = "RLOCK.RELEASE key owner [ALL]";
+    const KEYS: Keys = Keys::One(Use::Write);
+    const SUMMARY: &'static CStr = c"Ends a hold of a lock";
+    const USAGE: &'static str = "RLOCK.RELEASE key owner [READ|WRITE] [ALL]";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;
+        let mut mode = None;
         let mut all = false;
         while let Some((word, given)) = args.keyword() {
-            match word.as_slice() {
-                b"ALL" if !all => all = true,
+            match (args::mode(&word), word.as_slice()) {
+                (Some(found), _) if mode.is_none() => mode = Some(found),
+                (None, b"ALL") if !all => all = true,
                 _ => return Err(args.syntax(given)),
             }
         }
         let owner = owner.id(call)?;
         let place = (call.db(), key);
-        let left = call.decide(false, |core, ks, now, out| {
-            core.release(ks, now, place, &owner, all, out)
-        })?;
+        let ended = Ended {
+            owner: &owner,
+            client: call.client_id(),
+            mode: mode.unwrap_or(Mode::Exclusive),
+            all,
+        };
+        let left = call.decide(false, |core, step| core.release(step, place, &ended))?;
         Ok(Responder::Integer(left))
     }
 }

@@ -2,34 +2,58 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Responder};
+use crate::lock::{Mode, Renewal};
+use crate::server::{Call, Command, Keys, Responder, Use};
 
-/// `RLOCK.RENEW key owner lease`
+/// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
 ///
 /// Sets the lease of the owner's holds to `lease` ms from now, shorter too, and
-/// replies 1. An owner that does not hold the lock gets NOTHELD.
+/// replies 1. If a watchdog renews it, that is its lease from now on. With
+/// `WATCHDOG` all of the owner's holds on the key belong to this connection from
+/// now on: after a reconnect, a failover, or for a hold that somebody else took. An
+/// owner that does not hold the lock in this mode gets NOTHELD.
 pub struct Renew;
 
 impl Command for Renew {
     const NAME: &'static CStr = c"rlock.renew";
     const FLAGS: &'static CStr = c"write fast";
     const ACL: &'static CStr = c"write fast";
-    const KEYED: bool = true;
-    const USAGE: &'static str = "RLOCK.RENEW key owner lease";
+    const KEYS: Keys = Keys::One(Use::Write);
+    const SUMMARY: &'static CStr = c"Sets the lease of a lock";
+    const USAGE: &'static str = "RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        if let Some((_, given)) = args.keyword() {
-            return Err(args.syntax(given));
+        let mut mode = None;
+        let mut watch = false;
+        while let Some((word, given)) = args.keyword() {
+            match (args::mode(&word), word.as_slice()) {
+                (Some(found), _) if mode.is_none() => mode = Some(found),
+                (None, b"WATCHDOG") if !watch => watch = true,
+                _ => return Err(args.syntax(given)),
+            }
         }
         let owner = owner.id(call)?;
         let place = (call.db(), key);
-        call.decide(false, |core, ks, now, out| {
-            core.renew(ks, now, place, &owner, lease, out)
-        })?;
+        let client = if watch {
+            args::watchdogs_connection(call)?
+        } else {
+            call.client_id()
+        };
+        let renewal = Renewal {
+            owner: &owner,
+            client,
+            mode: mode.unwrap_or(Mode::Exclusive),
+            lease,
+            watch,
+        };
+        call.decide(false, |core, step| core.renew(step, place, &renewal))?;
+        if watch {
+            call.watches();
+        }
         Ok(Responder::Integer(1))
     }
 }

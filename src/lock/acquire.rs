@@ -1,19 +1,24 @@
-//! ACQUIRE: take a free lock, nest, be refused, or wait.
+//! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
+use super::stats::Counters;
 use super::{
-    Bytes, Cause, Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now, Refusal, WaiterId,
+    Bytes, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, WaiterId,
 };
 
-/// A request for a plain lock.
+/// A request for a lock, or for several.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     pub db: i32,
-    pub name: &'a [u8],
     pub owner: &'a [u8],
+    /// The connection that asks; 0: none that could close.
+    pub client: u64,
+    pub mode: Mode,
     /// The lease in ms, from the moment of the grant.
     pub lease: i64,
-    /// Refuse to nest.
+    /// Refuse a second hold of the same mode.
     pub once: bool,
+    /// The hold belongs to the connection.
+    pub watch: bool,
     /// How to wait if the lock is held; `None`: do not.
     pub wait: Option<Wait>,
 }
@@ -36,158 +41,299 @@ pub enum Verdict {
     Waits(WaiterId),
 }
 
+/// What a grant needs to know of its request.
+#[derive(Clone, Debug)]
+pub struct Want {
+    pub owner: Bytes,
+    pub client: u64,
+    pub mode: Mode,
+    pub lease: i64,
+    pub watch: bool,
+}
+
+impl Want {
+    fn of(ask: &Ask<'_>) -> Self {
+        Self {
+            owner: Bytes::from(ask.owner),
+            client: ask.client,
+            mode: ask.mode,
+            lease: ask.lease,
+            watch: ask.watch,
+        }
+    }
+}
+
+/// In what way an owner can have the lock as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is free.
+    First,
+    /// Others read, so does the owner.
+    Join,
+    /// It has it in this mode already.
+    Nest,
+    /// It writes, and reads too.
+    Under,
+    /// It alone reads, and writes from now on.
+    Upgrade,
+}
+
+impl How {
+    /// Only an owner that holds the lock can have it so: no queue is in its way.
+    pub fn is_holders(self) -> bool {
+        matches!(self, Self::Nest | Self::Under | Self::Upgrade)
+    }
+
+    /// It begins a hold with a token of its own.
+    pub fn is_new(self) -> bool {
+        matches!(self, Self::First | Self::Join | Self::Upgrade)
+    }
+}
+
 impl Core {
-    /// Acquires a plain lock, or waits for it. In order of arrival: a free lock
-    /// with waiters goes to the first of them, not to the request.
+    /// Acquires a lock, or waits for it. In order of arrival: a free lock with
+    /// waiters goes to the first of them, not to the request.
     pub fn acquire<K: Keyspace>(
         &mut self,
-        ks: &mut K,
-        now: Now,
+        step: &mut Step<'_, K>,
+        name: &[u8],
         ask: &Ask<'_>,
-        out: &mut Effects,
     ) -> Result<Verdict, Refusal> {
-        let key = self.key(ask.db, ask.name);
-        let look = self.look(ks, &key, ask.owner, now, out);
-        match look.kind {
-            Kind::Foreign(why) => Err(Refusal::NotALock { key, why }),
-            Kind::Free => {
-                let owner = Bytes::from(ask.owner);
-                Ok(Verdict::Granted(
-                    self.take(&key, owner, ask.lease, now, out),
-                ))
-            }
-            Kind::Plain if look.holds > 0 => {
-                let owner = Bytes::from(ask.owner);
-                if ask.once {
-                    return Err(Refusal::Held { key, owner });
-                }
-                let (token, _) = self.nest(&key, &owner, ask.lease, look, now, out)?;
+        let key = self.key(ask.db, name);
+        let mut look = self.look(step, &key, ask.owner);
+        let how = self.may(step, &key, ask.owner, ask.mode, &mut look)?;
+        if ask.once && how == Some(How::Nest) {
+            return Err(held(&key, ask.owner));
+        }
+        match how.filter(|how| how.is_holders() || !self.is_waited_for(&key)) {
+            Some(how) => {
+                let want = Want::of(ask);
+                let token = self.give(step, &key, &want, how, look, None)?;
+                self.settle_pending(step);
                 Ok(Verdict::Granted(token))
             }
-            Kind::Plain | Kind::ReadWrite(_) => {
+            None => {
+                Counters::up(&mut self.counters.contended);
                 // A lock found after a restart, or one that a script took, is
                 // watched from the moment rlock touches it.
-                self.set_deadline(&key, look.expires);
-                if let Some(held_for) = look.shared {
-                    let owner = Bytes::from(ask.owner);
-                    return Err(Refusal::OtherMode {
-                        key,
-                        owner,
-                        held_for,
-                    });
+                if look.kind == Kind::Plain {
+                    self.set_deadline(&key, look.expires);
                 }
-                Ok(match ask.wait {
-                    Some(wait) => Verdict::Waits(self.enqueue(key, ask, wait, now)),
-                    None => Verdict::Refused,
-                })
+                match ask.wait {
+                    Some(wait) => self.wait_for(step, vec![key], Want::of(ask), ask.once, wait),
+                    None => Ok(Verdict::Refused),
+                }
             }
         }
     }
 
-    /// The key as `owner` sees it, after what is due on it has happened: an
-    /// ended hold is told of, and a free lock goes to the head of its queue.
-    pub(super) fn look<K: Keyspace>(
+    /// In what way the owner can have the lock now, whoever waits for it; `None`:
+    /// it is not to be had. A mode that does not go with those it has is refused.
+    pub(super) fn may<K: Keyspace>(
         &mut self,
-        ks: &mut K,
+        step: &mut Step<'_, K>,
         key: &Key,
         owner: &[u8],
-        now: Now,
-        out: &mut Effects,
-    ) -> Look {
-        let look = ks.look(key, owner);
-        match look.kind {
-            Kind::Free if !self.knows(key.db, &key.name) => look,
-            Kind::Free => {
-                self.ended(key, Cause::seen_by(look), now, out);
-                match self.hand_on(key, now, out) {
-                    Some((holder, look)) if *holder == *owner => look,
-                    Some((_, look)) => Look { holds: 0, ..look },
-                    None => look,
+        mode: Mode,
+        look: &mut Look,
+    ) -> Result<Option<How>, Refusal> {
+        let has = self.modes(key, owner, look);
+        if let Some(held_for) = has.other_kind_than(mode) {
+            return Err(Refusal::OtherMode {
+                key: key.clone(),
+                owner: Bytes::from(owner),
+                held_for,
+            });
+        }
+        Ok(match look.kind {
+            Kind::Foreign(why) => {
+                let key = key.clone();
+                return Err(Refusal::NotALock { key, why });
+            }
+            Kind::Free => Some(How::First),
+            Kind::Plain => has.plain.then_some(How::Nest),
+            Kind::ReadWrite(_) => match mode {
+                Mode::Exclusive if has.plain => Some(How::Nest),
+                Mode::Read if has.reads => Some(How::Nest),
+                Mode::Write if has.writes => Some(How::Nest),
+                Mode::Read if has.writes => Some(How::Under),
+                Mode::Read if self.keeps_readers_out(step, key) => None,
+                _ if mode != Mode::Read && self.others(step, key, owner) => None,
+                _ => {
+                    // Whoever was found dead is gone from the hash now.
+                    *look = self.see(step, key, owner);
+                    match look.kind {
+                        Kind::Free => Some(How::First),
+                        Kind::ReadWrite(_) if mode == Mode::Read => Some(How::Join),
+                        Kind::ReadWrite(_) if has.reads => Some(How::Upgrade),
+                        _ => None,
+                    }
+                }
+            },
+        })
+    }
+
+    /// The lock is the owner's from now on, or once more; the token.
+    pub(super) fn give<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        want: &Want,
+        how: How,
+        look: Look,
+        token: Option<i64>,
+    ) -> Result<i64, Refusal> {
+        let now = step.now;
+        let before = [
+            (Mode::Write, look.writes),
+            match look.kind {
+                Kind::ReadWrite(_) if want.mode != Mode::Exclusive => (Mode::Read, look.holds),
+                _ => (Mode::Exclusive, look.holds),
+            },
+        ];
+        let known = |core: &Self| {
+            let hold = core.entry(key).and_then(|entry| entry.hold(&want.owner));
+            hold.and_then(|hold| hold.token)
+        };
+        let known = if how.is_new() { None } else { known(self) };
+        let token = match known.or(token) {
+            Some(token) => token,
+            None => self.tokens.next(now),
+        };
+        match (want.mode, how) {
+            (Mode::Exclusive, How::First) => {
+                let at = now.deadline(want.lease);
+                step.write(Effect::Take {
+                    key: key.clone(),
+                    owner: want.owner.clone(),
+                    holds: 1,
+                    at,
+                });
+                self.set_holder(key, want, token, Some(at), now);
+            }
+            (Mode::Exclusive, _) => {
+                self.nest(step, key, want, look)?;
+                let known = self.entry(key).and_then(|e| e.hold(&want.owner)?.token);
+                if known.is_none() {
+                    self.know_plain(step, key, &want.owner, &look);
+                    let hold = self.entry_mut(key).and_then(|e| e.hold_mut(&want.owner));
+                    if let Some(hold) = hold {
+                        hold.token = Some(token);
+                        hold.since_us = Some(now.wall_us);
+                    }
                 }
             }
-            // SET over a lock is no event that rlock hears.
-            Kind::Foreign(_) if self.entry(key).is_some_and(|entry| !entry.foreign) => {
-                self.ended(key, Cause::Removed, now, out);
-                look
-            }
-            Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => look,
+            _ => self.give_shared(step, key, want, how, look, token)?,
         }
+        self.tell(step, key, Event::Acquired);
+        let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
+        if want.watch || !is_first {
+            let lease = want.watch.then_some(want.lease);
+            let who = (want.client, want.mode);
+            self.took((key, &want.owner), who, &before, lease, now);
+        }
+        if !self.by_owner.is_empty() && self.by_owner.contains_key(&want.owner) {
+            self.joined.insert((key.clone(), want.owner.clone()));
+        }
+        Ok(token)
     }
 
-    /// The free key becomes the lock of `owner`; the token.
-    pub(super) fn take(
+    /// One more plain hold for an owner that has the lock. The lease is lengthened
+    /// to at least the new one, never shortened; a lock without one stays without.
+    fn nest<K: Keyspace>(
         &mut self,
+        step: &mut Step<'_, K>,
         key: &Key,
-        owner: Bytes,
-        lease: i64,
-        now: Now,
-        out: &mut Effects,
-    ) -> i64 {
-        let token = self.tokens.next(now);
-        let at = now.deadline(lease);
-        out.push(Effect::Take {
-            key: key.clone(),
-            owner: owner.clone(),
-            at,
-        });
-        out.push(Effect::Tell {
-            key: key.clone(),
-            event: Event::Acquired,
-        });
-        self.set_holder(key, owner, token, Some(at), now);
-        token
-    }
-
-    /// One more hold for an owner that has the lock: the token of the hold under
-    /// way, and the key as it is then. The lease is lengthened to at least
-    /// `lease` from now, never shortened; a lock without one stays without.
-    pub(super) fn nest(
-        &mut self,
-        key: &Key,
-        owner: &Bytes,
-        lease: i64,
+        want: &Want,
         look: Look,
-        now: Now,
-        out: &mut Effects,
-    ) -> Result<(i64, Look), Refusal> {
-        let Some(holds) = look.holds.checked_add(1) else {
-            return Err(Refusal::TooManyHolds {
-                key: key.clone(),
-                owner: owner.clone(),
-            });
-        };
-        out.push(Effect::Count {
+    ) -> Result<(), Refusal> {
+        let holds = one_more(look.holds, key, &want.owner)?;
+        step.write(Effect::Count {
             key: key.clone(),
-            owner: owner.clone(),
+            owner: want.owner.clone(),
+            mode: Mode::Exclusive,
             holds,
             by: 1,
         });
-        let expires = look.expires.map(|at| at.max(now.deadline(lease)));
-        if let Some(at) = expires.filter(|_| expires != look.expires) {
-            out.push(Effect::ExpireAt {
-                key: key.clone(),
-                at,
-            });
-        }
-        out.push(Effect::Tell {
-            key: key.clone(),
-            event: Event::Acquired,
-        });
+        let until = step.now.deadline(want.lease);
+        let expires = look.expires.map(|at| at.max(until));
+        step.expire_at(key, look.expires, expires);
         self.set_deadline(key, expires);
-        let known = self.entry(key).and_then(|entry| entry.hold(owner));
-        let token = match known {
-            Some(hold) => hold.token,
-            None => {
-                let token = self.tokens.next(now);
-                self.set_holder(key, owner.clone(), token, expires, now);
-                token
-            }
+        Ok(())
+    }
+
+    /// Tells an event of rlock's own, and counts it.
+    pub(super) fn tell<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, event: Event) {
+        self.counters.event(event);
+        step.out.push(Effect::Tell {
+            key: key.clone(),
+            event,
+        });
+    }
+
+    /// In which modes the owner holds the lock.
+    pub(super) fn modes(&self, key: &Key, owner: &[u8], look: &Look) -> Modes {
+        let shared = matches!(look.kind, Kind::ReadWrite(_));
+        let plain = match look.kind {
+            Kind::Plain => look.holds > 0,
+            // Somebody made a read/write lock of the plain lock it holds.
+            Kind::ReadWrite(_) => look.holds > 0 && self.is_left_over(key, owner, look.lease),
+            Kind::Free | Kind::Foreign(_) => false,
         };
-        let look = Look {
-            holds,
-            expires,
-            ..look
-        };
-        Ok((token, look))
+        Modes {
+            plain,
+            reads: shared && look.holds > 0 && look.lease != Lease::Gone && !plain,
+            writes: shared && look.writes > 0,
+        }
+    }
+}
+
+/// In which modes an owner holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    pub plain: bool,
+    pub reads: bool,
+    pub writes: bool,
+}
+
+impl Modes {
+    pub fn has(self, mode: Mode) -> bool {
+        match mode {
+            Mode::Exclusive => self.plain,
+            Mode::Read => self.reads,
+            Mode::Write => self.writes,
+        }
+    }
+
+    /// One of them.
+    pub fn any(self) -> Option<Mode> {
+        [Mode::Exclusive, Mode::Write, Mode::Read]
+            .into_iter()
+            .find(|mode| self.has(*mode))
+    }
+
+    /// A mode that it has and that does not go with this one.
+    fn other_kind_than(self, mode: Mode) -> Option<Mode> {
+        let plain = |mode| mode == Mode::Exclusive;
+        self.any().filter(|has| plain(*has) != plain(mode))
+    }
+}
+
+/// ONCE, and the owner has it already.
+pub fn held(key: &Key, owner: &[u8]) -> Refusal {
+    Refusal::Held {
+        key: key.clone(),
+        owner: Bytes::from(owner),
+    }
+}
+
+pub fn one_more(holds: i64, key: &Key, owner: &Bytes) -> Result<i64, Refusal> {
+    holds.checked_add(1).ok_or_else(|| too_many(key, owner))
+}
+
+pub fn too_many(key: &Key, owner: &Bytes) -> Refusal {
+    Refusal::TooManyHolds {
+        key: key.clone(),
+        owner: owner.clone(),
     }
 }

@@ -1,15 +1,15 @@
-//! An index of moments: what is due, earliest first. Leases have one, by the
-//! wall clock, and BLOCK time-outs another, by the monotonic clock.
+//! An index of moments: what is due, earliest first. Leases have one and renewals
+//! another, by the wall clock, BLOCK time-outs a third, by the monotonic clock.
 //!
 //! A B-tree holds the pairs (moment, what). One that is never due stays in it, so
 //! that a lock taken and released alone does not build and tear down the tree each
-//! time. Whoever owns `what` remembers its
-//! moment and gives it back to move or remove it, so that nothing stale stays
-//! behind: memory follows the number of locks held now, not how many there were.
+//! time. Whoever owns `what` remembers its moment and gives it back to move or
+//! remove it, so that nothing stale stays behind: memory follows the number of locks
+//! held now, not how many there were.
 
 use std::collections::BTreeSet;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Deadlines<T> {
     due: BTreeSet<(i64, T)>,
 }

@@ -1,38 +1,153 @@
-//! What INFO tells of a lock beyond what its key says.
+//! What operators are told of a lock beyond what its key says.
 
-use super::{Core, Now};
+use super::entry::Entry;
+use super::{Bytes, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal};
 
-/// A lock's queue, and what is known of one holder.
+/// A lock's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Description {
+pub struct Queue {
     pub waiters: usize,
     /// How long the first in the queue has waited, ms.
     pub oldest_wait_ms: Option<i64>,
 }
 
+/// What is known of one owner's holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    pub token: Option<i64>,
+    pub held_ms: Option<i64>,
+    /// The newest connection that has a watchdog hold there.
+    pub watchdog: Option<u64>,
+}
+
+/// One who waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub owner: Bytes,
+    pub mode: Mode,
+    pub waited_ms: i64,
+    pub client: u64,
+}
+
+/// A lock that is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contended {
+    pub key: Key,
+    pub queue: Queue,
+}
+
 impl Core {
     /// The queue of a key.
-    pub fn describe(&self, now: Now, db: i32, name: &[u8]) -> Description {
+    pub fn describe(&self, now: Now, db: i32, name: &[u8]) -> Queue {
         let Some(entry) = self.tables.get(&db).and_then(|t| t.get(name)) else {
-            return Description::default();
+            return Queue::default();
         };
-        let oldest = entry.queue.first().and_then(|id| self.waiters.get(id));
-        Description {
-            waiters: entry.queue.len(),
-            oldest_wait_ms: oldest.map(|w| now.mono_us.saturating_sub(w.since).div_euclid(1000)),
+        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
+        // The first to be served is not always the first that came.
+        let oldest = waiters.map(|waiter| waiter.since).min();
+        Queue {
+            waiters: entry.queue().len(),
+            oldest_wait_ms: oldest.map(|since| ms_since(now, since)),
         }
     }
 
-    /// The token of an owner's hold under way and for how many ms it has been
-    /// held, where this server knows.
-    pub fn hold_of(&self, now: Now, db: i32, name: &[u8], owner: &[u8]) -> Option<(i64, i64)> {
-        let entry = self.tables.get(&db).and_then(|t| t.get(name))?;
-        let hold = entry.hold(owner)?;
-        let held_ms = now
-            .wall_us
-            .saturating_sub(hold.since_us)
-            .div_euclid(1000)
-            .max(0);
-        Some((hold.token, held_ms))
+    /// What is known of an owner's hold under way.
+    pub fn hold_of(
+        &self,
+        now: Now,
+        (db, name): (i32, &[u8]),
+        (owner, mode): (&[u8], Mode),
+    ) -> Known {
+        let entry = self.tables.get(&db).and_then(|t| t.get(name));
+        let Some(hold) = entry.and_then(|entry| entry.hold(owner)) else {
+            return Known::default();
+        };
+        let held = |since: i64| now.wall_us.saturating_sub(since).div_euclid(1000).max(0);
+        let watch = hold.watch.as_ref();
+        let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
+        Known {
+            token: hold.token,
+            held_ms: hold.since_us.map(held),
+            watchdog: taken
+                .find(|taken| taken.watched && taken.mode == mode)
+                .map(|taken| taken.client),
+        }
     }
+
+    /// Who holds a lock now, whoever excludes most first. Changes nothing: readers
+    /// whose lease keys are gone are left out, and left where they are.
+    pub fn holders_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Result<Vec<Holder>, Refusal> {
+        let look = ks.look(key, &[]);
+        let no_lock = |why| {
+            Err(Refusal::NotALock {
+                key: key.clone(),
+                why,
+            })
+        };
+        let mut holders = match look.kind {
+            Kind::Free => return Ok(Vec::new()),
+            Kind::Foreign(why) => return no_lock(why),
+            Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
+        };
+        let entry = self.entry(key);
+        for holder in &mut holders {
+            // Somebody made a read/write lock of a plain one.
+            let plain = entry.is_some_and(|entry| entry.plain_of(&holder.owner).is_some());
+            if holder.lease == Lease::Gone && plain {
+                holder.mode = Mode::Exclusive;
+                holder.lease = look.expires.map_or(Lease::Endless, Lease::Until);
+            }
+        }
+        let all = holders.len();
+        holders.retain(|holder| holder.lease != Lease::Gone);
+        // A hash with a field `mode` that is somebody's data.
+        let ends = look.expires.is_some() && all > 0;
+        let may_end = ends || entry.is_some_and(Entry::is_held);
+        if all != look.fields || (holders.is_empty() && !may_end) {
+            return no_lock(Foreign::OtherHash);
+        }
+        let rank = |mode| match mode {
+            Mode::Exclusive => 0,
+            Mode::Write => 1,
+            Mode::Read => 2,
+        };
+        holders.sort_by(|a, b| (rank(a.mode), &a.owner).cmp(&(rank(b.mode), &b.owner)));
+        Ok(holders)
+    }
+
+    /// Those who wait for a key, first to last, at most so many.
+    pub fn waiters_of(&self, now: Now, db: i32, name: &[u8], most: usize) -> Vec<Waiting> {
+        let Some(entry) = self.tables.get(&db).and_then(|t| t.get(name)) else {
+            return Vec::new();
+        };
+        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
+        waiters
+            .take(most)
+            .map(|waiter| Waiting {
+                owner: waiter.want.owner.clone(),
+                mode: waiter.want.mode,
+                waited_ms: ms_since(now, waiter.since),
+                client: waiter.want.client,
+            })
+            .collect()
+    }
+
+    /// The locks with the most waiters, at most so many.
+    pub fn most_contended(&self, now: Now, most: usize) -> Vec<Contended> {
+        let describe = |key: &Key| Contended {
+            queue: self.describe(now, key.db, &key.name),
+            key: key.clone(),
+        };
+        let mut all: Vec<Contended> = self.waited_for.iter().map(describe).collect();
+        all.sort_by_key(|lock| {
+            let wait = std::cmp::Reverse(lock.queue.oldest_wait_ms);
+            (std::cmp::Reverse(lock.queue.waiters), wait)
+        });
+        all.truncate(most);
+        all
+    }
+}
+
+fn ms_since(now: Now, since: i64) -> i64 {
+    now.mono_us.saturating_sub(since).div_euclid(1000)
 }

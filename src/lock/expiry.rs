@@ -3,7 +3,13 @@
 //! A key's event is a hint, the key is the truth: whatever was heard, the key is
 //! looked at again. The hint only says why a key that is gone went.
 
-use super::{Core, Effect, Effects, Event, Key, Keyspace, Kind, Look, Now};
+use super::entry::Party;
+use super::release::end_leases;
+use super::{Bytes, Core, Effect, Event, Hold, Key, Keyspace, Kind, Lease, Look, Now, Step, Whom};
+
+/// The server looks at its clock once before it calls us, and can take a lease to
+/// run that is over by ours. It is due again as long as it may be that.
+const CLOCKS_APART_MS: i64 = 10;
 
 /// Why a key that is gone went, as far as we were told.
 ///
@@ -23,7 +29,7 @@ pub enum Cause {
 
 impl Cause {
     /// What the look itself tells.
-    pub(super) fn seen_by(look: Look) -> Self {
+    pub(super) fn seen_by(look: &Look) -> Self {
         if look.ran_out {
             Self::Expired
         } else {
@@ -33,115 +39,306 @@ impl Cause {
 }
 
 impl Core {
-    /// The locks whose deadline has passed, at most so many, earliest first. Each
-    /// is due for a [`Core::review`].
+    /// The locks on which a deadline has passed, at most so many, earliest first.
+    /// Each is due for a [`Core::expire`].
     pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
         self.leases.before(now.wall_ms(), most)
     }
 
-    /// The key is not this server's any more (its slot moved away): nothing that
-    /// happens to it is ours to act on. Its waiters are sent on by the server.
-    pub fn forsake(&mut self, key: &Key) {
-        self.forget_holder(key);
+    /// Forgets the key's holds, for they are lost: connections that watched them are
+    /// closed, and no event tells of it. Also for a key that is not this server's any
+    /// more (its slot moved away): nothing that happens to it is ours to act on, and
+    /// its waiters are sent on by the server.
+    pub fn forsake<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        for hold in self.forget_holders(key) {
+            self.lost(step, key, &hold);
+        }
+    }
+
+    /// A deadline of the key has passed: its own, or that of readers.
+    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
+        let over = shared.map_or_else(Vec::new, |shared| shared.over(step.now.wall_ms()));
+        if over.is_empty() {
+            self.review(step, key, Cause::Unknown);
+        } else {
+            for owner in over {
+                self.see(step, key, &owner);
+            }
+            self.readers_left(step, key);
+        }
+        // Whatever is there has not ended: it is not due again and again.
+        let deadline = self.entry(key).and_then(|entry| entry.deadline);
+        let long_ago = step.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
+        if deadline.is_some_and(|at| at < long_ago) {
+            let expires = step.ks.look(key, &[]).expires;
+            self.set_deadline(key, expires.filter(|at| *at >= step.now.wall_ms()));
+            self.tidy(key);
+        }
+    }
+
+    /// Readers have left by no request of theirs.
+    fn readers_left<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        self.look_later(key);
+        self.settle_pending(step);
+        if !self.is_waited_for(key) && step.ks.look(key, &[]).kind == Kind::Free {
+            step.out.push(Effect::Wake {
+                key: key.clone(),
+                whom: Whom::OneShared,
+            });
+        }
     }
 
     /// Looks at a key again that may have changed without rlock's doing.
-    pub fn review<K: Keyspace>(
-        &mut self,
-        ks: &mut K,
-        now: Now,
-        key: &Key,
-        cause: Cause,
-        out: &mut Effects,
-    ) {
+    pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, cause: Cause) {
         let Some(entry) = self.entry(key) else {
             return;
         };
-        let known = entry.holder.as_ref().map(|hold| hold.owner.clone());
-        let waited_for = !entry.queue.is_empty();
-        let look = ks.look(key, known.as_deref().unwrap_or_default());
+        let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
+        let was_shared = entry.shared.is_some();
+        let whom = match entry.shared.as_ref().map(|shared| shared.writer()) {
+            None => Whom::One,
+            Some(None) => Whom::OneShared,
+            Some(Some(_)) => Whom::AllShared,
+        };
+        let waited_for = !entry.queue().is_empty();
+        // What was heard is older than a hold that began in this very tick.
+        let is_new = |hold: &Hold| hold.since_us == Some(step.now.wall_us);
+        let newly = match &entry.shared {
+            None => entry.plain.as_ref().is_some_and(is_new),
+            Some(shared) => shared.parties().any(|party| is_new(&party.hold)),
+        };
+        let (at, revived) = &self.revived;
+        let newly = newly || (*at == step.now.wall_us && revived.contains(key));
+        let look = step.ks.look(key, known.as_deref().unwrap_or_default());
         let cause = match cause {
-            Cause::Unknown => Cause::seen_by(look),
+            Cause::Unknown => Cause::seen_by(&look),
+            _ if newly && look.kind != Kind::Free => Cause::Unknown,
             told => told,
         };
         match look.kind {
             Kind::Free => {
-                let ran_out = self.ended(key, cause, now, out);
-                if self.hand_on(key, now, out).is_none() && ran_out {
-                    out.push(Effect::Wake {
+                let before = step.out.len();
+                let revived = self.ended_by(step, key, cause, true);
+                let told = step.out.get(before..).unwrap_or_default();
+                let ran_out = told.iter().any(|effect| {
+                    let event = match effect {
+                        Effect::Tell { event, .. } => *event,
+                        _ => return false,
+                    };
+                    matches!(event, Event::Expired | Event::Evicted)
+                });
+                if !revived && !self.settle(step, key) && ran_out {
+                    step.out.push(Effect::Wake {
                         key: key.clone(),
-                        shared: false,
+                        whom,
                     });
                 }
-                return;
             }
             Kind::Plain => {
                 // Removed and there again: another hold, be it the same owner's.
-                if look.holds == 0 || cause > Cause::Unknown {
-                    self.replaced(key, cause, now, out);
+                let replaced = known.is_some() && look.holds == 0;
+                if was_shared || replaced || cause > Cause::Unknown {
+                    self.ended_by(step, key, cause.max(Cause::Removed), false);
                 }
                 self.set_deadline(key, look.expires);
                 if waited_for {
-                    self.judge_holder(ks, key, now, out);
+                    self.know_holder(step, key);
+                    self.judge_holders(step, key);
                 }
             }
             Kind::ReadWrite(_) => {
-                self.replaced(key, cause, now, out);
-                self.set_deadline(key, look.expires);
+                if cause > Cause::Unknown {
+                    self.ended_by(step, key, cause, false);
+                }
+                if look.fields > 0 {
+                    self.learn(step, key, &look);
+                }
+                // A plain hold that is not there any more.
+                let look = self.see(step, key, known.as_deref().unwrap_or_default());
+                if matches!(look.kind, Kind::Foreign(_)) {
+                    self.ended_by(step, key, Cause::Removed, false);
+                }
+                self.judge_holders(step, key);
+                self.look_later(key);
             }
             // Waiters stay until the name is free; the holder has lost the lock.
             Kind::Foreign(_) => {
-                self.replaced(key, cause, now, out);
+                self.ended_by(step, key, cause.max(Cause::Removed), false);
                 if waited_for {
                     self.set_deadline(key, look.expires);
                     self.entry_or_new(key).foreign = look.expires.is_some();
                 }
             }
         }
+        self.settle_pending(step);
         self.tidy(key);
     }
 
-    /// The key is there, but not as the lock that was known.
-    fn replaced(&mut self, key: &Key, cause: Cause, now: Now, out: &mut Effects) {
-        self.ended(key, cause.max(Cause::Removed), now, out);
+    /// Something happened to a lease key of a reader.
+    pub fn review_reader<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        owner: &[u8],
+        cause: Cause,
+    ) {
+        if !self.knows_reader(key.db, &key.name, owner) {
+            return;
+        }
+        let look = step.ks.look(key, owner);
+        let is_over =
+            matches!(look.kind, Kind::ReadWrite(_)) && look.holds > 0 && look.lease == Lease::Gone;
+        let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
+        if is_over {
+            self.bury(step, key, &Bytes::from(owner), cause);
+        } else if by_hand && look.kind == Kind::Free {
+            // The lock has run out since.
+            if let Some(event) = self.event_of(cause, None, step.now) {
+                self.tell(step, key, event);
+            }
+            self.reads_no_more(step, key, &Bytes::from(owner));
+            self.see(step, key, owner);
+        } else {
+            self.see(step, key, owner);
+        }
+        self.readers_left(step, key);
     }
 
-    /// Somebody who waits may have become the holder by another way than ours.
-    fn judge_holder<K: Keyspace>(&mut self, ks: &mut K, key: &Key, now: Now, out: &mut Effects) {
-        for holder in ks.holders(key) {
-            let known = self.by_owner.get_key_value(holder.owner.as_slice());
-            if let Some(owner) = known.map(|(owner, _)| owner.clone()) {
-                let look = ks.look(key, &owner);
-                self.judge(key, &owner, look, now, out);
+    /// Whether the owner is known to read under this lock.
+    pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
+        let entry = self.tables.get(&db).and_then(|table| table.get(name));
+        let shared = entry.and_then(|entry| entry.shared.as_ref());
+        let party = shared.and_then(|shared| shared.party(owner));
+        party.is_some_and(|party| party.reads)
+    }
+
+    /// Somebody who waits may have become a holder by another way than ours.
+    fn judge_holders<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        for holder in step.ks.holders(key) {
+            if let Some((owner, _)) = self.by_owner.get_key_value(holder.owner.as_slice()) {
+                self.joined.insert((key.clone(), owner.clone()));
             }
         }
+        self.judge_joined(step);
     }
 
-    /// The key is gone: tells how its holds ended and forgets them. Whether the
-    /// server took it, by expiry or eviction.
-    pub(super) fn ended(&mut self, key: &Key, cause: Cause, now: Now, out: &mut Effects) -> bool {
+    /// The key is gone, or no lock any more: tells how its holds ended and forgets
+    /// them. Whether one was written anew.
+    pub(super) fn ended<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        cause: Cause,
+    ) -> bool {
+        self.ended_by(step, key, cause, cause != Cause::Removed)
+    }
+
+    /// `free`: nothing is there now, so that what only stood still can be written
+    /// anew.
+    fn ended_by<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        cause: Cause,
+        free: bool,
+    ) -> bool {
         let Some(entry) = self.entry(key) else {
             return false;
         };
-        let overdue = entry.deadline.is_some_and(|at| at < now.wall_ms());
-        let was_held = !entry.foreign && (entry.deadline.is_some() || entry.holder.is_some());
-        let event = match cause {
+        let (deadline, foreign) = (entry.deadline, entry.foreign);
+        let was_held = !foreign && (deadline.is_some() || entry.is_held());
+        let plain = entry.plain.clone().filter(|hold| hold.watch.is_some());
+        let shared = entry.shared.clone();
+        self.look_later(key);
+        if !was_held {
+            self.forget_holders(key);
+            return false;
+        }
+        let Some(shared) = shared else {
+            let event = self.event_of(cause, deadline, step.now);
+            if let Some(hold) = plain.filter(|_| free && event == Some(Event::Expired)) {
+                if self.revive(step, key, &hold.owner, deadline) {
+                    return true;
+                }
+            }
+            if let Some(event) = event {
+                self.tell(step, key, event);
+            }
+            self.forsake(step, key);
+            return false;
+        };
+        let mut revived = false;
+        for party in shared.parties() {
+            let end = end_of(party, shared.expires);
+            let event = self.event_of(cause, end, step.now);
+            let watched = party.hold.watch.is_some();
+            let owner = &party.hold.owner;
+            if free && watched && event == Some(Event::Expired) {
+                revived |= self.revive(step, key, owner, end);
+                if step.ks.look(key, owner).lease != Lease::Gone
+                    || step.ks.look(key, owner).writes > 0
+                {
+                    continue;
+                }
+            }
+            self.know_shared(key, |known| {
+                known.remove(owner);
+            });
+            if free {
+                end_leases(step, key, owner, 1, party.holds);
+            }
+            self.party_gone(step, key, party, event);
+        }
+        if !revived {
+            self.forsake(step, key);
+        }
+        revived
+    }
+
+    /// An owner of a read/write lock is not in it any more.
+    pub(super) fn party_ended<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        party: &Party,
+        cause: Cause,
+    ) {
+        let event = self.event_of(cause, end_of(party, None), step.now);
+        self.party_gone(step, key, party, event);
+    }
+
+    fn party_gone<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        party: &Party,
+        event: Option<Event>,
+    ) {
+        if let Some(event) = event {
+            self.tell(step, key, event);
+        }
+        let hold: &Hold = &party.hold;
+        self.lost(step, key, hold);
+    }
+
+    /// What is told of a lease that ended at this moment, for this cause.
+    pub(super) fn event_of(&self, cause: Cause, end: Option<i64>, now: Now) -> Option<Event> {
+        let overdue = end.is_some_and(|at| at < now.wall_ms());
+        match cause {
             Cause::Expired => Some(Event::Expired),
             Cause::Evicted => Some(Event::Evicted),
             Cause::Unknown if overdue => Some(Event::Expired),
             Cause::Unknown | Cause::Removed => None,
-        };
-        if !was_held {
-            self.forget_holder(key);
-            return false;
         }
-        if let Some(event) = event {
-            out.push(Effect::Tell {
-                key: key.clone(),
-                event,
-            });
-        }
-        self.forget_holder(key);
-        event.is_some()
+    }
+}
+
+/// When a party's lease ends, or ended.
+fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
+    match party.lease {
+        Lease::Until(at) if !party.writes => Some(at),
+        Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
+        Lease::Gone | Lease::Endless => hash,
     }
 }

@@ -3,13 +3,15 @@
 
 use std::collections::HashMap;
 
-use super::{Cause, Key};
+use super::{Bytes, Cause, Key};
 
 /// What was heard of each key, taken together, in the order of first mention.
 #[derive(Debug, Default)]
 pub struct Heard {
     order: Vec<Key>,
     causes: HashMap<Key, Cause>,
+    /// Of readers, by their lease keys.
+    readers: HashMap<(Key, Bytes), Cause>,
 }
 
 impl Heard {
@@ -23,6 +25,11 @@ impl Heard {
         }
     }
 
+    pub fn of_reader(&mut self, key: Key, owner: Bytes, cause: Cause) {
+        let heard = self.readers.entry((key, owner)).or_insert(cause);
+        *heard = cause.max(*heard);
+    }
+
     /// What was heard of the one name goes for the other; what was heard of that
     /// is void, for its key is gone.
     pub fn renamed(&mut self, from: &Key, to: &Key) {
@@ -33,8 +40,11 @@ impl Heard {
     }
 
     pub fn swapped(&mut self, one: i32, other: i32) {
-        let before = std::mem::take(self);
-        for (key, cause) in before.keys() {
+        let before = Self {
+            readers: HashMap::new(),
+            ..std::mem::take(self)
+        };
+        for (key, _, cause) in before.all() {
             let db = match key.db {
                 db if db == one => other,
                 db if db == other => one,
@@ -44,11 +54,18 @@ impl Heard {
         }
     }
 
-    /// Each key once.
-    pub fn keys(mut self) -> impl Iterator<Item = (Key, Cause)> {
-        self.order.into_iter().filter_map(move |key| {
-            let cause = self.causes.remove(&key)?;
-            Some((key, cause))
-        })
+    /// Each key once, in order, then each reader once: whoever is written anew with
+    /// its lock is not held to be gone.
+    pub fn all(mut self) -> Vec<(Key, Option<Bytes>, Cause)> {
+        let causes = &mut self.causes;
+        let keys = self.order.into_iter().filter_map(|key| {
+            let cause = causes.remove(&key)?;
+            Some((key, None, cause))
+        });
+        let mut readers: Vec<_> = self.readers.into_iter().collect();
+        readers.sort();
+        let readers = readers.into_iter();
+        keys.chain(readers.map(|((key, owner), cause)| (key, Some(owner), cause)))
+            .collect()
     }
 }

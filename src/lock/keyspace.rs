@@ -3,10 +3,11 @@
 //! The server's keyspace implements this (`server::keyspace`), and so does one
 //! in memory (`memory`) for the tests of the core.
 
+use super::effect::Effect;
 use super::key::Key;
 
-/// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a lock is held, or is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain lock: one owner, a hash of one field.
     Exclusive,
@@ -23,7 +24,7 @@ pub enum Kind {
     Free,
     /// A plain lock, held.
     Plain,
-    /// A read/write lock, held in this mode.
+    /// A read/write lock, with what its field `mode` says.
     ReadWrite(Mode),
     /// A key that is no lock.
     Foreign(Foreign),
@@ -38,14 +39,30 @@ pub enum Foreign {
     OtherHash,
 }
 
+/// When a reader's lease ends: the latest of its lease keys counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lease {
+    /// None of its lease keys is there: it holds nothing.
+    Gone,
+    /// At this wall-clock ms.
+    Until(i64),
+    /// One of them has no TTL.
+    Endless,
+}
+
 /// A key as one owner sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     pub kind: Kind,
-    /// How many plain holds the owner that was asked for has; 0: none.
+    /// The fields that stand for holds: all but `mode`. Of a plain lock: 1.
+    pub fields: usize,
+    /// What the owner's field counts: its plain holds, or in a read/write lock
+    /// its read holds, be their lease keys there or not. 0: no such field.
     pub holds: i64,
-    /// The mode in which that owner holds a read/write lock.
-    pub shared: Option<Mode>,
+    /// The write holds of the owner that was asked for.
+    pub writes: i64,
+    /// The lease of the owner's read holds in a read/write lock.
+    pub lease: Lease,
     /// When the key expires, in wall-clock ms; `None`: it has no TTL.
     pub expires: Option<i64>,
     /// It was there until this very look, which found that it had run out.
@@ -56,8 +73,10 @@ impl Look {
     /// A key that does not exist.
     pub const FREE: Self = Self {
         kind: Kind::Free,
+        fields: 0,
         holds: 0,
-        shared: None,
+        writes: 0,
+        lease: Lease::Gone,
         expires: None,
         ran_out: false,
     };
@@ -69,12 +88,36 @@ pub struct Holder {
     pub owner: Vec<u8>,
     pub mode: Mode,
     pub holds: i64,
+    /// Of a reader: its own lease. Else that of the key.
+    pub lease: Lease,
 }
 
-/// Read access to lock state. A key whose lease has run out reads as free.
+/// An owner nests no more read holds than this: each has a lease key.
+pub const MOST_READS: i64 = 1024;
+
+/// At most so many of a reader's lease keys are looked at from either end: a count
+/// of holds may be anything that somebody has written.
+const FROM_EITHER_END: i64 = 32;
+
+/// Which lease keys of a reader with so many holds are looked at to tell whether
+/// it lives: all of them, but for a reader with very many.
+pub fn leases_looked_at(holds: i64) -> impl Iterator<Item = i64> {
+    let first = 1..=holds.min(FROM_EITHER_END);
+    let last = holds.saturating_sub(FROM_EITHER_END).max(FROM_EITHER_END);
+    first.chain(last.saturating_add(1)..=holds)
+}
+
+/// Lock state. A key whose lease has run out reads as free.
 pub trait Keyspace {
-    /// The key as `owner` sees it.
+    /// The key as `owner` sees it. Of a read/write lock the owner's lease keys are
+    /// looked at, as [`leases_looked_at`] says.
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look;
-    /// All who hold the lock; empty when it is free or no lock.
+    /// All fields that stand for holds, also those of readers whose lease is gone;
+    /// empty when the lock is free or no lock.
     fn holders(&mut self, key: &Key) -> Vec<Holder>;
+    /// Whether the lease key of this read hold may be written: it is not there, or
+    /// is this lock's (its value is the lock's name, or Redisson's `1`).
+    fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool;
+    /// Carries out an effect that is a write, at once; ignores any other.
+    fn write(&mut self, effect: &Effect);
 }

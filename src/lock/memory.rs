@@ -4,11 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Effect, Foreign, Holder, Key, Keyspace, Kind, Look, Mode};
+use super::{leases_looked_at, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode};
+use crate::redisson;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
-    Hash(BTreeMap<Vec<u8>, Vec<u8>>),
+    Hash(Fields),
     Text,
 }
 
@@ -20,38 +23,6 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Carries out the writes among the effects.
-    pub fn apply(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            match effect {
-                Effect::Take { key, owner, at } => {
-                    let fields = BTreeMap::from([(owner.to_vec(), b"1".to_vec())]);
-                    let taken = self
-                        .keys
-                        .insert(key.clone(), (Value::Hash(fields), Some(*at)));
-                    assert!(taken.is_none(), "took a lock that was not free: {key:?}");
-                }
-                Effect::Count {
-                    key, owner, holds, ..
-                } => match self.keys.get_mut(key) {
-                    Some((Value::Hash(fields), _)) => {
-                        let old = fields.insert(owner.to_vec(), holds.to_string().into_bytes());
-                        assert!(old.is_some(), "counted holds that are not there: {key:?}");
-                    }
-                    other => panic!("counted holds of {other:?}"),
-                },
-                Effect::ExpireAt { key, at } => match self.keys.get_mut(key) {
-                    Some((_, expires)) => *expires = Some(*at),
-                    None => panic!("gave a lease to a free lock: {key:?}"),
-                },
-                Effect::Delete { key } => {
-                    assert!(self.keys.remove(key).is_some(), "freed a free lock");
-                }
-                Effect::Tell { .. } | Effect::Wake { .. } | Effect::Answer { .. } => {}
-            }
-        }
-    }
-
     fn live(&mut self, key: &Key) -> Option<&(Value, Option<i64>)> {
         let now = self.now_ms;
         let run_out = |(_, at): &(Value, Option<i64>)| at.is_some_and(|at| now > at);
@@ -60,6 +31,28 @@ impl Memory {
         }
         self.keys.get(key)
     }
+
+    /// The hash of a lock that is there, and its end.
+    fn hash(&mut self, key: &Key) -> (&mut Fields, &mut Option<i64>) {
+        match self.keys.get_mut(key) {
+            Some((Value::Hash(fields), at)) => (fields, at),
+            other => panic!("{key:?} is no hash but {other:?}"),
+        }
+    }
+
+    fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
+        let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
+            Some((Value::Text, at)) => at.map_or(Lease::Endless, Lease::Until),
+            _ => Lease::Gone,
+        };
+        let all = leases_looked_at(holds).map(|index| lease(self, index));
+        all.max().unwrap_or(Lease::Gone)
+    }
+}
+
+/// The lease key of a read hold.
+pub fn lease_key(key: &Key, owner: &[u8], index: i64) -> Key {
+    Key::new(key.db, &redisson::lease_key(&key.name, owner, index))
 }
 
 fn count(value: &[u8]) -> Option<i64> {
@@ -67,10 +60,25 @@ fn count(value: &[u8]) -> Option<i64> {
     (holds > 0).then_some(holds)
 }
 
+fn field(owner: &[u8], mode: Mode) -> Vec<u8> {
+    match mode {
+        Mode::Write => [owner, b":write"].concat(),
+        Mode::Exclusive | Mode::Read => owner.to_vec(),
+    }
+}
+
+fn mode_of(fields: &Fields) -> Option<Mode> {
+    match fields.get(&b"mode"[..])?.as_slice() {
+        b"read" => Some(Mode::Read),
+        b"write" => Some(Mode::Write),
+        _ => None,
+    }
+}
+
 impl Keyspace for Memory {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
         let there = self.keys.contains_key(key);
-        let Some((value, expires)) = self.live(key) else {
+        let Some((value, expires)) = self.live(key).cloned() else {
             return Look {
                 ran_out: there,
                 ..Look::FREE
@@ -78,40 +86,149 @@ impl Keyspace for Memory {
         };
         let foreign = |why| Look {
             kind: Kind::Foreign(why),
-            holds: 0,
-            shared: None,
-            expires: *expires,
-            ran_out: false,
+            expires,
+            ..Look::FREE
         };
         let Value::Hash(fields) = value else {
             return foreign(Foreign::OtherType);
         };
-        let mut counts = fields.values().map(|value| count(value));
-        match (counts.next(), counts.next()) {
-            (Some(Some(_)), None) => Look {
-                kind: Kind::Plain,
-                holds: fields.get(owner).and_then(|v| count(v)).unwrap_or(0),
-                shared: None,
-                expires: *expires,
+        let of = |name: &[u8]| match fields.get(name) {
+            Some(value) => count(value),
+            None => Some(0),
+        };
+        if let Some(mode) = mode_of(&fields) {
+            let (Some(holds), Some(writes)) = (of(owner), of(&field(owner, Mode::Write))) else {
+                return foreign(Foreign::OtherHash);
+            };
+            return Look {
+                kind: Kind::ReadWrite(mode),
+                fields: fields.len() - 1,
+                holds,
+                writes,
+                lease: self.lease_of(key, owner, holds),
+                expires,
                 ran_out: false,
+            };
+        }
+        let mut counts = fields.values().map(|value| count(value));
+        match (counts.next(), counts.next(), of(owner)) {
+            (Some(Some(_)), None, Some(holds)) => Look {
+                kind: Kind::Plain,
+                fields: 1,
+                holds,
+                expires,
+                ..Look::FREE
             },
             _ => foreign(Foreign::OtherHash),
         }
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
-        match self.live(key) {
-            Some((Value::Hash(fields), _)) => fields
-                .iter()
-                .filter_map(|(owner, value)| {
-                    Some(Holder {
-                        owner: owner.clone(),
-                        mode: Mode::Exclusive,
-                        holds: count(value)?,
-                    })
+        let Some((Value::Hash(fields), expires)) = self.live(key).cloned() else {
+            return Vec::new();
+        };
+        let shared = mode_of(&fields).is_some();
+        if !shared && fields.len() > 1 {
+            return Vec::new();
+        }
+        let own = expires.map_or(Lease::Endless, Lease::Until);
+        fields
+            .iter()
+            .filter_map(|(name, value)| {
+                let holds = count(value)?;
+                let (owner, mode, lease) = match name.strip_suffix(b":write") {
+                    _ if !shared => (name.clone(), Mode::Exclusive, own),
+                    Some(owner) => (owner.to_vec(), Mode::Write, own),
+                    None => (name.clone(), Mode::Read, self.lease_of(key, name, holds)),
+                };
+                Some(Holder {
+                    owner,
+                    mode,
+                    holds,
+                    lease,
                 })
-                .collect(),
-            _ => Vec::new(),
+            })
+            .collect()
+    }
+
+    fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
+        let lease = self.live(&lease_key(key, owner, index));
+        !matches!(lease, Some((Value::Hash(_), _)))
+    }
+
+    fn write(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Take {
+                key,
+                owner,
+                holds,
+                at,
+            } => {
+                let fields = Fields::from([(owner.to_vec(), holds.to_string().into_bytes())]);
+                let value = (Value::Hash(fields), Some(*at));
+                let taken = self.keys.insert(key.clone(), value);
+                assert!(taken.is_none(), "took a lock that was not free: {key:?}");
+            }
+            Effect::Count {
+                key,
+                owner,
+                mode,
+                holds,
+                by,
+            } => {
+                let (fields, _) = self.hash(key);
+                let old = fields.insert(field(owner, *mode), holds.to_string().into_bytes());
+                let old = old.map_or(Some(0), |old| count(&old));
+                assert_eq!(old, Some(holds - by), "counted otherwise: {effect:?}");
+            }
+            Effect::Drop { key, owner, mode } => {
+                let (fields, _) = self.hash(key);
+                let old = fields.remove(&field(owner, *mode));
+                assert!(old.is_some(), "dropped what is not there: {effect:?}");
+                if fields.is_empty() {
+                    self.keys.remove(key);
+                }
+            }
+            Effect::SetMode { key, mode } => {
+                let empty = || (Value::Hash(Fields::new()), None);
+                self.keys.entry(key.clone()).or_insert_with(empty);
+                let word: &[u8] = if *mode == Mode::Read {
+                    b"read"
+                } else {
+                    b"write"
+                };
+                self.hash(key).0.insert(b"mode".to_vec(), word.to_vec());
+            }
+            Effect::Lease {
+                key,
+                owner,
+                index,
+                at,
+            } => {
+                let lease = lease_key(key, owner, *index);
+                self.keys.insert(lease, (Value::Text, *at));
+            }
+            Effect::LeaseAt {
+                key,
+                owner,
+                index,
+                at,
+            } => {
+                if let Some((_, end)) = self.keys.get_mut(&lease_key(key, owner, *index)) {
+                    *end = Some(*at);
+                }
+            }
+            Effect::EndLease { key, owner, index } => {
+                self.keys.remove(&lease_key(key, owner, *index));
+            }
+            Effect::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
+            Effect::Delete { key } => {
+                assert!(self.keys.remove(key).is_some(), "freed a free lock");
+            }
+            Effect::Tell { .. }
+            | Effect::Wake { .. }
+            | Effect::Answer { .. }
+            | Effect::Close { .. } => {}
         }
     }
 }

@@ -7,72 +7,150 @@
 //! about who holds a lock. What the core remembers beside it (queues, deadlines,
 //! tokens) is lost with a restart, and nothing depends on it for exclusion.
 //!
-//! Where to look: [`acquire`] and [`release`] for the commands, [`waiting`] for
-//! the queue and for grants, [`expiry`] for what happens when a key ends or
-//! changes under us, [`moved`] for RENAME, SWAPDB and flushes.
+//! Where to look: [`acquire`] and [`release`] for the commands on one key, [`many`]
+//! for those on several; [`shared`] and [`readers`] for read/write locks; [`queue`]
+//! for who waits and where, [`waiting`] for how a lock goes to the next, [`judge`]
+//! for the other requests of an owner that got one, [`grants`] for replies that may
+//! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
+//! that belong to a connection; [`sight`] for what was known of a key against what
+//! it is, [`expiry`] for what happens when a key ends or changes under us, [`moved`]
+//! for RENAME, SWAPDB and flushes.
 
 mod acquire;
+mod bonds;
 mod deadlines;
+mod deadlock;
 mod describe;
 mod effect;
 mod entry;
 mod expiry;
+mod grants;
 mod heard;
+mod judge;
 mod key;
 mod keyspace;
+mod many;
 #[cfg(test)]
 mod memory;
 mod moved;
+mod queue;
+mod rank;
+mod readers;
 mod refusal;
 mod release;
+mod shared;
+mod sight;
+mod stats;
+mod step;
 #[cfg(test)]
 mod tests;
 mod time;
 mod token;
 mod waiting;
+mod watch;
 
 use std::collections::hash_map::Entry as HashEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use acquire::{Ask, Verdict, Wait};
-pub use effect::{Effect, Effects, Event, Outcome, WaiterId};
+pub use bonds::Bond;
+pub use describe::{Contended, Waiting};
+pub use effect::{Effect, Effects, Event, Outcome, WaiterId, Whom};
 pub use expiry::Cause;
 pub use heard::Heard;
 pub use key::{Bytes, Key};
-pub use keyspace::{Foreign, Holder, Keyspace, Kind, Look, Mode};
-pub use refusal::Refusal;
+pub use keyspace::{
+    leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
+};
+pub use many::MOST_KEYS;
+pub use refusal::{Link, Refusal};
+pub use release::{Ended, Renewal};
+pub use stats::Stats;
+pub use step::Step;
 pub use time::Now;
 
+use acquire::Want;
 use deadlines::Deadlines;
 use entry::{Entry, Hold};
+use grants::Grant;
+use queue::Waiter;
+use stats::Counters;
 use token::Tokens;
-use waiting::{Grant, Waiter};
+
+/// What the operator has set.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Refuse a request that would close a circle of waiting.
+    pub detect_deadlocks: bool,
+    /// For how many ms a watchdog renews a lease; 0: for ever.
+    pub watchdog_max: i64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            detect_deadlocks: true,
+            watchdog_max: 0,
+        }
+    }
+}
 
 /// All locks of a server, as far as more than the keyspace is known of them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Core {
     tables: BTreeMap<i32, HashMap<Bytes, Entry>>,
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Bytes, BTreeSet<WaiterId>>,
+    by_client: HashMap<u64, WaiterId>,
+    /// The keys that somebody waits for.
+    waited_for: BTreeSet<Key>,
     /// Grants whose reply may not have gone out yet.
     grants: HashMap<WaiterId, Grant>,
+    /// Keys whose queue is to be looked at before the decision under way is over.
+    pending: BTreeSet<Key>,
+    /// Owners that have become holders in it.
+    joined: BTreeSet<(Key, Bytes)>,
+    /// Keys on which something was written anew that had run out, and when by the
+    /// wall clock: what was heard of them by then is older.
+    revived: (i64, BTreeSet<Key>),
+    /// Keys whose queue changed outside a decision.
+    unsettled: BTreeSet<Key>,
     leases: Deadlines<Key>,
     timeouts: Deadlines<WaiterId>,
+    renewals: Deadlines<Bond>,
+    /// The connections that have watchdog holds.
+    bonds: HashMap<u64, BTreeSet<Bond>>,
+    /// The connection that need not be told that its hold is lost: it does that.
+    spared: u64,
     tokens: Tokens,
     last_waiter: WaiterId,
+    counters: Counters,
+    pub rules: Rules,
 }
 
 impl Core {
     pub fn new() -> Self {
+        let nowhere = Key::new(0, b"");
         Self {
             tables: BTreeMap::new(),
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
+            by_client: HashMap::new(),
+            waited_for: BTreeSet::new(),
             grants: HashMap::new(),
-            leases: Deadlines::new(Key::new(0, b"")),
+            pending: BTreeSet::new(),
+            joined: BTreeSet::new(),
+            revived: (0, BTreeSet::new()),
+            unsettled: BTreeSet::new(),
+            leases: Deadlines::new(nowhere.clone()),
             timeouts: Deadlines::new(0),
+            renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
+            bonds: HashMap::new(),
+            spared: 0,
             tokens: Tokens::default(),
             last_waiter: 0,
+            counters: Counters::default(),
+            rules: Rules::default(),
         }
     }
 
@@ -154,36 +232,45 @@ impl Core {
     }
 
     /// Records the one owner of a plain lock, and until when it is its.
-    fn set_holder(&mut self, key: &Key, owner: Bytes, token: i64, at: Option<i64>, now: Now) {
+    fn set_holder(&mut self, key: &Key, want: &Want, token: i64, at: Option<i64>, now: Now) {
         let entry = self.entry_or_new(key);
-        entry.holder = Some(Hold {
-            owner,
-            token,
-            since_us: now.wall_us,
+        entry.plain = Some(Hold {
+            token: Some(token),
+            since_us: Some(now.wall_us),
+            client: want.client,
+            ..Hold::found(want.owner.clone())
         });
         entry.foreign = false;
         let from = std::mem::replace(&mut entry.deadline, at);
         self.leases.change(key, from, at);
     }
 
-    /// Forgets who held the key and until when. Its waiters stay; whether there
-    /// are any.
-    fn forget_holder(&mut self, key: &Key) -> bool {
+    /// Forgets who held the key and until when. Its waiters stay. What was known of
+    /// the holders.
+    fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
         let table = self.tables.get_mut(&key.db);
         let Some(HashEntry::Occupied(mut slot)) = table.map(|t| t.entry(key.name.clone())) else {
-            return false;
+            return Vec::new();
         };
         let entry = slot.get_mut();
-        entry.holder = None;
+        let plain = entry.plain.take();
+        let shared = entry.shared.take();
         entry.foreign = false;
         let from = entry.deadline.take();
-        let waited_for = !entry.queue.is_empty();
         if entry.is_idle() {
             slot.remove();
             self.tables.get_mut(&key.db).map(give_back);
         }
         self.leases.change(key, from, None);
-        waited_for
+        match (plain, shared) {
+            // Nothing to give back of a lock that nobody watched.
+            (Some(hold), None) if hold.watch.is_none() => Vec::new(),
+            (plain, None) => plain.into_iter().collect(),
+            (plain, Some(shared)) => {
+                let parties = shared.parties().map(|party| party.hold.clone());
+                plain.into_iter().chain(parties).collect()
+            }
+        }
     }
 }
 

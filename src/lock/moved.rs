@@ -1,36 +1,58 @@
 //! Keys that move, alone (RENAME, MOVE) or with their whole database (SWAPDB,
 //! flushes). What is known of a hold goes with the key; a queue stays where its
-//! clients asked, at (db, name), and is looked at again.
+//! clients asked, at (db, name), and is looked at again. A watchdog does not
+//! follow: its connection is closed, for it would renew another name.
 
-use super::{Bytes, Core, Hold, Key};
+use super::entry::Shared;
+use super::{Bytes, Core, Hold, Key, Keyspace, Lease, Step};
+
+/// What is known of a key's holders.
+type Known = (Option<Hold>, Option<Box<Shared>>, Option<i64>);
 
 impl Core {
     /// The key was renamed or moved to another database: its hold goes with it,
-    /// and what was known of the key it replaced is void. Both are due for a
-    /// [`Core::review`].
-    pub fn renamed(&mut self, from: &Key, to: &Key) {
-        self.forget_holder(to);
-        for grant in self.grants.values_mut().filter(|g| g.key == *from) {
-            grant.key = to.clone();
-        }
-        let known = self.lift(from);
+    /// and what was known of the key it replaced is void. The leases of readers do
+    /// not move. Both are due for a [`Core::review`].
+    pub fn renamed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, from: &Key, to: &Key) {
+        self.forsake(step, to);
+        self.grants_move(|key| if key == from { to.clone() } else { key.clone() });
+        let (plain, shared, deadline) = self.lift(step, from);
         self.tidy(from);
-        self.lay(to, known);
+        let was_shared = shared.is_some();
+        let shared = shared.and_then(|shared| {
+            let mut moved = Shared::default();
+            moved.expires = shared.expires;
+            for mut party in shared.parties().cloned() {
+                party.reads = false;
+                party.lease = Lease::Gone;
+                party.holds = 0;
+                if party.writes {
+                    moved.put(party);
+                }
+            }
+            (!moved.is_empty()).then(|| Box::new(moved))
+        });
+        let deadline = match &shared {
+            Some(shared) => shared.first_end(),
+            None => deadline.filter(|_| !was_shared),
+        };
+        self.lay(to, (plain, shared, deadline));
     }
 
     /// Two databases were exchanged. All keys of both are due for a
     /// [`Core::review`].
-    pub fn swapped(&mut self, one: i32, other: i32) {
+    pub fn swapped<K: Keyspace>(&mut self, step: &mut Step<'_, K>, one: i32, other: i32) {
         if one == other {
             return;
         }
-        for grant in self.grants.values_mut() {
-            grant.key.db = match grant.key.db {
+        self.grants_move(|key| Key {
+            db: match key.db {
                 db if db == one => other,
                 db if db == other => one,
                 db => db,
-            };
-        }
+            },
+            name: key.name.clone(),
+        });
         let mut names = self.names(one);
         names.extend(self.names(other));
         names.sort();
@@ -41,8 +63,8 @@ impl Core {
                 name: name.clone(),
             };
             let b = Key { db: other, name };
-            let aside = self.lift(&a);
-            let there = self.lift(&b);
+            let aside = self.lift(step, &a);
+            let there = self.lift(step, &b);
             self.lay(&a, there);
             self.lay(&b, aside);
         }
@@ -60,11 +82,28 @@ impl Core {
     }
 
     /// The server is no master any more: what it knew of holds is out of date as
-    /// soon as its new master writes. Waiters are sent away by the server.
-    pub fn demoted(&mut self) {
-        let keys = self.keys(None);
-        for key in keys {
-            self.forget_holder(&key);
+    /// soon as its new master writes. Waiters are sent away by the server. The
+    /// connections that have lost watchdog holds by it.
+    pub fn demoted(&mut self) -> Vec<u64> {
+        let clients = self.bonds.keys().copied().collect();
+        for key in self.keys(None) {
+            for hold in self.forget_holders(&key) {
+                self.unwatch(&key, &hold);
+            }
+        }
+        // The server sends the waiters away; what they were granted is void.
+        self.grants.clear();
+        self.joined.clear();
+        self.pending.clear();
+        self.unsettled.clear();
+        clients
+    }
+
+    fn grants_move(&mut self, to: impl Fn(&Key) -> Key) {
+        for grant in self.grants.values_mut() {
+            for (key, _) in &mut grant.keys {
+                *key = to(key);
+            }
         }
     }
 
@@ -75,23 +114,42 @@ impl Core {
             .unwrap_or_default()
     }
 
-    /// Takes away what is known of a key's hold.
-    fn lift(&mut self, key: &Key) -> (Option<Hold>, Option<i64>) {
+    /// Takes away what is known of a key's holders.
+    fn lift<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> Known {
         let Some(entry) = self.entry_mut(key) else {
-            return (None, None);
+            return (None, None, None);
         };
-        let known = (
-            entry.holder.take(),
-            entry.deadline.filter(|_| !entry.foreign),
-        );
+        let deadline = entry.deadline.filter(|_| !entry.foreign);
+        let mut plain = entry.plain.take();
+        let mut shared = entry.shared.take();
         self.set_deadline(key, None);
-        known
+        let parties = shared.iter().flat_map(|shared| shared.parties());
+        let holds: Vec<Hold> = parties
+            .map(|party| &party.hold)
+            .chain(&plain)
+            .filter(|hold| hold.watch.is_some())
+            .cloned()
+            .collect();
+        for hold in holds {
+            self.lost(step, key, &hold);
+            if let Some(shared) = &mut shared {
+                if let Some(watch) = shared.hold_mut(&hold.owner).and_then(|h| h.watch.as_mut()) {
+                    watch.rest();
+                }
+            }
+        }
+        if let Some(watch) = plain.as_mut().and_then(|hold| hold.watch.as_mut()) {
+            watch.rest();
+        }
+        (plain, shared, deadline)
     }
 
-    /// Puts what is known of a hold to a key.
-    fn lay(&mut self, key: &Key, (holder, deadline): (Option<Hold>, Option<i64>)) {
-        if holder.is_some() {
-            self.entry_or_new(key).holder = holder;
+    /// Puts what is known of holders to a key.
+    fn lay(&mut self, key: &Key, (plain, shared, deadline): Known) {
+        if plain.is_some() || shared.is_some() {
+            let entry = self.entry_or_new(key);
+            entry.plain = plain;
+            entry.shared = shared;
         }
         self.set_deadline(key, deadline);
         self.tidy(key);

@@ -13,6 +13,7 @@ pub enum Refusal {
     NotHeld {
         key: Key,
         owner: Bytes,
+        asked: Mode,
         held_for: Option<Mode>,
     },
     /// ONCE, and the owner holds the lock already: HELD.
@@ -23,6 +24,18 @@ pub enum Refusal {
         owner: Bytes,
         held_for: Mode,
     },
+    /// The lease key that the reader needs is another lock's, or no lease key.
+    LeaseKeyTaken { key: Key, owner: Bytes },
+    /// The request would close a circle of waiting: DEADLOCK.
+    Deadlock { circle: Vec<Link> },
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Bytes },
+}
+
+/// One owner waits for another, on this key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub waits: Bytes,
+    pub on: Key,
+    pub for_: Bytes,
 }

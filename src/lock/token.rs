@@ -9,7 +9,7 @@ use super::time::Now;
 
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tokens {
     last: i64,
 }

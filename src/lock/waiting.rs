@@ -1,218 +1,274 @@
-//! The queue of a lock: who waits, and how the lock goes to the next.
-//!
-//! A grant is not done when it is decided. Its reply leaves the server a moment
-//! later, and until then the client can be killed or unblocked by somebody else.
-//! So a grant is remembered until the shell says that the reply is out
-//! ([`Core::confirm`]) or that it never will be ([`Core::take_back`]), exactly one
-//! of them.
+//! Waiting, and how a lock goes to the next.
 
+use super::acquire::{held, one_more, How, Want};
+use super::queue::Waiter;
+use super::rank::Rank;
+use super::stats::Counters;
 use super::{
-    Ask, Bytes, Core, Effect, Effects, Key, Keyspace, Kind, Look, Now, Outcome, Refusal, Wait,
-    WaiterId,
+    Bytes, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step, Verdict,
+    Wait, WaiterId,
 };
 
-/// A request that stands in a queue.
-#[derive(Debug)]
-pub struct Waiter {
-    pub key: Key,
-    pub owner: Bytes,
-    pub lease: i64,
-    pub once: bool,
-    /// Since when it waits, monotonic us.
-    pub since: i64,
-    /// When its BLOCK time is over, monotonic us.
-    pub until: Option<i64>,
-}
+/// In what way a request can have each of its keys.
+pub type Ways = Vec<(Key, How, Look)>;
 
-/// A grant on its way to its client.
-#[derive(Debug)]
-pub struct Grant {
-    pub key: Key,
-    pub owner: Bytes,
-    pub token: i64,
+/// What became of a look at one who waits.
+pub enum Turn {
+    /// It has what it waits for, or can never have it.
+    Over,
+    /// It is not to be had yet.
+    NotYet,
 }
 
 impl Core {
-    /// Puts a request at the end of the queue.
-    pub(super) fn enqueue(&mut self, key: Key, ask: &Ask<'_>, wait: Wait, now: Now) -> WaiterId {
-        self.last_waiter = self.last_waiter.saturating_add(1);
-        let id = self.last_waiter;
-        let owner = Bytes::from(ask.owner);
-        let until = (wait.ms > 0).then(|| now.until(wait.ms));
-        self.entry_or_new(&key).queue.insert(id);
-        self.by_owner.entry(owner.clone()).or_default().insert(id);
-        self.timeouts.change(&id, None, until);
+    /// The request waits, unless it would wait for itself.
+    pub(super) fn wait_for<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        keys: Vec<Key>,
+        want: Want,
+        once: bool,
+        wait: Wait,
+    ) -> Result<Verdict, Refusal> {
+        for key in &keys {
+            self.know_holder(step, key);
+        }
+        let id = self.next_waiter();
+        let upgrades = self.upgrades(&keys, &want);
+        let rank = match keys.first() {
+            Some(key) if upgrades => self.front(key, id),
+            _ => Rank::arrived(id),
+        };
         let waiter = Waiter {
-            key,
-            owner,
-            lease: ask.lease,
-            once: ask.once,
-            since: now.mono_us,
-            until,
+            keys,
+            want,
+            once,
+            rank,
+            since: step.now.mono_us,
+            until: (wait.ms > 0).then(|| step.now.until(wait.ms)),
         };
-        self.waiters.insert(id, waiter);
-        id
+        self.insert(id, waiter);
+        let second = if upgrades {
+            self.other_upgrade(id)
+        } else {
+            None
+        };
+        let refusal = match second.or_else(|| self.closes_a_circle(id, step.now)) {
+            None => return Ok(Verdict::Waits(id)),
+            Some(refusal) if upgrades => Some(refusal),
+            Some(refusal) => self.let_past(step, id, refusal),
+        };
+        match refusal {
+            Some(refusal) => {
+                self.withdraw(id);
+                Counters::up(&mut self.counters.deadlocks);
+                Err(refusal)
+            }
+            None => {
+                self.settle_pending(step);
+                self.claim(step, id)
+            }
+        }
     }
 
-    /// Takes a request out of the queue, however it ended. Harmless if it is not
-    /// in one any more.
-    pub fn leave(&mut self, id: WaiterId) {
+    /// Takes a request back that has not waited, as if it had never come.
+    pub(super) fn withdraw(&mut self, id: WaiterId) {
+        let pending = self.pending.clone();
         self.dequeue(id);
+        self.pending = pending;
     }
 
-    fn dequeue(&mut self, id: WaiterId) -> Option<Waiter> {
-        let waiter = self.waiters.remove(&id)?;
-        self.timeouts.change(&id, waiter.until, None);
-        if let Some(ids) = self.by_owner.get_mut(&waiter.owner) {
-            ids.remove(&id);
-            if ids.is_empty() {
-                self.by_owner.remove(&waiter.owner);
+    /// What a request that was queued a moment ago got, if it got something.
+    fn claim<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+    ) -> Result<Verdict, Refusal> {
+        let answer =
+            |effect: &Effect| matches!(effect, Effect::Answer { waiter, .. } if *waiter == id);
+        let Some(at) = step.out.iter().position(answer) else {
+            return Ok(Verdict::Waits(id));
+        };
+        match step.out.remove(at) {
+            Effect::Answer {
+                outcome: Outcome::Granted(token),
+                ..
+            } => {
+                self.grants.remove(&id);
+                Ok(Verdict::Granted(token))
+            }
+            Effect::Answer {
+                outcome: Outcome::Refused(refusal),
+                ..
+            } => Err(refusal),
+            _ => Ok(Verdict::Refused),
+        }
+    }
+
+    /// The request of a reader that wants to write, while others read.
+    pub(super) fn upgrades(&self, keys: &[Key], want: &Want) -> bool {
+        let [key] = keys else {
+            return false;
+        };
+        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
+        let party = shared.and_then(|shared| shared.party(&want.owner));
+        want.mode == Mode::Write && party.is_some_and(|party| party.reads)
+    }
+
+    /// Whose lock it is that is waited for, be it found a moment ago.
+    pub(super) fn know_holder<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        if self.entry(key).is_some_and(|entry| entry.is_held()) {
+            return;
+        }
+        if let Some(holder) = step.ks.holders(key).into_iter().next() {
+            if holder.mode == Mode::Exclusive {
+                let owner = Bytes::from(holder.owner);
+                self.entry_or_new(key).plain = Some(Hold::found(owner));
             }
         }
-        if let Some(entry) = self.entry_mut(&waiter.key) {
-            entry.queue.remove(&id);
-        }
-        self.tidy(&waiter.key);
-        Some(waiter)
     }
 
-    /// Ends the waits whose BLOCK time is over.
-    pub fn time_out(&mut self, now: Now, most: usize, out: &mut Effects) {
-        for id in self.timeouts.before(now.mono_us.saturating_add(1), most) {
-            self.dequeue(id);
-            out.push(Effect::Answer {
-                waiter: id,
-                outcome: Outcome::TimedOut,
-            });
-        }
-    }
-
-    /// Gives a free lock to the head of its queue: the new holder, and the key as
-    /// that holder sees it. `None` when nobody waits.
-    pub(super) fn hand_on(
+    /// As `know_holder`, for an owner that has it for certain.
+    pub(super) fn know_plain<K: Keyspace>(
         &mut self,
-        key: &Key,
-        now: Now,
-        out: &mut Effects,
-    ) -> Option<(Bytes, Look)> {
-        let (head, waiter) = loop {
-            let head = *self.entry(key)?.queue.first()?;
-            let waiter = self.dequeue(head)?;
-            // After a stall of the server: its time was over before the lock
-            // became free.
-            if waiter.until.is_none_or(|until| until > now.mono_us) {
-                break (head, waiter);
-            }
-            out.push(Effect::Answer {
-                waiter: head,
-                outcome: Outcome::TimedOut,
-            });
-        };
-        let token = self.take(key, waiter.owner.clone(), waiter.lease, now, out);
-        self.granted(head, key, &waiter.owner, token, out);
-        let look = Look {
-            kind: Kind::Plain,
-            holds: 1,
-            shared: None,
-            expires: Some(now.deadline(waiter.lease)),
-            ran_out: false,
-        };
-        let look = self.judge(key, &waiter.owner, look, now, out);
-        Some((waiter.owner, look))
-    }
-
-    /// An owner holds the lock now: its other requests for it nest at once, or
-    /// are refused if they said ONCE. The key as it is then.
-    pub(super) fn judge(
-        &mut self,
+        step: &mut Step<'_, K>,
         key: &Key,
         owner: &Bytes,
-        mut look: Look,
-        now: Now,
-        out: &mut Effects,
-    ) -> Look {
-        let same = |id: &WaiterId| self.waiters.get(id).is_some_and(|w| w.key == *key);
-        let ids: Vec<WaiterId> = match self.by_owner.get(owner) {
-            Some(ids) => ids.iter().copied().filter(same).collect(),
-            None => return look,
-        };
-        for id in ids {
-            let Some(waiter) = self.dequeue(id) else {
-                continue;
-            };
-            if waiter.until.is_some_and(|until| until <= now.mono_us) {
-                out.push(Effect::Answer {
-                    waiter: id,
-                    outcome: Outcome::TimedOut,
-                });
-                continue;
+        look: &Look,
+    ) {
+        let known = self.entry(key).and_then(|entry| entry.hold(owner));
+        if known.is_none() && look.kind == Kind::Plain {
+            let found = Hold::found(owner.clone());
+            if let Some(other) = self.entry_or_new(key).plain.replace(found) {
+                self.lost(step, key, &other);
             }
-            let refusal = if waiter.once {
-                Refusal::Held {
-                    key: key.clone(),
-                    owner: owner.clone(),
-                }
-            } else {
-                match self.nest(key, owner, waiter.lease, look, now, out) {
-                    Ok((token, then)) => {
-                        look = then;
-                        self.granted(id, key, owner, token, out);
-                        continue;
-                    }
-                    Err(refusal) => refusal,
-                }
-            };
-            out.push(Effect::Answer {
+        }
+    }
+
+    /// Gives a key to those at the head of its queue who can have it now. Whether
+    /// somebody got it.
+    pub(super) fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
+        let mut granted = false;
+        self.pending.remove(key);
+        while let Some(id) = self.head(key) {
+            let before = self.grants.len();
+            match self.turn(step, id) {
+                Turn::Over => granted |= self.grants.len() > before,
+                Turn::NotYet => break,
+            }
+        }
+        self.pending.remove(key);
+        // Who comes next in the queue has come before what its owners ask for more.
+        self.judge_joined(step);
+        granted
+    }
+
+    /// Settles what the decision under way has stirred up.
+    pub(super) fn settle_pending<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
+        self.judge_joined(step);
+        while let Some(key) = self.pending.pop_first() {
+            self.settle(step, &key);
+        }
+    }
+
+    /// One who waits, and stands first in a queue, or holds something now: it is
+    /// given what it waits for if that is to be had.
+    pub(super) fn turn<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) -> Turn {
+        let Some(waiter) = self.waiters.get(&id).cloned() else {
+            return Turn::Over;
+        };
+        if waiter.is_late(step.now) {
+            self.timed_out(step, id);
+            return Turn::Over;
+        }
+        let ways = match self.ways(step, id, &waiter) {
+            Ok(Some(ways)) => ways,
+            Ok(None) => return Turn::NotYet,
+            Err(refusal) => {
+                self.refuse(step, id, refusal);
+                return Turn::Over;
+            }
+        };
+        self.dequeue(id);
+        match self.give_all(step, &waiter.want, ways) {
+            Ok((token, keys)) => self.granted(step, id, &waiter, token, keys),
+            Err(refusal) => step.out.push(Effect::Answer {
                 waiter: id,
                 outcome: Outcome::Refused(refusal),
-            });
+            }),
         }
-        look
+        Turn::Over
     }
 
-    fn granted(&mut self, id: WaiterId, key: &Key, owner: &Bytes, token: i64, out: &mut Effects) {
-        let grant = Grant {
-            key: key.clone(),
-            owner: owner.clone(),
-            token,
-        };
-        self.grants.insert(id, grant);
-        out.push(Effect::Answer {
-            waiter: id,
-            outcome: Outcome::Granted(token),
-        });
-    }
-
-    /// The reply of a grant is out: it stands.
-    pub fn confirm(&mut self, id: WaiterId) {
-        self.grants.remove(&id);
-    }
-
-    /// The reply of a grant will never reach its client: the hold ends as if it
-    /// were released, and the lock goes to the next.
-    pub fn take_back<K: Keyspace>(
+    /// Whether a waiter can have what it waits for; it has it then, or its answer.
+    pub(super) fn has_its_turn<K: Keyspace>(
         &mut self,
-        ks: &mut K,
-        now: Now,
+        step: &mut Step<'_, K>,
         id: WaiterId,
-        out: &mut Effects,
+    ) -> bool {
+        matches!(self.turn(step, id), Turn::Over)
+    }
+
+    /// Gives all keys that a request wants: its token, and that of each hold. A
+    /// hold that begins with it has the request's token, a nested one its own.
+    pub(super) fn give_all<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        want: &Want,
+        ways: Ways,
+    ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
+        let begins = ways.iter().any(|(_, how, _)| how.is_new());
+        let fresh = begins.then(|| self.tokens.next(step.now));
+        let mut given = Vec::with_capacity(ways.len());
+        for (key, how, look) in ways {
+            let token = self.give(step, &key, want, how, look, fresh)?;
+            given.push((key, token));
+        }
+        let greatest = given.iter().map(|(_, token)| *token).max();
+        Ok((fresh.or(greatest).unwrap_or_default(), given))
+    }
+
+    /// In what way a waiter can have each of its keys, if it can have them all.
+    pub(super) fn ways<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+        waiter: &Waiter,
+    ) -> Result<Option<Ways>, Refusal> {
+        let want = &waiter.want;
+        let mut ways = Vec::with_capacity(waiter.keys.len());
+        for key in &waiter.keys {
+            let mut look = self.see(step, key, &want.owner);
+            // A name that is something else now may be free again later.
+            let how = match self.may(step, key, &want.owner, want.mode, &mut look) {
+                Err(Refusal::NotALock { .. }) => None,
+                how => how?,
+            };
+            if how == Some(How::Nest) {
+                if waiter.once {
+                    return Err(held(key, &want.owner));
+                }
+                one_more(look.holds.max(look.writes), key, &want.owner)?;
+            }
+            let is_next = self.head(key).is_none_or(|head| head == id);
+            match how.filter(|how| is_next || how.is_holders()) {
+                Some(how) => ways.push((key.clone(), how, look)),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(ways))
+    }
+
+    pub(super) fn refuse<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+        refusal: Refusal,
     ) {
-        let Some(grant) = self.grants.remove(&id) else {
-            return;
-        };
-        let look = self.look(ks, &grant.key, &grant.owner, now, out);
-        let known = self
-            .entry(&grant.key)
-            .and_then(|entry| entry.hold(&grant.owner))
-            .is_some_and(|hold| hold.token == grant.token);
-        if look.kind != Kind::Plain || look.holds < 1 || !known {
-            return;
-        }
-        let left = look.holds.saturating_sub(1);
-        if left > 0 {
-            self.unnest(&grant.key, &grant.owner, left, out);
-        } else {
-            self.free(&grant.key, super::Event::Released, false, now, out);
-        }
+        self.give_up(id);
+        step.out.push(Effect::Answer {
+            waiter: id,
+            outcome: Outcome::Refused(refusal),
+        });
     }
 }

@@ -64,19 +64,20 @@ impl Blocked {
 
 /// Blocks the client whose command runs until its request is settled. `false`:
 /// the server does not let it wait.
-pub fn block(shell: &Shell, ctx: Ctx, waiter: WaiterId, key: &[u8]) -> bool {
-    let Some(name) = Text::new(key) else {
+pub fn block(shell: &Shell, ctx: Ctx, waiter: WaiterId, keys: &[&[u8]]) -> bool {
+    let names: Option<Vec<Text>> = keys.iter().map(|key| Text::new(key)).collect();
+    let Some(names) = names else {
         return false;
     };
-    let mut names = [name.as_ptr()];
+    let mut pointers: Vec<_> = names.iter().map(Text::as_ptr).collect();
     let handle = api!(RedisModule_BlockClientOnKeys(
         ctx.0,
         Some(on_ready),
         Some(on_time_out),
         Some(on_free),
         0,
-        names.as_mut_ptr(),
-        1,
+        pointers.as_mut_ptr(),
+        c_int::try_from(pointers.len()).unwrap_or(0),
         waiter as usize as *mut c_void
     ));
     let Some(handle) = handle.filter(|handle| !handle.is_null()) else {
@@ -179,9 +180,17 @@ fn lost(shell: &Shell, ctx: Ctx, waiter: WaiterId) {
     timer::arm_now(shell, ctx);
 }
 
-fn left(shell: &Shell, waiter: WaiterId) {
-    if let Ok(mut core) = shell.core.try_borrow_mut() {
-        core.leave(waiter);
+/// A waiter has left the queue. Whoever that lets in is looked for by the timer.
+fn left(shell: &Shell, ctx: Ctx, waiter: WaiterId) {
+    let unsettled = match shell.core.try_borrow_mut() {
+        Ok(mut core) => {
+            core.leave(waiter);
+            core.is_unsettled()
+        }
+        Err(_) => false,
+    };
+    if unsettled {
+        timer::arm_now(shell, ctx);
     }
 }
 
@@ -213,7 +222,7 @@ unsafe extern "C" fn on_time_out(
             return;
         };
         let waiter = waiter_of(ctx);
-        match write_reply(shell, waiter) {
+        match write_reply(shell, ctx, waiter) {
             Some(reply) => reply.send(ctx),
             None => Responder::Null.send(ctx),
         }
@@ -222,7 +231,7 @@ unsafe extern "C" fn on_time_out(
 }
 
 /// The reply that is due, with its consequences noted.
-fn write_reply(shell: &Shell, waiter: WaiterId) -> Option<Responder> {
+fn write_reply(shell: &Shell, ctx: Ctx, waiter: WaiterId) -> Option<Responder> {
     let mut blocked = shell.blocked.try_borrow_mut().ok()?;
     let blocked = &mut *blocked;
     let client = blocked.clients.get_mut(&waiter)?;
@@ -239,7 +248,7 @@ fn write_reply(shell: &Shell, waiter: WaiterId) -> Option<Responder> {
         }
         State::Waiting => {
             client.state = State::Gone;
-            left(shell, waiter);
+            left(shell, ctx, waiter);
             None
         }
         State::Answered | State::Gone => None,
@@ -271,7 +280,7 @@ fn wait_ended(shell: &Shell, ctx: Ctx, waiter: WaiterId) {
         Err(_) => return,
     };
     match was {
-        State::Waiting => left(shell, waiter),
+        State::Waiting => left(shell, ctx, waiter),
         State::Settled(Outcome::Granted(_)) => lost(shell, ctx, waiter),
         State::Settled(_) | State::Answered | State::Gone => {}
     }

@@ -1,7 +1,7 @@
 //! Commands as the server calls them: registration, arguments, the way into the
 //! core and back.
 
-use std::ffi::{c_int, CStr};
+use std::ffi::{c_int, CStr, CString};
 
 use redis_module::raw;
 
@@ -9,9 +9,27 @@ use super::ffi::{api, bytes_of, guarded, Arg, Ctx, Given};
 use super::keyspace::{Access, ServerKeyspace};
 use super::reply::Responder;
 use super::shell::{shell, Shell};
-use super::{blocking, effects, events, key_events, serve};
-use crate::error::Error;
-use crate::lock::{Core, Effects, Now, Refusal, WaiterId};
+use super::{blocking, command_info, effects, key_events, serve, watching};
+use crate::error::{self, Error};
+use crate::lock::{Core, Mode, Now, Refusal, Step, WaiterId};
+use crate::{config, redisson};
+
+/// What a command does with its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+}
+
+/// Where the keys of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    None,
+    /// The first argument is a key.
+    One(Use),
+    /// The first argument is a number of keys, and they follow.
+    Counted(Use),
+}
 
 /// A command of the module: what the server is told about it, and what it does.
 pub trait Command {
@@ -20,22 +38,31 @@ pub trait Command {
     const FLAGS: &'static CStr;
     /// ACL categories, where the server takes them from a module.
     const ACL: &'static CStr;
-    /// Whether the first argument is a key.
-    const KEYED: bool;
+    const KEYS: Keys;
     /// How it is called, for the error on a wrong number of arguments.
     const USAGE: &'static str;
+    /// What it does, in a few words, for COMMAND DOCS.
+    const SUMMARY: &'static CStr;
 
     fn run(call: &Call<'_>) -> Result<Responder, Error>;
 }
 
 /// Registers a command. `false`: the server refused it.
 pub fn register<C: Command>(ctx: Ctx) -> bool {
-    let key = c_int::from(C::KEYED);
+    // Of one whose keys are counted the server learns by `command_info`.
+    let key = c_int::from(matches!(C::KEYS, Keys::One(_)));
+    // Redis 7.0 asks the command itself when it routes in a cluster.
+    let asks = matches!(C::KEYS, Keys::Counted(_));
+    let mut flags = C::FLAGS.to_bytes().to_vec();
+    flags.extend_from_slice(if asks { b" getkeys-api" } else { b"" });
+    let Ok(flags) = CString::new(flags) else {
+        return false;
+    };
     let status = api!(RedisModule_CreateCommand(
         ctx.0,
         C::NAME.as_ptr(),
         Some(entry::<C>),
-        C::FLAGS.as_ptr(),
+        flags.as_ptr(),
         key,
         key,
         key
@@ -48,13 +75,14 @@ pub fn register<C: Command>(ctx: Ctx) -> bool {
         return false;
     }
     let command = api!(RedisModule_GetCommand(ctx.0, C::NAME.as_ptr()));
-    if let Some(command) = command.filter(|command| !command.is_null()) {
-        api!(RedisModule_SetCommandACLCategories(
-            command,
-            C::ACL.as_ptr()
-        ));
-    }
-    true
+    let Some(command) = command.filter(|command| !command.is_null()) else {
+        return false;
+    };
+    api!(RedisModule_SetCommandACLCategories(
+        command,
+        C::ACL.as_ptr()
+    ));
+    command_info::describe::<C>(ctx, command)
 }
 
 unsafe extern "C" fn entry<C: Command>(
@@ -63,6 +91,11 @@ unsafe extern "C" fn entry<C: Command>(
     argc: c_int,
 ) -> c_int {
     let ctx = Ctx(ctx);
+    if api!(RedisModule_IsKeysPositionRequest(ctx.0)).unwrap_or(0) != 0 {
+        // SAFETY: the server passes `argc` strings.
+        unsafe { tell_keys(ctx, argv, argc) };
+        return raw::REDISMODULE_OK as c_int;
+    }
     let fault = || Responder::from(Error::fault());
     let reply = guarded(ctx, C::USAGE, None, || {
         let shell = shell()?;
@@ -93,6 +126,26 @@ unsafe extern "C" fn entry<C: Command>(
     raw::REDISMODULE_OK as c_int
 }
 
+/// Tells where the keys are of a command that begins with their number. It says
+/// nothing of one that would be refused for that number.
+///
+/// # Safety
+/// `argv` must be `argc` strings.
+unsafe fn tell_keys(ctx: Ctx, argv: *mut *mut raw::RedisModuleString, argc: c_int) {
+    let len = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: as the caller says.
+    let argv = unsafe { std::slice::from_raw_parts(argv, len) };
+    // SAFETY: the server keeps the arguments until the command returns.
+    let count = argv.get(1).map(|arg| unsafe { bytes_of(*arg) });
+    let count = count.and_then(|text| std::str::from_utf8(text).ok()?.parse::<c_int>().ok());
+    let last = count.and_then(|count| count.checked_add(1));
+    if let Some(last) = last.filter(|last| *last < argc) {
+        for at in 2..=last {
+            api!(RedisModule_KeyAtPos(ctx.0, at));
+        }
+    }
+}
+
 /// One call of a command.
 pub struct Call<'a> {
     shell: &'static Shell,
@@ -117,19 +170,39 @@ impl<'a> Call<'a> {
         self.ctx.client_id()
     }
 
-    /// This connection's owner id, in Redisson's form `uuid:id`. `None` where all
-    /// callers share one client: in a script or function, or without a client.
-    pub fn own_id(&self) -> Option<String> {
+    /// This connection's id. `None` where all callers share one client: in a script
+    /// or function, or without a client.
+    pub fn connection(&self) -> Option<u64> {
         let flags = self.ctx.flags();
         let set = |flag: u32| flags & flag as i32 != 0;
         let script = set(raw::REDISMODULE_CTX_FLAGS_LUA);
         let multi = set(raw::REDISMODULE_CTX_FLAGS_MULTI);
         let deny = set(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING);
         let client = self.client_id();
-        if script || (deny && !multi) || client == 0 {
-            return None;
-        }
+        (!script && (!deny || multi) && client != 0).then_some(client)
+    }
+
+    /// This connection's owner id, in Redisson's form `uuid:id`.
+    pub fn own_id(&self) -> Option<String> {
+        let client = self.connection()?;
         Some(format!("{}:{client}", self.shell.uuid))
+    }
+
+    /// In a cluster, whether a reader's lease keys lie in the slot of the lock.
+    pub fn lease_key_fits(&self, key: &[u8], owner: &[u8]) -> Result<(), Error> {
+        if !self.shell.server.cluster || redisson::lease_key_fits(key, owner) {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "in a cluster the lease key of a reader would lie in another slot than {}: use a \
+             name without braces, or with a whole hash tag",
+            error::shown(key)
+        )))
+    }
+
+    /// A hold may belong to a connection from now on.
+    pub fn watches(&self) {
+        watching::update(self.shell, self.ctx);
     }
 
     /// Whether the client may wait: not in MULTI, a script, a function, or where
@@ -141,12 +214,12 @@ impl<'a> Call<'a> {
         self.ctx.flags() & never as i32 == 0
     }
 
-    /// Puts a request to the core and carries out what it decides. `waits`: it
-    /// may have to stand in a queue.
+    /// Puts a request to the core and tells what it decides. `waits`: it may have to
+    /// stand in a queue.
     pub fn decide<T>(
         &self,
         waits: bool,
-        ask: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects) -> Result<T, Refusal>,
+        ask: impl FnOnce(&mut Core, &mut Step<'_, ServerKeyspace<'_>>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
@@ -160,11 +233,16 @@ impl<'a> Call<'a> {
                 } else {
                     shell.now_by_wall()
                 };
-                ask(&mut core, &mut ks, now, &mut out)
+                core.rules = config::rules();
+                let mut step = Step {
+                    ks: &mut ks,
+                    now,
+                    out: &mut out,
+                };
+                ask(&mut core, &mut step)
             }
             Err(_) => return Err(Error::busy()),
         };
-        effects::write(shell, ctx, &mut ks, given, &out);
         drop(ks);
         effects::tell(shell, ctx, given, &mut out);
         shell.spare.set(out);
@@ -187,9 +265,12 @@ impl<'a> Call<'a> {
 
     /// Blocks the client until its request, which is in the queue, is settled. A
     /// client that the server does not let wait is answered as for a try.
-    pub fn block(&self, waiter: WaiterId, key: &[u8]) -> Responder {
-        events::watch_clients(self.shell, self.ctx);
-        if blocking::block(self.shell, self.ctx, waiter, key) {
+    pub fn block(&self, waiter: WaiterId, keys: &[&[u8]], mode: Mode) -> Responder {
+        watching::update(self.shell, self.ctx);
+        if mode != Mode::Exclusive {
+            key_events::watch_hashes(self.shell, self.ctx);
+        }
+        if blocking::block(self.shell, self.ctx, waiter, keys) {
             return Responder::Later;
         }
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {

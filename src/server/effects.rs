@@ -1,100 +1,83 @@
-//! Carries out what the core decided.
-//!
-//! In two passes: first all writes to the keyspace, each replicated as the plain
-//! command it amounts to, then everything that lets others run or know (events,
-//! publishes, replies). Another module's event callback may change a key, and no
-//! key of ours may be open then.
+//! Tells others what the core decided, when all its writes are done (`write`): the
+//! keyspace events, the wake-ups, the replies. Any of these can run somebody's
+//! callback, which may change a key, so no key of ours may be open.
 
 use std::ffi::{c_int, CStr};
 
 use redis_module::raw;
 
-use super::ffi::{api, Ctx, Given, Selected, Text};
-use super::keyspace::ServerKeyspace;
-use super::replication as replicate;
+use super::ffi::{api, Ctx, Given, Selected};
 use super::shell::Shell;
-use super::{blocking, key_events, publish};
-use crate::lock::{Effect, Effects, Event, Key};
+use super::{blocking, closing, key_events, publish};
+use crate::lock::{Bytes, Effect, Effects, Event, Key};
+use crate::redisson;
 
-/// The first pass: the keyspace, the replicas, the AOF.
-pub fn write(
-    shell: &Shell,
-    ctx: Ctx,
-    ks: &mut ServerKeyspace,
-    given: Given<'_>,
-    effects: &[Effect],
-) {
-    for effect in effects {
-        if write_one(shell, ctx, ks, given, effect).is_none() {
-            ctx.warn(&format!("rlock: the server refused a write: {effect:?}"));
-        }
-    }
-}
-
-/// The second pass: whoever is to know. No key may be open.
+/// Tells whoever is to know, in the order of the decisions. No key may be open.
 pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
-    shell.writing.set(true);
+    let before = shell.writing.replace(true);
     let heard = key_events::are_heard(shell);
+    let some_unwritten = shell.unwritten.try_borrow().is_ok_and(|u| !u.is_empty());
     for effect in effects.iter() {
         match effect {
-            Effect::Wake { key, shared } => publish::wake(shell, ctx, key, *shared),
+            Effect::Wake { key, whom } => publish::wake(shell, ctx, key, *whom),
+            _ if some_unwritten && !was_written(shell, effect) => {}
             _ if heard => notify_of(ctx, given, effect),
             _ => {}
         }
     }
-    shell.writing.set(false);
+    shell.writing.set(before);
     for effect in effects.drain(..) {
-        if let Effect::Answer { waiter, outcome } = effect {
-            blocking::settle(shell, ctx, waiter, outcome);
+        match effect {
+            Effect::Answer { waiter, outcome } => blocking::settle(shell, ctx, waiter, outcome),
+            Effect::Close { client } => closing::close_soon(shell, ctx, client),
+            _ => {}
         }
     }
 }
 
-fn write_one(
-    shell: &Shell,
-    ctx: Ctx,
-    ks: &mut ServerKeyspace,
-    given: Given<'_>,
-    effect: &Effect,
-) -> Option<()> {
-    match effect {
-        Effect::Take { key, owner, at } => {
-            let (name, owner) = (given.text(&key.name)?, given.text(owner)?);
-            ks.set_holds(key, &owner, &shell.one)?;
-            replicate::hset(ctx, key.db, &name, &owner, &shell.one)?;
-            ks.expire_at(key, *at)?;
-            replicate::pexpireat(ctx, key.db, &name, *at)?;
+/// Whether the write took place, as nearly all do.
+fn was_written(shell: &Shell, effect: &Effect) -> bool {
+    let Ok(mut unwritten) = shell.unwritten.try_borrow_mut() else {
+        return true;
+    };
+    match unwritten.iter().position(|other| other == effect) {
+        Some(at) => {
+            unwritten.remove(at);
+            false
         }
-        Effect::Count {
-            key,
-            owner,
-            holds,
-            by,
-        } => {
-            let (name, owner) = (given.text(&key.name)?, given.text(owner)?);
-            let holds = Text::new(holds.to_string().as_bytes())?;
-            ks.set_holds(key, &owner, &holds)?;
-            replicate::hincrby(ctx, key.db, &name, &owner, *by)?;
-        }
-        Effect::ExpireAt { key, at } => {
-            ks.expire_at(key, *at)?;
-            replicate::pexpireat(ctx, key.db, &given.text(&key.name)?, *at)?;
-        }
-        Effect::Delete { key } => {
-            ks.delete(key)?;
-            replicate::del(ctx, key.db, &given.text(&key.name)?)?;
-        }
-        Effect::Tell { .. } | Effect::Wake { .. } | Effect::Answer { .. } => return Some(()),
+        None => true,
     }
-    ks.touched()
 }
 
 /// Emits the keyspace events of an effect.
 fn notify_of(ctx: Ctx, given: Given<'_>, effect: &Effect) {
-    let notify = |key, events| notify(ctx, given, key, events);
+    let notify = |key: &Key, events: &[Name]| notify(ctx, given, key, events);
+    let notify_lease = |key: &Key, owner: &Bytes, index, events| {
+        let name = redisson::lease_key(&key.name, owner, index);
+        notify(&Key::new(key.db, &name), events);
+    };
     match effect {
         Effect::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
+        Effect::Count { key, holds, by, .. } if holds == by => notify(key, &[HSET]),
         Effect::Count { key, .. } => notify(key, &[HINCRBY]),
+        Effect::Drop { key, .. } => notify(key, &[HDEL]),
+        Effect::SetMode { key, .. } => notify(key, &[HSET]),
+        Effect::Lease {
+            key,
+            owner,
+            index,
+            at,
+        } => {
+            let events: &[Name] = match at {
+                Some(_) => &[SET, EXPIRE],
+                None => &[SET],
+            };
+            notify_lease(key, owner, *index, events);
+        }
+        Effect::LeaseAt {
+            key, owner, index, ..
+        } => notify_lease(key, owner, *index, &[EXPIRE]),
+        Effect::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
         Effect::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
         Effect::Delete { key } => notify(key, &[DEL]),
         Effect::Tell { key, event } => {
@@ -108,7 +91,7 @@ fn notify_of(ctx: Ctx, given: Given<'_>, effect: &Effect) {
             };
             notify(key, &[(raw::REDISMODULE_NOTIFY_MODULE, name)]);
         }
-        Effect::Wake { .. } | Effect::Answer { .. } => {}
+        Effect::Wake { .. } | Effect::Answer { .. } | Effect::Close { .. } => {}
     }
 }
 
@@ -117,6 +100,8 @@ type Name = (i32, &'static CStr);
 // The server's own events, which its handles do not emit by themselves.
 const HSET: Name = (raw::REDISMODULE_NOTIFY_HASH, c"hset");
 const HINCRBY: Name = (raw::REDISMODULE_NOTIFY_HASH, c"hincrby");
+const HDEL: Name = (raw::REDISMODULE_NOTIFY_HASH, c"hdel");
+const SET: Name = (raw::REDISMODULE_NOTIFY_STRING, c"set");
 const EXPIRE: Name = (raw::REDISMODULE_NOTIFY_GENERIC, c"expire");
 const DEL: Name = (raw::REDISMODULE_NOTIFY_GENERIC, c"del");
 

@@ -2,14 +2,15 @@
 //! loads, roles, replicas, clients that closed. These callbacks only record; a job
 //! or the timer acts, through the gate.
 //!
-//! Events of clients and of the event loop are subscribed to while anybody waits,
-//! for they cost something each time.
+//! Events of clients and of the event loop are subscribed to while anybody waits or
+//! a hold belongs to a connection, for they cost something each time.
 
 use std::ffi::{c_int, c_void};
 
 use redis_module::raw;
 
 use super::blocking;
+use super::closing;
 use super::ffi::{api, guarded, Ctx};
 use super::inbox::Note;
 use super::notes::{leave, After};
@@ -52,13 +53,14 @@ pub fn replicas(ctx: Ctx) -> bool {
 }
 
 /// Subscribes to a server event, or with no callback ends that.
-fn server_event(ctx: Ctx, id: u64, callback: raw::RedisModuleEventCallback) -> bool {
+pub(super) fn server_event(ctx: Ctx, id: u64, callback: raw::RedisModuleEventCallback) -> bool {
     let event = raw::RedisModuleEvent { id, dataver: 1 };
     let status = api!(RedisModule_SubscribeToServerEvent(ctx.0, event, callback));
     status == Some(raw::REDISMODULE_OK as c_int)
 }
 
-/// While anybody waits: connections that close, turns of the event loop.
+/// While anybody waits or a hold belongs to a connection: connections that close,
+/// turns of the event loop.
 pub fn watch_clients(shell: &Shell, ctx: Ctx) {
     if !shell.watching_clients.get() {
         server_event(ctx, raw::REDISMODULE_EVENT_CLIENT_CHANGE, Some(on_client));
@@ -122,6 +124,9 @@ unsafe extern "C" fn on_loading(
             part,
             raw::REDISMODULE_SUBEVENT_LOADING_ENDED | raw::REDISMODULE_SUBEVENT_LOADING_FAILED
         );
+        if let Some(shell) = shell() {
+            shell.loading.set(!over);
+        }
         if let Some(shell) = shell().filter(|_| over) {
             // The flush before the load is part of it.
             if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
@@ -157,10 +162,13 @@ unsafe extern "C" fn on_role(
             return;
         };
         if let Ok(mut core) = shell.core.try_borrow_mut() {
-            core.demoted();
+            for client in core.demoted() {
+                closing::close_soon(shell, ctx, client);
+            }
         }
         if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
             inbox.notes.clear();
+            inbox.away.clear();
             inbox.has_moves = false;
         }
     });
@@ -208,6 +216,13 @@ unsafe extern "C" fn on_client(
         let info = unsafe { data.cast::<raw::RedisModuleClientInfo>().as_ref() };
         if let (Some(shell), Some(info)) = (shell().filter(|_| closed), info) {
             blocking::client_closed(shell, ctx, info.id);
+            let holds = shell
+                .core
+                .try_borrow()
+                .map_or(true, |core| core.is_bound(info.id));
+            if holds {
+                leave(shell, ctx, [Note::Closed(info.id)], After::Turn);
+            }
         }
     });
 }

@@ -185,6 +185,9 @@ pub fn guarded<T>(ctx: Ctx, what: &str, otherwise: T, run: impl FnOnce() -> T) -
         Ok(value) => value,
         Err(_) => {
             ctx.warn(&format!("rlock: a fault in {what}; please report it"));
+            if let Some(shell) = super::shell::shell() {
+                shell.recover();
+            }
             otherwise
         }
     }

@@ -1,17 +1,24 @@
-//! The server's keyspace as the core sees it, and the core's writes to it.
+//! The server's keyspace as the core sees it; `write` has the core's writes to it.
 //!
-//! A key is opened once for a request: the handle of the look is used again for
-//! the write. Nothing may run between the two that could change the key, so
-//! events, publishes and replies wait until all writes are done (`effects`).
+//! One key is open at a time, and for a plain lock it is opened once: the handle of
+//! the look is used again for the write. A read/write lock has lease keys beside its
+//! hash, and opening one may expire it and run the callbacks of others, so the hash
+//! is read first, closed, and opened again if there is something to write. Nothing
+//! else may run between a look and its write: events, publishes and replies wait
+//! until all writes are done (`effects`).
 
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ffi::c_int;
 
 use redis_module::raw;
 
-use super::ffi::{api, bytes_of, Ctx, Given, Selected, Text};
+use super::ffi::{api, Ctx, Given, Selected, Text};
+use super::hash::{self, count, counted, field, fields};
+use super::lease_keys;
 use super::shell::Shell;
-use crate::lock::{Foreign, Holder, Key, Keyspace, Kind, Look, Mode};
+use crate::lock::{
+    leases_looked_at, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+};
+use crate::redisson;
 
 /// How keys are opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,21 +30,46 @@ pub enum Access {
 }
 
 pub struct ServerKeyspace<'a> {
-    shell: &'static Shell,
-    ctx: Ctx,
+    pub(super) shell: &'static Shell,
+    pub(super) ctx: Ctx,
+    pub(super) given: Given<'a>,
     access: Access,
-    given: Given<'a>,
     open: Option<Open>,
 }
 
 /// An open key.
-struct Open {
+pub(super) struct Open {
     key: Key,
-    name: Text,
-    handle: *mut raw::RedisModuleKey,
+    pub(super) name: Text,
+    pub(super) handle: *mut raw::RedisModuleKey,
     /// The database it lives in stays selected: the server's calls on a handle
     /// and the replication of its writes go by the context's database.
     _db: Selected,
+}
+
+impl Open {
+    /// One of `raw::REDISMODULE_KEYTYPE_*`.
+    pub(super) fn kind(&self) -> u32 {
+        api!(RedisModule_KeyType(self.handle)).unwrap_or(0) as u32
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.kind() != raw::REDISMODULE_KEYTYPE_EMPTY as u32
+    }
+
+    fn is_hash(&self) -> bool {
+        self.kind() == raw::REDISMODULE_KEYTYPE_HASH as u32
+    }
+
+    /// When it ends, in wall-clock ms; `None`: it has no TTL.
+    pub(super) fn expires(&self) -> Option<i64> {
+        api!(RedisModule_GetAbsExpire(self.handle)).filter(|at| *at >= 0)
+    }
+
+    /// Fields of a hash, bytes of a string.
+    pub(super) fn len(&self) -> usize {
+        api!(RedisModule_ValueLength(self.handle)).unwrap_or(0)
+    }
 }
 
 impl Drop for Open {
@@ -53,8 +85,8 @@ impl<'a> ServerKeyspace<'a> {
         Self {
             shell,
             ctx,
-            access,
             given,
+            access,
             open: None,
         }
     }
@@ -66,7 +98,7 @@ impl<'a> ServerKeyspace<'a> {
 
     /// The handle of a key, opened unless it is the one that is open. `None`:
     /// it does not exist (or cannot be opened).
-    fn open(&mut self, key: &Key) -> Option<&Open> {
+    pub(super) fn open(&mut self, key: &Key) -> Option<&Open> {
         if self.open.as_ref().is_none_or(|open| open.key != *key) {
             self.open = None;
             let name = self.given.text(&key.name)?;
@@ -90,197 +122,166 @@ impl<'a> ServerKeyspace<'a> {
         self.open.as_ref().filter(|open| !open.handle.is_null())
     }
 
-    /// HSET key owner holds.
-    pub fn set_holds(&mut self, key: &Key, owner: &Text, holds: &Text) -> Option<()> {
-        let open = self.open(key)?;
-        // SAFETY: see `api!`; pairs of strings end with NULL.
-        let set = unsafe { raw::RedisModule_HashSet }?;
-        // SAFETY: as above; the handle is open for writing.
-        unsafe {
-            set(
-                open.handle,
-                raw::REDISMODULE_HASH_NONE as c_int,
-                owner.as_ptr(),
-                holds.as_ptr(),
-                ptr::null_mut::<c_void>(),
-            )
+    /// The lease key of a read hold, opened.
+    pub(super) fn open_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> Option<&Open> {
+        let name = redisson::lease_key(&key.name, owner, index);
+        self.open(&Key::new(key.db, &name))
+    }
+
+    /// The key as its own value shows it, without any lease key.
+    fn look_at_hash(&mut self, key: &Key, owner: &[u8]) -> Look {
+        let given = self.given;
+        let shell = self.shell;
+        shell.expired_here.set(false);
+        let there = self.open(key).filter(|open| open.is_there());
+        let Some(open) = there else {
+            return Look {
+                ran_out: shell.expired_here.get(),
+                ..Look::FREE
+            };
         };
-        Some(())
+        let no_lock = |why| Look {
+            kind: Kind::Foreign(why),
+            expires: open.expires(),
+            ..Look::FREE
+        };
+        if !open.is_hash() {
+            return no_lock(Foreign::OtherType);
+        }
+        let found = match open.len() {
+            1 => look_at_plain(open, given, owner),
+            len => look_at_shared(open, len, given, owner),
+        };
+        found.unwrap_or_else(|| no_lock(Foreign::OtherHash))
     }
 
-    /// PEXPIREAT key at.
-    pub fn expire_at(&mut self, key: &Key, at: i64) -> Option<()> {
-        let open = self.open(key)?;
-        let status = api!(RedisModule_SetAbsExpire(open.handle, at))?;
-        (status == raw::REDISMODULE_OK as c_int).then_some(())
+    /// The lease of an owner with so many read holds.
+    fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
+        let mut lease = Lease::Gone;
+        for index in leases_looked_at(holds) {
+            let open = self.open_lease(key, owner, index);
+            lease = lease.max(open.map_or(Lease::Gone, |open| lease_keys::lease(open, key)));
+        }
+        lease
     }
+}
 
-    /// DEL key.
-    pub fn delete(&mut self, key: &Key) -> Option<()> {
-        let open = self.open(key)?;
-        let status = api!(RedisModule_DeleteKey(open.handle))?;
-        (status == raw::REDISMODULE_OK as c_int).then_some(())
+/// A hash of one field: a plain lock, if its value is a count of holds.
+fn look_at_plain(open: &Open, given: Given<'_>, owner: &[u8]) -> Option<Look> {
+    let plain = |holds| Look {
+        kind: Kind::Plain,
+        fields: 1,
+        holds,
+        expires: open.expires(),
+        ..Look::FREE
+    };
+    let own = given
+        .text(owner)
+        .and_then(|owner| field(open.handle, &owner));
+    if let Some(value) = own {
+        return count(value.bytes()).map(plain);
     }
+    match fields(open.handle).first() {
+        // Fields can have a TTL of their own on newer servers, and this one has
+        // run out.
+        None => Some(Look::FREE),
+        Some((name, value)) if name == hash::MODE && hash::mode_of(value).is_some() => {
+            // A read/write lock whose holders are all gone.
+            let kind = Kind::ReadWrite(hash::mode_of(value)?);
+            let fields = 0;
+            Some(Look {
+                kind,
+                fields,
+                ..plain(0)
+            })
+        }
+        Some((_, value)) => count(value).map(|_| plain(0)),
+    }
+}
 
-    /// Tells the server that the open key changed (WATCH, client-side caching).
-    /// Not left to the server, which would do it for a refused try too.
-    pub fn touched(&self) -> Option<()> {
-        let open = self.open.as_ref()?;
-        api!(RedisModule_SignalModifiedKey(
-            self.ctx.0,
-            open.name.as_ptr()
-        ))?;
-        Some(())
-    }
+/// A hash of several fields: a read/write lock, if it has a mode. Of the others the
+/// owner's fields alone are looked at, for there may be many.
+fn look_at_shared(open: &Open, len: usize, given: Given<'_>, owner: &[u8]) -> Option<Look> {
+    let mode = field(open.handle, &Text::new(hash::MODE)?)?;
+    let mode = hash::mode_of(mode.bytes())?;
+    let (reads, writes) = if owner.is_empty() || owner == hash::MODE {
+        (None, None)
+    } else {
+        let writer = Text::new(&[owner, hash::WRITER].concat())?;
+        (
+            field(open.handle, &given.text(owner)?),
+            field(open.handle, &writer),
+        )
+    };
+    Some(Look {
+        kind: Kind::ReadWrite(mode),
+        fields: len.saturating_sub(1),
+        holds: counted(reads)?,
+        writes: counted(writes)?,
+        expires: open.expires(),
+        ..Look::FREE
+    })
 }
 
 impl Keyspace for ServerKeyspace<'_> {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
-        let given = self.given;
-        let shell = self.shell;
-        shell.expired_here.set(false);
-        let gone = || Look {
-            ran_out: shell.expired_here.get(),
-            ..Look::FREE
-        };
-        let Some(open) = self.open(key) else {
-            return gone();
-        };
-        let kind = api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32;
-        if kind == raw::REDISMODULE_KEYTYPE_EMPTY as u32 {
-            return gone();
+        let look = self.look_at_hash(key, owner);
+        if !matches!(look.kind, Kind::ReadWrite(_)) || look.holds == 0 {
+            return look;
         }
-        let expires = api!(RedisModule_GetAbsExpire(open.handle)).filter(|at| *at >= 0);
-        let look = |kind, holds, shared| Look {
-            kind,
-            holds,
-            shared,
-            expires,
-            ran_out: false,
-        };
-        if kind != raw::REDISMODULE_KEYTYPE_HASH as u32 {
-            return look(Kind::Foreign(Foreign::OtherType), 0, None);
+        Look {
+            lease: self.lease_of(key, owner, look.holds),
+            ..look
         }
-        let no_lock = look(Kind::Foreign(Foreign::OtherHash), 0, None);
-        if api!(RedisModule_ValueLength(open.handle)) == Some(1) {
-            // One field: a plain lock, if its value is a count of holds.
-            return match given
-                .text(owner)
-                .and_then(|owner| field(open.handle, &owner))
-            {
-                Some(value) => match count(value.bytes()) {
-                    Some(holds) => look(Kind::Plain, holds, None),
-                    None => no_lock,
-                },
-                None => match fields(open.handle).first() {
-                    // Fields can have a TTL of their own on newer servers, and this
-                    // one has run out.
-                    None => Look::FREE,
-                    Some((_, value)) if count(value).is_some() => look(Kind::Plain, 0, None),
-                    _ => no_lock,
-                },
-            };
-        }
-        let named = |name: &[u8]| field(open.handle, &Text::new(name)?);
-        let Some(mode) = named(b"mode").and_then(|mode| shared(mode.bytes())) else {
-            return no_lock;
-        };
-        let held = if named(&[owner, b":write"].concat()).is_some() {
-            Some(Mode::Write)
-        } else {
-            named(owner).map(|_| Mode::Read)
-        };
-        look(Kind::ReadWrite(mode), 0, held.filter(|_| !owner.is_empty()))
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
-        let Some(open) = self.open(key) else {
+        let Some(open) = self.open(key).filter(|open| open.is_hash()) else {
             return Vec::new();
         };
-        let kind = api!(RedisModule_KeyType(open.handle)).unwrap_or(0) as u32;
-        if kind != raw::REDISMODULE_KEYTYPE_HASH as u32 {
-            return Vec::new();
-        }
+        let lease = open.expires().map_or(Lease::Endless, Lease::Until);
         let fields = fields(open.handle);
         let plain = fields.len() == 1;
-        fields
+        let is_mode = |(name, value): &(Vec<u8>, Vec<u8>)| {
+            name == hash::MODE && hash::mode_of(value).is_some()
+        };
+        if !plain && !fields.iter().any(is_mode) {
+            return Vec::new();
+        }
+        let mut holders: Vec<Holder> = fields
             .into_iter()
             .filter_map(|(field, value)| {
                 let holds = count(&value)?;
-                let (owner, mode) = match field.strip_suffix(b":write") {
+                let (owner, mode) = match field.strip_suffix(hash::WRITER) {
                     _ if plain => (field, Mode::Exclusive),
                     Some(owner) => (owner.to_vec(), Mode::Write),
                     None => (field, Mode::Read),
                 };
-                Some(Holder { owner, mode, holds })
+                if mode != Mode::Exclusive && !hash::is_owner(&owner) {
+                    return None;
+                }
+                Some(Holder {
+                    owner,
+                    mode,
+                    holds,
+                    lease,
+                })
             })
-            .collect()
+            .collect();
+        for holder in &mut holders {
+            if holder.mode == Mode::Read {
+                holder.lease = self.lease_of(key, &holder.owner, holder.holds);
+            }
+        }
+        holders
     }
-}
 
-/// A number of holds: a positive integer as the server writes it. HINCRBY, which
-/// replicas get, takes no other.
-fn count(value: &[u8]) -> Option<i64> {
-    if !matches!(value.first(), Some(b'1'..=b'9')) {
-        return None;
+    fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
+        let open = self.open_lease(key, owner, index);
+        open.is_none_or(|open| !open.is_there() || lease_keys::is_of(open, key))
     }
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
 
-/// The mode of a read/write lock, from its field `mode`.
-fn shared(value: &[u8]) -> Option<Mode> {
-    match value {
-        b"read" => Some(Mode::Read),
-        b"write" => Some(Mode::Write),
-        _ => None,
-    }
-}
-
-/// One field of an open hash.
-fn field(handle: *mut raw::RedisModuleKey, name: &Text) -> Option<Text> {
-    let mut value: *mut raw::RedisModuleString = ptr::null_mut();
-    // SAFETY: see `api!`; a field and where to put its value, ended by NULL.
-    let get = unsafe { raw::RedisModule_HashGet }?;
-    // SAFETY: as above; the handle is open and holds a hash.
-    unsafe {
-        get(
-            handle,
-            raw::REDISMODULE_HASH_NONE as c_int,
-            name.as_ptr(),
-            &raw mut value,
-            ptr::null_mut::<c_void>(),
-        )
-    };
-    Text::adopt(value)
-}
-
-type Fields = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// All fields of an open hash.
-fn fields(handle: *mut raw::RedisModuleKey) -> Fields {
-    let mut found = Fields::new();
-    let Some(cursor) = api!(RedisModule_ScanCursorCreate()) else {
-        return found;
-    };
-    let into = (&raw mut found).cast::<c_void>();
-    while api!(RedisModule_ScanKey(handle, cursor, Some(collect), into)).unwrap_or(0) != 0 {}
-    api!(RedisModule_ScanCursorDestroy(cursor));
-    found
-}
-
-unsafe extern "C" fn collect(
-    _key: *mut raw::RedisModuleKey,
-    field: *mut raw::RedisModuleString,
-    value: *mut raw::RedisModuleString,
-    into: *mut c_void,
-) {
-    if field.is_null() || value.is_null() {
-        return;
-    }
-    // SAFETY: `into` is the list that `fields` holds while it scans; the strings
-    // live until this returns.
-    unsafe {
-        let found = &mut *into.cast::<Fields>();
-        found.push((bytes_of(field).to_vec(), bytes_of(value).to_vec()));
+    fn write(&mut self, effect: &Effect) {
+        self.carry_out(effect);
     }
 }

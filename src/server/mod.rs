@@ -7,14 +7,19 @@
 //! them. A key's event is a hint, the key is the truth.
 
 mod blocking;
+mod closing;
 mod command;
+mod command_info;
 mod effects;
 mod events;
 mod ffi;
 mod gate;
+mod hash;
 mod inbox;
+mod info_section;
 mod key_events;
 mod keyspace;
+mod lease_keys;
 mod module;
 mod notes;
 mod publish;
@@ -22,10 +27,13 @@ mod replication;
 mod reply;
 mod serve;
 mod shell;
+mod surroundings;
 mod timer;
 mod version;
+mod watching;
+mod write;
 
-pub use command::{register, Call, Command};
+pub use command::{register, Call, Command, Keys, Use};
 pub use ffi::Ctx;
 pub use module::{load, unload};
 pub use reply::Responder;

@@ -5,7 +5,7 @@ use redis_module::{raw, Context, RedisString, RedisValue, Status};
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, replication, timer};
+use super::{events, info_section, replication, surroundings, timer};
 use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
@@ -26,17 +26,21 @@ fn missing_function() -> Option<&'static str> {
         RedisModule_DeleteKey,
         RedisModule_HashSet,
         RedisModule_HashGet,
+        RedisModule_StringSet,
+        RedisModule_StringDMA,
         RedisModule_GetAbsExpire,
         RedisModule_SetAbsExpire,
         RedisModule_ScanKey,
         RedisModule_Replicate,
         RedisModule_Call,
+        RedisModule_SignalModifiedKey,
         RedisModule_NotifyKeyspaceEvent,
         RedisModule_PublishMessage,
         RedisModule_SubscribeToKeyspaceEvents,
         RedisModule_SubscribeToServerEvent,
         RedisModule_BlockClientOnKeys,
         RedisModule_UnblockClient,
+        RedisModule_DeauthenticateAndCloseClient,
         RedisModule_SetDisconnectCallback,
         RedisModule_GetBlockedClientPrivateData,
         RedisModule_BlockedClientDisconnected,
@@ -81,6 +85,8 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         return Status::Err;
     }
     set_options(ctx, server);
+    info_section::register(ctx);
+    surroundings::watch(ctx);
     ctx.notice(&format!(
         "rlock {} on {}: ready; owner * is {}:<client id>",
         env!("CARGO_PKG_VERSION"),

@@ -24,6 +24,11 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
             (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
                 *heard = (*heard).max(*cause);
             }
+            (Note::Reader(key, owner, cause), Some(Note::Reader(last_key, last_owner, heard)))
+                if key == last_key && owner == last_owner =>
+            {
+                *heard = (*heard).max(*cause);
+            }
             _ => inbox.notes.push(note),
         }
     }

@@ -5,19 +5,22 @@ use super::ffi::{api, Ctx, Text};
 use super::replication;
 use super::shell::Shell;
 use crate::config;
-use crate::lock::Key;
+use crate::lock::{Key, Whom};
 use crate::redisson;
 
 /// Tells those who wait by subscription that the lock was left free.
-pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) {
+pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, whom: Whom) {
     if !config::redisson_compat() {
         return;
     }
-    let (channel, wakes_all) = redisson::wakeup(&key.name, shared);
+    let channel = redisson::channel(&key.name, whom != Whom::One);
     let Some(channel) = Text::new(&channel) else {
         return;
     };
-    let message = if wakes_all { &shell.one } else { &shell.zero };
+    let message = match whom {
+        Whom::AllShared => &shell.one,
+        Whom::One | Whom::OneShared => &shell.zero,
+    };
     if shell.server.cluster {
         api!(RedisModule_PublishMessageShard(
             ctx.0,

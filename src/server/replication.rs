@@ -10,9 +10,11 @@ use super::ffi::{api, Ctx, Selected, Text};
 /// The commands that effects are replicated as, and the one that the gate asks
 /// by. A server on which one of them was renamed away would lose effects, or grant
 /// where it must not, silently; so rlock does not load there.
-pub const COMMANDS: [&CStr; 6] = [
+pub const COMMANDS: [&CStr; 8] = [
     c"HSET",
     c"HINCRBY",
+    c"HDEL",
+    c"SET",
     c"PEXPIREAT",
     c"DEL",
     c"PUBLISH",
@@ -31,12 +33,12 @@ macro_rules! replicate {
     }};
 }
 
-pub fn hset(ctx: Ctx, db: i32, name: &Text, owner: &Text, holds: &Text) -> Option<()> {
-    let (name, owner, holds) = (name.as_ptr(), owner.as_ptr(), holds.as_ptr());
-    replicate!(ctx, db, c"HSET", c"sss", name, owner, holds)
+pub fn hset(ctx: Ctx, db: i32, name: &Text, field: &Text, value: &Text) -> Option<()> {
+    let (name, field, value) = (name.as_ptr(), field.as_ptr(), value.as_ptr());
+    replicate!(ctx, db, c"HSET", c"sss", name, field, value)
 }
 
-pub fn hincrby(ctx: Ctx, db: i32, name: &Text, owner: &Text, by: i64) -> Option<()> {
+pub fn hincrby(ctx: Ctx, db: i32, name: &Text, field: &Text, by: i64) -> Option<()> {
     let by: c_longlong = by;
     replicate!(
         ctx,
@@ -44,9 +46,25 @@ pub fn hincrby(ctx: Ctx, db: i32, name: &Text, owner: &Text, by: i64) -> Option<
         c"HINCRBY",
         c"ssl",
         name.as_ptr(),
-        owner.as_ptr(),
+        field.as_ptr(),
         by
     )
+}
+
+pub fn hdel(ctx: Ctx, db: i32, name: &Text, field: &Text) -> Option<()> {
+    let (name, field) = (name.as_ptr(), field.as_ptr());
+    replicate!(ctx, db, c"HDEL", c"ss", name, field)
+}
+
+/// SET name value, with PXAT if it ends at some time.
+pub fn set(ctx: Ctx, db: i32, name: &Text, value: &Text, at: Option<i64>) -> Option<()> {
+    let (name, value) = (name.as_ptr(), value.as_ptr());
+    let Some(at) = at else {
+        return replicate!(ctx, db, c"SET", c"ss", name, value);
+    };
+    let at: c_longlong = at;
+    let pxat = c"PXAT".as_ptr();
+    replicate!(ctx, db, c"SET", c"sscl", name, value, pxat, at)
 }
 
 pub fn pexpireat(ctx: Ctx, db: i32, name: &Text, at: i64) -> Option<()> {

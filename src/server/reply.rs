@@ -32,6 +32,11 @@ impl Responder {
         }
     }
 
+    /// A client's id.
+    pub fn id(client: u64) -> Self {
+        i64::try_from(client).map_or(Self::Null, Self::Integer)
+    }
+
     pub fn send(&self, ctx: Ctx) {
         match self {
             Self::Integer(value) => {

@@ -3,7 +3,6 @@
 
 use super::blocking;
 use super::effects;
-use super::events;
 use super::ffi::{Ctx, Given};
 use super::gate;
 use super::inbox::Note;
@@ -11,7 +10,9 @@ use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
 use super::version::Wakeup;
-use crate::lock::{Cause, Core, Effects, Heard, Key, Now};
+use super::watching;
+use crate::config;
+use crate::lock::{Cause, Core, Effects, Heard, Key, Now, Step};
 
 /// So many leases or waits are ended at once, before other clients have a turn.
 const BATCH: usize = 500;
@@ -23,8 +24,12 @@ const GATE_POLL_MS: i64 = 10;
 /// may come back.
 const AWAY_POLL_MS: i64 = 100;
 
+/// Where the server does not tell of overwritten keys, watched ones are looked at
+/// every so many ms.
+pub const CHECK_MS: i64 = 100;
+
 /// With nobody waiting for so long, client events are let go.
-const IDLE_MS: i64 = 1000;
+pub const IDLE_MS: i64 = 1000;
 
 /// Who calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,24 +59,28 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
         now: shell.now(),
         told: Effects::new(),
     };
-    let due = has_notes(shell) || has_away(shell) || has_expiries(shell, tick.now);
-    if due && gate::is_open(ctx, occasion == Occasion::Command) {
+    if occasion == Occasion::Timer {
+        tick.step(|core, step| core.time_out(step, BATCH));
+    }
+    let due = has_notes(shell) || has_away(shell) || has_ends(shell, tick.now);
+    let check = occasion == Occasion::Timer && check_is_due(shell, tick.now);
+    if (due || check) && gate::is_open(ctx, occasion == Occasion::Command) {
         tick.read_notes(occasion == Occasion::Timer);
         if occasion == Occasion::Timer {
+            // A server that stood still renews before it lets a lease end.
+            tick.renew();
             tick.expire();
         }
-    }
-    if occasion == Occasion::Timer {
-        tick.step(|core, _, now, out| core.time_out(now, BATCH, out));
+        if check {
+            tick.check_watched();
+        }
     }
     tick.finish();
     if occasion == Occasion::Timer {
         if shell.server.wakeup == Wakeup::ByTimer {
             blocking::deliver(shell);
         }
-        if is_idle(shell) {
-            events::unwatch_clients(shell, ctx);
-        }
+        watching::relax(shell, ctx);
     }
 }
 
@@ -80,28 +89,39 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
     let now = shell.now();
     // What is overdue right after a turn waits for the gate or the next batch.
     let overdue = || {
-        if gate::is_open(ctx, true) {
+        if gate::is_open(ctx, false) {
             1
         } else {
             GATE_POLL_MS
         }
     };
     let lease = next_expiry_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
+    let renewal = next_renewal_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
+    let check = checks_watched(shell).then_some(CHECK_MS);
     let wait = next_timeout_ms(shell, now);
     let notes = has_notes(shell).then(overdue);
     let away = has_away(shell).then_some(AWAY_POLL_MS);
     let idle = shell.watching_clients.get().then_some(IDLE_MS);
-    if let Some(ms) = [lease, wait, notes, away, idle].into_iter().flatten().min() {
+    let all = [lease, renewal, check, wait, notes, away, idle];
+    if let Some(ms) = all.into_iter().flatten().min() {
         timer::arm(shell, ctx, now, ms);
     }
 }
 
 /// Arms the timer after a command; costs little when it is armed early enough.
 pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
-    let (expiry, timeout) = match shell.core.try_borrow() {
-        Ok(core) => (core.next_expiry(), core.next_timeout()),
+    let (expiry, timeout, watching) = match shell.core.try_borrow() {
+        Ok(core) => {
+            let ends = [core.next_expiry(), core.next_renewal()];
+            let first = ends.into_iter().flatten().min();
+            (first, core.next_timeout(), core.is_watching())
+        }
         Err(_) => return,
     };
+    // A waiter with WATCHDOG may have been granted.
+    if watching && !shell.watching_overwrites.get() {
+        watching::update(shell, ctx);
+    }
     if let Some(at) = expiry.filter(|at| !timer::fires_by(shell, *at)) {
         let now = shell.now();
         timer::arm(shell, ctx, now, at.saturating_sub(now.wall_ms()));
@@ -116,7 +136,11 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
 
 fn has_notes(shell: &Shell) -> bool {
     let inbox = shell.inbox.try_borrow();
-    inbox.is_ok_and(|inbox| !inbox.notes.is_empty())
+    let unsettled = shell
+        .core
+        .try_borrow()
+        .is_ok_and(|core| core.is_unsettled());
+    unsettled || inbox.is_ok_and(|inbox| !inbox.notes.is_empty())
 }
 
 fn has_away(shell: &Shell) -> bool {
@@ -124,8 +148,10 @@ fn has_away(shell: &Shell) -> bool {
     inbox.is_ok_and(|inbox| !inbox.away.is_empty())
 }
 
-fn has_expiries(shell: &Shell, now: Now) -> bool {
-    next_expiry_ms(shell, now).is_some_and(|ms| ms <= 0)
+/// Leases end or are to be renewed.
+fn has_ends(shell: &Shell, now: Now) -> bool {
+    let ends = [next_expiry_ms(shell, now), next_renewal_ms(shell, now)];
+    ends.into_iter().flatten().any(|ms| ms <= 0)
 }
 
 fn next_expiry_ms(shell: &Shell, now: Now) -> Option<i64> {
@@ -133,15 +159,27 @@ fn next_expiry_ms(shell: &Shell, now: Now) -> Option<i64> {
     Some(at.saturating_sub(now.wall_ms()))
 }
 
+fn next_renewal_ms(shell: &Shell, now: Now) -> Option<i64> {
+    let at = shell.core.try_borrow().ok()?.next_renewal()?;
+    Some(at.saturating_sub(now.wall_ms()))
+}
+
+/// Whether watched keys are looked at now and then: Redis 7.0 does not tell when
+/// one is overwritten.
+fn checks_watched(shell: &Shell) -> bool {
+    let watching = shell.core.try_borrow().is_ok_and(|core| core.is_watching());
+    watching && !shell.watching_overwrites.get()
+}
+
+fn check_is_due(shell: &Shell, now: Now) -> bool {
+    let since = now.mono_us.saturating_sub(shell.checked_us.get());
+    checks_watched(shell) && since >= CHECK_MS.saturating_mul(1000)
+}
+
 fn next_timeout_ms(shell: &Shell, now: Now) -> Option<i64> {
     let at = shell.core.try_borrow().ok()?.next_timeout()?;
     let us = at.saturating_sub(now.mono_us).max(0);
     Some(us.saturating_add(999).div_euclid(1000))
-}
-
-fn is_idle(shell: &Shell) -> bool {
-    let nobody_waits = shell.core.try_borrow().is_ok_and(|c| c.waiting() == 0);
-    nobody_waits && shell.blocked.try_borrow().is_ok_and(|b| b.is_empty())
 }
 
 /// One turn: each step is written before the next one looks.
@@ -155,13 +193,22 @@ struct Tick {
 }
 
 impl Tick {
-    fn step(&mut self, act: impl FnOnce(&mut Core, &mut ServerKeyspace<'_>, Now, &mut Effects)) {
-        let mut out = Effects::new();
+    fn step(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, ServerKeyspace<'static>>)) {
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {
-            act(&mut core, &mut self.ks, self.now, &mut out);
+            core.rules = config::rules();
+            let mut step = Step {
+                ks: &mut self.ks,
+                now: self.now,
+                out: &mut self.told,
+            };
+            act(&mut core, &mut step);
         }
-        effects::write(self.shell, self.ctx, &mut self.ks, Given::default(), &out);
-        self.told.append(&mut out);
+    }
+
+    /// What the core tells, without changing anything.
+    fn ask<T: Default>(&self, ask: impl FnOnce(&Core) -> T) -> T {
+        let core = self.shell.core.try_borrow();
+        core.map_or_else(|_| T::default(), |core| ask(&core))
     }
 
     /// Reads the notes, and looks again at keys that were away for a while.
@@ -176,32 +223,48 @@ impl Tick {
         };
         let mut heard = Heard::default();
         let mut lost = Vec::new();
+        let mut closed = Vec::new();
         for key in away {
             heard.of(key, Cause::Unknown);
         }
         for note in notes {
             match note {
                 Note::Changed(key, cause) => heard.of(key, cause),
+                Note::Reader(key, owner, cause) => heard.of_reader(key, owner, cause),
                 Note::Renamed(from, to) => {
                     heard.renamed(&from, &to);
-                    self.step(|core, _, _, _| core.renamed(&from, &to));
+                    self.step(|core, step| core.renamed(step, &from, &to));
                 }
                 Note::Swapped(one, other) => {
                     heard.swapped(one, other);
-                    self.step(|core, _, _, _| core.swapped(one, other));
+                    self.step(|core, step| core.swapped(step, one, other));
                     for db in [one, other] {
                         self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
                     }
                 }
                 Note::Replaced(db, cause) => self.hear_of_all(&mut heard, db, cause),
+                Note::Closed(client) => closed.push(client),
                 Note::Lost(waiter) => lost.push(waiter),
             }
         }
-        for (key, cause) in heard.keys() {
-            self.review(&key, cause);
+        for client in closed {
+            self.close(client);
+        }
+        self.step(|core, _| {
+            for key in core.unsettled() {
+                heard.of(key, Cause::Unknown);
+            }
+        });
+        for (key, owner, cause) in heard.all() {
+            if self.is_ours(&key) {
+                self.step(|core, step| match &owner {
+                    None => core.review(step, &key, cause),
+                    Some(owner) => core.review_reader(step, &key, owner, cause),
+                });
+            }
         }
         for waiter in lost {
-            self.step(|core, ks, now, out| core.take_back(ks, now, waiter, out));
+            self.step(|core, step| core.take_back(step, waiter));
         }
     }
 
@@ -213,29 +276,58 @@ impl Tick {
         }
     }
 
-    fn expire(&mut self) {
-        let due = self.shell.core.try_borrow().map(|c| c.due(self.now, BATCH));
-        for key in due.unwrap_or_default() {
-            self.review(&key, Cause::Unknown);
+    /// Ends the watchdog holds of a connection that is closed.
+    fn close(&mut self, client: u64) {
+        for (key, _) in self.ask(|core| core.bonds_of(client)) {
+            self.is_ours(&key);
+        }
+        self.step(|core, step| core.closed(step, client));
+    }
+
+    fn renew(&mut self) {
+        let now = self.now;
+        for (key, owner) in self.ask(|core| core.due_renewals(now, BATCH)) {
+            if self.is_ours(&key) {
+                self.step(|core, step| core.renew_watch(step, &key, &owner));
+            }
         }
     }
 
-    fn review(&mut self, key: &Key, cause: Cause) {
+    fn expire(&mut self) {
+        let now = self.now;
+        for key in self.ask(|core| core.due(now, BATCH)) {
+            if self.is_ours(&key) {
+                self.step(|core, step| core.expire(step, &key));
+            }
+        }
+    }
+
+    fn check_watched(&mut self) {
+        self.shell.checked_us.set(self.now.mono_us);
+        let behind = self.shell.checked.take();
+        let keys = self.ask(|core| core.watched(behind.as_ref(), BATCH));
+        for key in &keys {
+            if self.is_ours(key) {
+                self.step(|core, step| core.review(step, key, Cause::Unknown));
+            }
+        }
+        self.shell.checked.replace(keys.into_iter().next_back());
+    }
+
+    /// Whether the key's slot is this node's. If it is not, what is known of the
+    /// key's holds is void, and those who wait for it are looked at again later.
+    fn is_ours(&mut self, key: &Key) -> bool {
         // The question may expire the key, which must not be open then.
         self.ks.close();
         if gate::is_ours(self.shell, self.ctx, key) {
-            self.step(|core, ks, now, out| core.review(ks, now, key, cause, out));
-            return;
+            return true;
         }
-        self.step(|core, _, _, _| core.forsake(key));
-        let waited_for = self
-            .shell
-            .core
-            .try_borrow()
-            .is_ok_and(|c| c.knows(key.db, &key.name));
+        self.step(|core, step| core.forsake(step, key));
+        let waited_for = self.ask(|core| core.knows(key.db, &key.name));
         if let (true, Ok(mut inbox)) = (waited_for, self.shell.inbox.try_borrow_mut()) {
             inbox.away.insert(key.clone());
         }
+        false
     }
 
     fn finish(mut self) {

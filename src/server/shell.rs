@@ -15,7 +15,7 @@ use super::ffi::Text;
 use super::inbox::Inbox;
 use super::timer::Timer;
 use super::version::Server;
-use crate::lock::{Core, Effects, Now};
+use crate::lock::{Core, Effects, Key, Now};
 
 pub struct Shell {
     pub core: RefCell<Core>,
@@ -29,8 +29,21 @@ pub struct Shell {
     pub expired_here: Cell<bool>,
     /// Key events are subscribed to, for good: from the first lock on.
     pub watching_keys: Cell<bool>,
-    /// Client and event-loop events are subscribed to: while anybody waits.
+    /// So are changes of hashes: from the first wait for a read/write lock on.
+    pub watching_hashes: Cell<bool>,
+    /// Overwritten keys are told of: while there is a watchdog hold.
+    pub watching_overwrites: Cell<bool>,
+    /// Somebody has used WATCHDOG since the module was loaded.
+    pub watchdog_used: Cell<bool>,
+    /// When watched keys were last looked at without being told to, monotonic us.
+    pub checked_us: Cell<i64>,
+    /// And which of them was the last.
+    pub checked: RefCell<Option<Key>>,
+    /// Client and event-loop events are subscribed to: while anybody waits or a hold
+    /// belongs to a connection.
     pub watching_clients: Cell<bool>,
+    /// A data set is loaded: what its keys tell of is history.
+    pub loading: Cell<bool>,
     /// No other module is loaded that could hear a key event.
     pub alone: Cell<bool>,
     /// A replica may be attached, or on its way.
@@ -40,6 +53,10 @@ pub struct Shell {
     pub one: Text,
     /// A list of effects to use again.
     pub spare: Cell<Effects>,
+    /// Writes that changed nothing or were refused: nobody is told of them.
+    pub unwritten: RefCell<Effects>,
+    /// Clients whose connection is to be closed.
+    pub closing: RefCell<Vec<u64>>,
     /// The event loop is about to sleep, and has been told what wakes it.
     pub sleeping: Cell<bool>,
     /// The uuid of this load of the module, for the owner `*`.
@@ -73,12 +90,20 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         writing: Cell::new(false),
         expired_here: Cell::new(false),
         watching_keys: Cell::new(false),
+        watching_hashes: Cell::new(false),
+        watching_overwrites: Cell::new(false),
+        watchdog_used: Cell::new(false),
+        checked_us: Cell::new(0),
+        checked: RefCell::default(),
         watching_clients: Cell::new(false),
+        loading: Cell::new(false),
         alone: Cell::new(alone),
         replicas: Cell::new(replicas),
         zero: Text::new(b"0")?,
         one: Text::new(b"1")?,
         spare: Cell::default(),
+        unwritten: RefCell::default(),
+        closing: RefCell::default(),
         sleeping: Cell::new(false),
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
@@ -98,6 +123,17 @@ pub fn uninstall() {
 }
 
 impl Shell {
+    /// Whether an event is news: not our own doing, and not history.
+    pub fn listens(&self) -> bool {
+        !self.writing.get() && !self.loading.get()
+    }
+
+    /// After a fault: nothing of ours is under way any more.
+    pub fn recover(&self) {
+        self.writing.set(false);
+        self.timer.recover();
+    }
+
     /// Reads both clocks, once for a request or a tick.
     pub fn now(&self) -> Now {
         Now {

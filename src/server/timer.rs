@@ -8,6 +8,7 @@ use std::ptr;
 
 use redis_module::raw;
 
+use super::closing;
 use super::ffi::{api, guarded, Ctx};
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
@@ -32,6 +33,13 @@ pub struct Timer {
     firing: Cell<bool>,
     /// How many wakes of the event loop the server has not come to yet.
     wakes_out: Cell<u32>,
+}
+
+impl Timer {
+    /// After a fault: its callback does not run any more.
+    pub fn recover(&self) {
+        self.firing.set(false);
+    }
 }
 
 /// Sees to it that `serve` runs in at most `ms` from now.
@@ -109,6 +117,7 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
         shell.timer.armed.set(None);
         shell.timer.firing.set(true);
         serve::serve(shell, ctx, Occasion::Timer);
+        closing::close_now(shell, ctx);
         shell.timer.firing.set(false);
         serve::arm_for_next(shell, ctx);
     });

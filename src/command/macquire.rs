@@ -1,0 +1,51 @@
+use std::ffi::CStr;
+
+use super::args::{self, Options};
+use crate::error::Error;
+use crate::lock::{Mode, Verdict};
+use crate::server::{Call, Command, Keys, Responder, Use};
+
+/// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
+///
+/// As ACQUIRE, for 1 to 1,024 plain locks at once: all of them or none, one token
+/// for all. A request that waits holds nothing. It stands in the queue of every key
+/// and has them all when on each it is first and the key is free, or its owner
+/// holds it already. A key whose first waiter waits for other keys too stays free
+/// for it: it is reserved. In a cluster all keys must lie in one slot.
+pub struct Macquire;
+
+impl Command for Macquire {
+    const NAME: &'static CStr = c"rlock.macquire";
+    const FLAGS: &'static CStr = c"write deny-oom";
+    const ACL: &'static CStr = c"write slow blocking";
+    const KEYS: Keys = Keys::Counted(Use::Write);
+    const SUMMARY: &'static CStr = c"Acquires several locks at once, or waits for them";
+    const USAGE: &'static str =
+        "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let keys = args.keys()?;
+        let owner = args.owner()?;
+        let lease = args.lease()?;
+        let mut options = Options::default();
+        while let Some((word, given)) = args.keyword() {
+            args.option(&word, given, &mut options)?;
+        }
+        let id = owner.id(call)?;
+        let mut ask = options.ask(call, &owner)?;
+        ask.owner = &id;
+        ask.lease = lease;
+        let verdict = call.decide(ask.wait.is_some(), |core, step| {
+            core.acquire_many(step, &keys, &ask)
+        })?;
+        if ask.watch {
+            call.watches();
+        }
+        Ok(match verdict {
+            Verdict::Granted(token) => Responder::Integer(token),
+            Verdict::Refused => Responder::Null,
+            Verdict::Waits(waiter) => call.block(waiter, &keys, Mode::Exclusive),
+        })
+    }
+}

@@ -1,0 +1,42 @@
+use std::ffi::CStr;
+
+use super::args;
+use crate::error::Error;
+use crate::lock::{Ended, Mode};
+use crate::server::{Call, Command, Keys, Responder, Use};
+
+/// `RLOCK.MRELEASE numkeys key [key ...] owner`
+///
+/// Ends the owner's newest plain hold on each of the keys where it has one. Replies
+/// with the number of these keys; 0 is no error.
+pub struct Mrelease;
+
+impl Command for Mrelease {
+    const NAME: &'static CStr = c"rlock.mrelease";
+    const FLAGS: &'static CStr = c"write";
+    const ACL: &'static CStr = c"write slow";
+    const KEYS: Keys = Keys::Counted(Use::Write);
+    const SUMMARY: &'static CStr = c"Ends a hold of each of several locks";
+    const USAGE: &'static str = "RLOCK.MRELEASE numkeys key [key ...] owner";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let keys = args.keys()?;
+        let owner = args.owner()?;
+        if let Some((_, given)) = args.keyword() {
+            return Err(args.syntax(given));
+        }
+        let owner = owner.id(call)?;
+        let ended = Ended {
+            owner: &owner,
+            client: call.client_id(),
+            mode: Mode::Exclusive,
+            all: false,
+        };
+        let db = call.db();
+        let released = call.decide(false, |core, step| {
+            core.release_many(step, db, &keys, &ended)
+        })?;
+        Ok(Responder::Integer(released))
+    }
+}

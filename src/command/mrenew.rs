@@ -1,0 +1,45 @@
+use std::ffi::CStr;
+
+use super::args;
+use crate::error::Error;
+use crate::lock::{Mode, Renewal};
+use crate::server::{Call, Command, Keys, Responder, Use};
+
+/// `RLOCK.MRENEW numkeys key [key ...] owner lease`
+///
+/// Sets the owner's lease on each of the keys to `lease` ms from now, shorter too,
+/// and replies 1. If it does not hold one of them it gets NOTHELD, and none is
+/// renewed.
+pub struct Mrenew;
+
+impl Command for Mrenew {
+    const NAME: &'static CStr = c"rlock.mrenew";
+    const FLAGS: &'static CStr = c"write";
+    const ACL: &'static CStr = c"write slow";
+    const KEYS: Keys = Keys::Counted(Use::Write);
+    const SUMMARY: &'static CStr = c"Sets the lease of several locks";
+    const USAGE: &'static str = "RLOCK.MRENEW numkeys key [key ...] owner lease";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let keys = args.keys()?;
+        let owner = args.owner()?;
+        let lease = args.lease()?;
+        if let Some((_, given)) = args.keyword() {
+            return Err(args.syntax(given));
+        }
+        let owner = owner.id(call)?;
+        let renewal = Renewal {
+            owner: &owner,
+            client: call.client_id(),
+            mode: Mode::Exclusive,
+            lease,
+            watch: false,
+        };
+        let db = call.db();
+        call.decide(false, |core, step| {
+            core.renew_many(step, db, &keys, &renewal)
+        })?;
+        Ok(Responder::Integer(1))
+    }
+}

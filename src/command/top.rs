@@ -1,0 +1,40 @@
+use std::ffi::CStr;
+
+use super::args;
+use super::info::integer;
+use crate::error::Error;
+use crate::lock::Contended;
+use crate::server::{Call, Command, Keys, Responder};
+
+/// How many locks are told of unless COUNT says otherwise.
+const USUAL: usize = 10;
+
+/// `RLOCK.TOP [COUNT n]`
+///
+/// The locks that most requests wait for now, of all databases, at most `n` (10):
+/// each a map of `db`, `key`, `waiters` and `oldest-wait-ms`. For operators.
+pub struct Top;
+
+impl Command for Top {
+    const NAME: &'static CStr = c"rlock.top";
+    const FLAGS: &'static CStr = c"readonly";
+    const ACL: &'static CStr = c"admin slow dangerous";
+    const KEYS: Keys = Keys::None;
+    const SUMMARY: &'static CStr = c"Lists the locks that most requests wait for";
+    const USAGE: &'static str = "RLOCK.TOP [COUNT n]";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let most = args::of::<Self>(call).count()?.unwrap_or(USUAL);
+        let locks = call.inspect(|core, _, now| core.most_contended(now, most))?;
+        let describe = |lock: &Contended| {
+            let waiters = i64::try_from(lock.queue.waiters).ok();
+            Responder::Map(vec![
+                ("db", Responder::Integer(lock.key.db.into())),
+                ("key", Responder::Text(lock.key.name.to_vec())),
+                ("waiters", integer(waiters)),
+                ("oldest-wait-ms", integer(lock.queue.oldest_wait_ms)),
+            ])
+        };
+        Ok(Responder::Array(locks.iter().map(describe).collect()))
+    }
+}

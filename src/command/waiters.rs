@@ -1,0 +1,46 @@
+use std::ffi::CStr;
+
+use super::args;
+use super::info::{mode_name, text};
+use crate::error::Error;
+use crate::lock::Key;
+use crate::server::{Call, Command, Keys, Responder, Use};
+
+/// `RLOCK.WAITERS key [COUNT n]`
+///
+/// Those who wait for a lock, first to last, at most `n`: each a map of `owner`,
+/// `mode`, `waited-ms` and `client-id`. A key that is no lock is the error
+/// WRONGTYPE, unless somebody waits for its name. Changes nothing.
+pub struct Waiters;
+
+impl Command for Waiters {
+    const NAME: &'static CStr = c"rlock.waiters";
+    const FLAGS: &'static CStr = c"readonly";
+    const ACL: &'static CStr = c"read slow";
+    const KEYS: Keys = Keys::One(Use::Read);
+    const SUMMARY: &'static CStr = c"Lists those who wait for a lock";
+    const USAGE: &'static str = "RLOCK.WAITERS key [COUNT n]";
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let name = args.next()?;
+        let most = args.count()?.unwrap_or(usize::MAX);
+        let key = Key::new(call.db(), name);
+        let waiters = call.inspect(|core, ks, now| {
+            let waiters = core.waiters_of(now, key.db, &key.name, most);
+            match core.holders_of(ks, &key) {
+                Err(refusal) if waiters.is_empty() => Err(refusal),
+                _ => Ok(waiters),
+            }
+        })??;
+        let describe = |waiter: &crate::lock::Waiting| {
+            Responder::Map(vec![
+                ("owner", Responder::Text(waiter.owner.to_vec())),
+                ("mode", text(mode_name(waiter.mode))),
+                ("waited-ms", Responder::Integer(waiter.waited_ms)),
+                ("client-id", Responder::id(waiter.client)),
+            ])
+        };
+        Ok(Responder::Array(waiters.iter().map(describe).collect()))
+    }
+}

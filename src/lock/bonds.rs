@@ -1,0 +1,395 @@
+//! The bonds between connections and holds: made when a watchdog hold is taken,
+//! kept up by renewals, ended with the hold or with the connection.
+
+use std::collections::BTreeSet;
+
+use super::entry::Hold;
+use super::grants::Grant;
+use super::watch::{own_lease, Taken, Watch};
+use super::{Bytes, Cause, Core, Effect, Key, Keyspace, Kind, Lease, Mode, Now, Step};
+
+/// An owner's lease on a key, as the index of renewals has it.
+pub type Bond = (Key, Bytes);
+
+impl Core {
+    /// An owner has one more hold. `before`: how many it had in each mode;
+    /// `lease`: of a watchdog hold of this connection.
+    pub(super) fn took(
+        &mut self,
+        (key, owner): (&Key, &Bytes),
+        (client, mode): (u64, Mode),
+        before: &[(Mode, i64)],
+        lease: Option<i64>,
+        now: Now,
+    ) {
+        let max = self.rules.watchdog_max;
+        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+            return;
+        };
+        let holds = before.iter().map(|(_, holds)| *holds);
+        let count = holds.fold(0_i64, i64::saturating_add);
+        if count == 0 && lease.is_none() {
+            hold.client = client;
+            return;
+        }
+        let first = if count == 1 { hold.client } else { 0 };
+        let watch = hold.watch.get_or_insert_with(|| {
+            let found = |(mode, holds): &(Mode, i64)| Taken {
+                client: first,
+                watched: false,
+                mode: *mode,
+                holds: *holds,
+            };
+            let there = before.iter().filter(|(_, holds)| *holds > 0);
+            Box::new(Watch {
+                lease: 0,
+                bound: None,
+                next: None,
+                taken: there.map(found).collect(),
+            })
+        });
+        watch.add(Taken {
+            client,
+            watched: lease.is_some(),
+            mode,
+            holds: 1,
+        });
+        let Some(lease) = lease else {
+            return;
+        };
+        let from = watch.next;
+        watch.lease = watch.lease.max(lease);
+        watch.bound = (max > 0).then(|| now.deadline(max));
+        watch.schedule(now);
+        // Not later than it was due: the lease may not have been lengthened.
+        watch.next = from.into_iter().chain(watch.next).min();
+        let to = watch.next;
+        self.bind(client, key, owner, from, to);
+    }
+
+    fn bind(&mut self, client: u64, key: &Key, owner: &Bytes, from: Option<i64>, to: Option<i64>) {
+        let bond = (key.clone(), owner.clone());
+        self.renewals.change(&bond, from, to);
+        self.bonds.entry(client).or_default().insert(bond);
+    }
+
+    fn unbind(&mut self, client: u64, key: &Key, owner: &Bytes) {
+        if let Some(bonds) = self.bonds.get_mut(&client) {
+            bonds.remove(&(key.clone(), owner.clone()));
+            if bonds.is_empty() {
+                self.bonds.remove(&client);
+            }
+        }
+    }
+
+    /// An owner has fewer holds in this mode: one, by this connection, or all.
+    pub(super) fn dropped(&mut self, key: &Key, owner: &Bytes, mode: Mode, by: Option<u64>) {
+        let held = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
+        let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
+            return;
+        };
+        let before = watch.clients();
+        match by {
+            Some(client) => watch.drop_one(mode, client),
+            None => watch.taken.retain(|taken| taken.mode != mode),
+        }
+        self.watched_less(key, owner, &before);
+    }
+
+    /// Ends the bonds of connections that watch no hold here any more.
+    fn watched_less(&mut self, key: &Key, owner: &Bytes, before: &BTreeSet<u64>) {
+        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+            return;
+        };
+        let Some(watch) = hold.watch.as_mut() else {
+            return;
+        };
+        let after = watch.clients();
+        let next = watch.next;
+        if after.is_empty() {
+            watch.rest();
+            let bond = (key.clone(), owner.clone());
+            self.renewals.change(&bond, next, None);
+        }
+        for client in before.difference(&after) {
+            self.unbind(*client, key, owner);
+        }
+    }
+
+    /// What was known of a hold that is no more: the connections that watched it.
+    pub(super) fn unwatch(&mut self, key: &Key, hold: &Hold) -> BTreeSet<u64> {
+        let Some(watch) = &hold.watch else {
+            return BTreeSet::new();
+        };
+        let bond = (key.clone(), hold.owner.clone());
+        self.renewals.change(&bond, watch.next, None);
+        let clients = watch.clients();
+        for client in &clients {
+            self.unbind(*client, key, &hold.owner);
+        }
+        clients
+    }
+
+    /// A hold is lost: those who watched it have to know.
+    pub(super) fn lost<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, hold: &Hold) {
+        for client in self.unwatch(key, hold) {
+            if client != self.spared {
+                step.out.push(Effect::Close { client });
+            }
+        }
+    }
+
+    /// The owner's holds in this mode are lost, others of its are not.
+    pub(super) fn lost_in<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        (key, owner): (&Key, &Bytes),
+        mode: Mode,
+    ) {
+        let held = self.entry(key).and_then(|entry| entry.hold(owner));
+        let watch = held.and_then(|hold| hold.watch.as_ref());
+        let taken = watch.iter().flat_map(|watch| &watch.taken);
+        let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
+        let clients: BTreeSet<u64> = lost.map(|taken| taken.client).collect();
+        self.dropped(key, owner, mode, None);
+        for client in clients {
+            step.out.push(Effect::Close { client });
+        }
+    }
+
+    /// The lease of a watched hold was set by hand of its owner: that is the
+    /// watchdog's lease from now on. With `client` all the owner's holds here
+    /// belong to that connection.
+    pub(super) fn rewatch(
+        &mut self,
+        (key, owner): (&Key, &Bytes),
+        holds: &[(Mode, i64)],
+        lease: i64,
+        client: Option<u64>,
+        now: Now,
+    ) {
+        let max = self.rules.watchdog_max;
+        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+            return;
+        };
+        let (before, from) = match &hold.watch {
+            Some(watch) => (watch.clients(), watch.next),
+            None => (BTreeSet::new(), None),
+        };
+        if client.is_none() && before.is_empty() {
+            return;
+        }
+        let watch = hold.watch.get_or_insert_with(|| {
+            Box::new(Watch {
+                lease,
+                bound: None,
+                next: None,
+                taken: Vec::new(),
+            })
+        });
+        watch.lease = lease;
+        watch.bound = (max > 0).then(|| now.deadline(max));
+        watch.schedule(now);
+        let to = watch.next;
+        let bond = (key.clone(), owner.clone());
+        let Some(client) = client else {
+            self.renewals.change(&bond, from, to);
+            return;
+        };
+        let there = holds.iter().filter(|(_, holds)| *holds > 0);
+        watch.taken = there
+            .map(|(mode, holds)| Taken {
+                client,
+                watched: true,
+                mode: *mode,
+                holds: *holds,
+            })
+            .collect();
+        self.watched_less(key, owner, &before);
+        self.bind(client, key, owner, from, to);
+    }
+
+    /// The watched leases that are to be renewed now, at most so many.
+    pub fn due_renewals(&self, now: Now, most: usize) -> Vec<Bond> {
+        let limit = now.wall_ms().saturating_add(1);
+        self.renewals.before(limit, most)
+    }
+
+    /// The wall-clock ms of the first renewal.
+    pub fn next_renewal(&self) -> Option<i64> {
+        self.renewals.first()
+    }
+
+    /// What the connection's watchdog holds are on.
+    pub fn bonds_of(&self, client: u64) -> Vec<Bond> {
+        let bonds = self.bonds.get(&client);
+        bonds.map_or_else(Vec::new, |bonds| bonds.iter().cloned().collect())
+    }
+
+    /// Whether the connection has watchdog holds.
+    pub fn is_bound(&self, client: u64) -> bool {
+        self.bonds.contains_key(&client)
+    }
+
+    /// So many keys with a watchdog hold, those behind this one first.
+    pub fn watched(&self, behind: Option<&Key>, most: usize) -> Vec<Key> {
+        let bonds = self.bonds.values().flatten();
+        let keys: BTreeSet<&Key> = bonds.map(|(key, _)| key).collect();
+        let (before, after): (Vec<&Key>, Vec<&Key>) =
+            keys.into_iter().partition(|key| Some(*key) <= behind);
+        let round = after.into_iter().chain(before);
+        round.take(most).cloned().collect()
+    }
+
+    /// How many holds belong to connections.
+    pub(super) fn watched_holds(&self) -> u64 {
+        let hold = |(key, owner): &Bond| self.entry(key).and_then(|entry| entry.hold(owner));
+        let count = |(client, bond): (&u64, &Bond)| {
+            let watch = hold(bond).and_then(|hold| hold.watch.as_ref());
+            let taken = watch.iter().flat_map(|watch| &watch.taken);
+            let its = taken.filter(|taken| taken.watched && taken.client == *client);
+            its.fold(0_i64, |sum, taken| sum.saturating_add(taken.holds))
+        };
+        let bonds = self.bonds.iter();
+        let all = bonds.flat_map(|(client, bonds)| bonds.iter().map(move |bond| (client, bond)));
+        all.fold(0, |sum: u64, bond| {
+            sum.saturating_add(u64::try_from(count(bond)).unwrap_or(0))
+        })
+    }
+
+    /// Whether any hold belongs to a connection.
+    pub fn is_watching(&self) -> bool {
+        !self.bonds.is_empty()
+    }
+
+    /// Renews the leases that are due, at most so many; see `renew_watch`.
+    #[cfg(test)]
+    pub fn renew_watched<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) {
+        for (key, owner) in self.due_renewals(step.now, most) {
+            self.renew_watch(step, &key, &owner);
+        }
+    }
+
+    /// Renews a watched lease: to its full length from now, but not beyond
+    /// `rlock.watchdog-max`, and never to an earlier moment.
+    pub fn renew_watch<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
+        let look = self.look(step, key, owner);
+        let its = self.entry(key).is_some_and(|e| e.plain_of(owner).is_some());
+        if its && look.kind == Kind::Plain && look.holds == 0 {
+            // Somebody else has it, and nobody told.
+            self.ended(step, key, Cause::Removed);
+            self.settle_pending(step);
+        }
+        let held = self.entry(key).and_then(|entry| entry.hold(owner));
+        let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
+            return;
+        };
+        let (lease, bound, from) = (watch.lease, watch.bound, watch.next);
+        let full = step.now.deadline(lease);
+        let to = bound.map_or(full, |bound| full.min(bound));
+        match own_lease(&look) {
+            Lease::Until(at) if at < to => self.set_lease(step, key, owner, &look, to),
+            // A lease key without a TTL, in a hash that has one.
+            Lease::Endless if look.expires.is_some_and(|end| end < to) => {
+                step.expire_at(key, look.expires, Some(to));
+                self.know_shared(key, |shared| shared.expires = Some(to));
+            }
+            Lease::Until(_) | Lease::Gone | Lease::Endless => {}
+        }
+        let last = bound.is_some_and(|bound| bound <= full);
+        if let Some(watch) = self
+            .entry_mut(key)
+            .and_then(|entry| entry.hold_mut(owner))
+            .and_then(|hold| hold.watch.as_mut())
+        {
+            watch.schedule(step.now);
+            if last {
+                watch.next = None;
+            }
+            let next = watch.next;
+            let bond = (key.clone(), owner.clone());
+            self.renewals.change(&bond, from, next);
+        }
+    }
+
+    /// A connection is closed: its wait is over, and exactly its watchdog holds
+    /// end, as if they were released.
+    pub fn closed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, client: u64) {
+        if let Some(id) = self.by_client.get(&client).copied() {
+            self.leave(id);
+        }
+        for (key, owner) in self.bonds_of(client) {
+            // What it was granted and never got is over with it.
+            let its = |grant: &&mut Grant| grant.watched && grant.client == client;
+            for grant in self.grants.values_mut().filter(its) {
+                grant.keys.retain(|(granted, _)| *granted != key);
+            }
+            let look = self.look(step, &key, &owner);
+            let held = self.entry(&key).and_then(|entry| entry.hold(&owner));
+            let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
+                continue;
+            };
+            let mut modes = Vec::new();
+            for taken in &watch.taken {
+                if taken.watched && taken.client == client {
+                    modes.push((taken.mode, taken.holds));
+                }
+            }
+            self.forget_client(&key, &owner, client);
+            self.end_holds(step, &key, &owner, look, &modes);
+        }
+        self.settle_pending(step);
+    }
+
+    fn forget_client(&mut self, key: &Key, owner: &Bytes, client: u64) {
+        let held = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
+        let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
+            return;
+        };
+        let before = watch.clients();
+        let its = |taken: &Taken| taken.watched && taken.client == client;
+        watch.taken.retain(|taken| !its(taken));
+        self.watched_less(key, owner, &before);
+    }
+
+    /// A watched lease ran out because the server stood still: it is written anew
+    /// with the same token, for nobody can have come between. Whether it was.
+    pub(super) fn revive<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        owner: &Bytes,
+        ended: Option<i64>,
+    ) -> bool {
+        let held = self.entry(key).and_then(|entry| entry.hold(owner));
+        let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
+            return false;
+        };
+        let full = step.now.deadline(watch.lease);
+        let at = watch.bound.map_or(full, |bound| full.min(bound));
+        let now_ms = step.now.wall_ms();
+        // Ended before its time, it was ended by somebody.
+        let in_time = ended.is_some_and(|ended| ended < now_ms);
+        if !in_time || !watch.stalled(ended) || at <= now_ms {
+            return false;
+        }
+        let plain = watch.holds(Mode::Exclusive);
+        let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
+        if self.revived.0 != step.now.wall_us {
+            self.revived = (step.now.wall_us, BTreeSet::new());
+        }
+        self.revived.1.insert(key.clone());
+        if plain > 0 {
+            step.write(Effect::Take {
+                key: key.clone(),
+                owner: owner.clone(),
+                holds: plain,
+                at,
+            });
+            self.set_deadline(key, Some(at));
+            return true;
+        }
+        self.rewrite_party(step, key, owner, (reads, writes), at);
+        true
+    }
+}

@@ -1,0 +1,363 @@
+//! Who waits for whom, and whether that goes round in a circle.
+//!
+//! The unit is the owner, over all its connections. One waits for another when a
+//! request of the one conflicts with a live hold of the other (a hard edge), or
+//! stands behind a conflicting request of the other in a queue (a soft edge); the
+//! terms are those of PostgreSQL's lock manager (src/backend/storage/lmgr/README).
+//!
+//! Most who stand in a queue wait in no other place. Such a one waits for nobody
+//! for whom the one behind it does not wait too, so the search steps over it; only
+//! a writer that stands before a reader is looked at, for it waits for readers.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Bound;
+
+use super::entry::{Entry, Party};
+use super::queue::Waiter;
+use super::rank::Rank;
+use super::{Bytes, Core, Key, Keyspace, Lease, Link, Mode, Now, Refusal, Step, WaiterId};
+
+/// A search that comes to more owners than these is put off until it is known that
+/// somebody waits for the one who asks.
+const FEW_OWNERS: usize = 64;
+
+/// How many keys and waiters are looked at to find out whether somebody does.
+const FEW_LOOKS: usize = 4096;
+
+impl Core {
+    /// Why a request that has come to stand in its queues cannot wait: a circle
+    /// that it closes. Those that its owner's other requests could close have been
+    /// looked for before.
+    pub(super) fn closes_a_circle(&self, id: WaiterId, now: Now) -> Option<Refusal> {
+        let waiter = self.waiters.get(&id)?;
+        // Only at the end of a queue has it nobody behind it.
+        let last = |key: &Key| {
+            let last = self.entry(key).and_then(|e| e.queue().last_key_value());
+            last.is_some_and(|(rank, _)| *rank == waiter.rank)
+        };
+        let only = waiter.keys.iter().all(last).then_some(id);
+        let circle = self.circle(&waiter.want.owner, only, now)?;
+        Some(Refusal::Deadlock { circle })
+    }
+
+    /// A circle that an owner is in, and a request of its that is part of it.
+    pub(super) fn circle_of(&self, owner: &Bytes, now: Now) -> Option<(WaiterId, Refusal)> {
+        let ids = self.by_owner.get(owner)?;
+        let circle = self.circle(owner, None, now)?;
+        let on = &circle.first()?.on;
+        let is_in = |id: &WaiterId| self.waiters.get(id).is_some_and(|w| w.keys.contains(on));
+        let rank = |id: &WaiterId| self.waiters.get(id).map(|waiter| waiter.rank.clone());
+        let id = ids.iter().copied().filter(is_in).min_by_key(rank)?;
+        Some((id, Refusal::Deadlock { circle }))
+    }
+
+    /// A circle that begins with an owner; `only`: with this request of its.
+    fn circle(&self, owner: &Bytes, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
+        if !self.rules.detect_deadlocks {
+            return None;
+        }
+        let search = |most| Search::new(self, owner, most, now).run(owner, only);
+        match search(FEW_OWNERS) {
+            Found::Way(circle) => Some(circle),
+            Found::None => None,
+            Found::TooFar if self.waits_for_nobody_back(owner) => None,
+            Found::TooFar => match search(usize::MAX) {
+                Found::Way(circle) => Some(circle),
+                Found::None | Found::TooFar => None,
+            },
+        }
+    }
+
+    /// The place of an owner's first request for a key.
+    fn first_of(&self, owner: &Bytes, key: &Key) -> Option<&Rank> {
+        let ids = self.by_owner.get(owner)?;
+        let mut waiters = ids.iter().filter_map(|id| self.waiters.get(id));
+        if ids.len() == 1 {
+            return waiters.next().map(|waiter| &waiter.rank);
+        }
+        let its = waiters.filter(|waiter| waiter.keys.contains(key));
+        its.map(|waiter| &waiter.rank).min()
+    }
+
+    /// Another reader waits to write: neither will ever leave the other alone.
+    pub(super) fn other_upgrade(&self, id: WaiterId) -> Option<Refusal> {
+        let waiter = self.waiters.get(&id)?;
+        let (key, me) = (waiter.keys.first()?, &waiter.want.owner);
+        let entry = self.entry(key)?;
+        let shared = entry.shared.as_ref()?;
+        // Upgrades stand before all others.
+        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
+        let mut upgrades = waiters.take_while(|w| {
+            let reads = shared.party(&w.want.owner).is_some_and(|party| party.reads);
+            w.want.mode == Mode::Write && reads
+        });
+        let other = upgrades.find(|w| w.want.owner != *me)?.want.owner.clone();
+        let link = |waits: &Bytes, for_: &Bytes| Link {
+            waits: waits.clone(),
+            on: key.clone(),
+            for_: for_.clone(),
+        };
+        let circle = vec![link(me, &other), link(&other, me)];
+        Some(Refusal::Deadlock { circle })
+    }
+
+    /// The search from the other end: whether it is certain that none of those who
+    /// wait for the owner, directly or not, is waited for by it. It looks at no
+    /// modes, and gives up when it has come far: a circle is possible then.
+    fn waits_for_nobody_back(&self, owner: &Bytes) -> bool {
+        let mut left = FEW_LOOKS;
+        let mut seen = HashSet::from([owner]);
+        let mut todo = vec![owner];
+        while let Some(waited_for) = todo.pop() {
+            let mut queues = Vec::new();
+            for key in &self.waited_for {
+                left = left.saturating_sub(1);
+                let entry = self.entry(key).filter(|e| e.hold(waited_for).is_some());
+                queues.extend(entry.map(|entry| entry.queue().range::<Rank, _>(..)));
+                if left == 0 {
+                    return false;
+                }
+            }
+            for id in self.by_owner.get(waited_for).into_iter().flatten() {
+                let waiter = self.waiters.get(id);
+                for (waiter, key) in waiter
+                    .iter()
+                    .flat_map(|w| w.keys.iter().map(move |k| (w, k)))
+                {
+                    let behind = (Bound::Excluded(&waiter.rank), Bound::Unbounded);
+                    queues.extend(self.entry(key).map(|entry| entry.queue().range(behind)));
+                }
+            }
+            for (_, id) in queues.into_iter().flatten() {
+                left = left.saturating_sub(1);
+                let Some(other) = self.waiters.get(id).map(|waiter| &waiter.want.owner) else {
+                    continue;
+                };
+                if left == 0 || (other == owner && waited_for != owner) {
+                    return false;
+                }
+                if seen.insert(other) {
+                    todo.push(other);
+                }
+            }
+        }
+        true
+    }
+
+    /// Seeks a way out: the request goes before the foremost waiter that waits for
+    /// its owner, and has the lock if it is free for it there. The refusal, if a
+    /// circle is left.
+    pub(super) fn let_past<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+        refusal: Refusal,
+    ) -> Option<Refusal> {
+        let Some(rank) = self.foremost_that_waits_for(id, step.now) else {
+            return Some(refusal);
+        };
+        self.rerank(id, Rank::just_before(&rank, id));
+        if self.has_its_turn(step, id) {
+            return None;
+        }
+        self.closes_a_circle(id, step.now)
+    }
+
+    fn foremost_that_waits_for(&self, id: WaiterId, now: Now) -> Option<Rank> {
+        let waiter = self.waiters.get(&id)?;
+        let ahead = |entry: &Entry| -> Vec<(Rank, WaiterId)> {
+            let ahead = entry.queue().range(..&waiter.rank);
+            ahead.map(|(rank, id)| (rank.clone(), *id)).collect()
+        };
+        let entries = waiter.keys.iter().filter_map(|key| self.entry(key));
+        let mut all: Vec<(Rank, WaiterId)> = entries.flat_map(ahead).collect();
+        all.sort();
+        all.dedup();
+        let goal = &waiter.want.owner;
+        let mut search = Search::new(self, goal, usize::MAX, now);
+        all.into_iter().find_map(|(rank, other)| {
+            let owner = &self.waiters.get(&other)?.want.owner;
+            let waits = owner != goal && search.run(owner, None).is_way();
+            waits.then_some(rank)
+        })
+    }
+}
+
+/// What became of a search.
+enum Found {
+    Way(Vec<Link>),
+    None,
+    /// It was to come to so many owners and no more.
+    TooFar,
+}
+
+impl Found {
+    fn is_way(&self) -> bool {
+        matches!(self, Self::Way(_))
+    }
+}
+
+/// A search over owners, breadth first, for the shortest way to one of them.
+struct Search<'a> {
+    core: &'a Core,
+    goal: &'a Bytes,
+    /// How each owner was come to; not for those it began with.
+    by: HashMap<Bytes, Link>,
+    seen: HashSet<Bytes>,
+    todo: VecDeque<Bytes>,
+    /// To how many more owners it may come.
+    left: usize,
+    /// A lease that ended before holds nobody up.
+    now_ms: i64,
+    /// How far each queue was read.
+    read: HashMap<Key, Rank>,
+}
+
+impl<'a> Search<'a> {
+    fn new(core: &'a Core, goal: &'a Bytes, most: usize, now: Now) -> Self {
+        Self {
+            core,
+            goal,
+            by: HashMap::new(),
+            seen: HashSet::new(),
+            todo: VecDeque::new(),
+            left: most,
+            now_ms: now.wall_ms(),
+            read: HashMap::new(),
+        }
+    }
+
+    /// The way from an owner to the goal. A search that found none can go on from
+    /// another owner; what it has seen leads nowhere. `only`: it begins with this
+    /// request of the owner's.
+    fn run(&mut self, from: &Bytes, only: Option<WaiterId>) -> Found {
+        if self.seen.insert(from.clone()) {
+            self.todo.push_back(from.clone());
+        }
+        while let Some(owner) = self.todo.pop_front() {
+            let ids = self.core.by_owner.get(&owner).into_iter().flatten();
+            let begins = |id: &&WaiterId| owner != *from || only.is_none_or(|only| **id == only);
+            let ids = ids.filter(begins);
+            for waiter in ids.filter_map(|id| self.core.waiters.get(id)) {
+                for key in &waiter.keys {
+                    if let Some(last) = self.expand(waiter, key) {
+                        return Found::Way(self.way(last));
+                    }
+                    if self.left == 0 {
+                        return Found::TooFar;
+                    }
+                }
+            }
+        }
+        Found::None
+    }
+
+    /// Follows the edges of one request on one key; the one that leads to the
+    /// goal, if any does.
+    fn expand(&mut self, waiter: &Waiter, key: &Key) -> Option<Link> {
+        let entry = self.core.entry(key)?;
+        let owner = &waiter.want.owner;
+        // Held already, and not waited for.
+        if entry.plain_of(owner).is_some() {
+            return None;
+        }
+        let reads = waiter.want.mode == Mode::Read;
+        let mut found = None;
+        let mut to = |search: &mut Self, other: &Bytes| {
+            if other != owner && search.edge(owner, key, other) {
+                found = Some(Link {
+                    waits: owner.clone(),
+                    on: key.clone(),
+                    for_: other.clone(),
+                });
+            }
+        };
+        let now_ms = self.now_ms;
+        let is_over = |end: Option<i64>| end.is_some_and(|at| at < now_ms);
+        if let Some(hold) = entry.plain.as_ref().filter(|_| !is_over(entry.deadline)) {
+            to(self, &hold.owner);
+        }
+        let shared = entry
+            .shared
+            .as_ref()
+            .filter(|shared| !is_over(shared.expires));
+        if let Some(shared) = shared {
+            let lives = |party: &&Party| match party.lease {
+                Lease::Until(at) => party.writes || !is_over(Some(at)),
+                Lease::Gone | Lease::Endless => true,
+            };
+            match (reads, shared.writer()) {
+                (true, Some(writer)) => to(self, writer),
+                (true, None) => {}
+                (false, _) => shared
+                    .parties()
+                    .filter(lives)
+                    .for_each(|party| to(self, &party.hold.owner)),
+            }
+        }
+        // Behind its owner's first request for the key nobody stands in its way: once
+        // that is granted, the rest need not queue.
+        let place = self.core.first_of(owner, key).unwrap_or(&waiter.rank);
+        let of = |id: &WaiterId| self.core.waiters.get(id);
+        if reads {
+            // The nearest writer that really waits here stands for those ahead.
+            let ahead = entry.queue().range(..place).rev();
+            let others = ahead.filter_map(|(_, id)| of(id));
+            for other in others.filter(|w| w.want.mode != Mode::Read && w.want.owner != *owner) {
+                let its = &other.want.owner;
+                to(self, its);
+                let first = self.core.first_of(its, key) == Some(&other.rank);
+                if first && entry.plain_of(its).is_none() {
+                    break;
+                }
+            }
+            return found;
+        }
+        let read = self.read.get(key).cloned();
+        if read.as_ref().is_some_and(|read| read >= place) {
+            return found;
+        }
+        let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
+        let ahead = entry
+            .entangled()
+            .range::<Rank, _>((from, Bound::Excluded(place)));
+        for other in ahead.filter_map(|(_, id)| of(id)) {
+            if self.left == 0 {
+                return found;
+            }
+            to(self, &other.want.owner);
+        }
+        // It has left out its own, and to the goal all ways count.
+        if owner != self.goal {
+            self.read.insert(key.clone(), place.clone());
+        }
+        found
+    }
+
+    /// Comes from one owner to another; whether that is the goal.
+    fn edge(&mut self, owner: &Bytes, key: &Key, other: &Bytes) -> bool {
+        if other == self.goal {
+            return true;
+        }
+        if self.core.by_owner.contains_key(other) && self.seen.insert(other.clone()) {
+            let link = Link {
+                waits: owner.clone(),
+                on: key.clone(),
+                for_: other.clone(),
+            };
+            self.left = self.left.saturating_sub(1);
+            self.by.insert(other.clone(), link);
+            self.todo.push_back(other.clone());
+        }
+        false
+    }
+
+    fn way(&self, last: Link) -> Vec<Link> {
+        let mut way = vec![last];
+        while let Some(link) = way.last().and_then(|link| self.by.get(&link.waits)) {
+            way.push(link.clone());
+        }
+        way.reverse();
+        way
+    }
+}

@@ -1,0 +1,90 @@
+//! Grants under way.
+//!
+//! A grant is not done when it is decided. Its reply leaves the server a moment
+//! later, and until then the client can be killed or unblocked by somebody else.
+//! So a grant is remembered until the shell says that the reply is out
+//! ([`Core::confirm`]) or that it never will be ([`Core::take_back`]), exactly one
+//! of them.
+
+use super::queue::Waiter;
+use super::stats::Counters;
+use super::{Bytes, Core, Effect, Hold, Key, Keyspace, Mode, Outcome, Step, WaiterId};
+
+/// A grant on its way to its client.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// Each with the token of the hold there.
+    pub keys: Vec<(Key, i64)>,
+    pub owner: Bytes,
+    pub mode: Mode,
+    pub client: u64,
+    pub watched: bool,
+}
+
+impl Core {
+    pub(super) fn granted<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+        waiter: &Waiter,
+        token: i64,
+        keys: Vec<(Key, i64)>,
+    ) {
+        let waited = step.now.mono_us.saturating_sub(waiter.since);
+        self.counters.waits.add(waited);
+        let grant = Grant {
+            keys,
+            owner: waiter.want.owner.clone(),
+            mode: waiter.want.mode,
+            client: waiter.want.client,
+            watched: waiter.want.watch,
+        };
+        self.grants.insert(id, grant);
+        step.out.push(Effect::Answer {
+            waiter: id,
+            outcome: Outcome::Granted(token),
+        });
+    }
+
+    /// The reply of a grant is out: it stands.
+    pub fn confirm(&mut self, id: WaiterId) {
+        self.grants.remove(&id);
+    }
+
+    /// The reply of a grant will never reach its client: the holds end as if they
+    /// were released, and the locks go to the next.
+    pub fn take_back<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
+        let Some(grant) = self.grants.remove(&id) else {
+            return;
+        };
+        let mut any = false;
+        for (key, token) in &grant.keys {
+            let look = self.look(step, key, &grant.owner);
+            let entry = self.entry(key);
+            let known = entry.and_then(|entry| entry.hold(&grant.owner));
+            let shared = entry.and_then(|entry| entry.shared.as_ref());
+            let first = shared.and_then(|shared| shared.party(&grant.owner)?.first);
+            let its = |hold: &&Hold| [hold.token, first].contains(&Some(*token));
+            let Some(hold) = known.filter(its) else {
+                continue;
+            };
+            // Released meanwhile, by another connection of its owner's, or ended
+            // with its own.
+            let (client, mode) = (grant.client, grant.mode);
+            let is_there = match &hold.watch {
+                Some(watch) => watch.has(mode, client),
+                None => hold.client == client,
+            };
+            if !is_there {
+                continue;
+            }
+            any = true;
+            self.dropped(key, &grant.owner, mode, Some(client));
+            self.end_holds(step, key, &grant.owner, look, &[(mode, 1)]);
+        }
+        if any {
+            Counters::up(&mut self.counters.taken_back);
+        }
+        self.settle_pending(step);
+    }
+}

@@ -1,0 +1,97 @@
+//! What an owner's other requests come to when it gets a hold: they nest, are
+//! refused, or go first.
+
+use std::collections::BTreeSet;
+
+use super::acquire::{held, How};
+use super::stats::Counters;
+use super::waiting::Turn;
+use super::{Bytes, Core, Key, Keyspace, Refusal, Step, WaiterId};
+
+impl Core {
+    /// Owners that have become holders: their other requests for the key nest at
+    /// once, or are refused; then those for other keys must not have closed a
+    /// circle.
+    pub(super) fn judge_joined<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
+        while !self.joined.is_empty() {
+            let mut owners = BTreeSet::new();
+            while let Some((key, owner)) = self.joined.pop_first() {
+                self.judge(step, &key, &owner);
+                owners.insert(owner);
+            }
+            for owner in owners {
+                self.judge_circles(step, &owner);
+            }
+        }
+    }
+
+    /// An owner holds the key now.
+    fn judge<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
+        let Some(ids) = self.by_owner.get(owner) else {
+            return;
+        };
+        let ids: Vec<WaiterId> = ids.iter().copied().collect();
+        for id in ids {
+            let Some(waiter) = self.waiters.get(&id) else {
+                continue;
+            };
+            if !waiter.keys.contains(key) {
+                continue;
+            }
+            if let Some(refusal) = self.cannot_wait(step, key, id) {
+                self.refuse(step, id, refusal);
+            } else if matches!(self.turn(step, id), Turn::NotYet) && self.becomes_upgrade(id, key) {
+                if let Some(refusal) = self.other_upgrade(id) {
+                    Counters::up(&mut self.counters.deadlocks);
+                    self.refuse(step, id, refusal);
+                }
+            }
+        }
+    }
+
+    fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>, owner: &Bytes) {
+        while let Some((id, refusal)) = self.circle_of(owner, step.now) {
+            if self.waiters.get(&id).is_some_and(|w| w.is_late(step.now)) {
+                self.timed_out(step, id);
+            } else if let Some(refusal) = self.let_past(step, id, refusal) {
+                Counters::up(&mut self.counters.deadlocks);
+                self.refuse(step, id, refusal);
+            }
+        }
+    }
+
+    /// A waiter whose owner holds one of its keys may not wait on: ONCE, or a
+    /// mode that does not go with the one it has.
+    fn cannot_wait<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        id: WaiterId,
+    ) -> Option<Refusal> {
+        let waiter = self.waiters.get(&id).cloned()?;
+        if waiter.is_late(step.now) {
+            return None;
+        }
+        let want = &waiter.want;
+        let mut look = self.see(step, key, &want.owner);
+        match self.may(step, key, &want.owner, want.mode, &mut look) {
+            Ok(Some(How::Nest)) if waiter.once => Some(held(key, &want.owner)),
+            Err(refusal @ Refusal::OtherMode { .. }) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// A writer that waits has come to read meanwhile: it goes first.
+    fn becomes_upgrade(&mut self, id: WaiterId, key: &Key) -> bool {
+        let Some(waiter) = self.waiters.get(&id) else {
+            return false;
+        };
+        let keys = [key.clone()];
+        let upgrades = waiter.keys == keys && self.upgrades(&keys, &waiter.want);
+        if upgrades && !waiter.rank.is_front() {
+            let rank = self.front(key, id);
+            self.rerank(id, rank);
+        }
+        upgrades
+    }
+}

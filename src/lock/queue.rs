@@ -1,0 +1,234 @@
+//! Who waits, and where: a request stands in the queue of each of its keys, under
+//! one rank.
+
+use super::acquire::Want;
+use super::rank::Rank;
+use super::{Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
+
+/// A request that stands in a queue.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    /// One, or for MACQUIRE several; each once.
+    pub keys: Vec<Key>,
+    pub want: Want,
+    pub once: bool,
+    pub rank: Rank,
+    /// Since when it waits, monotonic us.
+    pub since: i64,
+    /// When its BLOCK time is over, monotonic us.
+    pub until: Option<i64>,
+}
+
+impl Waiter {
+    /// It wants several keys at once.
+    pub fn is_many(&self) -> bool {
+        self.keys.len() > 1
+    }
+
+    /// After a stall of the server: its time was over before the lock was free.
+    pub fn is_late(&self, now: Now) -> bool {
+        self.until.is_some_and(|until| until <= now.mono_us)
+    }
+}
+
+impl Core {
+    /// The number of the next request that waits.
+    pub(super) fn next_waiter(&mut self) -> WaiterId {
+        self.last_waiter = self.last_waiter.saturating_add(1);
+        self.last_waiter
+    }
+
+    /// Puts a request into its queues.
+    pub(super) fn insert(&mut self, id: WaiterId, waiter: Waiter) {
+        self.timeouts.change(&id, None, waiter.until);
+        let owner = waiter.want.owner.clone();
+        let was_entangled = self.waits_twice(&owner);
+        self.by_owner.entry(owner.clone()).or_default().insert(id);
+        if waiter.want.client != 0 {
+            self.by_client.insert(waiter.want.client, id);
+        }
+        for key in &waiter.keys {
+            let entry = self.entry_or_new(key);
+            entry.enqueue(waiter.rank.clone(), id);
+            if entry.queue().len() == 1 {
+                self.waited_for.insert(key.clone());
+            }
+        }
+        self.waiters.insert(id, waiter);
+        if was_entangled {
+            self.mark(id, true);
+        } else if self.waits_twice(&owner) {
+            self.mark_all(&owner, true);
+        }
+    }
+
+    /// Takes a request out of its queues. Those behind it in them may be next.
+    pub(super) fn dequeue(&mut self, id: WaiterId) -> Option<Waiter> {
+        let owner = self.waiters.get(&id)?.want.owner.clone();
+        let was_entangled = self.waits_twice(&owner);
+        if was_entangled {
+            self.mark(id, false);
+        }
+        let waiter = self.waiters.remove(&id)?;
+        self.timeouts.change(&id, waiter.until, None);
+        if let Some(ids) = self.by_owner.get_mut(&owner) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.by_owner.remove(&owner);
+            }
+        }
+        if self.by_client.get(&waiter.want.client) == Some(&id) {
+            self.by_client.remove(&waiter.want.client);
+        }
+        for key in &waiter.keys {
+            let Some(entry) = self.entry_mut(key) else {
+                continue;
+            };
+            let was_first = entry.queue().first_key_value().map(|(_, id)| *id) == Some(id);
+            entry.dequeue(&waiter.rank);
+            if entry.queue().is_empty() {
+                self.waited_for.remove(key);
+                self.pending.remove(key);
+                self.unsettled.remove(key);
+            } else if was_first {
+                self.pending.insert(key.clone());
+            }
+            self.tidy(key);
+        }
+        if was_entangled && !self.waits_twice(&owner) {
+            self.mark_all(&owner, false);
+        }
+        Some(waiter)
+    }
+
+    /// The first place in the queue of a key.
+    pub(super) fn front(&self, key: &Key, id: WaiterId) -> Rank {
+        let reads = |owner: &[u8]| self.knows_reader(key.db, &key.name, owner);
+        let first = self.entry(key).and_then(|e| e.queue().first_key_value());
+        let other = first.and_then(|(_, other)| self.waiters.get(other));
+        match other.filter(|other| other.rank.is_front()) {
+            // Its lease has ended since it asked to write.
+            Some(other) if !reads(&other.want.owner) => Rank::just_before(&other.rank, id),
+            _ => Rank::front(id),
+        }
+    }
+
+    /// Gives a request another place.
+    pub(super) fn rerank(&mut self, id: WaiterId, rank: Rank) {
+        let pending = self.pending.clone();
+        if let Some(waiter) = self.dequeue(id) {
+            self.pending = pending;
+            self.insert(id, Waiter { rank, ..waiter });
+        }
+    }
+
+    /// Whether an owner waits in more than one place: only through such owners can
+    /// waiting go round in a circle.
+    fn waits_twice(&self, owner: &[u8]) -> bool {
+        let ids = self.by_owner.get(owner);
+        ids.is_some_and(|ids| {
+            let mut waiters = ids.iter().filter_map(|id| self.waiters.get(id));
+            ids.len() > 1 || waiters.any(Waiter::is_many)
+        })
+    }
+
+    /// Marks the places of all of an owner's requests, or takes the marks away. It
+    /// has one or two requests then.
+    fn mark_all(&mut self, owner: &[u8], on: bool) {
+        let ids: Vec<WaiterId> = self
+            .by_owner
+            .get(owner)
+            .map_or_else(Vec::new, |ids| ids.iter().copied().collect());
+        for id in ids {
+            self.mark(id, on);
+        }
+    }
+
+    fn mark(&mut self, id: WaiterId, on: bool) {
+        let Some(waiter) = self.waiters.get(&id) else {
+            return;
+        };
+        let (keys, rank) = (waiter.keys.clone(), waiter.rank.clone());
+        for key in &keys {
+            if let Some(entry) = self.entry_mut(key) {
+                entry.entangle(&rank, id, on);
+            }
+        }
+    }
+
+    /// Whether somebody waits for the key.
+    pub(super) fn is_waited_for(&self, key: &Key) -> bool {
+        !self.waited_for.is_empty() && self.head(key).is_some()
+    }
+
+    /// The first in the queue of a key.
+    pub(super) fn head(&self, key: &Key) -> Option<WaiterId> {
+        let first = self.entry(key)?.queue().first_key_value();
+        first.map(|(_, id)| *id)
+    }
+
+    /// The queue of a key is to be looked at before the decision is over.
+    pub(super) fn look_later(&mut self, key: &Key) {
+        if self.is_waited_for(key) {
+            self.pending.insert(key.clone());
+        }
+    }
+
+    /// Takes a request out of the queue, however it ended. Harmless if it is not
+    /// in one any more. Whom that lets in is up to a review of the keys that are
+    /// [`Core::unsettled`] then.
+    pub fn leave(&mut self, id: WaiterId) {
+        self.give_up(id);
+        self.unsettle();
+    }
+
+    /// Takes a request out of its queues that gets nothing. Those of its owner's
+    /// that stood behind it there now stand behind others.
+    pub(super) fn give_up(&mut self, id: WaiterId) {
+        let Some(waiter) = self.dequeue(id) else {
+            return;
+        };
+        let owner = waiter.want.owner;
+        if self.by_owner.contains_key(&owner) {
+            for key in waiter.keys {
+                self.look_later(&key);
+                self.joined.insert((key, owner.clone()));
+            }
+        }
+    }
+
+    /// Leaves what is pending for later.
+    fn unsettle(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        self.unsettled.append(&mut pending);
+    }
+
+    /// The keys whose queue lost its first outside a decision: each is due for a
+    /// [`Core::review`].
+    pub fn unsettled(&mut self) -> Vec<Key> {
+        std::mem::take(&mut self.unsettled).into_iter().collect()
+    }
+
+    pub fn is_unsettled(&self) -> bool {
+        !self.unsettled.is_empty()
+    }
+
+    /// Ends the waits whose BLOCK time is over.
+    pub fn time_out<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) {
+        let limit = step.now.mono_us.saturating_add(1);
+        for id in self.timeouts.before(limit, most) {
+            self.timed_out(step, id);
+        }
+        self.unsettle();
+    }
+
+    /// The BLOCK time of a request is over.
+    pub(super) fn timed_out<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
+        self.give_up(id);
+        super::stats::Counters::up(&mut self.counters.timed_out);
+        step.out.push(Effect::Answer {
+            waiter: id,
+            outcome: Outcome::TimedOut,
+        });
+    }
+}

@@ -1,0 +1,81 @@
+//! A waiter's place in the one order over all queues.
+//!
+//! As a rule that is the order of arrival. An upgrade stands before everybody, and
+//! the deadlock search lets a request past one that arrived earlier: its rank is
+//! made from the other's, so that it comes right before it, behind those that were
+//! let past it sooner.
+
+use std::cmp::Ordering;
+
+use super::effect::WaiterId;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rank {
+    arrival: WaiterId,
+    /// Each step leads from one rank to one right before it.
+    before: Vec<u64>,
+}
+
+impl Rank {
+    /// At the end, by order of arrival.
+    pub fn arrived(arrival: WaiterId) -> Self {
+        Self {
+            arrival,
+            before: Vec::new(),
+        }
+    }
+
+    /// Before all who wait, in order of arrival among those who do that.
+    pub fn front(arrival: WaiterId) -> Self {
+        Self {
+            arrival: 0,
+            before: vec![arrival],
+        }
+    }
+
+    pub fn is_front(&self) -> bool {
+        self.arrival == 0
+    }
+
+    /// Right before another; `arrival` orders those who were let past the same one.
+    pub fn just_before(other: &Self, arrival: WaiterId) -> Self {
+        let mut before = other.before.clone();
+        before.push(arrival);
+        Self {
+            arrival: other.arrival,
+            before,
+        }
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.arrival.cmp(&other.arrival).then_with(|| {
+            let (mine, theirs) = (self.before.iter(), other.before.iter());
+            let differ = mine.zip(theirs).map(|(a, b)| a.cmp(b)).find(|o| o.is_ne());
+            // The longer one is let past the shorter one.
+            differ.unwrap_or_else(|| other.before.len().cmp(&self.before.len()))
+        })
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_let_past_comes_right_before() {
+        let (first, second) = (Rank::arrived(1), Rank::arrived(2));
+        let past = Rank::just_before(&second, 3);
+        let later = Rank::just_before(&second, 4);
+        let past_that = Rank::just_before(&past, 5);
+        let order = [&Rank::front(6), &first, &past_that, &past, &later, &second];
+        assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Read/write locks: many readers, each with a lease of its own, or one writer.
+//!
+//! The layout is Redisson's RReadWriteLock: the hash has a field `mode`, a field
+//! for each reader and one for the writer, and each read hold has a lease key. A
+//! reader whose lease keys are gone holds nothing, though its field may be there.
+
+use super::acquire::{one_more, too_many, How, Want};
+use super::entry::{Hold, Party, Shared};
+use super::watch::own_lease;
+use super::{
+    Bytes, Core, Effect, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, MOST_READS,
+};
+
+impl Core {
+    /// A hold in READ or WRITE mode.
+    pub(super) fn give_shared<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        want: &Want,
+        how: How,
+        look: Look,
+        token: i64,
+    ) -> Result<(), Refusal> {
+        let until = step.now.deadline(want.lease);
+        let was = own_lease(&look);
+        let at = match (how, was) {
+            (How::First | How::Join, _) => Some(until),
+            (_, Lease::Until(at)) => Some(at.max(until)),
+            (_, Lease::Gone | Lease::Endless) => None,
+        };
+        let owner = &want.owner;
+        let (held, field) = match want.mode {
+            Mode::Write => (look.writes, Mode::Write),
+            _ => (look.holds, Mode::Read),
+        };
+        let holds = one_more(held, key, owner)?;
+        if want.mode == Mode::Read {
+            if holds > MOST_READS {
+                return Err(too_many(key, owner));
+            }
+            if !step.ks.may_lease(key, owner, holds) {
+                return Err(Refusal::LeaseKeyTaken {
+                    key: key.clone(),
+                    owner: owner.clone(),
+                });
+            }
+        }
+        let mode = match (how, look.kind) {
+            (How::First | How::Upgrade, _) => Some(want.mode),
+            // The writer is gone without a word.
+            (How::Join, Kind::ReadWrite(Mode::Write)) => Some(Mode::Read),
+            _ => None,
+        };
+        if let Some(mode) = mode {
+            let key = key.clone();
+            step.write(Effect::SetMode { key, mode });
+        }
+        step.write(Effect::Count {
+            key: key.clone(),
+            owner: owner.clone(),
+            mode: field,
+            holds,
+            by: 1,
+        });
+        let reads = look.holds.min(MOST_READS);
+        if let Some(at) = at.filter(|at| was != Lease::Until(*at)) {
+            self.lease_reads(step, key, owner, reads, at);
+        }
+        if want.mode == Mode::Read {
+            step.write(Effect::Lease {
+                key: key.clone(),
+                owner: owner.clone(),
+                index: holds,
+                at,
+            });
+        }
+        let expires = match (how, look.expires) {
+            (How::First, _) => at,
+            // Its reader is alone now: the lock ends with it.
+            (How::Upgrade, Some(end)) => at.or(Some(end)),
+            (_, None) => None,
+            (_, Some(end)) => Some(at.map_or(end, |at| at.max(end))),
+        };
+        step.expire_at(key, look.expires, expires);
+        let lease = at.map_or(Lease::Endless, Lease::Until);
+        let since_us = Some(step.now.wall_us);
+        self.know_shared(key, |shared| {
+            shared.expires = expires;
+            if shared.party(owner).is_none() {
+                shared.put(Party {
+                    hold: Hold::found(owner.clone()),
+                    first: None,
+                    reads: false,
+                    writes: false,
+                    lease: Lease::Gone,
+                    holds: 0,
+                });
+            }
+            let mut party = match shared.remove(owner) {
+                Some(party) => party,
+                None => return,
+            };
+            if want.mode == Mode::Read {
+                party.reads = true;
+                party.holds = holds;
+            }
+            party.writes |= want.mode == Mode::Write;
+            if party.reads {
+                party.lease = lease;
+            }
+            if party.hold.token != Some(token) {
+                party.hold.token = Some(token);
+                party.first = party.first.or(Some(token));
+                party.hold.since_us = since_us;
+            }
+            shared.put(party);
+        });
+        Ok(())
+    }
+
+    /// Sets the lease keys of a reader's holds.
+    fn lease_reads<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        owner: &Bytes,
+        holds: i64,
+        at: i64,
+    ) {
+        for index in 1..=holds.min(MOST_READS) {
+            step.write(Effect::LeaseAt {
+                key: key.clone(),
+                owner: owner.clone(),
+                index,
+                at,
+            });
+        }
+    }
+
+    /// Sets the lease of an owner that holds the lock, in every mode.
+    pub(super) fn set_lease<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        owner: &Bytes,
+        look: &Look,
+        at: i64,
+    ) {
+        let has = self.modes(key, owner, look);
+        if has.plain {
+            step.expire_at(key, None, Some(at));
+            match look.kind {
+                Kind::ReadWrite(_) => {
+                    self.know_shared(key, |shared| shared.expires = Some(at));
+                }
+                _ => self.set_deadline(key, Some(at)),
+            }
+            return;
+        }
+        if has.reads {
+            self.lease_reads(step, key, owner, look.holds, at);
+        }
+        let mut expires = Some(at);
+        self.know_shared(key, |shared| {
+            shared.change(owner, |party| {
+                if party.reads {
+                    party.lease = Lease::Until(at);
+                }
+            });
+            // The hash stays for the reader that stays longest.
+            if !has.writes {
+                expires = shared.last_end().or(look.expires);
+            }
+            shared.expires = expires;
+        });
+        step.expire_at(key, look.expires, expires);
+    }
+
+    /// Changes what is known of a read/write lock, and when it is due.
+    pub(super) fn know_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
+        let entry = self.entry_or_new(key);
+        let shared = entry.shared.get_or_insert_default();
+        change(shared);
+        entry.foreign = false;
+        let mut to = shared.first_end();
+        if shared.is_empty() && entry.plain.is_none() {
+            entry.shared = None;
+            to = None;
+        }
+        self.set_deadline(key, to);
+    }
+}

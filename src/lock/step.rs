@@ -1,0 +1,28 @@
+//! One decision of the core under way: what it looks at and what it leaves.
+
+use super::{Effect, Effects, Key, Keyspace, Now};
+
+/// The keyspace, the clocks, and the effects so far.
+pub struct Step<'a, K: Keyspace> {
+    pub ks: &'a mut K,
+    pub now: Now,
+    pub out: &'a mut Effects,
+}
+
+impl<K: Keyspace> Step<'_, K> {
+    /// Writes at once, so that whatever is looked at next is true.
+    pub(super) fn write(&mut self, effect: Effect) {
+        self.ks.write(&effect);
+        self.out.push(effect);
+    }
+
+    /// The key ends at this moment, if it does not already.
+    pub(super) fn expire_at(&mut self, key: &Key, from: Option<i64>, at: Option<i64>) {
+        if let Some(at) = at.filter(|_| from != at) {
+            self.write(Effect::ExpireAt {
+                key: key.clone(),
+                at,
+            });
+        }
+    }
+}

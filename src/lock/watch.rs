@@ -1,0 +1,110 @@
+//! Watchdog holds: the server renews their lease while their connection is open,
+//! and they end with it.
+//!
+//! An owner has one lease on a key, whatever its holds; so it is watched as long
+//! as one of its holds there is a watchdog's. Which of them a RELEASE ends depends
+//! on who took them: that is remembered, but for holds that were found.
+
+use std::collections::BTreeSet;
+
+use super::{Kind, Lease, Look, Mode, Now};
+
+/// Holds that one connection took one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// 0: no connection that is known.
+    pub client: u64,
+    /// They end with it.
+    pub watched: bool,
+    pub mode: Mode,
+    pub holds: i64,
+}
+
+/// The holds of one owner on one key, by who took them, and what is watched.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// What the lease is renewed to, ms.
+    pub lease: i64,
+    /// The wall-clock ms that no renewal goes beyond.
+    pub bound: Option<i64>,
+    /// The wall-clock ms of the next renewal.
+    pub next: Option<i64>,
+    /// The oldest first.
+    pub taken: Vec<Taken>,
+}
+
+impl Watch {
+    /// The connections whose watchdog holds are among these.
+    pub fn clients(&self) -> BTreeSet<u64> {
+        let watched = self.taken.iter().filter(|taken| taken.watched);
+        watched.map(|taken| taken.client).collect()
+    }
+
+    /// How many holds there are in this mode.
+    pub fn holds(&self, mode: Mode) -> i64 {
+        let of = self.taken.iter().filter(|taken| taken.mode == mode);
+        of.fold(0, |sum, taken| sum.saturating_add(taken.holds))
+    }
+
+    pub fn add(&mut self, new: Taken) {
+        match self.taken.last_mut() {
+            Some(last) if Taken { holds: 0, ..*last } == Taken { holds: 0, ..new } => {
+                last.holds = last.holds.saturating_add(new.holds);
+            }
+            _ => self.taken.push(new),
+        }
+    }
+
+    /// Takes away one hold in this mode: the newest that the connection took, else
+    /// the newest that is no watchdog's, else the newest.
+    pub fn drop_one(&mut self, mode: Mode, client: u64) {
+        let newest = |fits: &dyn Fn(&Taken) -> bool| {
+            let mut all = self.taken.iter();
+            all.rposition(|taken| taken.mode == mode && fits(taken))
+        };
+        let at = newest(&|taken| client != 0 && taken.client == client)
+            .or_else(|| newest(&|taken| !taken.watched))
+            .or_else(|| newest(&|_| true));
+        if let Some(taken) = at.and_then(|at| self.taken.get_mut(at)) {
+            taken.holds = taken.holds.saturating_sub(1);
+        }
+        self.taken.retain(|taken| taken.holds > 0);
+    }
+
+    /// Whether this connection took a hold in this mode that is there still.
+    pub fn has(&self, mode: Mode, client: u64) -> bool {
+        let mut taken = self.taken.iter();
+        taken.any(|taken| taken.mode == mode && taken.client == client)
+    }
+
+    /// No hold belongs to a connection any more.
+    pub fn rest(&mut self) {
+        for taken in &mut self.taken {
+            taken.watched = false;
+        }
+        (self.lease, self.bound, self.next) = (0, None, None);
+    }
+
+    pub fn schedule(&mut self, now: Now) {
+        let third = (self.lease / 3).max(1);
+        self.next = Some(now.deadline(third));
+    }
+
+    /// The lease was to be renewed before it ended at this moment, and was not:
+    /// the server stood still, or may not write.
+    pub fn stalled(&self, ended: Option<i64>) -> bool {
+        match (self.next, ended) {
+            (Some(next), Some(at)) => next <= at,
+            _ => false,
+        }
+    }
+}
+
+/// The lease of an owner's holds, in whatever mode it has them.
+pub fn own_lease(look: &Look) -> Lease {
+    match look.kind {
+        Kind::ReadWrite(_) if look.writes == 0 => look.lease,
+        Kind::Plain | Kind::ReadWrite(_) => look.expires.map_or(Lease::Endless, Lease::Until),
+        Kind::Free | Kind::Foreign(_) => Lease::Gone,
+    }
+}
