@@ -1,5 +1,6 @@
 //! How long a hand-over takes: from sending RELEASE on one connection to the
-//! reply of the waiter on another. PING beside it, in turns.
+//! reply of the waiter on another, and from the close of a connection that held by
+//! WATCHDOG. PING beside it, in turns.
 
 use std::time::Instant;
 
@@ -46,7 +47,12 @@ pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outco
         "Latency of a hand-over",
         &["", "samples", "p50 µs", "p99 µs"],
     );
-    for (name, samples) in [("RELEASE to grant", hand_overs), ("PING", pings)] {
+    let closes = closes(server, options.count(500, 50))?;
+    for (name, samples) in [
+        ("RELEASE to grant", hand_overs),
+        ("close to grant", closes),
+        ("PING", pings),
+    ] {
         table.row([
             name.to_owned(),
             samples.len().to_string(),
@@ -58,6 +64,31 @@ pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outco
         "From sending RELEASE to the waiter's reply on another connection, and the round trip",
     );
     table.note("of PING on a third, in turns; all of them blocking reads by one client thread.");
+    table.note("Close: from closing a connection that held the lock by WATCHDOG to that reply.");
     report.print(&table);
     Ok(())
+}
+
+/// Each holder takes the lock by WATCHDOG, after the one before it has gone.
+fn closes(server: &Server, count: usize) -> Outcome<Vec<f64>> {
+    let mut samples = Vec::with_capacity(count);
+    let mut pinger = server.connect()?;
+    let acquire = |number: usize| {
+        let owner = format!("holder:{number}");
+        let wait = ["RLOCK.ACQUIRE", "watched", &owner, "30000"];
+        command(&[&wait[..], &["WATCHDOG", "BLOCK", "0"]].concat())
+    };
+    let mut holder = server.connect()?;
+    integer(holder.exchange(&acquire(0))?)?;
+    for number in 1..=count {
+        let mut waiter = server.connect()?;
+        waiter.send(&acquire(number))?;
+        pinger.call(&["PING"])?;
+        let start = Instant::now();
+        drop(holder);
+        integer(waiter.reply()?)?;
+        samples.push(start.elapsed().as_secs_f64() * 1e6);
+        holder = waiter;
+    }
+    Ok(samples)
 }

@@ -8,12 +8,14 @@
 //! - `latency`: the time from a release to the next waiter's reply;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
+//! - `deadlock`: what it costs a request that blocks to look for a circle;
 //! - `memory`: what a held lock and a waiter take.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
 
 mod chart;
+mod deadlock;
 mod expiry;
 mod handover;
 mod held;
@@ -78,6 +80,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Latency => latency::measure(&server, options, &mut report)?,
             Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,
+            Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
         }
         // What one measurement leaves behind is not to burden the next.

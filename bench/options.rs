@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
 
-  --only LIST    of pairs,handover,latency,expiry,others,memory
+  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory
   --quick        a short form (under 15 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -28,17 +28,19 @@ pub enum Measurement {
     Latency,
     Expiry,
     Others,
+    Deadlock,
     Memory,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 6] = [
+    const ALL: [(Measurement, &'static str); 7] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Latency, "latency"),
         (Measurement::Expiry, "expiry"),
         (Measurement::Others, "others"),
+        (Measurement::Deadlock, "deadlock"),
         (Measurement::Memory, "memory"),
     ];
 }

@@ -31,7 +31,7 @@ impl Server {
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
-            .args(["--tcp-backlog", "1024", "--maxclients", "5000"])
+            .args(["--tcp-backlog", "1024", "--maxclients", "12000"])
             .arg("--dir")
             .arg(&folder)
             .stdin(Stdio::null())
