@@ -3,29 +3,8 @@
 use redis::Value;
 
 use crate::ask::{bulk, list, map, Ask};
-use crate::support::{eventually, RawClient, Server};
-
-/// A connection of a user with these rules.
-#[track_caller]
-fn user(server: &Server, rules: &str) -> RawClient {
-    let mut admin = server.raw();
-    admin.ok(&format!("ACL SETUSER worker reset on >secret {rules}"));
-    let mut client = server.raw();
-    client.ok("AUTH worker secret");
-    client
-}
-
-#[track_caller]
-fn denied(client: &mut RawClient, request: &str) -> bool {
-    match client.ask(request) {
-        error @ Value::ServerError(_) => {
-            let line = crate::ask::error_line(error);
-            assert!(line.starts_with("NOPERM "), "{request}: {line}");
-            true
-        }
-        _ => false,
-    }
-}
+use crate::setup::{denied, user};
+use crate::support::{eventually, Server};
 
 const KEYED: [&str; 5] = [
     "RLOCK.ACQUIRE KEY alice 60000",

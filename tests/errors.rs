@@ -1,60 +1,11 @@
 //! Requests that are refused for their arguments or for who asks: the exact
 //! lines, and that nothing changes.
 
-use redis::Value;
-
 use crate::ask::{Ask, Wire};
-use crate::support::{Listener, RawClient, Server};
+use crate::support::Server;
+use crate::untouched::Untouched;
 
 const MOST_MS: i64 = (1 << 53) - 1;
-
-/// A server with `job` held by alice, whose errors must leave no trace.
-struct Untouched {
-    server: Server,
-    client: RawClient,
-    events: Listener,
-    before: ([Value; 3], u64),
-}
-
-impl Untouched {
-    fn new() -> Self {
-        let server = Server::start();
-        let mut client = server.raw();
-        client.int("RLOCK.ACQUIRE job alice 3600000");
-        client.int("RLOCK.ACQUIRE job alice 3600000");
-        let events = Listener::keyspace(&server, 0);
-        let before = (client.state(b"job"), client.changes());
-        Self {
-            server,
-            client,
-            events,
-            before,
-        }
-    }
-
-    #[track_caller]
-    fn refuses(&mut self, request: &str, line: &str) {
-        assert_eq!(self.client.error(request), line, "{request}");
-    }
-
-    #[track_caller]
-    fn refuses_args(&mut self, args: &[&[u8]], line: &str) {
-        assert_eq!(self.client.error_to(args), line, "{args:?}");
-    }
-}
-
-impl Drop for Untouched {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            return;
-        }
-        let after = (self.client.state(b"job"), self.client.changes());
-        assert_eq!(after, self.before);
-        assert_eq!(self.client.int("DBSIZE"), 1);
-        assert_eq!(self.events.events(), []);
-        self.server.alive();
-    }
-}
 
 #[test]
 fn a_lease_is_a_whole_number_of_ms() {
@@ -149,22 +100,6 @@ fn a_keyword_comes_once_and_is_one_of_those_allowed() {
     let empty: [&[u8]; 5] = [b"RLOCK.ACQUIRE", b"job", b"bob", b"1000", b""];
     let line = test.client.error_to(&empty);
     assert!(line.starts_with("ERR syntax error at '': "), "{line}");
-}
-
-#[test]
-fn modes_and_the_watchdog_are_no_keywords_yet() {
-    let mut test = Untouched::new();
-    for word in ["READ", "WRITE", "WATCHDOG"] {
-        for request in [
-            format!("RLOCK.ACQUIRE job alice 1000 {word}"),
-            format!("RLOCK.RELEASE job alice {word}"),
-            format!("RLOCK.RENEW job alice 1000 {word}"),
-        ] {
-            let line = test.client.error(&request);
-            let begin = format!("ERR syntax error at '{word}': ");
-            assert!(line.starts_with(&begin), "{request}: {line}");
-        }
-    }
 }
 
 #[test]

@@ -4,23 +4,13 @@
 use redis::Value;
 
 use crate::ask::{map, replica_counts, Ask};
+use crate::setup::until;
 use crate::support::{eventually, Listener, RawClient, Server};
 
 const CHANNEL: &str = "redisson_lock__channel:";
 
 fn message(name: &str) -> (String, String) {
     (format!("{CHANNEL}{name}"), "0".to_owned())
-}
-
-/// Collects until the message came that ends what is expected.
-#[track_caller]
-fn until(listener: &mut Listener, last: &(String, String)) -> Vec<(String, String)> {
-    let mut seen = Vec::new();
-    eventually(&last.0, || {
-        seen.extend(listener.messages());
-        seen.last() == Some(last)
-    });
-    seen
 }
 
 #[test]

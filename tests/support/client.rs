@@ -3,6 +3,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use redis::Value;
@@ -96,9 +97,46 @@ impl RawClient {
         }
     }
 
+    /// Whether the server has closed the connection, as far as can be seen in so
+    /// many ms; replies that come before that are dropped.
+    pub fn is_closed_within(&mut self, ms: u64) -> bool {
+        let end = Instant::now() + Duration::from_millis(ms);
+        loop {
+            match self.hear(end.saturating_duration_since(Instant::now())) {
+                Heard::Value(_) => (),
+                Heard::Nothing => return false,
+                Heard::Closed => return true,
+            }
+        }
+    }
+
     /// Closes the connection now, whatever is outstanding.
     pub fn close(self) {
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Says that nothing more will be sent, and reads on.
+    pub fn close_half(&self) {
+        self.stream.shutdown(Shutdown::Write).expect("shutdown");
+    }
+
+    /// Closes the connection with a reset instead of a farewell.
+    pub fn reset(self) {
+        let linger = libc::linger {
+            l_onoff: 1,
+            l_linger: 0,
+        };
+        // SAFETY: the option's value is a linger of that size, read and no more.
+        let set = unsafe {
+            libc::setsockopt(
+                self.stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_LINGER,
+                std::ptr::from_ref(&linger).cast(),
+                size_of::<libc::linger>() as libc::socklen_t,
+            )
+        };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     }
 
     /// What the server calls this connection. Asks it, so no request may be

@@ -13,6 +13,7 @@ mod wait;
 
 pub use client::RawClient;
 pub use listener::Listener;
+pub use process::{signal, spawn};
 pub use resp::encode;
 pub use server::Server;
 pub use version::{Flavour, Version};
