@@ -1,0 +1,215 @@
+//! While the server would refuse a client's write it renews no watchdog hold and
+//! releases none; afterwards all of it happens.
+
+use redis::Value;
+
+use crate::locks::{code, deadline, has_waiters, int, now_ms, pass, Say, Waiter};
+use crate::look::{goes_free, held_by, only, set, watchdog, Bound};
+use crate::support::{eventually, RawClient, Server};
+
+/// A master that writes to disk, and its replica: where a write at the wrong
+/// moment trips an assertion.
+fn pair() -> (Server, Server) {
+    let server = Server::start_with(&["--appendonly", "yes"]);
+    let replica = Server::start_replica_of(&server);
+    crate::ask::replica_counts(&server);
+    (server, replica)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Gate {
+    Replicas,
+    PauseWrite,
+    PauseAll,
+}
+
+const GATES: [Gate; 3] = [Gate::Replicas, Gate::PauseWrite, Gate::PauseAll];
+
+/// How long a pause lasts, ms.
+const PAUSE: i64 = 3000;
+
+impl Gate {
+    fn shut(self) -> String {
+        match self {
+            Self::Replicas => "CONFIG SET min-replicas-to-write 2".to_owned(),
+            Self::PauseWrite => format!("CLIENT PAUSE {PAUSE} WRITE"),
+            Self::PauseAll => format!("CLIENT PAUSE {PAUSE} ALL"),
+        }
+    }
+
+    /// Opens it, where that does not happen by itself.
+    fn open(self, control: &mut RawClient) {
+        if let Self::Replicas = self {
+            set(control, "min-replicas-to-write 0");
+        }
+    }
+
+    /// Whether somebody can look while it is shut.
+    fn lets_look(self) -> bool {
+        !matches!(self, Self::PauseAll)
+    }
+}
+
+/// Neither server tripped, and the replica has what the master has.
+#[track_caller]
+fn unharmed(server: &Server, replica: &Server) {
+    for server in [server, replica] {
+        server.alive();
+        let log = server.log();
+        assert!(!log.contains("ASSERTION FAILED"), "{log}");
+        assert!(!log.contains("the server refused a write"), "{log}");
+    }
+    let (mut control, mut copy) = (server.raw(), replica.raw());
+    eventually("the replica has the same", || {
+        crate::locks::holds(&mut copy, "k") == crate::locks::holds(&mut control, "k")
+    });
+}
+
+#[test]
+fn nothing_is_renewed_until_it_may_be_and_then_the_hold_is_as_before() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    for gate in GATES {
+        println!("{gate:?}");
+        let mut held = Bound::with(&server, "k a 900");
+        let shut = now_ms();
+        // One write: nothing is renewed between the two.
+        let replies = control.say_all(&[gate.shut(), "PEXPIRETIME k".to_owned()]);
+        assert_eq!(replies[0], Value::Okay);
+        if gate.lets_look() {
+            let ends = int(replies[1].clone());
+            while now_ms() < ends {
+                let now = int(control.say("PEXPIRETIME k"));
+                assert!(now == ends || now == -2, "renewed from {ends} to {now}");
+            }
+            pass(ends + 300);
+            assert_eq!(
+                control.say("EXISTS k"),
+                Value::Int(0),
+                "readers see it gone"
+            );
+            assert!(now_ms() < shut + PAUSE, "too slow a machine for this test");
+        }
+        gate.open(&mut control);
+        eventually("it is held again", || {
+            held_by(&mut control, "k") == "a exclusive 1"
+        });
+        let hold = only(&mut control, "k");
+        assert_eq!(hold.token, Some(held.token), "{gate:?}");
+        assert_eq!(hold.watchdog, Some(held.id), "{gate:?}");
+        held.is_open();
+        pass(now_ms() + 1500);
+        assert_eq!(only(&mut control, "k").token, Some(held.token));
+        unharmed(&server, &replica);
+        assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
+    }
+}
+
+#[test]
+fn nothing_is_released_until_it_may_be_and_then_the_next_is_granted() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    for gate in GATES {
+        println!("{gate:?}");
+        let held = Bound::new(&server, "k", "a");
+        let alone = Bound::new(&server, "alone", "a");
+        let mut next = Waiter::new(&server, "k", "b");
+        let shut = now_ms();
+        assert_eq!(control.say(&gate.shut()), Value::Okay);
+        let shut_by = now_ms();
+        held.client.close();
+        alone.client.reset();
+        if gate.lets_look() {
+            pass(shut_by + 500);
+            assert_eq!(held_by(&mut control, "k"), "a exclusive 1", "{gate:?}");
+            assert_eq!(held_by(&mut control, "alone"), "a exclusive 1");
+            has_waiters(&mut control, "k", 1);
+            assert!(now_ms() < shut + PAUSE, "too slow a machine for this test");
+        }
+        gate.open(&mut control);
+        next.token();
+        if !matches!(gate, Gate::Replicas) {
+            assert!(now_ms() >= shut + PAUSE - 10, "{gate:?}: granted too early");
+        }
+        assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+        goes_free(&mut control, "alone");
+        unharmed(&server, &replica);
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+    }
+}
+
+#[test]
+fn a_connection_that_closes_behind_the_gate_after_its_lease_has_let_go() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    for gate in [Gate::Replicas, Gate::PauseWrite] {
+        let held = Bound::with(&server, "k a 400");
+        let mut next = Waiter::new(&server, "k", "b");
+        let replies = control.say_all(&[gate.shut(), "PEXPIRETIME k".to_owned()]);
+        pass(int(replies[1].clone()) + 200);
+        held.client.close();
+        pass(now_ms() + 300);
+        assert!(next
+            .client
+            .read_within(std::time::Duration::from_millis(1))
+            .is_none());
+        gate.open(&mut control);
+        next.token();
+        assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+        unharmed(&server, &replica);
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+    }
+}
+
+#[test]
+fn a_wait_with_watchdog_behind_the_gate_is_granted_and_bound_after_it() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    let held = Bound::new(&server, "k", "a");
+    let mut next = Waiter::with(&server, "k b 400 BLOCK 0 WATCHDOG");
+    set(&mut control, "min-replicas-to-write 2");
+    held.client.close();
+    let refused = control.say("RLOCK.ACQUIRE k c 1000 WATCHDOG");
+    assert_eq!(code(&refused), "NOREPLICAS");
+    set(&mut control, "min-replicas-to-write 0");
+    let granted = next.token();
+    pass(now_ms() + 1200);
+    let hold = only(&mut control, "k");
+    assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(next.id)));
+    unharmed(&server, &replica);
+}
+
+#[test]
+fn a_failover_takes_the_hold_along_and_leaves_the_bond() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    let mut held = Bound::with(&server, "k a 100000");
+    assert_eq!(control.say("FAILOVER"), Value::Okay);
+    assert!(held.is_closed());
+    let mut promoted = replica.raw();
+    eventually("the replica is master", || {
+        replica.info_field("replication", "role").as_deref() == Some("master")
+    });
+    let hold = only(&mut promoted, "k");
+    assert_eq!((hold.owner.as_str(), hold.watchdog), ("a", None));
+    assert!(deadline(&mut promoted, "k") > now_ms());
+    server.alive();
+    replica.alive();
+}
+
+#[test]
+fn what_memory_lacks_does_not_matter_to_holds_there_are() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut held = Bound::with(&server, "k a 600");
+    let mut next = Waiter::with(&server, "k b 600 BLOCK 0 WATCHDOG");
+    set(&mut control, "maxmemory 1");
+    assert_eq!(code(&control.say("RLOCK.ACQUIRE k c 1000 WATCHDOG")), "OOM");
+    pass(now_ms() + 2000);
+    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+    held.is_open();
+    held.client.close();
+    next.token();
+    pass(now_ms() + 1500);
+    assert_eq!(watchdog(&mut control, "k"), Some(next.id));
+}
