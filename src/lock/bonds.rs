@@ -23,6 +23,7 @@ impl Core {
         now: Now,
     ) {
         let max = self.rules.watchdog_max;
+        let end = self.lease_end(key, owner);
         let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
             return;
         };
@@ -61,10 +62,28 @@ impl Core {
         watch.lease = watch.lease.max(lease);
         watch.bound = (max > 0).then(|| now.deadline(max));
         watch.schedule(now);
-        // Not later than it was due: the lease may not have been lengthened.
-        watch.next = from.into_iter().chain(watch.next).min();
+        // Not later than it was due, and before the present end: the lease may not
+        // have been lengthened.
+        let left = end.map(|at| at.saturating_sub(now.wall_ms()).max(0) / 3);
+        let in_time = left.map(|ms| now.deadline(ms));
+        watch.next = [from, watch.next, in_time].into_iter().flatten().min();
         let to = watch.next;
         self.bind(client, key, owner, from, to);
+    }
+
+    /// When an owner's lease ends, as far as is known.
+    fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
+        let entry = self.entry(key)?;
+        let Some(shared) = &entry.shared else {
+            return entry.deadline;
+        };
+        match shared.party(owner)? {
+            party if party.writes => shared.expires,
+            party => match party.lease {
+                Lease::Until(at) => Some(at),
+                Lease::Gone | Lease::Endless => None,
+            },
+        }
     }
 
     fn bind(&mut self, client: u64, key: &Key, owner: &Bytes, from: Option<i64>, to: Option<i64>) {
@@ -370,7 +389,7 @@ impl Core {
         let now_ms = step.now.wall_ms();
         // Ended before its time, it was ended by somebody.
         let in_time = ended.is_some_and(|ended| ended < now_ms);
-        if !in_time || !watch.stalled(ended) || at <= now_ms {
+        if !in_time || !watch.stalled(ended) || at < now_ms {
             return false;
         }
         let plain = watch.holds(Mode::Exclusive);
