@@ -1,1 +1,11 @@
-//! Tests of the core, outside a server.
+//! Tests of the core, outside a server: cases of the specification one by one, and
+//! (in `family`) random runs and a model checker against a model of it.
+
+mod family;
+mod foreign;
+mod grants;
+mod keys;
+mod plain;
+mod shell;
+mod time;
+mod waiting;

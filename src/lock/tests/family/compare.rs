@@ -1,0 +1,388 @@
+//! Whether the core did what the model did.
+//!
+//! The specification leaves a few things open; there the core's way is looked at
+//! for what it must not do, and taken over by the model: when exactly a watchdog
+//! renews, and by how much the hash of a read lock outlasts its readers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model::{Answer, Client, Hold, Kind, Mode, Owner, Place, Reply, Token, Why, NEVER};
+use super::others::lease_key;
+use super::shell::{at, mode};
+use super::world::{Got, World};
+use crate::lock::memory::Value;
+use crate::lock::{Effect, Effects, Event, Key, Outcome, Refusal};
+
+/// The core's tokens by the model's.
+#[derive(Clone, Default)]
+pub struct Tokens {
+    known: BTreeMap<Token, i64>,
+    /// The greatest before this step.
+    last: i64,
+}
+
+impl Tokens {
+    fn check_one(&mut self, tokens: &[Token], got: i64) {
+        match tokens {
+            [token] => self.check(*token, got),
+            _ => assert!(
+                tokens
+                    .iter()
+                    .any(|token| self.known.get(token) == Some(&got)),
+                "the token {got}"
+            ),
+        }
+    }
+
+    fn check(&mut self, token: Token, got: i64) {
+        let last = self.last;
+        let known = self.known.entry(token).or_insert_with(|| {
+            assert!(got > last, "the token {got} is not above {last}");
+            got
+        });
+        assert_eq!(got, *known, "the token");
+    }
+
+    fn step(&mut self) {
+        self.last = self.known.values().copied().max().unwrap_or(0);
+        let values: BTreeSet<i64> = self.known.values().copied().collect();
+        assert_eq!(values.len(), self.known.len(), "a token was given twice");
+    }
+}
+
+pub fn compare(world: &mut World, tokens: &mut Tokens, told: &Effects) {
+    same_answers(world, tokens, told);
+    same_reply(world, tokens);
+    same_events(world, told);
+    same_keys(world);
+    same_tokens(world, tokens);
+    same_queues(world);
+    all_is_scheduled(world);
+    tokens.step();
+}
+
+fn why(refusal: &Refusal) -> Why {
+    match refusal {
+        Refusal::NotALock { .. } | Refusal::NoLease { .. } | Refusal::LeaseKeyTaken { .. } => {
+            Why::WrongType
+        }
+        Refusal::NotHeld { .. } => Why::NotHeld,
+        Refusal::Held { .. } => Why::Held,
+        Refusal::OtherMode { .. } => Why::WrongMode,
+        Refusal::Deadlock { circle } => {
+            assert!(circle.len() > 1, "{circle:?}");
+            let next = circle.iter().cycle().skip(1);
+            let closed = circle.iter().zip(next).all(|(a, b)| a.for_ == b.waits);
+            assert!(closed, "no circle: {circle:?}");
+            Why::Deadlock
+        }
+        other => panic!("refused for no reason that there is: {other:?}"),
+    }
+}
+
+fn same_reply(world: &World, tokens: &mut Tokens) {
+    match &world.replies {
+        None
+        | Some(
+            (Got::Null, Reply::Null) | (Got::Waits, Reply::Waits(_)) | (Got::Done, Reply::Done),
+        ) => {}
+        Some((Got::Token(got), Reply::Token(token))) => tokens.check_one(token, *got),
+        Some((Got::Count(got), Reply::Count(count))) if got == count => {}
+        Some((Got::Forced(got), Reply::Forced(was))) if got == was => {}
+        Some((Got::Refused(got), Reply::Refused(reasons))) if reasons.contains(&why(got)) => {}
+        Some((got, expected)) => panic!("the reply is {got:?}, not {expected:?}"),
+    }
+}
+
+fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Effects) {
+    let mut got = BTreeMap::new();
+    for effect in told {
+        if let Effect::Answer { waiter, outcome } = effect {
+            assert!(got.insert(*waiter, outcome).is_none(), "answered twice");
+        }
+    }
+    let expected = std::mem::take(&mut world.model.answers);
+    let show = format!("the answers are {got:?}, not {expected:?}");
+    assert_eq!(got.len(), expected.len(), "{show}");
+    for (id, answer) in expected {
+        match (got.get(&world.ids[id]), answer) {
+            (Some(Outcome::Granted(got)), Answer::Granted(token)) => tokens.check_one(&token, *got),
+            (Some(Outcome::TimedOut), Answer::TimedOut) => {}
+            // In one tick both may come true.
+            (Some(Outcome::Refused(Refusal::Deadlock { .. })), Answer::TimedOut) => {}
+            (Some(Outcome::Refused(got)), Answer::Refused(reason)) if why(got) == reason => {}
+            _ => panic!("{show}"),
+        }
+    }
+    let close = |effect: &Effect| match effect {
+        Effect::Close { client } => Some(*client),
+        _ => None,
+    };
+    let closed: BTreeSet<Client> = told.iter().filter_map(close).collect();
+    assert_eq!(closed, world.model.lost, "connections to be closed");
+}
+
+fn same_events(world: &mut World, told: &Effects) {
+    let mut got: BTreeMap<(Key, String), usize> = BTreeMap::new();
+    for effect in told {
+        if let Effect::Tell { key, event } = effect {
+            *got.entry((key.clone(), format!("{event:?}"))).or_default() += 1;
+        }
+    }
+    let mut bounds: BTreeMap<(Key, String), (usize, usize)> = BTreeMap::new();
+    for (place, event, sure) in std::mem::take(&mut world.model.events) {
+        let bound = bounds.entry((at(place), name(event))).or_default();
+        bound.0 += usize::from(sure);
+        bound.1 += 1;
+    }
+    for (place, left) in &world.model.left {
+        let what = (at(*place), name(Event::Expired));
+        bounds.entry(what).or_default().1 += left;
+    }
+    let show = format!("the events are {got:?}, not {bounds:?}");
+    for (what, (least, most)) in &bounds {
+        let count = got.remove(what).unwrap_or(0);
+        assert!((*least..=*most).contains(&count), "{what:?}: {show}");
+    }
+    assert!(got.is_empty(), "{show}");
+}
+
+fn name(event: Event) -> String {
+    format!("{event:?}")
+}
+
+fn same_keys(world: &mut World) {
+    for place in world.places.clone() {
+        let key = at(place);
+        let (value, ends) = match live(world, &key) {
+            Some((value, ends)) => (value, ends),
+            None => {
+                let kind = world.model.kind(place);
+                assert_eq!(kind, None, "{place:?} is gone");
+                continue;
+            }
+        };
+        match (world.model.kind(place), &value) {
+            (Some(Kind::Text), Value::Text) => {}
+            (Some(Kind::Plain | Kind::Shared) | None, Value::Hash(_)) => same_lock(world, place),
+            (expected, got) => panic!("{place:?} is {got:?}, not {expected:?}"),
+        }
+        if world.model.kind(place).is_some() {
+            same_ttl(world, place, ends);
+        }
+    }
+    same_leases(world);
+}
+
+fn live(world: &World, key: &Key) -> Option<(Value, i64)> {
+    let (value, ends) = world.shell.ks.keys.get(key)?;
+    let ends = ends.unwrap_or(NEVER);
+    (ends >= world.model.now_ms()).then(|| (value.clone(), ends))
+}
+
+/// The same holds; but a reader whose leases are gone may have left its field.
+fn same_lock(world: &World, place: Place) {
+    let (model, shell) = (&world.model, &world.shell);
+    let mut fields = shell.fields(place).unwrap().clone();
+    let mode = fields.remove(&b"mode"[..]);
+    let mut writer = false;
+    for hold in model.holds_at(place) {
+        let count = model.count(place, hold.owner, hold.mode);
+        let got = shell.count(place, hold.owner, hold.mode);
+        assert_eq!(got, count, "holds of {} on {place:?}", hold.owner);
+        writer |= hold.mode == Mode::Write;
+        fields
+            .remove(hold.owner.as_bytes())
+            .or_else(|| fields.remove(format!("{}:write", hold.owner).as_bytes()));
+    }
+    let own = |owner: &Owner| model.count(place, owner, Mode::Write) > 0;
+    for owner in model.owners_at(place).into_iter().filter(own) {
+        fields.remove(format!("{owner}:write").as_bytes());
+    }
+    for left in fields.keys() {
+        let owner = World::is_owner(left);
+        let owner = owner.unwrap_or_else(|| panic!("{place:?} has {left:?}"));
+        let count = shell.count(place, owner, Mode::Read);
+        let squatted = |i| model.squats.contains(&(place, owner, i));
+        let there = |i| !squatted(i) && live(world, &lease_key(place, owner, i)).is_some();
+        assert!(
+            mode.is_some() && !(1..=count).any(there),
+            "{owner} holds {place:?}"
+        );
+    }
+    let word = match (model.kind(place), writer) {
+        (Some(Kind::Plain), _) => None,
+        (Some(Kind::Shared), true) => Some(&b"write"[..]),
+        (Some(Kind::Shared), false) => Some(&b"read"[..]),
+        _ => return,
+    };
+    assert_eq!(mode.as_deref(), word, "the mode of {place:?}");
+}
+
+fn same_ttl(world: &mut World, place: Place, got: i64) {
+    let slot = world.model.keys[&place];
+    let owners = world.model.owners_at(place);
+    let watched = owners
+        .iter()
+        .any(|owner| world.model.watched(place, owner).is_some());
+    let reads = |owner: &&Owner| world.model.count(place, owner, Mode::Read) > 0;
+    let only_reads = slot.kind == Kind::Shared && owners.iter().all(|o| reads(&o));
+    let writes = |owner: &Owner| world.model.count(place, owner, Mode::Write) > 0;
+    if got == slot.ends {
+        return;
+    }
+    if slot.by_hand && slot.kind == Kind::Shared {
+        world.model.keys.get_mut(&place).unwrap().ends = got;
+        return;
+    }
+    let show = format!("{place:?} ends at {got}, not {}", slot.ends);
+    if only_reads && !owners.iter().any(writes) {
+        let longest = owners
+            .iter()
+            .map(|owner| reader_ends(world, place, owner))
+            .max();
+        assert!(slot.by_hand || got >= longest.unwrap(), "{show}");
+    } else {
+        assert!(watched, "{show}");
+        let owner = owners.first().unwrap();
+        may_renew(world, (place, owner), slot.ends, got, &show);
+    }
+    world.model.keys.get_mut(&place).unwrap().ends = got;
+}
+
+/// When the reader's lease ends, as the keyspace has it.
+fn reader_ends(world: &World, place: Place, owner: Owner) -> i64 {
+    let keys =
+        (1..=world.model.count(place, owner, Mode::Read)).map(|i| lease_key(place, owner, i));
+    keys.filter_map(|key| live(world, &key))
+        .map(|(_, ends)| ends)
+        .max()
+        .unwrap_or(0)
+}
+
+/// A watchdog's renewal gives no more than its lease, and takes nothing away.
+fn may_renew(world: &World, (place, owner): (Place, Owner), before: i64, got: i64, show: &str) {
+    let model = &world.model;
+    let theirs = || model.holds_at(place).filter(|hold| hold.owner == owner);
+    let watches = || theirs().filter_map(|hold| hold.watch);
+    let longest = watches().map(|watch| watch.longest).max().expect(show);
+    assert!(got <= before.max(model.now_ms() + longest), "{show}");
+    let by_hand = model.keys[&place].by_hand;
+    let capped = match model.watchdog_max {
+        0 => before,
+        max => watches()
+            .map(|watch| watch.since + max)
+            .max()
+            .unwrap()
+            .min(before),
+    };
+    assert!(by_hand || got >= capped, "{show}");
+}
+
+fn same_leases(world: &mut World) {
+    for place in world.places.clone() {
+        for owner in super::ops::OWNERS {
+            let reads = world.model.count(place, owner, Mode::Read);
+            let by_hand = world
+                .model
+                .keys
+                .get(&place)
+                .is_some_and(|slot| slot.by_hand);
+            for index in 1..=8 {
+                if world.model.squats.contains(&(place, owner, index)) {
+                    continue;
+                }
+                let got = live(world, &lease_key(place, owner, index)).map(|(_, ends)| ends);
+                let expected = world.model.leases.get(&(place, owner, index)).copied();
+                match (got, expected) {
+                    // Left over from a hash that went, or made anew where somebody
+                    // deleted it: it may be there.
+                    (None, Some(_)) if index > reads || (index > 1 && by_hand) => {
+                        world.model.leases.remove(&(place, owner, index));
+                    }
+                    (Some(_), Some(_)) if index > reads => {}
+                    (got, expected) if got == expected => {}
+                    (Some(got), Some(before)) => {
+                        let show = format!("{place:?} {owner} {index} ends at {got}, not {before}");
+                        if !world.model.keys[&place].by_hand {
+                            may_renew(world, (place, owner), before, got, &show);
+                        }
+                        world.model.leases.insert((place, owner, index), got);
+                    }
+                    (got, expected) => {
+                        panic!("the lease {index} of {owner} on {place:?} is {got:?}, not {expected:?}")
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The token of each hold under way, and the newest connection that it is watched
+/// for.
+fn same_tokens(world: &World, tokens: &mut Tokens) {
+    let (model, shell) = (&world.model, &world.shell);
+    for hold in &model.holds {
+        let (place, owner) = (hold.place, hold.owner);
+        let whose = (owner.as_bytes(), mode(hold.mode));
+        let name = (place.0, place.1.as_bytes());
+        let got = shell.core.hold_of(shell.now, name, whose);
+        match (got.token, model.tokens.get(&(place, owner))) {
+            (None, None) => {}
+            (Some(got), Some(token)) => tokens.check(*token, got),
+            (got, expected) => panic!("{owner} on {place:?} has {got:?}, not {expected:?}"),
+        }
+        let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, hold.mode);
+        let mut newest = model.holds.iter().rev().filter(same);
+        let watched = newest.find(|hold| hold.watch.is_some());
+        let client = watched.and_then(|hold| hold.client);
+        assert_eq!(got.watchdog, client, "who watches for {owner} on {place:?}");
+    }
+}
+
+fn same_queues(world: &World) {
+    let (model, shell) = (&world.model, &world.shell);
+    let order = |place: &Place| {
+        shell
+            .core
+            .waiters_of(shell.now, place.0, place.1.as_bytes(), 100)
+    };
+    let orders = world.places.iter().map(order);
+    let show = || format!("{:?}, not {:?}", orders.collect::<Vec<_>>(), model.queue);
+    assert!(world.same_order(), "the queues are {}", show());
+    let ids: BTreeSet<u64> = model.queue.iter().map(|w| world.ids[w.id]).collect();
+    assert_eq!(
+        shell.core.waiters.keys().copied().collect::<BTreeSet<_>>(),
+        ids
+    );
+    let open: BTreeSet<u64> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
+    assert_eq!(
+        shell.core.grants.keys().copied().collect::<BTreeSet<_>>(),
+        open
+    );
+}
+
+/// The timer is set for the next that is due. A watched lease is renewed every
+/// third of it.
+fn all_is_scheduled(world: &World) {
+    let (model, core) = (&world.model, &world.shell.core);
+    let first = model.queue.iter().filter_map(|waiter| waiter.until).min();
+    assert_eq!(core.next_timeout(), first, "the next time-out");
+    for hold in &model.holds {
+        let ends = model.ends(hold.place, hold.owner);
+        let ends = ends.min(model.keys[&hold.place].ends);
+        let known = model.tokens.contains_key(&(hold.place, hold.owner));
+        if known && ends != NEVER {
+            let next = core.next_expiry();
+            assert!(next.is_some_and(|at| at <= ends + 1), "{hold:?}: {next:?}");
+        }
+        let slot = model.keys[&hold.place];
+        let watch = model.watched(hold.place, hold.owner);
+        if let Some(watch) = watch.filter(|_| model.watchdog_max == 0 && !slot.by_hand) {
+            let next = core.next_renewal();
+            let due = ends - watch.lease * 2 / 3 + 1;
+            assert!(next.is_some_and(|at| at <= due), "{hold:?}: {next:?}");
+            assert!(due >= model.now_ms(), "{hold:?} was not renewed");
+        }
+    }
+}

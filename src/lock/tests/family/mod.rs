@@ -1,0 +1,15 @@
+//! The whole family of locks at random, against a model of it: plain, read/write,
+//! many keys at once, watchdogs, deadlocks, and others who change the keys.
+
+mod changes;
+mod checker;
+mod compare;
+mod fingerprint;
+mod model;
+mod ops;
+mod others;
+mod promises;
+mod random;
+mod shell;
+mod universes;
+mod world;

@@ -1,0 +1,151 @@
+//! What others do to the keys, with commands and scripts that know nothing of
+//! rlock. Each is to be called only where it has an effect; what is due then
+//! happens when rlock hears of it, with [`Model::settle`].
+
+use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Slot};
+
+impl Model {
+    /// DEL, or eviction.
+    pub fn remove(&mut self, place: Place, evicted: bool) {
+        // Once, or once for each who held it.
+        let mut sure = evicted;
+        for owner in self.owners_at(place).into_iter().filter(|_| evicted) {
+            let known = self.tokens.contains_key(&(place, owner));
+            self.tell(place, Event::Evicted, known && sure);
+            sure &= !known;
+        }
+        self.lose(|hold| hold.place == place);
+        self.keys.remove(&place);
+    }
+
+    /// PEXPIRE or PERSIST.
+    pub fn pexpire(&mut self, place: Place, ends: i64) {
+        if let Some(slot) = self.keys.get_mut(&place) {
+            slot.ends = ends;
+            slot.by_hand = true;
+        }
+    }
+
+    /// SET.
+    pub fn set(&mut self, place: Place, ends: i64) {
+        self.lose(|hold| hold.place == place);
+        self.keys.insert(
+            place,
+            Slot {
+                kind: Kind::Text,
+                ends,
+                by_hand: false,
+            },
+        );
+    }
+
+    /// RENAME or MOVE. The hold goes with it; its watchdog does not, and neither
+    /// do the leases of readers.
+    pub fn rename(&mut self, from: Place, to: Place) {
+        self.remove(to, false);
+        self.lose(|hold| hold.place == from && hold.mode == Mode::Read);
+        let Some(slot) = self.keys.remove(&from) else {
+            return;
+        };
+        self.keys.insert(to, slot);
+        for hold in self.holds.iter_mut().filter(|hold| hold.place == from) {
+            hold.place = to;
+            if hold.watch.take().is_some() {
+                self.lost.extend(hold.client);
+            }
+            self.judged.insert(hold.owner);
+            if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
+                self.tokens.insert((to, hold.owner), token);
+            }
+        }
+    }
+
+    /// A script of Redisson's takes the lock. The first to come, or another reader.
+    pub fn script_takes(&mut self, place: Place, owner: Owner, mode: Mode, ends: i64) {
+        let kind = match mode {
+            Mode::Plain => Kind::Plain,
+            Mode::Read | Mode::Write => Kind::Shared,
+        };
+        self.keys.entry(place).or_insert(Slot {
+            kind,
+            ends,
+            by_hand: false,
+        });
+        if mode == Mode::Read {
+            self.squats.remove(&(place, owner, 1));
+        }
+        let id = self.next_hold();
+        self.holds.push(Hold {
+            id,
+            place,
+            owner,
+            mode,
+            client: None,
+            watch: None,
+        });
+        self.set_lease(place, owner, ends);
+        self.judged.insert(owner);
+    }
+
+    /// A script of Redisson's gives back what a script took.
+    pub fn script_leaves(&mut self, place: Place, owner: Owner) {
+        *self.left.entry(place).or_default() += 1;
+        let theirs = self.holds_at(place).filter(|hold| hold.owner == owner);
+        let ids: Vec<u64> = theirs.map(|hold| hold.id).collect();
+        self.end(&ids);
+    }
+
+    /// The last lease key of a reader is deleted, or evicted.
+    pub fn remove_lease(&mut self, place: Place, owner: Owner, evicted: bool) {
+        let reads = self.count(place, owner, Mode::Read);
+        self.leases.remove(&(place, owner, reads));
+        self.keys.get_mut(&place).unwrap().by_hand = true;
+        let before = self.events.len();
+        self.bury_readers(Event::Evicted);
+        if !evicted {
+            self.events.truncate(before);
+        }
+    }
+
+    /// A reader's lease keys get another TTL.
+    pub fn pexpire_lease(&mut self, place: Place, owner: Owner, ends: i64) {
+        let theirs = self
+            .leases
+            .iter_mut()
+            .filter(|(key, _)| (key.0, key.1) == (place, owner));
+        theirs.for_each(|(_, lease)| *lease = ends);
+        self.keys.get_mut(&place).unwrap().by_hand = true;
+    }
+
+    pub fn flush(&mut self, db: Option<i32>) {
+        let flushed = |place: &Place| db.is_none_or(|db| db == place.0);
+        self.lose(|hold| flushed(&hold.place));
+        self.keys.retain(|place, _| !flushed(place));
+        self.leases.retain(|(place, ..), _| !flushed(place));
+        self.squats.retain(|(place, ..)| !flushed(place));
+    }
+
+    /// SWAPDB 0 1: as if all keys were moved, but that leases go along.
+    pub fn swap(&mut self) {
+        let other = |place: Place| (1 - place.0, place.1);
+        let keys = std::mem::take(&mut self.keys).into_iter();
+        self.keys = keys.map(|(place, slot)| (other(place), slot)).collect();
+        let leases = std::mem::take(&mut self.leases).into_iter();
+        self.leases = leases
+            .map(|((p, o, i), ends)| ((other(p), o, i), ends))
+            .collect();
+        let squats = std::mem::take(&mut self.squats).into_iter();
+        self.squats = squats.map(|(p, o, i)| (other(p), o, i)).collect();
+        let tokens = std::mem::take(&mut self.tokens).into_iter();
+        self.tokens = tokens
+            .map(|((p, o), token)| ((other(p), o), token))
+            .collect();
+        for hold in &mut self.holds {
+            hold.place = other(hold.place);
+            if hold.watch.take().is_some() {
+                self.lost.extend(hold.client);
+            }
+            self.judged.insert(hold.owner);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What clients ask for.
+
+use super::waiting::Status;
+use super::{
+    Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Owner, Place, Reply, Waiter, Watch, Why,
+};
+
+impl Model {
+    pub fn acquire(&mut self, ask: &Ask) -> Reply {
+        let id = self.arrivals;
+        let place = ask.keys[0];
+        let upgrades = ask.mode == Mode::Write
+            && self.count(place, ask.owner, Mode::Read) > 0
+            && self.count(place, ask.owner, Mode::Write) == 0;
+        let until = ask.block.filter(|ms| *ms > 0);
+        let before = self.queue.clone();
+        self.queue.push(Waiter {
+            id,
+            ask: ask.clone(),
+            until: until.map(|ms| self.mono_us + ms * 1000),
+            upgrades,
+        });
+        if upgrades {
+            self.put_ahead(id);
+        }
+        let status = match self.status(self.waiter(id)) {
+            Status::Stays if ask.block.is_some() => self.would_wait(id),
+            status => status,
+        };
+        let reply = match status {
+            Status::Refused(reasons) => {
+                self.queue = before;
+                Reply::Refused(reasons)
+            }
+            Status::Granted => Reply::Token(self.take(id).0),
+            Status::Stays if ask.block.is_none() => {
+                self.queue = before;
+                Reply::Null
+            }
+            Status::Stays => {
+                self.arrivals += 1;
+                Reply::Waits(id)
+            }
+        };
+        self.settle();
+        reply
+    }
+
+    pub fn release(
+        &mut self,
+        place: Place,
+        owner: Owner,
+        client: Client,
+        mode: Mode,
+        all: bool,
+    ) -> Reply {
+        if let Err(why) = self.held(place, owner, mode) {
+            return Reply::Refused(vec![why]);
+        }
+        if all {
+            let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, mode);
+            let ids: Vec<u64> = self.holds.iter().filter(same).map(|hold| hold.id).collect();
+            self.end(&ids);
+        } else {
+            let newest = self.newest(place, owner, client, mode);
+            self.end(&[newest]);
+        }
+        self.tell(place, Event::Released, true);
+        let left = self.count(place, owner, mode);
+        self.settle();
+        Reply::Count(left as i64)
+    }
+
+    /// The newest hold that this connection took; if it took none, the newest
+    /// without WATCHDOG; else the newest.
+    fn newest(&self, place: Place, owner: Owner, client: Client, mode: Mode) -> u64 {
+        let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, mode);
+        let theirs: Vec<&Hold> = self.holds.iter().filter(same).collect();
+        let own = theirs.iter().rfind(|hold| hold.client == Some(client));
+        let plain = theirs.iter().rfind(|hold| hold.watch.is_none());
+        own.or(plain).or(theirs.last()).unwrap().id
+    }
+
+    pub fn release_many(&mut self, places: &[Place], owner: Owner, client: Client) -> Reply {
+        if places
+            .iter()
+            .any(|place| self.kind(*place) == Some(Kind::Text))
+        {
+            return Reply::Refused(vec![Why::WrongType]);
+        }
+        let mut released = 0;
+        for place in places {
+            if self.count(*place, owner, Mode::Plain) > 0 {
+                let newest = self.newest(*place, owner, client, Mode::Plain);
+                self.end(&[newest]);
+                self.tell(*place, Event::Released, true);
+                released += 1;
+            }
+        }
+        self.settle();
+        Reply::Count(released)
+    }
+
+    /// `bind`: with WATCHDOG, for this connection.
+    pub fn renew(
+        &mut self,
+        place: Place,
+        owner: Owner,
+        mode: Mode,
+        lease: i64,
+        bind: Option<Client>,
+    ) -> Reply {
+        if let Err(why) = self.held(place, owner, mode) {
+            return Reply::Refused(vec![why]);
+        }
+        self.set_lease(place, owner, self.now_ms() + lease);
+        let since = self.now_ms();
+        for hold in &mut self.holds {
+            if (hold.place, hold.owner) == (place, owner) {
+                if let Some(client) = bind {
+                    hold.client = Some(client);
+                    // It is that connection's now, whatever becomes of a reply.
+                    for grant in self.grants.iter_mut().filter(|g| g.client != client) {
+                        grant.holds.retain(|id| *id != hold.id);
+                    }
+                }
+                if hold.watch.is_some() || bind.is_some() {
+                    hold.watch = Some(Watch {
+                        lease,
+                        longest: lease,
+                        since,
+                    });
+                }
+            }
+        }
+        self.tell(place, Event::Renewed, true);
+        self.settle();
+        Reply::Done
+    }
+
+    pub fn renew_many(&mut self, places: &[Place], owner: Owner, lease: i64) -> Reply {
+        let refused = |place: &Place| self.held(*place, owner, Mode::Plain).err();
+        let reasons: Vec<Why> = places.iter().filter_map(refused).collect();
+        if !reasons.is_empty() {
+            return Reply::Refused(reasons);
+        }
+        for place in places {
+            self.renew(*place, owner, Mode::Plain, lease, None);
+        }
+        Reply::Done
+    }
+
+    pub fn force(&mut self, place: Place, client: Client) -> Reply {
+        match self.keys.get(&place) {
+            None => return Reply::Forced(false),
+            // A hash without TTL may be somebody's data.
+            Some(slot) if slot.kind == Kind::Text || slot.ends == super::NEVER => {
+                return Reply::Refused(vec![Why::WrongType]);
+            }
+            Some(_) => {}
+        }
+        for hold in &mut self.holds {
+            // Who sends FORCE knows.
+            if hold.place == place && hold.client == Some(client) {
+                hold.watch = None;
+            }
+        }
+        for owner in self.owners_at(place) {
+            for index in 1..=self.count(place, owner, Mode::Read) {
+                self.leases.remove(&(place, owner, index));
+            }
+        }
+        self.lose(|hold| hold.place == place);
+        self.tell(place, Event::Forced, true);
+        self.settle();
+        Reply::Forced(true)
+    }
+
+    /// The connection closed: its wait is dropped, and exactly its watchdog holds
+    /// end.
+    pub fn closed(&mut self, client: Client) {
+        self.dequeue(|waiter| waiter.ask.client == client);
+        let watched = |h: &&Hold| h.client == Some(client) && h.watch.is_some();
+        let holds: Vec<Hold> = self.holds.iter().filter(watched).copied().collect();
+        self.end_and_tell(&holds);
+        self.settle();
+    }
+
+    /// The client of a waiter went, or was unblocked.
+    pub fn leave(&mut self, id: usize) {
+        self.dequeue(|waiter| waiter.id == id);
+        self.settle();
+    }
+
+    pub fn confirm(&mut self, id: usize) {
+        self.grants.retain(|grant| grant.waiter != id);
+    }
+
+    /// The reply of a grant never left: its holds end as if released.
+    pub fn take_back(&mut self, id: usize) {
+        let at = self.grants.iter().position(|grant| grant.waiter == id);
+        let grant = self.grants.remove(at.unwrap());
+        let made = |h: &&Hold| grant.holds.contains(&h.id);
+        let holds: Vec<Hold> = self.holds.iter().filter(made).copied().collect();
+        self.end_and_tell(&holds);
+        self.settle();
+    }
+
+    /// One event for a key, or one for each hold.
+    fn end_and_tell(&mut self, holds: &[Hold]) {
+        let mut told = Vec::new();
+        for hold in holds {
+            self.tell(hold.place, Event::Released, !told.contains(&hold.place));
+            told.push(hold.place);
+        }
+        let ids: Vec<u64> = holds.iter().map(|hold| hold.id).collect();
+        self.end(&ids);
+    }
+
+    /// The timer: what ran out ends, and so do waits.
+    pub fn tick(&mut self) {
+        let now = self.mono_us;
+        let over = self.dequeue(|waiter| waiter.until.is_some_and(|until| until <= now));
+        let timed_out = over.iter().map(|waiter| (waiter.id, Answer::TimedOut));
+        self.answers.extend(timed_out);
+        self.settle();
+    }
+
+    /// Whether the owner holds the key in this mode, or why it is refused.
+    fn held(&self, place: Place, owner: Owner, mode: Mode) -> Result<(), Why> {
+        if self.kind(place) == Some(Kind::Text) {
+            return Err(Why::WrongType);
+        }
+        match self.count(place, owner, mode) {
+            0 => Err(Why::NotHeld),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The steps of a random run: what clients, clocks and others may do.
+
+use proptest::prelude::*;
+
+use super::model::{Mode, Owner, Place};
+
+pub const OWNERS: [Owner; 3] = ["a", "b", "c"];
+/// Mostly plain locks are `j` and `k`, mostly read/write locks `r` and `s`.
+pub const NAMES: [&str; 4] = ["j", "k", "r", "s"];
+
+/// One of the connections; each owner has two of them for its own.
+pub type Seat = usize;
+pub const SEATS: usize = 6;
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub keys: Vec<Place>,
+    pub owner: Owner,
+    pub seat: Seat,
+    pub mode: Mode,
+    pub lease: i64,
+    pub once: bool,
+    pub watch: bool,
+    pub block: Option<i64>,
+}
+
+/// Whose hold a request is about: one that is there, or these words exactly.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose {
+    pub held: Option<usize>,
+    pub at: Place,
+    pub owner: Owner,
+    pub mode: Mode,
+    pub seat: Seat,
+    /// The request comes from the connection that took the hold.
+    pub own_seat: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Acquire(Call),
+    Release {
+        whose: Whose,
+        all: bool,
+    },
+    Renew {
+        whose: Whose,
+        lease: i64,
+        watch: bool,
+    },
+    ReleaseMany {
+        keys: Vec<Place>,
+        whose: Whose,
+    },
+    RenewMany {
+        keys: Vec<Place>,
+        whose: Whose,
+        lease: i64,
+    },
+    Force {
+        at: Place,
+        seat: Seat,
+    },
+    /// A connection closes.
+    Close(Seat),
+    /// One of those who wait is unblocked.
+    Leave(usize),
+    /// The reply to one of the grants under way is lost, perhaps with its client.
+    Lose {
+        which: usize,
+        closes: bool,
+    },
+    /// All replies are out.
+    Confirm,
+    /// Time passes on both clocks, and the timer fires then, or after the next
+    /// step; the server's own expiry may have come by before.
+    Pass {
+        us: i64,
+        cycle: bool,
+        fires: bool,
+    },
+    /// The wall clock is set forward, or back.
+    Set {
+        ms: i64,
+    },
+    /// Somebody else does something; rlock hears of it after the command (7.2 and
+    /// later), or with its next command or timer (7.0).
+    Other {
+        what: Other,
+        late: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Other {
+    Del(Place),
+    Evict(Place),
+    Expire(Place, Option<i64>),
+    Set(Place, Option<i64>),
+    Rename(Place, Place),
+    Take(Place, Owner, Mode, i64),
+    /// Who took the lock by a script gives it back.
+    GiveBack(usize),
+    /// Of one of the readers.
+    DelLease(usize, bool),
+    ExpireLease(usize, Option<i64>),
+    /// A hash of somebody's stands under the name of the reader's next lease key.
+    Squat(Place, Owner),
+    Flush(Option<i32>),
+    Swap,
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    // Mostly few keys, so that queues form.
+    let db = prop_oneof![9 => Just(0), 1 => Just(1)];
+    let name = prop_oneof![
+        2 => Just("j"), 3 => Just("k"), 4 => Just("r"), 1 => Just("s"),
+    ];
+    (db, name)
+}
+
+fn places() -> impl Strategy<Value = Vec<Place>> {
+    prop_oneof![
+        6 => Just(vec![(0, "j"), (0, "k")]),
+        2 => Just(vec![(0, "k"), (0, "j")]),
+        2 => Just(vec![(0, "k"), (0, "r")]),
+        1 => Just(vec![(0, "s"), (0, "j"), (0, "k")]),
+        1 => Just(vec![(0, "k")]),
+    ]
+}
+
+fn owner() -> impl Strategy<Value = Owner> {
+    prop::sample::select(&OWNERS[..])
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop::sample::select(&[Mode::Plain, Mode::Read, Mode::Write][..])
+}
+
+fn lease() -> impl Strategy<Value = i64> {
+    prop_oneof![3 => 1..60i64, 3 => 60..400i64]
+}
+
+fn seat() -> impl Strategy<Value = Seat> {
+    0..SEATS
+}
+
+fn whose() -> impl Strategy<Value = Whose> {
+    let held = prop_oneof![1 => Just(None), 6 => (0..12usize).prop_map(Some)];
+    let own_seat = prop::bool::weighted(0.7);
+    (held, place(), owner(), mode(), seat(), own_seat).prop_map(
+        |(held, at, owner, mode, seat, own_seat)| Whose {
+            held,
+            at,
+            owner,
+            mode,
+            seat,
+            own_seat,
+        },
+    )
+}
+
+fn one_key() -> impl Strategy<Value = (Vec<Place>, Mode)> {
+    let usual = prop::bool::weighted(0.9);
+    (place(), usual, mode(), any::<bool>()).prop_map(|(at, usual, mode, reads)| {
+        let mode = match (at.1, usual) {
+            (_, false) => mode,
+            ("j" | "k", _) => Mode::Plain,
+            _ if reads => Mode::Read,
+            _ => Mode::Write,
+        };
+        (vec![at], mode)
+    })
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let keys = prop_oneof![
+        4 => one_key(),
+        1 => places().prop_map(|keys| (keys, Mode::Plain)),
+    ];
+    let block = prop_oneof![2 => Just(None), 4 => Just(Some(0)), 4 => (1..200i64).prop_map(Some)];
+    let flags = (prop::bool::weighted(0.15), prop::bool::weighted(0.35));
+    let seats = (
+        0..OWNERS.len(),
+        0..2usize,
+        prop::bool::weighted(0.9),
+        owner(),
+    );
+    (keys, seats, lease(), flags, block).prop_map(
+        |((keys, mode), (own, which, usual, other), lease, (once, watch), block)| Call {
+            keys,
+            owner: if usual { OWNERS[own] } else { other },
+            seat: own * 2 + which,
+            mode,
+            lease,
+            once,
+            watch,
+            block,
+        },
+    )
+}
+
+fn other() -> impl Strategy<Value = Other> {
+    let ttl = || prop_oneof![3 => lease().prop_map(Some), 1 => Just(None)];
+    prop_oneof![
+        3 => place().prop_map(Other::Del),
+        1 => place().prop_map(Other::Evict),
+        2 => (place(), ttl()).prop_map(|(at, ms)| Other::Expire(at, ms)),
+        2 => (place(), ttl()).prop_map(|(at, ms)| Other::Set(at, ms)),
+        3 => (place(), place()).prop_map(|(from, to)| Other::Rename(from, to)),
+        4 => (place(), owner(), mode(), lease()).prop_map(|(at, o, m, ms)| Other::Take(at, o, m, ms)),
+        2 => (0..4usize).prop_map(Other::GiveBack),
+        2 => (0..4usize, any::<bool>()).prop_map(|(which, evicted)| Other::DelLease(which, evicted)),
+        1 => (0..4usize, ttl()).prop_map(|(which, ms)| Other::ExpireLease(which, ms)),
+        1 => (place(), owner()).prop_map(|(at, owner)| Other::Squat(at, owner)),
+        1 => prop::option::of(0..2i32).prop_map(Other::Flush),
+        1 => Just(Other::Swap),
+    ]
+}
+
+/// A whole run, shown with one step a line.
+#[derive(Clone)]
+pub struct Steps(pub Vec<Op>);
+
+impl std::fmt::Debug for Steps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|op| write!(f, "\n  {op:?}"))
+    }
+}
+
+/// A run that fails is made shorter, step by step; the steps stay as they are.
+pub fn steps(most: usize) -> impl Strategy<Value = Steps> {
+    prop::collection::vec(op().no_shrink(), 1..most).prop_map(Steps)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        24 => call().prop_map(Op::Acquire),
+        9 => (whose(), prop::bool::weighted(0.2)).prop_map(|(whose, all)| Op::Release { whose, all }),
+        3 => (whose(), lease(), prop::bool::weighted(0.3)).prop_map(
+            |(whose, lease, watch)| Op::Renew { whose, lease, watch }
+        ),
+        2 => (places(), whose()).prop_map(|(keys, whose)| Op::ReleaseMany { keys, whose }),
+        1 => (places(), whose(), lease()).prop_map(
+            |(keys, whose, lease)| Op::RenewMany { keys, whose, lease }
+        ),
+        1 => (place(), seat()).prop_map(|(at, seat)| Op::Force { at, seat }),
+        2 => seat().prop_map(Op::Close),
+        1 => (0..8usize).prop_map(Op::Leave),
+        2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),
+        1 => Just(Op::Confirm),
+        9 => (0..60_000i64, prop::bool::weighted(0.2), prop::bool::weighted(0.8)).prop_map(|(us, cycle, fires)| Op::Pass { us, cycle, fires }),
+        1 => (-300..300i64).prop_map(|ms| Op::Set { ms }),
+        6 => (other(), prop::bool::weighted(0.3)).prop_map(|(what, late)| Op::Other { what, late }),
+    ]
+}

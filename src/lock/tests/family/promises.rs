@@ -1,0 +1,173 @@
+//! What is promised of every lock, looked at without the model: from the keys
+//! themselves, and from who asked for what in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::model::{Client, Mode, Owner, Place};
+use super::ops::Op;
+use super::others::lease_key;
+use super::shell::at;
+use super::world::World;
+use crate::lock::memory::Value;
+use crate::lock::{self, Effect, Effects, Outcome, WaiterId};
+
+#[derive(Clone, Debug)]
+struct Request {
+    keys: Vec<Place>,
+    owner: Owner,
+    client: Client,
+    mode: Mode,
+    /// It came as an upgrade, or was one for a while, and keeps its place ahead.
+    upgrades: bool,
+}
+
+#[derive(Clone, Default)]
+pub struct Promises {
+    /// All who wait, by their arrival.
+    waiting: BTreeMap<WaiterId, Request>,
+    seen: usize,
+    /// Who held what before the step.
+    held: BTreeMap<Place, Holders>,
+}
+
+/// Who holds a lock, and whether for writing (or plain).
+type Holders = BTreeMap<Owner, BTreeSet<Mode>>;
+
+impl Promises {
+    pub fn before(&mut self, world: &World) {
+        let holders = |place| (place, holders(world, place));
+        self.held = world.places.iter().copied().map(holders).collect();
+    }
+
+    pub fn after(&mut self, world: &World, op: &Op, told: &Effects) {
+        self.arrived(world, op);
+        self.each_is_answered_once(world, told);
+        for place in world.places.clone() {
+            excluded(world, place);
+        }
+        for request in self.waiting.values() {
+            assert!(!self.could_go_on(world, request), "{request:?} is stuck");
+        }
+    }
+
+    fn arrived(&mut self, world: &World, op: &Op) {
+        let Op::Acquire(call) = op else {
+            return;
+        };
+        for id in &world.ids[self.seen..] {
+            let request = Request {
+                keys: call.keys.clone(),
+                owner: call.owner,
+                client: world.seats[call.seat],
+                mode: call.mode,
+                upgrades: self.held[&call.keys[0]].contains_key(call.owner),
+            };
+            self.waiting.insert(*id, request);
+        }
+        self.seen = world.ids.len();
+    }
+
+    fn each_is_answered_once(&mut self, world: &World, told: &Effects) {
+        for effect in told {
+            if let Effect::Answer { waiter, outcome } = effect {
+                let request = self.waiting.remove(waiter);
+                let request = request.unwrap_or_else(|| panic!("{waiter} answered twice"));
+                if matches!(outcome, Outcome::Granted(_)) {
+                    self.nobody_is_overtaken(world, *waiter, &request);
+                }
+            }
+        }
+        // Those whose client went get no answer.
+        let waiters = &world.shell.core.waiters;
+        self.waiting.retain(|id, _| waiters.contains_key(id));
+        for (id, request) in &mut self.waiting {
+            request.upgrades |= waiters[id].rank.is_front();
+        }
+        assert_eq!(waiters.len(), self.waiting.len());
+    }
+
+    /// Nobody who came before waits still; but for nesting, upgrades and the way
+    /// out of a deadlock.
+    fn nobody_is_overtaken(&self, world: &World, id: WaiterId, request: &Request) {
+        let nests = |place: &Place| {
+            let modes = [Mode::Read, Mode::Write];
+            let count = modes.map(|mode| world.shell.count(*place, request.owner, mode));
+            let held = self.held[place].contains_key(request.owner);
+            held || request.upgrades || count[0] + count[1] > 1
+        };
+        if world.shell.core.rules.detect_deadlocks || request.keys.iter().any(nests) {
+            return;
+        }
+        for (_, other) in self.waiting.range(..id) {
+            let shares = other.keys.iter().any(|place| request.keys.contains(place));
+            let together = (other.mode, request.mode) == (Mode::Read, Mode::Read);
+            let waits = world.shell.core.waiters.len() >= self.waiting.len();
+            let same = other.owner == request.owner;
+            assert!(
+                !shares || together || same || !waits,
+                "{request:?} overtook {other:?}"
+            );
+        }
+    }
+
+    /// Whether it is first in all its queues, and its keys are free for it.
+    fn could_go_on(&self, world: &World, request: &Request) -> bool {
+        let reads = request.mode == Mode::Read;
+        request.keys.iter().all(|place| {
+            if !matches!(value(world, *place), None | Some(Value::Hash(_))) {
+                return false;
+            }
+            let holders = holders(world, *place);
+            let own = holders.contains_key(request.owner);
+            let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
+            let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
+            let (now, name) = (world.shell.now, place.1.as_bytes());
+            let queue = world.shell.core.waiters_of(now, place.0, name, usize::MAX);
+            let mut ahead = queue.iter().take_while(|w| w.client != request.client);
+            free && (own || ahead.all(|w| reads && w.mode == lock::Mode::Read))
+        })
+    }
+}
+
+fn value(world: &World, place: Place) -> Option<Value> {
+    let (value, ends) = world.shell.ks.keys.get(&at(place))?;
+    let live = ends.is_none_or(|at| at >= world.shell.ks.now_ms);
+    live.then(|| value.clone())
+}
+
+/// Read from the hash and the lease keys.
+fn holders(world: &World, place: Place) -> Holders {
+    let mut found = Holders::new();
+    let Some(Value::Hash(fields)) = value(world, place) else {
+        return found;
+    };
+    let shared = fields.contains_key(&b"mode"[..]);
+    for owner in super::ops::OWNERS {
+        if fields.contains_key(format!("{owner}:write").as_bytes()) {
+            found.entry(owner).or_default().insert(Mode::Write);
+        }
+        if !fields.contains_key(owner.as_bytes()) {
+            continue;
+        }
+        let count = world.shell.count(place, owner, Mode::Read);
+        let there = |index| {
+            let key = lease_key(place, owner, index);
+            let ends = world.shell.ks.keys.get(&key).map(|(_, ends)| *ends);
+            ends.is_some_and(|ends| ends.is_none_or(|at| at >= world.shell.ks.now_ms))
+        };
+        if !shared {
+            found.entry(owner).or_default().insert(Mode::Plain);
+        } else if (1..=count).any(there) {
+            found.entry(owner).or_default().insert(Mode::Read);
+        }
+    }
+    found
+}
+
+/// One owner, or none but readers.
+fn excluded(world: &World, place: Place) {
+    let holders = holders(world, place);
+    let only_read = |modes: &BTreeSet<Mode>| modes.iter().all(|mode| *mode == Mode::Read);
+    let excludes = holders.values().any(|modes| !only_read(modes));
+    assert!(!excludes || holders.len() == 1, "{holders:?} on {place:?}");
+}

@@ -1,0 +1,290 @@
+//! The shell in miniature: calls the core as `crate::server` does, on a keyspace
+//! in memory and with clocks that the test moves. What happens to keys by others'
+//! hands is noted and read later.
+
+use super::fingerprint::FIRST_MONO;
+use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
+use crate::lock::memory::Memory;
+use crate::lock::{
+    Ask, Cause, Core, Effects, Ended, Heard, Key, Mode, Now, Refusal, Renewal, Step, Verdict, Wait,
+    WaiterId,
+};
+
+pub fn at(place: Place) -> Key {
+    Key::new(place.0, place.1.as_bytes())
+}
+
+pub fn mode(way: Way) -> Mode {
+    match way {
+        Way::Plain => Mode::Exclusive,
+        Way::Read => Mode::Read,
+        Way::Write => Mode::Write,
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Note {
+    Changed(Key, Cause),
+    LeaseChanged(Key, Owner, Cause),
+    Renamed(Key, Key),
+    Swapped(i32, i32),
+    Replaced(Option<i32>),
+}
+
+#[derive(Clone)]
+pub struct Shell {
+    pub core: Core,
+    pub ks: Memory,
+    pub now: Now,
+    /// The effects that nobody has asked about yet.
+    pub told: Effects,
+    notes: Vec<Note>,
+}
+
+impl Shell {
+    pub fn new() -> Self {
+        let mut shell = Self {
+            core: Core::new(),
+            ks: Memory::default(),
+            now: Now {
+                wall_us: 1_700_000_000_000_000,
+                mono_us: FIRST_MONO,
+            },
+            told: Effects::new(),
+            notes: Vec::new(),
+        };
+        shell.pass_us(0, 0);
+        shell
+    }
+
+    fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, Memory>) -> T) -> T {
+        let mut step = Step {
+            ks: &mut self.ks,
+            now: self.now,
+            out: &mut self.told,
+        };
+        act(&mut self.core, &mut step)
+    }
+
+    // Clients.
+
+    pub fn acquire(&mut self, words: &Words) -> Result<Verdict, Refusal> {
+        let names: Vec<&[u8]> = words.keys.iter().map(|key| key.1.as_bytes()).collect();
+        let ask = Ask {
+            db: words.keys[0].0,
+            owner: words.owner.as_bytes(),
+            client: words.client,
+            mode: mode(words.mode),
+            lease: words.lease,
+            once: words.once,
+            watch: words.watch,
+            wait: words.block.map(|ms| Wait { ms }),
+        };
+        match names[..] {
+            [name] => self.step(|core, step| core.acquire(step, name, &ask)),
+            _ => self.step(|core, step| core.acquire_many(step, &names, &ask)),
+        }
+    }
+
+    pub fn release(
+        &mut self,
+        (db, name): Place,
+        owner: Owner,
+        client: Client,
+        way: Way,
+        all: bool,
+    ) -> Result<i64, Refusal> {
+        let ended = Ended {
+            owner: owner.as_bytes(),
+            client,
+            mode: mode(way),
+            all,
+        };
+        self.step(|core, step| core.release(step, (db, name.as_bytes()), &ended))
+    }
+
+    pub fn release_many(
+        &mut self,
+        places: &[Place],
+        owner: Owner,
+        client: Client,
+    ) -> Result<i64, Refusal> {
+        let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
+        let ended = Ended {
+            owner: owner.as_bytes(),
+            client,
+            mode: Mode::Exclusive,
+            all: false,
+        };
+        self.step(|core, step| core.release_many(step, places[0].0, &names, &ended))
+    }
+
+    pub fn renew(
+        &mut self,
+        (db, name): Place,
+        owner: Owner,
+        client: Client,
+        (way, lease, watch): (Way, i64, bool),
+    ) -> Result<(), Refusal> {
+        let renewal = Renewal {
+            owner: owner.as_bytes(),
+            client,
+            mode: mode(way),
+            lease,
+            watch,
+        };
+        self.step(|core, step| core.renew(step, (db, name.as_bytes()), &renewal))
+    }
+
+    pub fn renew_many(
+        &mut self,
+        places: &[Place],
+        owner: Owner,
+        client: Client,
+        lease: i64,
+    ) -> Result<(), Refusal> {
+        let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
+        let renewal = Renewal {
+            owner: owner.as_bytes(),
+            client,
+            mode: Mode::Exclusive,
+            lease,
+            watch: false,
+        };
+        self.step(|core, step| core.renew_many(step, places[0].0, &names, &renewal))
+    }
+
+    pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
+        self.step(|core, step| core.force(step, (db, name.as_bytes()), client))
+    }
+
+    pub fn closed(&mut self, client: Client) {
+        self.step(|core, step| core.closed(step, client));
+        self.serve();
+    }
+
+    pub fn leave(&mut self, id: WaiterId) {
+        self.core.leave(id);
+        self.serve();
+    }
+
+    /// The reply of a grant will never reach its client.
+    pub fn take_back(&mut self, id: WaiterId) {
+        self.step(|core, step| core.take_back(step, id));
+        self.serve();
+    }
+
+    /// What has become possible without a look at any key.
+    fn serve(&mut self) {
+        loop {
+            let keys = self.core.unsettled();
+            if keys.is_empty() {
+                return;
+            }
+            for key in keys {
+                self.review(&key, Cause::Unknown);
+            }
+        }
+    }
+
+    // Time.
+
+    pub fn pass_us(&mut self, wall: i64, mono: i64) {
+        self.now.wall_us += wall;
+        self.now.mono_us += mono;
+        self.ks.now_ms = self.now.wall_ms();
+    }
+
+    /// The module's timer fires.
+    pub fn tick(&mut self) {
+        self.read_notes();
+        self.step(|core, step| core.renew_watched(step, 500));
+        for key in self.core.due(self.now, 500) {
+            self.step(|core, step| core.expire(step, &key));
+        }
+        self.step(|core, step| core.time_out(step, 500));
+        self.serve();
+    }
+
+    // Notes.
+
+    pub fn changed(&mut self, key: &Key, cause: Cause) {
+        if self.core.knows(key.db, &key.name) {
+            match self.notes.last_mut() {
+                Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
+                _ => self.notes.push(Note::Changed(key.clone(), cause)),
+            }
+        }
+    }
+
+    /// A lease key of a reader changed.
+    pub fn lease_changed(&mut self, key: &Key, owner: Owner, cause: Cause) {
+        if self.core.knows(key.db, &key.name) {
+            self.notes
+                .push(Note::LeaseChanged(key.clone(), owner, cause));
+        }
+    }
+
+    pub fn renamed(&mut self, from: &Key, to: &Key) {
+        if self.core.knows(from.db, &from.name) {
+            self.notes.push(Note::Renamed(from.clone(), to.clone()));
+        } else {
+            self.changed(to, Cause::Removed);
+        }
+    }
+
+    pub fn swapped(&mut self, one: i32, other: i32) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Swapped(one, other));
+        }
+    }
+
+    pub fn replaced(&mut self, db: Option<i32>) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Replaced(db));
+        }
+    }
+
+    pub fn read_notes(&mut self) {
+        let mut heard = Heard::default();
+        for note in std::mem::take(&mut self.notes) {
+            match note {
+                Note::Changed(key, cause) => heard.of(key, cause),
+                Note::LeaseChanged(key, owner, cause) => {
+                    heard.of_reader(key, owner.as_bytes().into(), cause);
+                }
+                Note::Renamed(from, to) => {
+                    heard.renamed(&from, &to);
+                    self.step(|core, step| core.renamed(step, &from, &to));
+                }
+                Note::Swapped(one, other) => {
+                    heard.swapped(one, other);
+                    self.step(|core, step| core.swapped(step, one, other));
+                    for db in [one, other] {
+                        self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
+                    }
+                }
+                Note::Replaced(db) => self.hear_of_all(&mut heard, db, Cause::Removed),
+            }
+        }
+        for (key, owner, cause) in heard.all() {
+            self.step(|core, step| match &owner {
+                None => core.review(step, &key, cause),
+                Some(owner) => core.review_reader(step, &key, owner, cause),
+            });
+        }
+        self.serve();
+    }
+
+    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
+        let mut keys = self.core.keys(db);
+        keys.sort();
+        for key in keys {
+            heard.of(key, cause);
+        }
+    }
+
+    fn review(&mut self, key: &Key, cause: Cause) {
+        self.step(|core, step| core.review(step, key, cause));
+    }
+}

@@ -1,0 +1,387 @@
+//! A random run: each step is taken by the core and by the model.
+
+use super::fingerprint::{FIRST_CLIENT, FIRST_WAITER};
+use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
+use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
+use super::shell::Shell;
+use crate::lock::{Refusal, Rules, Verdict, WaiterId};
+
+/// What the core replied.
+#[derive(Clone, Debug)]
+pub enum Got {
+    Token(i64),
+    Null,
+    Waits,
+    Count(i64),
+    Done,
+    Forced(bool),
+    Refused(Refusal),
+}
+
+#[derive(Clone)]
+pub struct World {
+    pub shell: Shell,
+    pub model: Model,
+    /// All names that anything is done to.
+    pub places: Vec<Place>,
+    /// The core's numbers of the model's waiters.
+    pub ids: Vec<WaiterId>,
+    /// The reply to the step, by the core and by the model.
+    pub replies: Option<(Got, Reply)>,
+    /// The connections now open, one in each seat.
+    pub seats: [Client; SEATS],
+    pub last_client: Client,
+    /// Others changed something, and rlock has not heard of it yet.
+    pub unread: bool,
+    /// Time has passed, and the timer fires only after the next step.
+    pub overdue: bool,
+    /// Then, the holds of which the core knows before that timer.
+    known: Option<Vec<u64>>,
+}
+
+impl World {
+    pub fn new(rules: Rules, places: &[Place]) -> Self {
+        let mut shell = Shell::new();
+        shell.core.rules = rules;
+        shell.core.last_waiter = FIRST_WAITER;
+        let model = Model::new(shell.now, rules);
+        Self {
+            shell,
+            model,
+            places: places.to_vec(),
+            ids: Vec::new(),
+            replies: None,
+            seats: std::array::from_fn(|seat| FIRST_CLIENT + seat as Client),
+            last_client: FIRST_CLIENT + SEATS as Client,
+            unread: false,
+            overdue: false,
+            known: None,
+        }
+    }
+
+    /// The core has done all that the model has.
+    pub fn is_settled(&self) -> bool {
+        !self.unread && !self.overdue
+    }
+
+    pub fn act(&mut self, op: &Op) {
+        self.replies = None;
+        if !may_be_unread(op) || self.overdue {
+            self.read();
+        }
+        // The model's timer is never late.
+        let overdue = std::mem::take(&mut self.overdue);
+        if overdue {
+            self.known = Some(self.model.holds.iter().map(|hold| hold.id).collect());
+            self.model.tick();
+        }
+        self.take_step(op);
+        if overdue {
+            self.known = None;
+            self.shell.tick();
+            self.model.settle();
+            self.unread = false;
+        }
+    }
+
+    /// The late timer fires, but for a step that has to do without it.
+    pub fn catch_up(&mut self, op: &Op) -> bool {
+        let goes_first = matches!(
+            op,
+            Op::Acquire(_)
+                | Op::Release { .. }
+                | Op::ReleaseMany { .. }
+                | Op::Renew { .. }
+                | Op::RenewMany { .. }
+                | Op::Force { .. }
+                | Op::Other {
+                    what: Other::Take(..),
+                    ..
+                }
+        );
+        let fires = self.overdue && !goes_first;
+        if fires {
+            self.tick();
+        }
+        fires
+    }
+
+    fn take_step(&mut self, op: &Op) {
+        match op {
+            Op::Acquire(call) => self.acquire(call),
+            Op::Release { whose, all } => self.release(*whose, *all),
+            Op::Renew {
+                whose,
+                lease,
+                watch,
+            } => self.renew(*whose, *lease, *watch),
+            Op::ReleaseMany { keys, whose } => {
+                let (_, owner, _, seat) = self.who(*whose);
+                self.leave_out_doubt(owner);
+                let Some(client) = self.speaks(seat) else {
+                    return;
+                };
+                let got = self.shell.release_many(keys, owner, client);
+                let got = got.map_or_else(Got::Refused, Got::Count);
+                self.replies = Some((got, self.model.release_many(keys, owner, client)));
+            }
+            Op::RenewMany { keys, whose, lease } => {
+                let (_, owner, _, seat) = self.who(*whose);
+                let Some(client) = self.speaks(seat) else {
+                    return;
+                };
+                let got = self.shell.renew_many(keys, owner, client, *lease);
+                let got = got.map_or_else(Got::Refused, |()| Got::Done);
+                self.replies = Some((got, self.model.renew_many(keys, owner, *lease)));
+            }
+            Op::Force { at, seat } => {
+                let Some(client) = self.speaks(*seat) else {
+                    return;
+                };
+                let got = self.shell.force(*at, client);
+                let got = got.map_or_else(Got::Refused, Got::Forced);
+                self.replies = Some((got, self.model.force(*at, client)));
+            }
+            Op::Close(seat) => self.close(self.seats[*seat]),
+            Op::Leave(which) => {
+                let waiting = self.model.queue.iter().map(|waiter| waiter.id);
+                if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
+                    self.shell.leave(self.ids[id]);
+                    self.model.leave(id);
+                }
+            }
+            Op::Lose { which, closes } => self.lose(*which, *closes),
+            Op::Confirm => self.confirm(|_| true),
+            Op::Pass { us, cycle, fires } => {
+                self.pass(*us, *us);
+                if *cycle {
+                    self.shell.expire_cycle(&self.places);
+                }
+                if *fires || !self.may_be_late() {
+                    self.tick();
+                } else {
+                    self.overdue = true;
+                }
+            }
+            Op::Set { ms } => {
+                if self.model.watchdog_max == 0 {
+                    // What ran out stays so: nothing comes back to life.
+                    self.shell.expire_cycle(&self.places);
+                    self.shell.read_notes();
+                    self.pass(ms * 1000, 0);
+                    self.tick();
+                }
+            }
+            Op::Other { what, late } => {
+                self.change(*what);
+                self.unread = true;
+                if !late || !may_be_unread(op) {
+                    self.read();
+                }
+            }
+        }
+    }
+
+    /// A connection that waits, or was just granted, says nothing.
+    fn speaks(&mut self, seat: Seat) -> Option<Client> {
+        let client = self.seats[seat];
+        if self.known.is_some() && self.model.grants.iter().any(|g| g.client == client) {
+            return None;
+        }
+        self.confirm(|grant| grant == client);
+        let waits = self.model.queue.iter().any(|w| w.ask.client == client);
+        (!waits).then_some(client)
+    }
+
+    fn confirm(&mut self, which: impl Fn(Client) -> bool) {
+        for grant in self.model.grants.clone() {
+            if which(grant.client) {
+                self.shell.core.confirm(self.ids[grant.waiter]);
+                self.model.confirm(grant.waiter);
+            }
+        }
+    }
+
+    /// Whose hold, in which mode, and from which seat the request comes.
+    fn who(&self, whose: Whose) -> (Place, Owner, Mode, Seat) {
+        let known = |hold: &&Hold| self.known.as_ref().is_none_or(|ids| ids.contains(&hold.id));
+        let holds: Vec<&Hold> = self.model.holds.iter().filter(known).collect();
+        let of = |which: usize| holds.get(which % holds.len().max(1));
+        let Some(hold) = whose.held.and_then(of) else {
+            return (whose.at, whose.owner, whose.mode, whose.seat);
+        };
+        let its_own = self.seats.iter().position(|c| hold.client == Some(*c));
+        let seat = its_own.filter(|_| whose.own_seat).unwrap_or(whose.seat);
+        (hold.place, hold.owner, hold.mode, seat)
+    }
+
+    fn acquire(&mut self, call: &Call) {
+        let Some(client) = self.speaks(call.seat) else {
+            return;
+        };
+        let ask = Ask {
+            keys: call.keys.clone(),
+            owner: call.owner,
+            client,
+            mode: call.mode,
+            lease: call.lease,
+            once: call.once,
+            watch: call.watch,
+            block: call.block,
+        };
+        let got = match self.shell.acquire(&ask) {
+            Ok(Verdict::Granted(token)) => Got::Token(token),
+            Ok(Verdict::Refused) => Got::Null,
+            Ok(Verdict::Waits(id)) => {
+                self.ids.push(id);
+                Got::Waits
+            }
+            Err(refusal) => Got::Refused(refusal),
+        };
+        // A request that waits for its own owner's: see `Model::between`.
+        let mut other = self.model.clone();
+        other.between = true;
+        let mut reply = self.model.acquire(&ask);
+        if !self.same_order() {
+            reply = other.acquire(&ask);
+            other.between = false;
+            self.model = other;
+        }
+        self.replies = Some((got, reply));
+    }
+
+    /// Whether those who wait stand in the same order in the core and the model.
+    pub fn same_order(&self) -> bool {
+        self.places.iter().all(|place| {
+            let (now, name) = (self.shell.now, place.1.as_bytes());
+            let got = self.shell.core.waiters_of(now, place.0, name, 100);
+            let queue = self.model.queue.iter();
+            let queue = queue.filter(|w| w.ask.keys.contains(place));
+            got.iter().map(|w| w.client).eq(queue.map(|w| w.ask.client))
+        })
+    }
+
+    /// Left out: an owner gives up a hold of a grant under way whose connection has
+    /// another one there.
+    fn leave_out_doubt(&mut self, owner: Owner) {
+        let model = &self.model;
+        let twice = |client: Client| {
+            let theirs = |place: Place| {
+                let same = move |hold: &&Hold| hold.client == Some(client) && hold.owner == owner;
+                model.holds_at(place).filter(same).count()
+            };
+            self.places.iter().any(|place| theirs(*place) > 1)
+        };
+        let doubtful = model.grants.iter().map(|grant| grant.client);
+        let doubtful: Vec<Client> = doubtful.filter(|client| twice(*client)).collect();
+        self.confirm(|client| doubtful.contains(&client));
+    }
+
+    fn release(&mut self, whose: Whose, all: bool) {
+        let (place, owner, mode, seat) = self.who(whose);
+        self.leave_out_doubt(owner);
+        if let Some(client) = self.speaks(seat) {
+            let got = self.shell.release(place, owner, client, mode, all);
+            let got = got.map_or_else(Got::Refused, Got::Count);
+            let expected = self.model.release(place, owner, client, mode, all);
+            self.replies = Some((got, expected));
+        }
+    }
+
+    fn renew(&mut self, whose: Whose, lease: i64, watch: bool) {
+        let (place, owner, mode, seat) = self.who(whose);
+        if let Some(client) = self.speaks(seat) {
+            let got = self.shell.renew(place, owner, client, (mode, lease, watch));
+            let got = got.map_or_else(Got::Refused, |()| Got::Done);
+            let bind = watch.then_some(client);
+            self.replies = Some((got, self.model.renew(place, owner, mode, lease, bind)));
+        }
+    }
+
+    /// First its waits and its watchdog holds end; the server tells later that the
+    /// reply of its grant is lost.
+    pub fn close(&mut self, client: Client) {
+        self.shell.closed(client);
+        self.model.closed(client);
+        self.take_back(|grant| grant == client);
+        if let Some(seat) = self.seats.iter().position(|open| *open == client) {
+            self.last_client += 1;
+            self.seats[seat] = self.last_client;
+        }
+    }
+
+    fn lose(&mut self, which: usize, closes: bool) {
+        let open = &self.model.grants;
+        if let Some(grant) = open.get(which % open.len().max(1)).cloned() {
+            match closes {
+                true => self.close(grant.client),
+                false => self.take_back(|client| client == grant.client),
+            }
+        }
+    }
+
+    fn take_back(&mut self, which: impl Fn(Client) -> bool) {
+        for grant in self.model.grants.clone() {
+            if which(grant.client) {
+                self.shell.take_back(self.ids[grant.waiter]);
+                self.model.take_back(grant.waiter);
+            }
+        }
+    }
+
+    pub fn read(&mut self) {
+        if std::mem::take(&mut self.unread) {
+            self.shell.read_notes();
+            self.model.settle();
+        }
+    }
+
+    pub fn tick(&mut self) {
+        self.shell.tick();
+        self.model.tick();
+        self.unread = false;
+        self.overdue = false;
+    }
+
+    /// Left out: a watched lease that has ended, for which it matters who looks
+    /// first; a BLOCK time that is over, whose request stands in the way of others
+    /// still; and one who waits for many keys, which are not all looked at.
+    fn may_be_late(&self) -> bool {
+        let model = &self.model;
+        let over = |hold: &Hold| {
+            let watched = model.watched(hold.place, hold.owner).is_some();
+            watched && model.ends(hold.place, hold.owner) < model.now_ms()
+        };
+        let timed_out = |until: i64| until <= model.mono_us;
+        let mut queue = model.queue.iter();
+        !model.holds.iter().any(over)
+            && !queue.any(|w| w.ask.keys.len() > 1 || w.until.is_some_and(timed_out))
+    }
+
+    pub fn pass(&mut self, wall: i64, mono: i64) {
+        self.shell.pass_us(wall, mono);
+        self.model.wall_us += wall;
+        self.model.mono_us += mono;
+    }
+
+    pub fn places() -> impl Iterator<Item = Place> {
+        [0, 1]
+            .into_iter()
+            .flat_map(|db| NAMES.map(|name| (db, name)))
+    }
+
+    pub fn is_owner(name: &[u8]) -> Option<Owner> {
+        OWNERS.into_iter().find(|owner| owner.as_bytes() == name)
+    }
+}
+
+/// What others do may be heard of together with what they do next.
+fn may_be_unread(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Other {
+            what: Other::Del(_) | Other::Take(..),
+            ..
+        }
+    )
+}

@@ -1,0 +1,341 @@
+//! The shell in miniature: calls the core as `crate::server` does, on a keyspace
+//! in memory and with clocks that the test moves.
+//!
+//! As in the server, each step is written before the next one looks, and what
+//! happens to keys by others' hands is noted and read later.
+
+use crate::lock::memory::Memory;
+use crate::lock::{
+    Ask, Cause, Core, Effect, Effects, Ended, Event, Heard, Key, Mode, Now, Outcome, Refusal,
+    Renewal, Step, Verdict, Wait, WaiterId,
+};
+
+pub fn key(db: i32, name: &str) -> Key {
+    Key::new(db, name.as_bytes())
+}
+
+/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub db: i32,
+    pub name: &'a str,
+    pub owner: &'a str,
+    pub lease: i64,
+    pub once: bool,
+    pub block: Option<i64>,
+}
+
+pub fn by(owner: &str) -> Request<'_> {
+    Request {
+        db: 0,
+        name: "k",
+        owner,
+        lease: 1000,
+        once: false,
+        block: None,
+    }
+}
+
+impl<'a> Request<'a> {
+    pub fn on(self, name: &'a str) -> Self {
+        Self { name, ..self }
+    }
+
+    pub fn lease(self, lease: i64) -> Self {
+        Self { lease, ..self }
+    }
+
+    pub fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
+
+    pub fn block(self, ms: i64) -> Self {
+        Self {
+            block: Some(ms),
+            ..self
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Note {
+    Changed(Key, Cause),
+    Renamed(Key, Key),
+    Swapped(i32, i32),
+    Replaced(Option<i32>),
+}
+
+pub struct Shell {
+    pub core: Core,
+    pub ks: Memory,
+    pub now: Now,
+    /// The effects that nobody has asked about yet.
+    pub told: Effects,
+    notes: Vec<Note>,
+    /// Each request has a connection of its own.
+    clients: u64,
+}
+
+impl Shell {
+    pub fn new() -> Self {
+        let mut shell = Self {
+            core: Core::new(),
+            ks: Memory::default(),
+            now: Now {
+                wall_us: 1_700_000_000_000_000,
+                mono_us: 5_000_000,
+            },
+            told: Effects::new(),
+            notes: Vec::new(),
+            clients: 0,
+        };
+        shell.pass_us(0, 0);
+        shell
+    }
+
+    // Clients.
+
+    pub fn acquire(&mut self, request: Request<'_>) -> Result<Verdict, Refusal> {
+        self.read_notes();
+        self.clients += 1;
+        let ask = Ask {
+            db: request.db,
+            owner: request.owner.as_bytes(),
+            client: self.clients,
+            mode: Mode::Exclusive,
+            lease: request.lease,
+            once: request.once,
+            watch: false,
+            wait: request.block.map(|ms| Wait { ms }),
+        };
+        self.step(|core, step| core.acquire(step, request.name.as_bytes(), &ask))
+    }
+
+    /// Acquires a lock that is to be had now; its token.
+    pub fn get(&mut self, request: Request<'_>) -> i64 {
+        match self.acquire(request) {
+            Ok(Verdict::Granted(token)) => token,
+            other => panic!("{request:?} was to be granted: {other:?}"),
+        }
+    }
+
+    /// Queues for a lock that is held now.
+    pub fn wait(&mut self, request: Request<'_>) -> WaiterId {
+        match self.acquire(request.block(request.block.unwrap_or(0))) {
+            Ok(Verdict::Waits(id)) => id,
+            other => panic!("{request:?} was to wait: {other:?}"),
+        }
+    }
+
+    pub fn release_on(&mut self, at: &Key, owner: &str, all: bool) -> Result<i64, Refusal> {
+        self.read_notes();
+        let ended = Ended {
+            owner: owner.as_bytes(),
+            client: 0,
+            mode: Mode::Exclusive,
+            all,
+        };
+        self.step(|core, step| core.release(step, (at.db, &at.name), &ended))
+    }
+
+    pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
+        self.release_on(&key(0, "k"), owner, false)
+    }
+
+    pub fn release_all(&mut self, owner: &str) -> Result<i64, Refusal> {
+        self.release_on(&key(0, "k"), owner, true)
+    }
+
+    pub fn renew_on(&mut self, at: &Key, owner: &str, lease: i64) -> Result<(), Refusal> {
+        self.read_notes();
+        let renewal = Renewal {
+            owner: owner.as_bytes(),
+            client: 0,
+            mode: Mode::Exclusive,
+            lease,
+            watch: false,
+        };
+        self.step(|core, step| core.renew(step, (at.db, &at.name), &renewal))
+    }
+
+    pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
+        self.renew_on(&key(0, "k"), owner, lease)
+    }
+
+    pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
+        self.read_notes();
+        self.step(|core, step| core.force(step, (at.db, &at.name), 0))
+    }
+
+    pub fn force(&mut self) -> Result<bool, Refusal> {
+        self.force_on(&key(0, "k"))
+    }
+
+    /// The client of a grant went before its reply did.
+    pub fn lose(&mut self, id: WaiterId) {
+        self.read_notes();
+        self.step(|core, step| core.take_back(step, id));
+    }
+
+    // Time.
+
+    /// So many ms go by on both clocks, and no timer fires.
+    pub fn pass(&mut self, ms: i64) {
+        self.pass_us(ms * 1000, ms * 1000);
+    }
+
+    pub fn pass_us(&mut self, wall: i64, mono: i64) {
+        self.now.wall_us += wall;
+        self.now.mono_us += mono;
+        self.ks.now_ms = self.now.wall_ms();
+    }
+
+    /// The module's timer fires.
+    pub fn tick(&mut self) {
+        self.read_notes();
+        for key in self.core.due(self.now, 500) {
+            self.step(|core, step| core.expire(step, &key));
+        }
+        self.step(|core, step| core.time_out(step, 500));
+    }
+
+    pub fn pass_and_tick(&mut self, ms: i64) {
+        self.pass(ms);
+        self.tick();
+    }
+
+    // Notes.
+
+    pub fn changed(&mut self, key: &Key, cause: Cause) {
+        if self.core.knows(key.db, &key.name) {
+            match self.notes.last_mut() {
+                Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
+                _ => self.notes.push(Note::Changed(key.clone(), cause)),
+            }
+        }
+    }
+
+    pub fn renamed(&mut self, from: &Key, to: &Key) {
+        if self.core.knows(from.db, &from.name) {
+            self.notes.push(Note::Renamed(from.clone(), to.clone()));
+        } else {
+            self.changed(to, Cause::Removed);
+        }
+    }
+
+    pub fn swapped(&mut self, one: i32, other: i32) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Swapped(one, other));
+        }
+    }
+
+    pub fn replaced(&mut self, db: Option<i32>) {
+        if !self.core.is_idle() {
+            self.notes.push(Note::Replaced(db));
+        }
+    }
+
+    pub fn read_notes(&mut self) {
+        let mut heard = Heard::default();
+        for note in std::mem::take(&mut self.notes) {
+            match note {
+                Note::Changed(key, cause) => heard.of(key, cause),
+                Note::Renamed(from, to) => {
+                    heard.renamed(&from, &to);
+                    self.step(|core, step| core.renamed(step, &from, &to));
+                }
+                Note::Swapped(one, other) => {
+                    heard.swapped(one, other);
+                    self.step(|core, step| core.swapped(step, one, other));
+                    // In the model's order, name by name; any would do.
+                    let mut keys = self.core.keys(Some(one));
+                    keys.extend(self.core.keys(Some(other)));
+                    keys.sort_by_key(|key| (key.name.clone(), key.db != one));
+                    for key in keys {
+                        heard.of(key, Cause::Unknown);
+                    }
+                }
+                Note::Replaced(db) => self.hear_of_all(&mut heard, db, Cause::Removed),
+            }
+        }
+        for (key, _, cause) in heard.all() {
+            self.review(&key, cause);
+        }
+    }
+
+    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
+        let mut keys = self.core.keys(db);
+        keys.sort();
+        for key in keys {
+            heard.of(key, cause);
+        }
+    }
+
+    pub fn review(&mut self, key: &Key, cause: Cause) {
+        self.step(|core, step| core.review(step, key, cause));
+    }
+
+    /// The key's slot has moved to another node.
+    pub fn forsake(&mut self, key: &Key) {
+        self.step(|core, step| core.forsake(step, key));
+    }
+
+    fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, Memory>) -> T) -> T {
+        let mut step = Step {
+            ks: &mut self.ks,
+            now: self.now,
+            out: &mut self.told,
+        };
+        act(&mut self.core, &mut step)
+    }
+
+    // What came of it.
+
+    /// The replies to waiters since somebody last asked for anything told.
+    pub fn answers(&mut self) -> Vec<(WaiterId, Outcome)> {
+        answers(&std::mem::take(&mut self.told))
+    }
+
+    /// The events since somebody last asked for anything told.
+    pub fn events(&mut self) -> Vec<(Key, Event)> {
+        events(&std::mem::take(&mut self.told))
+    }
+
+    /// The token of the owner's plain hold, where it is known, and for how many ms it
+    /// has been held.
+    pub fn known(&self, key: &Key, owner: &str) -> Option<(i64, i64)> {
+        let whose = (owner.as_bytes(), Mode::Exclusive);
+        let known = self.core.hold_of(self.now, (key.db, &key.name), whose);
+        Some((known.token?, known.held_ms?))
+    }
+
+    /// Who holds the key `k`, how often, and until when, in ms from now.
+    pub fn held(&mut self) -> Option<(String, i64, Option<i64>)> {
+        self.held_on(&key(0, "k"))
+    }
+
+    pub fn held_on(&mut self, key: &Key) -> Option<(String, i64, Option<i64>)> {
+        use crate::lock::Keyspace;
+        let holder = self.ks.holders(key).pop()?;
+        let left = self.ks.look(key, b"").expires;
+        let owner = String::from_utf8(holder.owner).unwrap();
+        let left = left.map(|at| at - self.now.wall_ms());
+        Some((owner, holder.holds, left))
+    }
+}
+
+pub fn answers(told: &[Effect]) -> Vec<(WaiterId, Outcome)> {
+    let answer = |effect: &Effect| match effect {
+        Effect::Answer { waiter, outcome } => Some((*waiter, outcome.clone())),
+        _ => None,
+    };
+    told.iter().filter_map(answer).collect()
+}
+
+pub fn events(told: &[Effect]) -> Vec<(Key, Event)> {
+    let event = |effect: &Effect| match effect {
+        Effect::Tell { key, event } => Some((key.clone(), *event)),
+        _ => None,
+    };
+    told.iter().filter_map(event).collect()
+}
