@@ -28,6 +28,10 @@ pub static WATCHDOG_MAX: AtomicI64 = AtomicI64::new(0);
 /// circle of waiting.
 pub static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 
+/// `rlock.fencing clock|counter` (default clock): whether every lock gets a fencing
+/// counter beside it, `redisson_lock_token:{key}`. One that exists is kept up anyway.
+pub static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
+
 /// The greatest `watchdog-max`, ms: what a double counts exactly.
 pub const MOST_MS: i64 = (1 << 53) - 1;
 
@@ -38,6 +42,21 @@ enum_configuration! {
     pub enum WatchdogLost {
         close = 0,
         keep = 1,
+    }
+}
+
+pub use fencing::Fencing;
+
+/// Apart, for the macro imports what it needs each time.
+mod fencing {
+    redis_module::enum_configuration! {
+        /// As above.
+        #[derive(Debug, PartialEq, Eq)]
+        #[allow(non_camel_case_types)]
+        pub enum Fencing {
+            clock = 0,
+            counter = 1,
+        }
     }
 }
 
@@ -54,32 +73,36 @@ pub fn rules() -> Rules {
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
         watchdog_max: WATCHDOG_MAX.load(Ordering::Relaxed),
+        counts: FENCING
+            .lock()
+            .is_ok_and(|setting| *setting == Fencing::counter),
     }
 }
 
 /// What a setting can be set to.
 enum Allowed {
     Words(&'static [&'static str]),
-    /// 0 to [`MOST_MS`].
-    Ms,
+    /// From 0 to this.
+    Ms(i64),
 }
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 4] = [
+const SETTINGS: [(&str, Allowed); 5] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
-    ("watchdog-max", Allowed::Ms),
+    ("watchdog-max", Allowed::Ms(MOST_MS)),
     ("deadlock-detection", YES_NO),
+    ("fencing", Allowed::Words(&["clock", "counter"])),
 ];
 
 impl Allowed {
     fn takes(&self, value: &[u8]) -> bool {
         match self {
             Self::Words(words) => words.iter().any(|word| word.as_bytes() == value),
-            Self::Ms => {
+            Self::Ms(most) => {
                 let number = std::str::from_utf8(value).ok().and_then(|v| v.parse().ok());
-                number.is_some_and(|ms: i64| (0..=MOST_MS).contains(&ms))
+                number.is_some_and(|ms: i64| (0..=*most).contains(&ms))
             }
         }
     }
@@ -89,7 +112,7 @@ impl std::fmt::Display for Allowed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Words(words) => f.write_str(&words.join(" or ")),
-            Self::Ms => write!(f, "a number of ms from 0 to {MOST_MS}"),
+            Self::Ms(most) => write!(f, "a number of ms from 0 to {most}"),
         }
     }
 }
@@ -133,6 +156,7 @@ mod tests {
             &[b"watchdog-lost", b"keep", b"watchdog-max", b"0"],
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
+            &[b"fencing", b"counter"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
         }
@@ -145,6 +169,7 @@ mod tests {
             &[b"watchdog-max", b"-1"],
             &[b"watchdog-max", b"9007199254740992"],
             &[b"watchdog-max"],
+            &[b"fencing", b"yes"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }

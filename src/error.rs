@@ -95,6 +95,11 @@ pub fn of(refusal: &Refusal) -> String {
             shown(owner),
             shown(&key.name)
         ),
+        Refusal::CounterUnusable { key } => format!(
+            "{WRONG_TYPE}: redisson_lock_token:... of {}, its fencing counter, is no integer that \
+             can be raised; use another name, or DEL it",
+            shown(&key.name)
+        ),
         Refusal::Deadlock { circle } => deadlock(circle),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",

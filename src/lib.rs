@@ -82,6 +82,7 @@ redis_module! {
         ],
         enum: [
             ["watchdog-lost", &config::WATCHDOG_LOST, config::WatchdogLost::close, ConfigurationFlags::DEFAULT, None],
+            ["fencing", &config::FENCING, config::Fencing::clock, ConfigurationFlags::DEFAULT, None],
         ],
         module_args_as_configuration: true,
     ]

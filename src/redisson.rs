@@ -12,6 +12,16 @@ pub fn channel(name: &[u8], shared: bool) -> Vec<u8> {
     prefixed(prefix, name)
 }
 
+/// The counter that RFencedLock draws the tokens of a lock from.
+pub fn counter(name: &[u8]) -> Vec<u8> {
+    prefixed(b"redisson_lock_token", name)
+}
+
+/// Whether in a cluster the counter lies in the slot of the lock.
+pub fn counter_fits(name: &[u8]) -> bool {
+    slot_part(&counter(name)) == slot_part(name)
+}
+
 /// The lease key of an owner's read hold number `index`:
 /// `{name}:owner:rwlock_timeout:index`.
 pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Vec<u8> {

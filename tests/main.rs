@@ -16,6 +16,7 @@ mod errors;
 mod events;
 mod experiments;
 mod expiry;
+mod fencing;
 mod force;
 mod gone;
 mod gone_overwritten;

@@ -173,6 +173,14 @@ impl Core {
         })
     }
 
+    /// The token of the hold that an acquisition nests in, if it is known.
+    pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<i64> {
+        if how.is_new() {
+            return None;
+        }
+        self.entry(key)?.hold(owner)?.token
+    }
+
     /// The lock is the owner's from now on, or once more; the token.
     pub(super) fn give<K: Keyspace>(
         &mut self,
@@ -191,14 +199,10 @@ impl Core {
                 _ => (Mode::Exclusive, look.holds),
             },
         ];
-        let known = |core: &Self| {
-            let hold = core.entry(key).and_then(|entry| entry.hold(&want.owner));
-            hold.and_then(|hold| hold.token)
-        };
-        let known = if how.is_new() { None } else { known(self) };
-        let token = match known.or(token) {
-            Some(token) => token,
-            None => self.tokens.next(now),
+        let known = self.token_under_way(key, &want.owner, how);
+        let (token, counted) = match known.or(token) {
+            Some(token) => (token, Vec::new()),
+            None => self.new_token(step, std::iter::once(key))?,
         };
         match (want.mode, how) {
             (Mode::Exclusive, How::First) => {
@@ -225,6 +229,7 @@ impl Core {
             }
             _ => self.give_shared(step, key, want, how, look, token)?,
         }
+        Self::fence(step, counted, token);
         self.tell(step, key, Event::Acquired);
         let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
         if want.watch || !is_first {

@@ -86,6 +86,9 @@ pub enum Effect {
     },
     /// The lease key of that hold is gone: DEL, if it is there and this lock's.
     EndLease { key: Key, owner: Bytes, index: i64 },
+    /// The fencing counter beside the lock has this token now: SET, with the TTL
+    /// that it had.
+    Fence { key: Key, token: i64 },
     /// The key ends at this wall-clock ms: PEXPIREAT.
     ExpireAt { key: Key, at: i64 },
     /// The lock is free: DEL.

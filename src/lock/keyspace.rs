@@ -5,6 +5,7 @@
 
 use super::effect::Effect;
 use super::key::Key;
+use super::token::Counter;
 
 /// How a lock is held, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +119,8 @@ pub trait Keyspace {
     /// Whether the lease key of this read hold may be written: it is not there, or
     /// is this lock's (its value is the lock's name, or Redisson's `1`).
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool;
+    /// The fencing counter beside the lock.
+    fn counter(&mut self, key: &Key) -> Counter;
     /// Carries out an effect that is a write, at once; ignores any other.
     fn write(&mut self, effect: &Effect);
 }

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{leases_looked_at, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode};
+use super::{
+    leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+};
 use crate::redisson;
 
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -13,6 +15,7 @@ pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 pub enum Value {
     Hash(Fields),
     Text,
+    Number(i64),
 }
 
 #[derive(Clone, Debug, Default)]
@@ -53,6 +56,11 @@ impl Memory {
 /// The lease key of a read hold.
 pub fn lease_key(key: &Key, owner: &[u8], index: i64) -> Key {
     Key::new(key.db, &redisson::lease_key(&key.name, owner, index))
+}
+
+/// The fencing counter of a lock.
+pub fn counter(key: &Key) -> Key {
+    Key::new(key.db, &redisson::counter(&key.name))
 }
 
 fn count(value: &[u8]) -> Option<i64> {
@@ -156,6 +164,14 @@ impl Keyspace for Memory {
         !matches!(lease, Some((Value::Hash(_), _)))
     }
 
+    fn counter(&mut self, key: &Key) -> Counter {
+        match self.live(&counter(key)) {
+            None => Counter::Absent,
+            Some((Value::Number(last), _)) => Counter::At(*last),
+            Some(_) => Counter::Unusable,
+        }
+    }
+
     fn write(&mut self, effect: &Effect) {
         match effect {
             Effect::Take {
@@ -220,6 +236,10 @@ impl Keyspace for Memory {
             }
             Effect::EndLease { key, owner, index } => {
                 self.keys.remove(&lease_key(key, owner, *index));
+            }
+            Effect::Fence { key, token } => {
+                let empty = || (Value::Number(0), None);
+                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(*token);
             }
             Effect::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
             Effect::Delete { key } => {

@@ -68,6 +68,7 @@ pub use release::{Ended, Renewal};
 pub use stats::Stats;
 pub use step::Step;
 pub use time::Now;
+pub use token::Counter;
 
 use acquire::Want;
 use deadlines::Deadlines;
@@ -84,15 +85,17 @@ pub struct Rules {
     pub detect_deadlocks: bool,
     /// For how many ms a watchdog renews a lease; 0: for ever.
     pub watchdog_max: i64,
+    /// Give every lock a fencing counter beside it.
+    pub counts: bool,
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            detect_deadlocks: true,
-            watchdog_max: 0,
-        }
-    }
+impl Rules {
+    /// Before anybody has set anything; without Redisson.
+    pub const DEFAULT: Self = Self {
+        detect_deadlocks: true,
+        watchdog_max: 0,
+        counts: false,
+    };
 }
 
 /// All locks of a server, as far as more than the keyspace is known of them.
@@ -150,7 +153,7 @@ impl Core {
             tokens: Tokens::default(),
             last_waiter: 0,
             counters: Counters::default(),
-            rules: Rules::default(),
+            rules: Rules::DEFAULT,
         }
     }
 

@@ -26,6 +26,8 @@ pub enum Refusal {
     },
     /// The lease key that the reader needs is another lock's, or no lease key.
     LeaseKeyTaken { key: Key, owner: Bytes },
+    /// What stands in the place of the lock's fencing counter cannot be raised.
+    CounterUnusable { key: Key },
     /// The request would close a circle of waiting: DEADLOCK.
     Deadlock { circle: Vec<Link> },
     /// The hold count cannot rise any more.

@@ -1,11 +1,27 @@
 //! Fencing tokens by the clock: no key is needed for them, and they keep rising
-//! across a restart as far as the clock does.
+//! across a restart as far as the clock does. Where a lock has a counter beside it,
+//! as Redisson's RFencedLock keeps one, its tokens rise above that and are written
+//! there, so that both draw from one row of numbers whatever the clock does.
 //!
 //! See Kleppmann, "How to do distributed locking" (2016), for what a token is
 //! good for: storage that remembers the greatest one it has seen refuses a
 //! holder whose lease ended without its notice.
 
 use super::time::Now;
+use super::{Core, Effect, Key, Keyspace, Refusal, Step};
+
+/// The fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// There is none.
+    Absent,
+    /// There can be none: in a cluster it would lie in another slot.
+    Elsewhere,
+    /// Its last token.
+    At(i64),
+    /// Something stands in its place that is no integer.
+    Unusable,
+}
 
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
@@ -15,9 +31,45 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// The token of a first acquisition at `now`.
-    pub fn next(&mut self, now: Now) -> i64 {
-        self.last = self.last.saturating_add(1).max(now.wall_us);
+    /// The token of a first acquisition at `now`, above every counter of its keys.
+    pub fn next(&mut self, now: Now, counter: i64) -> i64 {
+        let next = self.last.max(counter).saturating_add(1);
+        self.last = next.max(now.wall_us);
         self.last
+    }
+}
+
+impl Core {
+    /// The token of holds that begin on these keys, and those of them whose counter
+    /// is to be set to it ([`Core::fence`]) once they are held.
+    pub(super) fn new_token<'k, K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        keys: impl Iterator<Item = &'k Key>,
+    ) -> Result<(i64, Vec<Key>), Refusal> {
+        let mut counted = Vec::new();
+        let mut greatest = 0;
+        for key in keys {
+            match step.ks.counter(key) {
+                Counter::Elsewhere => {}
+                Counter::Absent if !self.rules.counts => {}
+                Counter::Absent => counted.push(key.clone()),
+                Counter::At(last) if last < i64::MAX => {
+                    greatest = last.max(greatest);
+                    counted.push(key.clone());
+                }
+                Counter::At(_) | Counter::Unusable => {
+                    return Err(Refusal::CounterUnusable { key: key.clone() })
+                }
+            }
+        }
+        Ok((self.tokens.next(step.now, greatest), counted))
+    }
+
+    /// Writes a token to the counters of the locks that have it.
+    pub(super) fn fence<K: Keyspace>(step: &mut Step<'_, K>, counted: Vec<Key>, token: i64) {
+        for key in counted {
+            step.write(Effect::Fence { key, token });
+        }
     }
 }

@@ -217,12 +217,24 @@ impl Core {
         want: &Want,
         ways: Ways,
     ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
-        let begins = ways.iter().any(|(_, how, _)| how.is_new());
-        let fresh = begins.then(|| self.tokens.next(step.now));
+        let (fresh, counted) = if ways.iter().any(|(_, how, _)| how.is_new()) {
+            let without: Vec<&Key> = ways
+                .iter()
+                .filter(|(key, how, _)| self.token_under_way(key, &want.owner, *how).is_none())
+                .map(|(key, _, _)| key)
+                .collect();
+            let (token, counted) = self.new_token(step, without.into_iter())?;
+            (Some(token), counted)
+        } else {
+            (None, Vec::new())
+        };
         let mut given = Vec::with_capacity(ways.len());
         for (key, how, look) in ways {
             let token = self.give(step, &key, want, how, look, fresh)?;
             given.push((key, token));
+        }
+        if let Some(token) = fresh {
+            Self::fence(step, counted, token);
         }
         let greatest = given.iter().map(|(_, token)| *token).max();
         Ok((fresh.or(greatest).unwrap_or_default(), given))

@@ -78,6 +78,10 @@ fn notify_of(ctx: Ctx, given: Given<'_>, effect: &Effect) {
             key, owner, index, ..
         } => notify_lease(key, owner, *index, &[EXPIRE]),
         Effect::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
+        Effect::Fence { key, .. } => {
+            let name = redisson::counter(&key.name);
+            notify(&Key::new(key.db, &name), &[SET]);
+        }
         Effect::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
         Effect::Delete { key } => notify(key, &[DEL]),
         Effect::Tell { key, event } => {

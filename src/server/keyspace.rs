@@ -11,12 +11,13 @@ use std::ffi::c_int;
 
 use redis_module::raw;
 
+use super::counter;
 use super::ffi::{api, Ctx, Given, Selected, Text};
 use super::hash::{self, count, counted, field, fields};
 use super::lease_keys;
 use super::shell::Shell;
 use crate::lock::{
-    leases_looked_at, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+    leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
 };
 use crate::redisson;
 
@@ -279,6 +280,15 @@ impl Keyspace for ServerKeyspace<'_> {
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
         let open = self.open_lease(key, owner, index);
         open.is_none_or(|open| !open.is_there() || lease_keys::is_of(open, key))
+    }
+
+    fn counter(&mut self, key: &Key) -> Counter {
+        // Opening it may expire it, and another module that hears of that could
+        // change the lock.
+        if !self.shell.alone.get() {
+            self.open = None;
+        }
+        counter::read(self.ctx, key, self.shell.server.cluster)
     }
 
     fn write(&mut self, effect: &Effect) {

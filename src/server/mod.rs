@@ -10,6 +10,7 @@ mod blocking;
 mod closing;
 mod command;
 mod command_info;
+mod counter;
 mod effects;
 mod events;
 mod ffi;

@@ -11,6 +11,7 @@ use super::keyspace::{Open, ServerKeyspace};
 use super::lease_keys;
 use super::replication as replicate;
 use crate::lock::{Effect, Key, Mode};
+use crate::redisson;
 
 /// What became of a write that the server did not refuse.
 enum Written {
@@ -130,6 +131,18 @@ impl ServerKeyspace<'_> {
                 Some(open) if lease_keys::is_of(open, key) => delete(open, ctx, key),
                 _ => Some(Written::Needless),
             },
+            Effect::Fence { key, token } => {
+                let value = Text::new(token.to_string().as_bytes())?;
+                let name = Key::new(key.db, &redisson::counter(&key.name));
+                let open = self.open(&name)?;
+                let expires = open.expires();
+                done(api!(RedisModule_StringSet(open.handle, value.as_ptr()))?)?;
+                if let Some(at) = expires {
+                    done(api!(RedisModule_SetAbsExpire(open.handle, at))?)?;
+                }
+                replicate::set(ctx, key.db, &open.name, &value, expires)?;
+                touched(open, ctx)
+            }
             Effect::ExpireAt { key, at } => {
                 let open = self.open(key)?;
                 // Run out since it was looked at.

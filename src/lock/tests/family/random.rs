@@ -34,17 +34,17 @@ proptest! {
 
     #[test]
     fn the_core_does_what_the_model_does(ops in steps(70)) {
-        run(&ops, Rules { detect_deadlocks: true, watchdog_max: 0 });
+        run(&ops, Rules::DEFAULT);
     }
 
     #[test]
     fn it_does_so_without_deadlock_detection(ops in steps(70)) {
-        run(&ops, Rules { detect_deadlocks: false, watchdog_max: 0 });
+        run(&ops, Rules { detect_deadlocks: false, ..Rules::DEFAULT });
     }
 
     #[test]
     fn it_does_so_with_a_longest_watch(ops in steps(70)) {
-        run(&ops, Rules { detect_deadlocks: true, watchdog_max: 150 });
+        run(&ops, Rules { watchdog_max: 150, ..Rules::DEFAULT });
     }
 }
 

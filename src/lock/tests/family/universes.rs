@@ -10,13 +10,10 @@ const J: Place = (0, "j");
 const K: Place = (0, "k");
 const R: Place = (0, "r");
 const ALL: [usize; 4] = [0, 1, 2, 3];
-const RULES: Rules = Rules {
-    detect_deadlocks: true,
-    watchdog_max: 0,
-};
+const RULES: Rules = Rules::DEFAULT;
 const BLIND: Rules = Rules {
     detect_deadlocks: false,
-    watchdog_max: 0,
+    ..Rules::DEFAULT
 };
 
 /// One plain lock, as a whole.

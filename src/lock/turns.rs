@@ -1,0 +1,296 @@
+//! Redisson's turn.
+//!
+//! Who waits by subscription, as Redisson does, takes a lock only when it finds it
+//! free, and a lock that goes from one waiter to the next never is. So once somebody
+//! is known to wait in that way, a *place* is put into the queue for all of them: at
+//! its end, or where it is eight grants away. At its head the lock stays free, the
+//! wake-up message is published, and no request gets it, until somebody else has
+//! taken it, nobody listens any more, or the time of a turn is over. After a turn
+//! that nobody used the next place is put twice as many grants away, 64 at most.
+//!
+//! The shell tells who listens ([`Core::subscribed`]): whenever a lock is left free,
+//! by the message that is published then, and when one is handed on
+//! ([`Effect::Passed`]) while no place is in its queue.
+
+use super::rank::Rank;
+use super::stats::Counters;
+use super::{Core, Effect, Key, Keyspace, Kind, Now, Step, WaiterId, Whom};
+
+/// At most so many grants go before a place.
+const NEAREST: u32 = 8;
+
+/// And so many after turns that nobody used.
+const FARTHEST: u32 = 64;
+
+/// How often in a turn it is asked whether somebody listens still, us.
+const LOOK_AGAIN_US: i64 = 5_000;
+
+/// So many locks are remembered whose turns were in vain.
+const MOST_IN_VAIN: usize = 4096;
+
+/// Those who wait for a lock by subscription.
+#[derive(Clone, Debug)]
+pub struct Subscribers {
+    /// They wait for a read/write lock.
+    shared: bool,
+    /// Within how many grants their next turn comes.
+    distance: u32,
+    /// So many grants more, and they may have a place.
+    not_before: u32,
+    place: Option<Place>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    rank: Rank,
+    turn: Option<Turn>,
+}
+
+/// A turn under way, monotonic us.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    until: i64,
+    look: i64,
+}
+
+/// Whether anybody waits for a key by subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listening {
+    Nobody,
+    /// Somebody does; `shared`: for a read/write lock.
+    Waiting {
+        shared: bool,
+    },
+    /// And has got the message that the key is free.
+    Woken {
+        shared: bool,
+    },
+}
+
+/// Who is next in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Waiter(WaiterId),
+    Subscribers,
+}
+
+impl Core {
+    /// The first in the queue of a key, the place of subscribers counted.
+    pub(super) fn next(&self, key: &Key) -> Option<Next> {
+        let first = self.entry(key).and_then(|e| e.queue().first_key_value());
+        if let Some(place) = self.place(key) {
+            if first.is_none_or(|(rank, _)| place.rank < *rank) {
+                return Some(Next::Subscribers);
+            }
+        }
+        first.map(|(_, id)| Next::Waiter(*id))
+    }
+
+    fn place(&self, key: &Key) -> Option<&Place> {
+        if self.subscribers.is_empty() {
+            return None;
+        }
+        self.subscribers.get(key)?.place.as_ref()
+    }
+
+    /// Whether those who subscribe have a place in the queue of the key.
+    pub(super) fn has_place(&self, key: &Key) -> bool {
+        self.place(key).is_some()
+    }
+
+    /// Whether it is the turn of those who subscribe: the key is left free for them.
+    pub fn has_turn(&self, db: i32, name: &[u8]) -> bool {
+        !self.subscribers.is_empty() && self.is_turn(&self.key(db, name))
+    }
+
+    fn is_turn(&self, key: &Key) -> bool {
+        self.place(key).is_some_and(|place| place.turn.is_some())
+    }
+
+    /// Whether anybody is known to wait by subscription, on any key.
+    pub fn has_subscribers(&self) -> bool {
+        !self.subscribers.is_empty()
+    }
+
+    /// The monotonic us at which a turn is to be looked at.
+    pub fn next_turn(&self) -> Option<i64> {
+        self.turn_looks.first()
+    }
+
+    /// The turns to be looked at, and whether they are on a read/write lock: each is
+    /// due for a [`Core::subscribed`].
+    pub fn due_turns(&self, now: Now, most: usize) -> Vec<(Key, bool)> {
+        let due = self
+            .turn_looks
+            .before(now.mono_us.saturating_add(1), most)
+            .into_iter();
+        due.filter_map(|key| {
+            let shared = self.subscribers.get(&key)?.shared;
+            Some((key, shared))
+        })
+        .collect()
+    }
+
+    /// It was found whether anybody waits for the key by subscription.
+    pub fn subscribed<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        listening: Listening,
+    ) {
+        match listening {
+            _ if self.rules.redisson_turn_us <= 0 => self.drop_subscribers(key),
+            Listening::Nobody => self.drop_subscribers(key),
+            _ if self.is_turn(key) => self.look_at_turn(key, step.now),
+            Listening::Woken { shared } => {
+                self.put_place(key, shared);
+                let is_next = self.next(key) == Some(Next::Subscribers);
+                if is_next && self.see(step, key, &[]).kind == Kind::Free {
+                    self.begin_turn(key, step.now);
+                }
+            }
+            Listening::Waiting { shared } => self.put_place(key, shared),
+        }
+        self.look_later(key);
+        self.settle_pending(step);
+    }
+
+    fn put_place(&mut self, key: &Key, shared: bool) {
+        if self.subscribers.len() >= MOST_IN_VAIN {
+            self.subscribers.retain(|_, known| known.place.is_some());
+        }
+        let id = self.next_waiter();
+        let near = usize::try_from(NEAREST).unwrap_or(usize::MAX);
+        let behind = self.entry(key).and_then(|e| e.queue().keys().nth(near));
+        let rank = match behind {
+            Some(rank) => Rank::just_before(rank, id),
+            None => Rank::arrived(id),
+        };
+        let known = self
+            .subscribers
+            .entry(key.clone())
+            .or_insert_with(|| Subscribers {
+                shared,
+                distance: NEAREST,
+                not_before: 0,
+                place: None,
+            });
+        known.shared = shared;
+        if known.place.is_none() && known.not_before == 0 {
+            known.place = Some(Place { rank, turn: None });
+        }
+    }
+
+    /// Those who subscribe are first in the queue: if the key is free it is left to
+    /// them. `false`: they have no place any more.
+    pub(super) fn offer<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
+        if self.rules.redisson_turn_us <= 0 {
+            self.drop_subscribers(key);
+            return false;
+        }
+        if self.is_turn(key) || self.see(step, key, &[]).kind != Kind::Free {
+            return true;
+        }
+        self.begin_turn(key, step.now);
+        let whom = match self.subscribers.get(key) {
+            Some(known) if known.shared => Whom::AllShared,
+            _ => Whom::One,
+        };
+        let key = key.clone();
+        step.out.push(Effect::Wake { key, whom });
+        true
+    }
+
+    fn begin_turn(&mut self, key: &Key, now: Now) {
+        let until = now.mono_us.saturating_add(self.rules.redisson_turn_us);
+        let look = until.min(now.mono_us.saturating_add(LOOK_AGAIN_US));
+        let place = self.subscribers.get_mut(key).and_then(|s| s.place.as_mut());
+        if let Some(place) = place {
+            place.turn = Some(Turn { until, look });
+            self.turn_looks.change(key, None, Some(look));
+            Counters::up(&mut self.counters.turns);
+        }
+    }
+
+    /// Whoever waits by subscription is to know that the key is free, unless their
+    /// turn has begun with that.
+    pub(super) fn wake<K: Keyspace>(&self, step: &mut Step<'_, K>, key: &Key, whom: Whom) {
+        if !self.is_turn(key) {
+            let key = key.clone();
+            step.out.push(Effect::Wake { key, whom });
+        }
+    }
+
+    /// A turn goes on, or its time is over.
+    fn look_at_turn(&mut self, key: &Key, now: Now) {
+        let Some(known) = self.subscribers.get_mut(key) else {
+            return;
+        };
+        let Some(turn) = known.place.as_mut().and_then(|place| place.turn.as_mut()) else {
+            return;
+        };
+        let from = turn.look;
+        if turn.until > now.mono_us {
+            let next = now.mono_us.saturating_add(LOOK_AGAIN_US);
+            turn.look = next.min(turn.until);
+            let to = turn.look;
+            self.turn_looks.change(key, Some(from), Some(to));
+            return;
+        }
+        known.place = None;
+        known.distance = known.distance.saturating_mul(2).min(FARTHEST);
+        known.not_before = known.distance.saturating_sub(NEAREST);
+        self.turn_looks.change(key, Some(from), None);
+        self.look_later(key);
+    }
+
+    /// Somebody who is none of rlock's own has taken the key in its turn, or had it
+    /// meanwhile.
+    pub(super) fn turn_was_used(&mut self, key: &Key) {
+        if !self.is_turn(key) {
+            return;
+        }
+        Counters::up(&mut self.counters.turns_used);
+        self.drop_subscribers(key);
+    }
+
+    /// Nobody waits for the key by subscription any more, as far as is known.
+    fn drop_subscribers(&mut self, key: &Key) {
+        let Some(known) = self.subscribers.remove(key) else {
+            return;
+        };
+        if let Some(turn) = known.place.and_then(|place| place.turn) {
+            self.turn_looks.change(key, Some(turn.look), None);
+        }
+        self.look_later(key);
+    }
+
+    /// One grant more of the key, to an owner that had it not.
+    pub(super) fn count_grant(&mut self, key: &Key) {
+        if self.subscribers.is_empty() {
+            return;
+        }
+        if let Some(known) = self.subscribers.get_mut(key) {
+            known.not_before = known.not_before.saturating_sub(1);
+        }
+    }
+
+    /// The key went to the next without being free: is there anybody who would have
+    /// liked to find it so?
+    pub(super) fn passed<K: Keyspace>(&self, step: &mut Step<'_, K>, key: &Key, shared: bool) {
+        let known = self.subscribers.get(key);
+        let knows = known.is_some_and(|known| known.place.is_some() || known.not_before > 0);
+        if self.rules.redisson_turn_us > 0 && !knows {
+            let key = key.clone();
+            step.out.push(Effect::Passed { key, shared });
+        }
+    }
+
+    /// Of turns nothing is remembered.
+    pub(super) fn forget_turns(&mut self) {
+        let keys: Vec<Key> = self.subscribers.keys().cloned().collect();
+        for key in keys {
+            self.drop_subscribers(&key);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The queue of those who wait in Redisson's RFairLock: a list of owners,
+//! `redisson_lock_queue:{lock}`, and a sorted set of the moments at which each of
+//! them gives up, `redisson_lock_timeout:{lock}`. Only the head may take the lock,
+//! and it is woken on a channel of its own.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use redis_module::{raw, Context, RedisValue};
+
+use super::ffi::{api, Ctx, Selected, Text};
+use crate::lock::Key;
+use crate::redisson;
+
+/// So many are looked at whose time is over: Redisson removes them as it goes.
+const MOST_STALE: &str = "31";
+
+/// The owner that is to have the lock next, if anybody stands there.
+pub fn head(ctx: Ctx, lock: &Key) -> Option<Vec<u8>> {
+    let queue = redisson::fair_queue(&lock.name);
+    let _db = Selected::new(ctx, lock.db);
+    if !is_list(ctx, &queue) {
+        return None;
+    }
+    let context = Context::new(ctx.0.cast());
+    let zero = &b"0"[..];
+    let first = [&queue[..], zero, MOST_STALE.as_bytes()];
+    let Ok(RedisValue::Array(owners)) = context.call("LRANGE", &first) else {
+        return None;
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    let now_ms = now.as_secs_f64() * 1000.0;
+    let timeouts = redisson::fair_timeouts(&lock.name);
+    let waits_still = |owner: &Vec<u8>| {
+        let score = context.call("ZSCORE", &[&timeouts[..], owner]).ok();
+        let score = score.and_then(bytes).and_then(|score| number(&score));
+        score.is_none_or(|until| until > now_ms)
+    };
+    owners.into_iter().filter_map(bytes).find(waits_still)
+}
+
+/// Looked up for every lock that is left free, so without more than that.
+fn is_list(ctx: Ctx, name: &[u8]) -> bool {
+    let Some(name) = Text::new(name) else {
+        return false;
+    };
+    // For writing: such a look counts as no miss.
+    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
+    let handle = api!(RedisModule_OpenKey(ctx.0, name.as_ptr(), mode as i32));
+    let Some(handle) = handle.filter(|handle| !handle.is_null()) else {
+        return false;
+    };
+    let kind = api!(RedisModule_KeyType(handle)).map(|kind| kind as isize);
+    api!(RedisModule_CloseKey(handle));
+    kind == Some(raw::REDISMODULE_KEYTYPE_LIST)
+}
+
+fn bytes(value: RedisValue) -> Option<Vec<u8>> {
+    match value {
+        RedisValue::SimpleString(text) | RedisValue::BulkString(text) => Some(text.into_bytes()),
+        RedisValue::StringBuffer(bytes) => Some(bytes),
+        RedisValue::Float(number) => Some(number.to_string().into_bytes()),
+        RedisValue::Integer(number) => Some(number.to_string().into_bytes()),
+        _ => None,
+    }
+}
+
+fn number(text: &[u8]) -> Option<f64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
