@@ -32,6 +32,13 @@ pub static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 /// counter beside it, `redisson_lock_token:{key}`. One that exists is kept up anyway.
 pub static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 
+/// `rlock.redisson-turn ms` (default 20, 0: none): how long a lock is left free for
+/// those who wait for it by subscription, as Redisson does, when it is their turn.
+pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
+
+/// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
+pub const LONGEST_TURN_MS: i64 = 10_000;
+
 /// The greatest `watchdog-max`, ms: what a double counts exactly.
 pub const MOST_MS: i64 = (1 << 53) - 1;
 
@@ -68,6 +75,14 @@ pub fn closes_on_loss() -> bool {
     }
 }
 
+/// How long a turn of those is who wait by subscription; 0: they have none.
+fn redisson_turn_us() -> i64 {
+    if !redisson_compat() {
+        return 0;
+    }
+    REDISSON_TURN.load(Ordering::Relaxed).saturating_mul(1000)
+}
+
 /// What of the settings concerns the core.
 pub fn rules() -> Rules {
     Rules {
@@ -76,6 +91,7 @@ pub fn rules() -> Rules {
         counts: FENCING
             .lock()
             .is_ok_and(|setting| *setting == Fencing::counter),
+        redisson_turn_us: redisson_turn_us(),
     }
 }
 
@@ -88,12 +104,13 @@ enum Allowed {
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 5] = [
+const SETTINGS: [(&str, Allowed); 6] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
     ("watchdog-max", Allowed::Ms(MOST_MS)),
     ("deadlock-detection", YES_NO),
     ("fencing", Allowed::Words(&["clock", "counter"])),
+    ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
 ];
 
 impl Allowed {
@@ -156,7 +173,7 @@ mod tests {
             &[b"watchdog-lost", b"keep", b"watchdog-max", b"0"],
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
-            &[b"fencing", b"counter"],
+            &[b"fencing", b"counter", b"redisson-turn", b"0"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
         }
@@ -170,6 +187,7 @@ mod tests {
             &[b"watchdog-max", b"9007199254740992"],
             &[b"watchdog-max"],
             &[b"fencing", b"yes"],
+            &[b"redisson-turn", b"10001"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }

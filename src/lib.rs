@@ -74,6 +74,7 @@ redis_module! {
     configurations: [
         i64: [
             ["watchdog-max", &config::WATCHDOG_MAX, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
+            ["redisson-turn", &config::REDISSON_TURN, 20, 0, config::LONGEST_TURN_MS, ConfigurationFlags::DEFAULT, None],
         ],
         string: [],
         bool: [

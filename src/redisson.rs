@@ -12,6 +12,21 @@ pub fn channel(name: &[u8], shared: bool) -> Vec<u8> {
     prefixed(prefix, name)
 }
 
+/// The channel on which the first of those who wait for a RFairLock is woken.
+pub fn fair_channel(name: &[u8], owner: &[u8]) -> Vec<u8> {
+    [&channel(name, false), &b":"[..], owner].concat()
+}
+
+/// The list of those who wait for a RFairLock.
+pub fn fair_queue(name: &[u8]) -> Vec<u8> {
+    prefixed(b"redisson_lock_queue", name)
+}
+
+/// The sorted set of the moments at which they give up.
+pub fn fair_timeouts(name: &[u8]) -> Vec<u8> {
+    prefixed(b"redisson_lock_timeout", name)
+}
+
 /// The counter that RFencedLock draws the tokens of a lock from.
 pub fn counter(name: &[u8]) -> Vec<u8> {
     prefixed(b"redisson_lock_token", name)

@@ -10,7 +10,7 @@ use crate::look::{counter, counters, goes_free, set, waits, Bound};
 use crate::support::{eventually, RawClient, Server};
 
 /// What only goes up.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 13] = [
     "acquired",
     "contended",
     "granted_after_wait",
@@ -22,6 +22,8 @@ const COUNTED: [&str; 11] = [
     "evicted",
     "deadlocks_refused",
     "grants_taken_back",
+    "redisson_turns",
+    "redisson_turns_used",
 ];
 
 /// What goes up and down.

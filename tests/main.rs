@@ -70,6 +70,8 @@ mod smoke;
 mod stale_notes;
 mod support;
 mod tokens;
+mod turns;
+mod turns_fair;
 mod unload;
 mod untouched;
 mod waiting;

@@ -37,7 +37,7 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
     let queue = core.describe(now, key.db, &key.name);
     let mode = match holders.first() {
         Some(holder) => mode_name(holder.mode),
-        None if queue.waiters > 0 => "reserved",
+        None if queue.waiters > 0 || core.has_turn(key.db, &key.name) => "reserved",
         None => "free",
     };
     let holders = holders

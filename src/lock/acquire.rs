@@ -109,6 +109,9 @@ impl Core {
             Some(how) => {
                 let want = Want::of(ask);
                 let token = self.give(step, &key, &want, how, look, None)?;
+                if how == How::Join {
+                    self.passed(step, &key, true);
+                }
                 self.settle_pending(step);
                 Ok(Verdict::Granted(token))
             }
@@ -230,6 +233,9 @@ impl Core {
             _ => self.give_shared(step, key, want, how, look, token)?,
         }
         Self::fence(step, counted, token);
+        if matches!(how, How::First | How::Join) {
+            self.count_grant(key);
+        }
         self.tell(step, key, Event::Acquired);
         let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
         if want.watch || !is_first {

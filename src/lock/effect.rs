@@ -98,6 +98,9 @@ pub enum Effect {
     /// Others than rlock's own waiters may take the lock: wake those who wait for
     /// it by subscription.
     Wake { key: Key, whom: Whom },
+    /// The key went to a waiter, or to a reader beside others, and was not free in
+    /// between: those who wait by subscription would go short.
+    Passed { key: Key, shared: bool },
     /// A blocked request gets its reply.
     Answer { waiter: WaiterId, outcome: Outcome },
     /// A watchdog hold was lost: its connection is to be closed.

@@ -82,16 +82,19 @@ impl Core {
         self.look_later(key);
         self.settle_pending(step);
         if !self.is_waited_for(key) && step.ks.look(key, &[]).kind == Kind::Free {
-            step.out.push(Effect::Wake {
-                key: key.clone(),
-                whom: Whom::OneShared,
-            });
+            self.wake(step, key, Whom::OneShared);
         }
     }
 
     /// Looks at a key again that may have changed without rlock's doing.
     pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, cause: Cause) {
+        if self.has_turn(key.db, &key.name)
+            && (cause > Cause::Unknown || step.ks.look(key, &[]).kind != Kind::Free)
+        {
+            self.turn_was_used(key);
+        }
         let Some(entry) = self.entry(key) else {
+            self.settle_pending(step);
             return;
         };
         let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
@@ -129,10 +132,7 @@ impl Core {
                     matches!(event, Event::Expired | Event::Evicted)
                 });
                 if !revived && !self.settle(step, key) && ran_out {
-                    step.out.push(Effect::Wake {
-                        key: key.clone(),
-                        whom,
-                    });
+                    self.wake(step, key, whom);
                 }
             }
             Kind::Plain => {

@@ -32,6 +32,9 @@ impl Core {
     ) {
         let waited = step.now.mono_us.saturating_sub(waiter.since);
         self.counters.waits.add(waited);
+        for (key, _) in &keys {
+            self.passed(step, key, waiter.want.mode != Mode::Exclusive);
+        }
         let grant = Grant {
             keys,
             owner: waiter.want.owner.clone(),

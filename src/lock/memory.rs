@@ -247,6 +247,7 @@ impl Keyspace for Memory {
             }
             Effect::Tell { .. }
             | Effect::Wake { .. }
+            | Effect::Passed { .. }
             | Effect::Answer { .. }
             | Effect::Close { .. } => {}
         }

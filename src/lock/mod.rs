@@ -12,7 +12,7 @@
 //! for who waits and where, [`waiting`] for how a lock goes to the next, [`judge`]
 //! for the other requests of an owner that got one, [`grants`] for replies that may
 //! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
-//! that belong to a connection; [`sight`] for what was known of a key against what
+//! that belong to a connection; [`turns`] for those who wait by subscription; [`sight`] for what was known of a key against what
 //! it is, [`expiry`] for what happens when a key ends or changes under us, [`moved`]
 //! for RENAME, SWAPDB and flushes.
 
@@ -46,6 +46,7 @@ mod step;
 mod tests;
 mod time;
 mod token;
+mod turns;
 mod waiting;
 mod watch;
 
@@ -69,6 +70,7 @@ pub use stats::Stats;
 pub use step::Step;
 pub use time::Now;
 pub use token::Counter;
+pub use turns::Listening;
 
 use acquire::Want;
 use deadlines::Deadlines;
@@ -77,6 +79,7 @@ use grants::Grant;
 use queue::Waiter;
 use stats::Counters;
 use token::Tokens;
+use turns::Subscribers;
 
 /// What the operator has set.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +90,8 @@ pub struct Rules {
     pub watchdog_max: i64,
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
+    /// How long a turn of Redisson's is, us; 0: it has none.
+    pub redisson_turn_us: i64,
 }
 
 impl Rules {
@@ -95,6 +100,7 @@ impl Rules {
         detect_deadlocks: true,
         watchdog_max: 0,
         counts: false,
+        redisson_turn_us: 0,
     };
 }
 
@@ -107,6 +113,10 @@ pub struct Core {
     by_client: HashMap<u64, WaiterId>,
     /// The keys that somebody waits for.
     waited_for: BTreeSet<Key>,
+    /// Who is known to wait by subscription.
+    subscribers: HashMap<Key, Subscribers>,
+    /// When their turns are to be looked at, monotonic us.
+    turn_looks: Deadlines<Key>,
     /// Grants whose reply may not have gone out yet.
     grants: HashMap<WaiterId, Grant>,
     /// Keys whose queue is to be looked at before the decision under way is over.
@@ -140,6 +150,8 @@ impl Core {
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
             waited_for: BTreeSet::new(),
+            subscribers: HashMap::new(),
+            turn_looks: Deadlines::new(nowhere.clone()),
             grants: HashMap::new(),
             pending: BTreeSet::new(),
             joined: BTreeSet::new(),
@@ -159,12 +171,12 @@ impl Core {
 
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
-        self.tables.get(&db).is_some_and(|t| t.contains_key(name))
+        self.tables.get(&db).is_some_and(|t| t.contains_key(name)) || self.has_turn(db, name)
     }
 
     /// Nothing is remembered of any key.
     pub fn is_idle(&self) -> bool {
-        self.tables.values().all(HashMap::is_empty)
+        self.tables.values().all(HashMap::is_empty) && self.subscribers.is_empty()
     }
 
     /// How many requests wait, over all locks.

@@ -93,6 +93,7 @@ impl Core {
         }
         // The server sends the waiters away; what they were granted is void.
         self.grants.clear();
+        self.forget_turns();
         self.joined.clear();
         self.pending.clear();
         self.unsettled.clear();

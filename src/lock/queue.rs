@@ -86,8 +86,11 @@ impl Core {
             };
             let was_first = entry.queue().first_key_value().map(|(_, id)| *id) == Some(id);
             entry.dequeue(&waiter.rank);
-            if entry.queue().is_empty() {
+            let is_empty = entry.queue().is_empty();
+            if is_empty {
                 self.waited_for.remove(key);
+            }
+            if is_empty && !self.has_place(key) {
                 self.pending.remove(key);
                 self.unsettled.remove(key);
             } else if was_first {
@@ -158,13 +161,8 @@ impl Core {
 
     /// Whether somebody waits for the key.
     pub(super) fn is_waited_for(&self, key: &Key) -> bool {
-        !self.waited_for.is_empty() && self.head(key).is_some()
-    }
-
-    /// The first in the queue of a key.
-    pub(super) fn head(&self, key: &Key) -> Option<WaiterId> {
-        let first = self.entry(key)?.queue().first_key_value();
-        first.map(|(_, id)| *id)
+        let somewhere = !self.waited_for.is_empty() || self.has_subscribers();
+        somewhere && self.next(key).is_some()
     }
 
     /// The queue of a key is to be looked at before the decision is over.

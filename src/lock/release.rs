@@ -290,8 +290,7 @@ impl Core {
                 && step.ks.look(key, &[]).kind == readable
         };
         if !handed_on || all_may_read() {
-            let key = key.clone();
-            step.out.push(Effect::Wake { key, whom });
+            self.wake(step, key, whom);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::entry::{Entry, Hold, Party, Shared};
+use super::turns::Next;
 use super::{Bytes, Cause, Core, Effect, Foreign, Key, Keyspace, Kind, Lease, Look, Mode, Step};
 
 /// A look that has changed something is followed by another; no key needs more
@@ -19,14 +20,15 @@ impl Core {
         owner: &[u8],
     ) -> Look {
         let look = self.see(step, key, owner);
-        if self.waited_for.is_empty() {
+        if !self.is_waited_for(key) {
             return look;
         }
-        let Some(head) = self.head(key) else {
-            return look;
+        let one = match self.next(key) {
+            // Who waits for several keys has had its look at the others.
+            Some(Next::Waiter(id)) => self.waiters.get(&id).is_some_and(|w| !w.is_many()),
+            Some(Next::Subscribers) => true,
+            None => false,
         };
-        // Who waits for several keys has had its look at the others.
-        let one = self.waiters.get(&head).is_some_and(|w| !w.is_many());
         let is_free = look.kind == Kind::Free && one;
         if !is_free && !self.pending.contains(key) {
             return look;
@@ -46,6 +48,9 @@ impl Core {
         let mut tries = MOST_LOOKS;
         loop {
             let look = step.ks.look(key, owner);
+            if look.kind != Kind::Free {
+                self.turn_was_used(key);
+            }
             tries = tries.saturating_sub(1);
             if self.align(step, key, owner, &look) && tries > 0 {
                 continue;

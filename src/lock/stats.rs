@@ -18,6 +18,10 @@ pub struct Stats {
     pub evicted: u64,
     pub deadlocks: u64,
     pub taken_back: u64,
+    /// How often a lock was left free for those who wait by subscription.
+    pub turns: u64,
+    /// And how often one of them took it.
+    pub turns_used: u64,
     pub waiting: u64,
     /// Holds that belong to a connection.
     pub watched: u64,
@@ -34,6 +38,8 @@ pub struct Counters {
     pub timed_out: u64,
     pub deadlocks: u64,
     pub taken_back: u64,
+    pub turns: u64,
+    pub turns_used: u64,
     pub waits: Waits,
 }
 
@@ -139,6 +145,8 @@ impl Core {
             evicted,
             deadlocks: counters.deadlocks,
             taken_back: counters.taken_back,
+            turns: counters.turns,
+            turns_used: counters.turns_used,
             waiting: count(self.waiters.len()),
             watched: self.watched_holds(),
             wait_p50_us: counters.waits.percentile(50),

@@ -4,6 +4,7 @@ use super::acquire::{held, one_more, How, Want};
 use super::queue::Waiter;
 use super::rank::Rank;
 use super::stats::Counters;
+use super::turns::Next;
 use super::{
     Bytes, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step, Verdict,
     Wait, WaiterId,
@@ -150,7 +151,12 @@ impl Core {
     pub(super) fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
         let mut granted = false;
         self.pending.remove(key);
-        while let Some(id) = self.head(key) {
+        while let Some(next) = self.next(key) {
+            let id = match next {
+                Next::Waiter(id) => id,
+                Next::Subscribers if self.offer(step, key) => break,
+                Next::Subscribers => continue,
+            };
             let before = self.grants.len();
             match self.turn(step, id) {
                 Turn::Over => granted |= self.grants.len() > before,
@@ -262,7 +268,7 @@ impl Core {
                 }
                 one_more(look.holds.max(look.writes), key, &want.owner)?;
             }
-            let is_next = self.head(key).is_none_or(|head| head == id);
+            let is_next = self.next(key).is_none_or(|next| next == Next::Waiter(id));
             match how.filter(|how| is_next || how.is_holders()) {
                 Some(how) => ways.push((key.clone(), how, look)),
                 None => return Ok(None),

@@ -8,20 +8,28 @@ use redis_module::raw;
 
 use super::ffi::{api, Ctx, Given, Selected};
 use super::shell::Shell;
-use super::{blocking, closing, key_events, publish};
+use super::{blocking, closing, key_events, publish, turns};
 use crate::lock::{Bytes, Effect, Effects, Event, Key};
 use crate::redisson;
 
 /// Tells whoever is to know, in the order of the decisions. No key may be open.
-pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
+pub fn tell(shell: &'static Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     let before = shell.writing.replace(true);
-    let heard = key_events::are_heard(shell);
+    let are_heard = key_events::are_heard(shell);
     let some_unwritten = shell.unwritten.try_borrow().is_ok_and(|u| !u.is_empty());
+    let mut heard = Vec::new();
     for effect in effects.iter() {
         match effect {
-            Effect::Wake { key, whom } => publish::wake(shell, ctx, key, *whom),
+            Effect::Wake { key, whom } => {
+                let listening = publish::wake(shell, ctx, key, *whom);
+                heard.extend(listening.map(|listening| (key.clone(), listening)));
+            }
+            Effect::Passed { key, shared } => {
+                let listening = publish::listening(shell, ctx, key, *shared);
+                heard.extend(listening.map(|listening| (key.clone(), listening)));
+            }
             _ if some_unwritten && !was_written(shell, effect) => {}
-            _ if heard => notify_of(ctx, given, effect),
+            _ if are_heard => notify_of(ctx, given, effect),
             _ => {}
         }
     }
@@ -32,6 +40,9 @@ pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
             Effect::Close { client } => closing::close_soon(shell, ctx, client),
             _ => {}
         }
+    }
+    for (key, listening) in heard {
+        turns::hear(shell, ctx, &key, listening);
     }
 }
 
@@ -95,7 +106,10 @@ fn notify_of(ctx: Ctx, given: Given<'_>, effect: &Effect) {
             };
             notify(key, &[(raw::REDISMODULE_NOTIFY_MODULE, name)]);
         }
-        Effect::Wake { .. } | Effect::Answer { .. } | Effect::Close { .. } => {}
+        Effect::Wake { .. }
+        | Effect::Passed { .. }
+        | Effect::Answer { .. }
+        | Effect::Close { .. } => {}
     }
 }
 

@@ -17,7 +17,7 @@ pub fn register(ctx: Ctx) {
 
 /// The fields, in the order in which they are shown; the server puts `rlock_` before
 /// each name.
-fn fields(stats: &Stats) -> [(&'static CStr, u64); 16] {
+fn fields(stats: &Stats) -> [(&'static CStr, u64); 18] {
     [
         (c"acquired", stats.acquired),
         (c"contended", stats.contended),
@@ -30,6 +30,8 @@ fn fields(stats: &Stats) -> [(&'static CStr, u64); 16] {
         (c"evicted", stats.evicted),
         (c"deadlocks_refused", stats.deadlocks),
         (c"grants_taken_back", stats.taken_back),
+        (c"redisson_turns", stats.turns),
+        (c"redisson_turns_used", stats.turns_used),
         (c"waiting", stats.waiting),
         (c"watchdog_holds", stats.watched),
         (c"wait_p50_us", stats.wait_p50_us),

@@ -1,41 +1,95 @@
-//! The wake-up message for Redisson's waiters: they subscribe to a channel named
-//! after the lock and try again when a message comes.
+//! The wake-up message for those who wait by subscription, as Redisson does: they
+//! subscribe to a channel named after the lock and try again when a message comes.
 
+use redis_module::{Context, RedisValue};
+
+use super::fair_queue;
 use super::ffi::{api, Ctx, Text};
 use super::replication;
 use super::shell::Shell;
 use crate::config;
-use crate::lock::{Key, Whom};
+use crate::lock::{Key, Listening, Whom};
 use crate::redisson;
 
-/// Tells those who wait by subscription that the lock was left free.
-pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, whom: Whom) {
+/// Tells those who wait by subscription that the lock was left free; whether anybody
+/// does, if that matters to the core.
+pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, whom: Whom) -> Option<Listening> {
+    let shared = whom != Whom::One;
     if !config::redisson_compat() {
-        return;
+        return known(shell).then_some(Listening::Nobody);
     }
-    let channel = redisson::channel(&key.name, whom != Whom::One);
-    let Some(channel) = Text::new(&channel) else {
-        return;
-    };
+    let channel = redisson::channel(&key.name, shared);
     let message = match whom {
         Whom::AllShared => &shell.one,
         Whom::One | Whom::OneShared => &shell.zero,
     };
-    if shell.server.cluster {
-        api!(RedisModule_PublishMessageShard(
-            ctx.0,
-            channel.as_ptr(),
-            message.as_ptr()
-        ));
-        return;
+    let mut woken = publish(shell, ctx, &channel, message) && subscribed(shell, ctx, &channel);
+    if !shared {
+        if let Some(head) = fair_queue::head(ctx, key) {
+            let channel = redisson::fair_channel(&key.name, &head);
+            publish(shell, ctx, &channel, &shell.zero);
+            woken = woken || subscribed(shell, ctx, &channel);
+        }
     }
-    api!(RedisModule_PublishMessage(
-        ctx.0,
-        channel.as_ptr(),
-        message.as_ptr()
-    ));
+    if woken {
+        return Some(Listening::Woken { shared });
+    }
+    known(shell).then_some(Listening::Nobody)
+}
+
+/// Whether anybody waits for the lock by subscription, without a message; `None`:
+/// nobody does, and none was known to.
+pub fn listening(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) -> Option<Listening> {
+    let waits = || {
+        if subscribed(shell, ctx, &redisson::channel(&key.name, shared)) {
+            return true;
+        }
+        let head = fair_queue::head(ctx, key).filter(|_| !shared);
+        head.is_some_and(|head| subscribed(shell, ctx, &redisson::fair_channel(&key.name, &head)))
+    };
+    if config::redisson_compat() && waits() {
+        return Some(Listening::Waiting { shared });
+    }
+    known(shell).then_some(Listening::Nobody)
+}
+
+/// Whether the core knows of anybody who waits by subscription.
+fn known(shell: &Shell) -> bool {
+    let core = shell.core.try_borrow();
+    core.is_ok_and(|core| core.has_subscribers())
+}
+
+/// Publishes; whether this server has anybody to hear it.
+fn publish(shell: &Shell, ctx: Ctx, channel: &[u8], message: &Text) -> bool {
+    let Some(channel) = Text::new(channel) else {
+        return false;
+    };
+    let (to, what) = (channel.as_ptr(), message.as_ptr());
+    if shell.server.cluster {
+        let heard = api!(RedisModule_PublishMessageShard(ctx.0, to, what));
+        return heard.is_some_and(|count| count > 0);
+    }
+    let heard = api!(RedisModule_PublishMessage(ctx.0, to, what));
     // The call above reaches only subscribers of this server.
     if shell.replicas.get() && replication::publish(ctx, &channel, message).is_none() {
         ctx.warn("rlock: the server did not replicate a wake-up message");
+    }
+    heard.is_some_and(|count| count > 0)
+}
+
+/// Whether anybody subscribes to the channel by its name. Those who listen to a
+/// pattern do not wait for the lock.
+fn subscribed(shell: &Shell, ctx: Ctx, channel: &[u8]) -> bool {
+    let ask: &[u8] = if shell.server.cluster {
+        b"SHARDNUMSUB"
+    } else {
+        b"NUMSUB"
+    };
+    let answer = Context::new(ctx.0.cast()).call("PUBSUB", &[ask, channel]);
+    match answer {
+        Ok(RedisValue::Array(pair)) => {
+            matches!(pair.get(1), Some(RedisValue::Integer(count)) if *count > 0)
+        }
+        _ => false,
     }
 }

@@ -9,6 +9,7 @@ use super::inbox::Note;
 use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
+use super::turns;
 use super::version::Wakeup;
 use super::watching;
 use crate::config;
@@ -75,7 +76,11 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
             tick.check_watched();
         }
     }
+    let turns = occasion == Occasion::Timer && has_turns(shell, tick.now);
     tick.finish();
+    if turns && gate::is_open(ctx, false) {
+        turns::look(shell, ctx, BATCH);
+    }
     if occasion == Occasion::Timer {
         if shell.server.wakeup == Wakeup::ByTimer {
             blocking::deliver(shell);
@@ -102,7 +107,8 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
     let notes = has_notes(shell).then(overdue);
     let away = has_away(shell).then_some(AWAY_POLL_MS);
     let idle = shell.watching_clients.get().then_some(IDLE_MS);
-    let all = [lease, renewal, check, wait, notes, away, idle];
+    let turn = next_turn_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
+    let all = [lease, renewal, check, wait, turn, notes, away, idle];
     if let Some(ms) = all.into_iter().flatten().min() {
         timer::arm(shell, ctx, now, ms);
     }
@@ -129,6 +135,21 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
     if timeout.is_some() {
         let now = shell.now();
         if let Some(ms) = next_timeout_ms(shell, now) {
+            timer::arm(shell, ctx, now, ms);
+        }
+    }
+    arm_for_turns(shell, ctx);
+}
+
+/// Arms the timer for the turns of those who wait by subscription.
+fn arm_for_turns(shell: &Shell, ctx: Ctx) {
+    if shell
+        .core
+        .try_borrow()
+        .is_ok_and(|core| core.has_subscribers())
+    {
+        let now = shell.now();
+        if let Some(ms) = next_turn_ms(shell, now) {
             timer::arm(shell, ctx, now, ms);
         }
     }
@@ -176,10 +197,25 @@ fn check_is_due(shell: &Shell, now: Now) -> bool {
     checks_watched(shell) && since >= CHECK_MS.saturating_mul(1000)
 }
 
+/// Turns of those who wait by subscription are to be looked at.
+fn has_turns(shell: &Shell, now: Now) -> bool {
+    next_turn_ms(shell, now).is_some_and(|ms| ms <= 0)
+}
+
+fn next_turn_ms(shell: &Shell, now: Now) -> Option<i64> {
+    let at = shell.core.try_borrow().ok()?.next_turn()?;
+    Some(ms_until(at, now))
+}
+
+/// Full ms until this monotonic us.
+fn ms_until(at: i64, now: Now) -> i64 {
+    let us = at.saturating_sub(now.mono_us).max(0);
+    us.saturating_add(999).div_euclid(1000)
+}
+
 fn next_timeout_ms(shell: &Shell, now: Now) -> Option<i64> {
     let at = shell.core.try_borrow().ok()?.next_timeout()?;
-    let us = at.saturating_sub(now.mono_us).max(0);
-    Some(us.saturating_add(999).div_euclid(1000))
+    Some(ms_until(at, now))
 }
 
 /// One turn: each step is written before the next one looks.

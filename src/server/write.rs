@@ -155,6 +155,7 @@ impl ServerKeyspace<'_> {
             Effect::Delete { key } => delete(self.open(key)?, ctx, key),
             Effect::Tell { .. }
             | Effect::Wake { .. }
+            | Effect::Passed { .. }
             | Effect::Answer { .. }
             | Effect::Close { .. } => Some(Written::Done),
         }
