@@ -8,6 +8,7 @@ mod chain;
 mod cluster;
 mod counter;
 mod deadlock;
+mod deadlock_gone;
 mod deadlock_modes;
 mod deadlock_storm;
 mod deadlock_way_out;

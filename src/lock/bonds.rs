@@ -333,9 +333,9 @@ impl Core {
 
     /// A connection is closed: its wait is over, and exactly its watchdog holds
     /// end, as if they were released.
-    pub fn closed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, client: u64) {
+    pub(super) fn closed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, client: u64) {
         if let Some(id) = self.by_client.get(&client).copied() {
-            self.leave(id);
+            self.give_up(id);
         }
         for (key, owner) in self.bonds_of(client) {
             // What it was granted and never got is over with it.
@@ -343,7 +343,7 @@ impl Core {
             for grant in self.grants.values_mut().filter(its) {
                 grant.keys.retain(|(granted, _)| *granted != key);
             }
-            let look = self.look(step, &key, &owner);
+            let look = self.see(step, &key, &owner);
             let held = self.entry(&key).and_then(|entry| entry.hold(&owner));
             let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
                 continue;
@@ -357,7 +357,6 @@ impl Core {
             self.forget_client(&key, &owner, client);
             self.end_holds(step, &key, &owner, look, &modes);
         }
-        self.settle_pending(step);
     }
 
     fn forget_client(&mut self, key: &Key, owner: &Bytes, client: u64) {

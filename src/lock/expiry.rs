@@ -55,12 +55,20 @@ impl Core {
         }
     }
 
-    /// A deadline of the key has passed: its own, or that of readers.
-    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+    /// Deadlines of these keys have passed: their own, or those of readers. All that
+    /// has ended is ended before any of it is handed on.
+    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key]) {
+        for key in keys {
+            self.expire_one(step, key);
+        }
+        self.settle_pending(step);
+    }
+
+    fn expire_one<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
         let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
         let over = shared.map_or_else(Vec::new, |shared| shared.over(step.now.wall_ms()));
         if over.is_empty() {
-            self.review(step, key, Cause::Unknown);
+            self.review_key(step, key, Cause::Unknown);
         } else {
             for owner in over {
                 self.see(step, key, &owner);
@@ -79,22 +87,25 @@ impl Core {
 
     /// Readers have left by no request of theirs.
     fn readers_left<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        self.look_later(key);
-        self.settle_pending(step);
-        if !self.is_waited_for(key) && step.ks.look(key, &[]).kind == Kind::Free {
-            self.wake(step, key, Whom::OneShared);
+        if step.ks.look(key, &[]).kind == Kind::Free {
+            self.left_free(step, key, Whom::OneShared);
         }
+        self.look_later(key);
     }
 
     /// Looks at a key again that may have changed without rlock's doing.
-    pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, cause: Cause) {
+    pub(super) fn review_key<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        cause: Cause,
+    ) {
         if self.has_turn(key.db, &key.name)
             && (cause > Cause::Unknown || step.ks.look(key, &[]).kind != Kind::Free)
         {
             self.turn_was_used(key);
         }
         let Some(entry) = self.entry(key) else {
-            self.settle_pending(step);
             return;
         };
         let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
@@ -131,9 +142,10 @@ impl Core {
                     };
                     matches!(event, Event::Expired | Event::Evicted)
                 });
-                if !revived && !self.settle(step, key) && ran_out {
-                    self.wake(step, key, whom);
+                if !revived && ran_out {
+                    self.left_free(step, key, whom);
                 }
+                self.look_later(key);
             }
             Kind::Plain => {
                 // Removed and there again: another hold, be it the same owner's.
@@ -171,12 +183,11 @@ impl Core {
                 }
             }
         }
-        self.settle_pending(step);
         self.tidy(key);
     }
 
     /// Something happened to a lease key of a reader.
-    pub fn review_reader<K: Keyspace>(
+    pub(super) fn review_reader<K: Keyspace>(
         &mut self,
         step: &mut Step<'_, K>,
         key: &Key,
@@ -220,7 +231,6 @@ impl Core {
                 self.joined.insert((key.clone(), owner.clone()));
             }
         }
-        self.judge_joined(step);
     }
 
     /// The key is gone, or no lock any more: tells how its holds ended and forgets

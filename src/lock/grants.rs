@@ -3,8 +3,10 @@
 //! A grant is not done when it is decided. Its reply leaves the server a moment
 //! later, and until then the client can be killed or unblocked by somebody else.
 //! So a grant is remembered until the shell says that the reply is out
-//! ([`Core::confirm`]) or that it never will be ([`Core::take_back`]), exactly one
-//! of them.
+//! ([`Core::confirm`]) or that it never will be ([`Note::Lost`]), exactly one of
+//! them.
+//!
+//! [`Note::Lost`]: super::Note::Lost
 
 use super::queue::Waiter;
 use super::stats::Counters;
@@ -55,14 +57,14 @@ impl Core {
     }
 
     /// The reply of a grant will never reach its client: the holds end as if they
-    /// were released, and the locks go to the next.
-    pub fn take_back<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
+    /// were released.
+    pub(super) fn take_back<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
         let Some(grant) = self.grants.remove(&id) else {
             return;
         };
         let mut any = false;
         for (key, token) in &grant.keys {
-            let look = self.look(step, key, &grant.owner);
+            let look = self.see(step, key, &grant.owner);
             let entry = self.entry(key);
             let known = entry.and_then(|entry| entry.hold(&grant.owner));
             let shared = entry.and_then(|entry| entry.shared.as_ref());
@@ -88,6 +90,5 @@ impl Core {
         if any {
             Counters::up(&mut self.counters.taken_back);
         }
-        self.settle_pending(step);
     }
 }

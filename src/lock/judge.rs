@@ -1,8 +1,6 @@
 //! What an owner's other requests come to when it gets a hold: they nest, are
 //! refused, or go first.
 
-use std::collections::BTreeSet;
-
 use super::acquire::{held, How};
 use super::stats::Counters;
 use super::waiting::Turn;
@@ -10,17 +8,12 @@ use super::{Bytes, Core, Key, Keyspace, Refusal, Step, WaiterId};
 
 impl Core {
     /// Owners that have become holders: their other requests for the key nest at
-    /// once, or are refused; then those for other keys must not have closed a
-    /// circle.
+    /// once, or are refused. Those for other keys may have closed a circle.
     pub(super) fn judge_joined<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
-        while !self.joined.is_empty() {
-            let mut owners = BTreeSet::new();
-            while let Some((key, owner)) = self.joined.pop_first() {
-                self.judge(step, &key, &owner);
-                owners.insert(owner);
-            }
-            for owner in owners {
-                self.judge_circles(step, &owner);
+        while let Some((key, owner)) = self.joined.pop_first() {
+            self.judge(step, &key, &owner);
+            if self.by_owner.contains_key(&owner) {
+                self.suspects.insert(owner);
             }
         }
     }
@@ -49,15 +42,24 @@ impl Core {
         }
     }
 
-    fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>, owner: &Bytes) {
-        while let Some((id, refusal)) = self.circle_of(owner, step.now) {
+    /// All queues are as they will be. Whether an owner waited in a circle, and one
+    /// of its requests came to an end by that.
+    pub(super) fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>) -> bool {
+        while let Some(owner) = self.suspects.pop_first() {
+            let Some((id, refusal)) = self.circle_of(&owner, step.now) else {
+                continue;
+            };
             if self.waiters.get(&id).is_some_and(|w| w.is_late(step.now)) {
                 self.timed_out(step, id);
             } else if let Some(refusal) = self.let_past(step, id, refusal) {
                 Counters::up(&mut self.counters.deadlocks);
                 self.refuse(step, id, refusal);
             }
+            // It may be in another one.
+            self.suspects.insert(owner);
+            return true;
         }
+        false
     }
 
     /// A waiter whose owner holds one of its keys may not wait on: ONCE, or a

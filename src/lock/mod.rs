@@ -12,9 +12,10 @@
 //! for who waits and where, [`waiting`] for how a lock goes to the next, [`judge`]
 //! for the other requests of an owner that got one, [`grants`] for replies that may
 //! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
-//! that belong to a connection; [`turns`] for those who wait by subscription; [`sight`] for what was known of a key against what
-//! it is, [`expiry`] for what happens when a key ends or changes under us, [`moved`]
-//! for RENAME, SWAPDB and flushes.
+//! that belong to a connection; [`turns`] for those who wait by subscription;
+//! [`sight`] for what was known of a key against what it is, [`expiry`] for what
+//! happens when a key ends or changes under us, [`heard`] for how that is heard of,
+//! [`moved`] for RENAME, SWAPDB and flushes.
 
 mod acquire;
 mod bonds;
@@ -58,7 +59,7 @@ pub use bonds::Bond;
 pub use describe::{Contended, Waiting};
 pub use effect::{Effect, Effects, Event, Outcome, WaiterId, Whom};
 pub use expiry::Cause;
-pub use heard::Heard;
+pub use heard::{Heard, Note};
 pub use key::{Bytes, Key};
 pub use keyspace::{
     leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
@@ -123,6 +124,10 @@ pub struct Core {
     pending: BTreeSet<Key>,
     /// Owners that have become holders in it.
     joined: BTreeSet<(Key, Bytes)>,
+    /// Those of them whose requests may be part of a circle.
+    suspects: BTreeSet<Bytes>,
+    /// Keys that were left free in it, and who is to be woken if they stay so.
+    left: BTreeMap<Key, Whom>,
     /// Keys on which something was written anew that had run out, and when by the
     /// wall clock: what was heard of them by then is older.
     revived: (i64, BTreeSet<Key>),
@@ -155,6 +160,8 @@ impl Core {
             grants: HashMap::new(),
             pending: BTreeSet::new(),
             joined: BTreeSet::new(),
+            suspects: BTreeSet::new(),
+            left: BTreeMap::new(),
             revived: (0, BTreeSet::new()),
             unsettled: BTreeSet::new(),
             leases: Deadlines::new(nowhere.clone()),

@@ -13,7 +13,7 @@ impl Core {
     /// The key was renamed or moved to another database: its hold goes with it,
     /// and what was known of the key it replaced is void. The leases of readers do
     /// not move. Both are due for a [`Core::review`].
-    pub fn renamed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, from: &Key, to: &Key) {
+    pub(super) fn renamed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, from: &Key, to: &Key) {
         self.forsake(step, to);
         self.grants_move(|key| if key == from { to.clone() } else { key.clone() });
         let (plain, shared, deadline) = self.lift(step, from);
@@ -41,7 +41,7 @@ impl Core {
 
     /// Two databases were exchanged. All keys of both are due for a
     /// [`Core::review`].
-    pub fn swapped<K: Keyspace>(&mut self, step: &mut Step<'_, K>, one: i32, other: i32) {
+    pub(super) fn swapped<K: Keyspace>(&mut self, step: &mut Step<'_, K>, one: i32, other: i32) {
         if one == other {
             return;
         }
@@ -95,6 +95,8 @@ impl Core {
         self.grants.clear();
         self.forget_turns();
         self.joined.clear();
+        self.suspects.clear();
+        self.left.clear();
         self.pending.clear();
         self.unsettled.clear();
         clients

@@ -173,8 +173,7 @@ impl Core {
     }
 
     /// Takes a request out of the queue, however it ended. Harmless if it is not
-    /// in one any more. Whom that lets in is up to a review of the keys that are
-    /// [`Core::unsettled`] then.
+    /// in one any more. Whom that lets in is up to a [`Core::review`].
     pub fn leave(&mut self, id: WaiterId) {
         self.give_up(id);
         self.unsettle();
@@ -201,14 +200,10 @@ impl Core {
         self.unsettled.append(&mut pending);
     }
 
-    /// The keys whose queue lost its first outside a decision: each is due for a
-    /// [`Core::review`].
-    pub fn unsettled(&mut self) -> Vec<Key> {
-        std::mem::take(&mut self.unsettled).into_iter().collect()
-    }
-
+    /// Whether a request left its queues outside a decision: a [`Core::review`] is
+    /// due.
     pub fn is_unsettled(&self) -> bool {
-        !self.unsettled.is_empty()
+        !self.unsettled.is_empty() || !self.joined.is_empty()
     }
 
     /// Ends the waits whose BLOCK time is over.

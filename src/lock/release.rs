@@ -279,17 +279,13 @@ impl Core {
         self.left_free(step, key, whom);
     }
 
-    /// The lock is free: it goes to those who wait, and whoever waits elsewhere
-    /// learns of it if it is still to be had.
+    /// The lock is free: it goes to those who wait when the decision is made, and
+    /// whoever waits elsewhere learns of it if it is still to be had then.
     pub(super) fn left_free<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, whom: Whom) {
-        let handed_on = self.is_waited_for(key) && self.settle(step, key);
-        let mut all_may_read = || {
-            let readable = Kind::ReadWrite(Mode::Read);
-            whom == Whom::AllShared
-                && !self.is_waited_for(key)
-                && step.ks.look(key, &[]).kind == readable
-        };
-        if !handed_on || all_may_read() {
+        if self.is_waited_for(key) {
+            self.pending.insert(key.clone());
+            self.left.insert(key.clone(), whom);
+        } else {
             self.wake(step, key, whom);
         }
     }

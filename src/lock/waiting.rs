@@ -7,7 +7,7 @@ use super::stats::Counters;
 use super::turns::Next;
 use super::{
     Bytes, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step, Verdict,
-    Wait, WaiterId,
+    Wait, WaiterId, Whom,
 };
 
 /// In what way a request can have each of its keys.
@@ -146,34 +146,42 @@ impl Core {
         }
     }
 
-    /// Gives a key to those at the head of its queue who can have it now. Whether
-    /// somebody got it.
-    pub(super) fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
-        let mut granted = false;
-        self.pending.remove(key);
+    /// Gives a key to those at the head of its queue who can have it now.
+    fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
         while let Some(next) = self.next(key) {
             let id = match next {
                 Next::Waiter(id) => id,
                 Next::Subscribers if self.offer(step, key) => break,
                 Next::Subscribers => continue,
             };
-            let before = self.grants.len();
             match self.turn(step, id) {
-                Turn::Over => granted |= self.grants.len() > before,
+                Turn::Over => {}
                 Turn::NotYet => break,
             }
         }
         self.pending.remove(key);
-        // Who comes next in the queue has come before what its owners ask for more.
-        self.judge_joined(step);
-        granted
     }
 
-    /// Settles what the decision under way has stirred up.
+    /// Settles what the decision under way has stirred up: first who can have what
+    /// it waits for gets it, then nobody may wait in a circle.
     pub(super) fn settle_pending<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
-        self.judge_joined(step);
-        while let Some(key) = self.pending.pop_first() {
-            self.settle(step, &key);
+        loop {
+            self.judge_joined(step);
+            if let Some(key) = self.pending.pop_first() {
+                self.settle(step, &key);
+            } else if !self.judge_circles(step) {
+                break;
+            }
+        }
+        for (key, whom) in std::mem::take(&mut self.left) {
+            let is_open = match step.ks.look(&key, &[]).kind {
+                Kind::Free => true,
+                Kind::ReadWrite(Mode::Read) => whom == Whom::AllShared && !self.is_waited_for(&key),
+                Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
+            };
+            if is_open {
+                self.wake(step, &key, whom);
+            }
         }
     }
 

@@ -21,12 +21,11 @@ use std::ptr;
 use redis_module::raw;
 
 use super::ffi::{api, guarded, Ctx, Text};
-use super::inbox::Note;
 use super::reply::Responder;
 use super::shell::{shell, Shell};
 use super::timer;
 use super::version::Wakeup;
-use crate::lock::{Outcome, WaiterId};
+use crate::lock::{Note, Outcome, WaiterId};
 
 #[derive(Debug)]
 enum State {

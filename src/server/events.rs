@@ -12,11 +12,10 @@ use redis_module::raw;
 use super::blocking;
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
-use super::inbox::Note;
 use super::notes::{leave, After};
 use super::shell::{shell, Shell};
 use super::version::Wakeup;
-use crate::lock::Cause;
+use crate::lock::{Cause, Note};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {

@@ -3,26 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::lock::{Bytes, Cause, Key, WaiterId};
-
-/// One thing to attend to, in the order in which it was seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// The key may have changed.
-    Changed(Key, Cause),
-    /// A lease key of this reader of the lock may have changed.
-    Reader(Key, Bytes, Cause),
-    /// The first key is the second one now.
-    Renamed(Key, Key),
-    /// Two databases were exchanged.
-    Swapped(i32, i32),
-    /// A database was emptied, or all were emptied or loaded anew.
-    Replaced(Option<i32>, Cause),
-    /// A connection is closed that has watchdog holds.
-    Closed(u64),
-    /// The reply of this grant will never reach its client.
-    Lost(WaiterId),
-}
+use crate::lock::{Key, Note};
 
 #[derive(Debug, Default)]
 pub struct Inbox {

@@ -13,10 +13,9 @@ use redis_module::raw;
 
 use super::events::server_event;
 use super::ffi::{api, bytes_of, guarded, Ctx};
-use super::inbox::Note;
 use super::notes::{changed, leave, After};
 use super::shell::{shell, Shell};
-use crate::lock::{Bytes, Cause, Key};
+use crate::lock::{Bytes, Cause, Key, Note};
 use crate::redisson;
 
 /// From the first lock on: what becomes of its key.

@@ -7,11 +7,10 @@ use std::ptr;
 use redis_module::raw;
 
 use super::ffi::{api, guarded, Ctx};
-use super::inbox::Note;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
 use super::timer;
-use crate::lock::{Cause, Key};
+use crate::lock::{Cause, Key, Note};
 
 /// Leaves notes.
 pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, after: After) {

@@ -5,7 +5,6 @@ use super::blocking;
 use super::effects;
 use super::ffi::{Ctx, Given};
 use super::gate;
-use super::inbox::Note;
 use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
@@ -13,7 +12,7 @@ use super::turns;
 use super::version::Wakeup;
 use super::watching;
 use crate::config;
-use crate::lock::{Cause, Core, Effects, Heard, Key, Now, Step};
+use crate::lock::{Cause, Core, Effects, Heard, Key, Note, Now, Step};
 
 /// So many leases or waits are ended at once, before other clients have a turn.
 const BATCH: usize = 500;
@@ -248,76 +247,30 @@ impl Tick {
     }
 
     /// Reads the notes, and looks again at keys that were away for a while.
-    ///
-    /// A note is older than anything that is done here. So no lock is handed on
-    /// before all of them are read: what they say of a key must not be held
-    /// against an owner that has it only since.
     fn read_notes(&mut self, with_those_away: bool) {
         let (notes, away) = match self.shell.inbox.try_borrow_mut() {
             Ok(mut inbox) => inbox.take(with_those_away),
             Err(_) => return,
         };
+        let away = away.into_iter();
+        let away = away.map(|key| Note::Changed(key, Cause::Unknown));
+        self.review(away.chain(notes));
+    }
+
+    fn review(&mut self, notes: impl IntoIterator<Item = Note>) {
         let mut heard = Heard::default();
-        let mut lost = Vec::new();
-        let mut closed = Vec::new();
-        for key in away {
-            heard.of(key, Cause::Unknown);
-        }
-        for note in notes {
-            match note {
-                Note::Changed(key, cause) => heard.of(key, cause),
-                Note::Reader(key, owner, cause) => heard.of_reader(key, owner, cause),
-                Note::Renamed(from, to) => {
-                    heard.renamed(&from, &to);
-                    self.step(|core, step| core.renamed(step, &from, &to));
-                }
-                Note::Swapped(one, other) => {
-                    heard.swapped(one, other);
-                    self.step(|core, step| core.swapped(step, one, other));
-                    for db in [one, other] {
-                        self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
-                    }
-                }
-                Note::Replaced(db, cause) => self.hear_of_all(&mut heard, db, cause),
-                Note::Closed(client) => closed.push(client),
-                Note::Lost(waiter) => lost.push(waiter),
+        self.step(|core, step| heard = core.hear(step, notes));
+        for client in &heard.closed {
+            for (key, _) in self.ask(|core| core.bonds_of(*client)) {
+                self.is_ours(&key);
             }
         }
-        for client in closed {
-            self.close(client);
-        }
-        self.step(|core, _| {
-            for key in core.unsettled() {
-                heard.of(key, Cause::Unknown);
-            }
-        });
-        for (key, owner, cause) in heard.all() {
-            if self.is_ours(&key) {
-                self.step(|core, step| match &owner {
-                    None => core.review(step, &key, cause),
-                    Some(owner) => core.review_reader(step, &key, owner, cause),
-                });
+        for key in heard.keys() {
+            if !self.is_ours(&key) {
+                heard.without(&key);
             }
         }
-        for waiter in lost {
-            self.step(|core, step| core.take_back(step, waiter));
-        }
-    }
-
-    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
-        if let Ok(core) = self.shell.core.try_borrow() {
-            for key in core.keys(db) {
-                heard.of(key, cause);
-            }
-        }
-    }
-
-    /// Ends the watchdog holds of a connection that is closed.
-    fn close(&mut self, client: u64) {
-        for (key, _) in self.ask(|core| core.bonds_of(client)) {
-            self.is_ours(&key);
-        }
-        self.step(|core, step| core.closed(step, client));
+        self.step(|core, step| core.review(step, heard));
     }
 
     fn renew(&mut self) {
@@ -331,23 +284,18 @@ impl Tick {
 
     fn expire(&mut self) {
         let now = self.now;
-        for key in self.ask(|core| core.due(now, BATCH)) {
-            if self.is_ours(&key) {
-                self.step(|core, step| core.expire(step, &key));
-            }
-        }
+        let mut due = self.ask(|core| core.due(now, BATCH));
+        due.retain(|key| self.is_ours(key));
+        self.step(|core, step| core.expire(step, &due));
     }
 
     fn check_watched(&mut self) {
         self.shell.checked_us.set(self.now.mono_us);
         let behind = self.shell.checked.take();
         let keys = self.ask(|core| core.watched(behind.as_ref(), BATCH));
-        for key in &keys {
-            if self.is_ours(key) {
-                self.step(|core, step| core.review(step, key, Cause::Unknown));
-            }
-        }
-        self.shell.checked.replace(keys.into_iter().next_back());
+        self.shell.checked.replace(keys.last().cloned());
+        let keys = keys.into_iter();
+        self.review(keys.map(|key| Note::Changed(key, Cause::Unknown)));
     }
 
     /// Whether the key's slot is this node's. If it is not, what is known of the

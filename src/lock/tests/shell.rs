@@ -6,7 +6,7 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effect, Effects, Ended, Event, Heard, Key, Mode, Now, Outcome, Refusal,
+    Ask, Cause, Core, Effect, Effects, Ended, Event, Key, Mode, Note, Now, Outcome, Refusal,
     Renewal, Step, Verdict, Wait, WaiterId,
 };
 
@@ -55,14 +55,6 @@ impl<'a> Request<'a> {
             ..self
         }
     }
-}
-
-#[derive(Clone, Debug)]
-enum Note {
-    Changed(Key, Cause),
-    Renamed(Key, Key),
-    Swapped(i32, i32),
-    Replaced(Option<i32>),
 }
 
 pub struct Shell {
@@ -174,7 +166,7 @@ impl Shell {
     /// The client of a grant went before its reply did.
     pub fn lose(&mut self, id: WaiterId) {
         self.read_notes();
-        self.step(|core, step| core.take_back(step, id));
+        self.hear([Note::Lost(id)]);
     }
 
     // Time.
@@ -193,9 +185,8 @@ impl Shell {
     /// The module's timer fires.
     pub fn tick(&mut self) {
         self.read_notes();
-        for key in self.core.due(self.now, 500) {
-            self.step(|core, step| core.expire(step, &key));
-        }
+        let due = self.core.due(self.now, 500);
+        self.step(|core, step| core.expire(step, &due));
         self.step(|core, step| core.time_out(step, 500));
     }
 
@@ -231,48 +222,20 @@ impl Shell {
 
     pub fn replaced(&mut self, db: Option<i32>) {
         if !self.core.is_idle() {
-            self.notes.push(Note::Replaced(db));
+            self.notes.push(Note::Replaced(db, Cause::Removed));
         }
     }
 
     pub fn read_notes(&mut self) {
-        let mut heard = Heard::default();
-        for note in std::mem::take(&mut self.notes) {
-            match note {
-                Note::Changed(key, cause) => heard.of(key, cause),
-                Note::Renamed(from, to) => {
-                    heard.renamed(&from, &to);
-                    self.step(|core, step| core.renamed(step, &from, &to));
-                }
-                Note::Swapped(one, other) => {
-                    heard.swapped(one, other);
-                    self.step(|core, step| core.swapped(step, one, other));
-                    // In the model's order, name by name; any would do.
-                    let mut keys = self.core.keys(Some(one));
-                    keys.extend(self.core.keys(Some(other)));
-                    keys.sort_by_key(|key| (key.name.clone(), key.db != one));
-                    for key in keys {
-                        heard.of(key, Cause::Unknown);
-                    }
-                }
-                Note::Replaced(db) => self.hear_of_all(&mut heard, db, Cause::Removed),
-            }
-        }
-        for (key, _, cause) in heard.all() {
-            self.review(&key, cause);
-        }
+        let notes = std::mem::take(&mut self.notes);
+        self.hear(notes);
     }
 
-    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
-        let mut keys = self.core.keys(db);
-        keys.sort();
-        for key in keys {
-            heard.of(key, cause);
-        }
-    }
-
-    pub fn review(&mut self, key: &Key, cause: Cause) {
-        self.step(|core, step| core.review(step, key, cause));
+    fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
+        self.step(|core, step| {
+            let heard = core.hear(step, notes);
+            core.review(step, heard);
+        });
     }
 
     /// The key's slot has moved to another node.

@@ -6,7 +6,7 @@ use super::fingerprint::FIRST_MONO;
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effects, Ended, Heard, Key, Mode, Now, Refusal, Renewal, Step, Verdict, Wait,
+    Ask, Cause, Core, Effects, Ended, Key, Mode, Note, Now, Refusal, Renewal, Step, Verdict, Wait,
     WaiterId,
 };
 
@@ -20,15 +20,6 @@ pub fn mode(way: Way) -> Mode {
         Way::Read => Mode::Read,
         Way::Write => Mode::Write,
     }
-}
-
-#[derive(Clone, Debug)]
-enum Note {
-    Changed(Key, Cause),
-    LeaseChanged(Key, Owner, Cause),
-    Renamed(Key, Key),
-    Swapped(i32, i32),
-    Replaced(Option<i32>),
 }
 
 #[derive(Clone)]
@@ -159,32 +150,17 @@ impl Shell {
     }
 
     pub fn closed(&mut self, client: Client) {
-        self.step(|core, step| core.closed(step, client));
-        self.serve();
+        self.hear([Note::Closed(client)]);
     }
 
     pub fn leave(&mut self, id: WaiterId) {
         self.core.leave(id);
-        self.serve();
+        self.hear([]);
     }
 
     /// The reply of a grant will never reach its client.
     pub fn take_back(&mut self, id: WaiterId) {
-        self.step(|core, step| core.take_back(step, id));
-        self.serve();
-    }
-
-    /// What has become possible without a look at any key.
-    fn serve(&mut self) {
-        loop {
-            let keys = self.core.unsettled();
-            if keys.is_empty() {
-                return;
-            }
-            for key in keys {
-                self.review(&key, Cause::Unknown);
-            }
-        }
+        self.hear([Note::Lost(id)]);
     }
 
     // Time.
@@ -199,11 +175,10 @@ impl Shell {
     pub fn tick(&mut self) {
         self.read_notes();
         self.step(|core, step| core.renew_watched(step, 500));
-        for key in self.core.due(self.now, 500) {
-            self.step(|core, step| core.expire(step, &key));
-        }
+        let due = self.core.due(self.now, 500);
+        self.step(|core, step| core.expire(step, &due));
         self.step(|core, step| core.time_out(step, 500));
-        self.serve();
+        self.hear([]);
     }
 
     // Notes.
@@ -220,8 +195,8 @@ impl Shell {
     /// A lease key of a reader changed.
     pub fn lease_changed(&mut self, key: &Key, owner: Owner, cause: Cause) {
         if self.core.knows(key.db, &key.name) {
-            self.notes
-                .push(Note::LeaseChanged(key.clone(), owner, cause));
+            let owner = owner.as_bytes().into();
+            self.notes.push(Note::Reader(key.clone(), owner, cause));
         }
     }
 
@@ -241,50 +216,19 @@ impl Shell {
 
     pub fn replaced(&mut self, db: Option<i32>) {
         if !self.core.is_idle() {
-            self.notes.push(Note::Replaced(db));
+            self.notes.push(Note::Replaced(db, Cause::Removed));
         }
     }
 
     pub fn read_notes(&mut self) {
-        let mut heard = Heard::default();
-        for note in std::mem::take(&mut self.notes) {
-            match note {
-                Note::Changed(key, cause) => heard.of(key, cause),
-                Note::LeaseChanged(key, owner, cause) => {
-                    heard.of_reader(key, owner.as_bytes().into(), cause);
-                }
-                Note::Renamed(from, to) => {
-                    heard.renamed(&from, &to);
-                    self.step(|core, step| core.renamed(step, &from, &to));
-                }
-                Note::Swapped(one, other) => {
-                    heard.swapped(one, other);
-                    self.step(|core, step| core.swapped(step, one, other));
-                    for db in [one, other] {
-                        self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
-                    }
-                }
-                Note::Replaced(db) => self.hear_of_all(&mut heard, db, Cause::Removed),
-            }
-        }
-        for (key, owner, cause) in heard.all() {
-            self.step(|core, step| match &owner {
-                None => core.review(step, &key, cause),
-                Some(owner) => core.review_reader(step, &key, owner, cause),
-            });
-        }
-        self.serve();
+        let notes = std::mem::take(&mut self.notes);
+        self.hear(notes);
     }
 
-    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
-        let mut keys = self.core.keys(db);
-        keys.sort();
-        for key in keys {
-            heard.of(key, cause);
-        }
-    }
-
-    fn review(&mut self, key: &Key, cause: Cause) {
-        self.step(|core, step| core.review(step, key, cause));
+    fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
+        self.step(|core, step| {
+            let heard = core.hear(step, notes);
+            core.review(step, heard);
+        });
     }
 }
