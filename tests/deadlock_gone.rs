@@ -46,3 +46,20 @@ fn locks_that_went_together_are_no_part_of_a_ring() {
         assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 0);
     }
 }
+
+#[test]
+fn a_lock_that_changed_hands_in_one_step_is_no_part_of_a_ring() {
+    let server = Server::start();
+    let mut control = server.raw();
+    token(control.say("RLOCK.ACQUIRE k0 a 100000"));
+    token(control.say("RLOCK.ACQUIRE k1 b 100000"));
+    let mut a = Waiter::new(&server, "k1", "a");
+    // The key never goes, and no event that rlock listens to tells of it.
+    control.say_all(&["MULTI", "HSET k1 script 1", "HDEL k1 b", "EXEC"]);
+    let mut b = Waiter::new(&server, "k0", "b");
+    has_waiters(&mut control, "k0", 1);
+    control.say("RLOCK.RELEASE k1 script");
+    a.token();
+    control.say("RLOCK.RELEASE k0 a");
+    b.token();
+}

@@ -15,7 +15,7 @@ use std::ops::Bound;
 use super::entry::{Entry, Party};
 use super::queue::Waiter;
 use super::rank::Rank;
-use super::{Bytes, Core, Key, Keyspace, Lease, Link, Mode, Now, Refusal, Step, WaiterId};
+use super::{Bytes, Core, Key, Keyspace, Lease, Link, Mode, Now, Step, WaiterId};
 
 /// A search that comes to more owners than these is put off until it is known that
 /// somebody waits for the one who asks.
@@ -28,7 +28,7 @@ impl Core {
     /// Why a request that has come to stand in its queues cannot wait: a circle
     /// that it closes. Those that its owner's other requests could close have been
     /// looked for before.
-    pub(super) fn closes_a_circle(&self, id: WaiterId, now: Now) -> Option<Refusal> {
+    pub(super) fn closes_a_circle(&self, id: WaiterId, now: Now) -> Option<Vec<Link>> {
         let waiter = self.waiters.get(&id)?;
         // Only at the end of a queue has it nobody behind it.
         let last = |key: &Key| {
@@ -36,19 +36,21 @@ impl Core {
             last.is_some_and(|(rank, _)| *rank == waiter.rank)
         };
         let only = waiter.keys.iter().all(last).then_some(id);
-        let circle = self.circle(&waiter.want.owner, only, now)?;
-        Some(Refusal::Deadlock { circle })
+        self.circle(&waiter.want.owner, only, now)
     }
 
-    /// A circle that an owner is in, and a request of its that is part of it.
-    pub(super) fn circle_of(&self, owner: &Bytes, now: Now) -> Option<(WaiterId, Refusal)> {
-        let ids = self.by_owner.get(owner)?;
-        let circle = self.circle(owner, None, now)?;
-        let on = &circle.first()?.on;
-        let is_in = |id: &WaiterId| self.waiters.get(id).is_some_and(|w| w.keys.contains(on));
+    /// A circle that an owner is in; it begins there.
+    pub(super) fn circle_of(&self, owner: &Bytes, now: Now) -> Option<Vec<Link>> {
+        self.by_owner.get(owner)?;
+        self.circle(owner, None, now)
+    }
+
+    /// An owner's first request for a key.
+    pub(super) fn first_on(&self, owner: &Bytes, key: &Key) -> Option<WaiterId> {
+        let ids = self.by_owner.get(owner)?.iter().copied();
+        let waits = |id: &WaiterId| self.waiters.get(id).is_some_and(|w| w.keys.contains(key));
         let rank = |id: &WaiterId| self.waiters.get(id).map(|waiter| waiter.rank.clone());
-        let id = ids.iter().copied().filter(is_in).min_by_key(rank)?;
-        Some((id, Refusal::Deadlock { circle }))
+        ids.filter(waits).min_by_key(rank)
     }
 
     /// A circle that begins with an owner; `only`: with this request of its.
@@ -80,7 +82,7 @@ impl Core {
     }
 
     /// Another reader waits to write: neither will ever leave the other alone.
-    pub(super) fn other_upgrade(&self, id: WaiterId) -> Option<Refusal> {
+    pub(super) fn other_upgrade(&self, id: WaiterId) -> Option<Vec<Link>> {
         let waiter = self.waiters.get(&id)?;
         let (key, me) = (waiter.keys.first()?, &waiter.want.owner);
         let entry = self.entry(key)?;
@@ -97,8 +99,7 @@ impl Core {
             on: key.clone(),
             for_: for_.clone(),
         };
-        let circle = vec![link(me, &other), link(&other, me)];
-        Some(Refusal::Deadlock { circle })
+        Some(vec![link(me, &other), link(&other, me)])
     }
 
     /// The search from the other end: whether it is certain that none of those who
@@ -145,22 +146,23 @@ impl Core {
     }
 
     /// Seeks a way out: the request goes before the foremost waiter that waits for
-    /// its owner, and has the lock if it is free for it there. The refusal, if a
-    /// circle is left.
+    /// its owner, and has the lock if it is free for it there. The circle that is
+    /// left, if one is.
     pub(super) fn let_past<K: Keyspace>(
         &mut self,
         step: &mut Step<'_, K>,
         id: WaiterId,
-        refusal: Refusal,
-    ) -> Option<Refusal> {
-        let Some(rank) = self.foremost_that_waits_for(id, step.now) else {
-            return Some(refusal);
+        circle: Vec<Link>,
+    ) -> Option<Vec<Link>> {
+        let now = step.now;
+        let Some(rank) = self.foremost_that_waits_for(id, now) else {
+            return Some(circle);
         };
         self.rerank(id, Rank::just_before(&rank, id));
         if self.has_its_turn(step, id) {
             return None;
         }
-        self.closes_a_circle(id, step.now)
+        self.proven(step, |core| core.closes_a_circle(id, now))
     }
 
     fn foremost_that_waits_for(&self, id: WaiterId, now: Now) -> Option<Rank> {

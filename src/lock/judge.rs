@@ -4,7 +4,10 @@
 use super::acquire::{held, How};
 use super::stats::Counters;
 use super::waiting::Turn;
-use super::{Bytes, Core, Key, Keyspace, Refusal, Step, WaiterId};
+use super::{Bytes, Core, Key, Keyspace, Link, Refusal, Step, WaiterId};
+
+/// A circle is believed after so many looks at the most, whatever others do.
+const MOST_LOOKS: u32 = 16;
 
 impl Core {
     /// Owners that have become holders: their other requests for the key nest at
@@ -34,9 +37,9 @@ impl Core {
             if let Some(refusal) = self.cannot_wait(step, key, id) {
                 self.refuse(step, id, refusal);
             } else if matches!(self.turn(step, id), Turn::NotYet) && self.becomes_upgrade(id, key) {
-                if let Some(refusal) = self.other_upgrade(id) {
+                if let Some(circle) = self.proven(step, |core| core.other_upgrade(id)) {
                     Counters::up(&mut self.counters.deadlocks);
-                    self.refuse(step, id, refusal);
+                    self.refuse(step, id, Refusal::Deadlock { circle });
                 }
             }
         }
@@ -46,20 +49,45 @@ impl Core {
     /// of its requests came to an end by that.
     pub(super) fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>) -> bool {
         while let Some(owner) = self.suspects.pop_first() {
-            let Some((id, refusal)) = self.circle_of(&owner, step.now) else {
+            let now = step.now;
+            let circle = self.proven(step, |core| core.circle_of(&owner, now));
+            let request = |circle: &Vec<Link>| self.first_on(&owner, &circle.first()?.on);
+            let Some((id, circle)) = circle.and_then(|c| Some((request(&c)?, c))) else {
                 continue;
             };
             if self.waiters.get(&id).is_some_and(|w| w.is_late(step.now)) {
                 self.timed_out(step, id);
-            } else if let Some(refusal) = self.let_past(step, id, refusal) {
+            } else if let Some(circle) = self.let_past(step, id, circle) {
                 Counters::up(&mut self.counters.deadlocks);
-                self.refuse(step, id, refusal);
+                self.refuse(step, id, Refusal::Deadlock { circle });
             }
             // It may be in another one.
             self.suspects.insert(owner);
             return true;
         }
         false
+    }
+
+    /// A circle, when each key in it was looked at: others may have taken a lock or
+    /// left it, and nobody told.
+    pub(super) fn proven<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        find: impl Fn(&Self) -> Option<Vec<Link>>,
+    ) -> Option<Vec<Link>> {
+        let mut circle = find(self)?;
+        for _ in 0..MOST_LOOKS {
+            for link in &circle {
+                self.see(step, &link.on, &link.for_);
+                self.know_holder(step, &link.on);
+            }
+            let again = find(self)?;
+            if again == circle {
+                break;
+            }
+            circle = again;
+        }
+        Some(circle)
     }
 
     /// A waiter whose owner holds one of its keys may not wait on: ONCE, or a

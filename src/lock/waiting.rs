@@ -6,8 +6,8 @@ use super::rank::Rank;
 use super::stats::Counters;
 use super::turns::Next;
 use super::{
-    Bytes, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step, Verdict,
-    Wait, WaiterId, Whom,
+    Bytes, Cause, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step,
+    Verdict, Wait, WaiterId, Whom,
 };
 
 /// In what way a request can have each of its keys.
@@ -34,6 +34,11 @@ impl Core {
         for key in &keys {
             self.know_holder(step, key);
         }
+        // Who was found dead on the way may have let somebody else in.
+        let stirred = self.is_stirred();
+        if stirred {
+            self.settle_pending(step);
+        }
         let id = self.next_waiter();
         let upgrades = self.upgrades(&keys, &want);
         let rank = match keys.first() {
@@ -48,28 +53,34 @@ impl Core {
             since: step.now.mono_us,
             until: (wait.ms > 0).then(|| step.now.until(wait.ms)),
         };
-        self.insert(id, waiter);
-        let second = if upgrades {
-            self.other_upgrade(id)
-        } else {
-            None
-        };
-        let refusal = match second.or_else(|| self.closes_a_circle(id, step.now)) {
-            None => return Ok(Verdict::Waits(id)),
-            Some(refusal) if upgrades => Some(refusal),
-            Some(refusal) => self.let_past(step, id, refusal),
-        };
-        match refusal {
-            Some(refusal) => {
-                self.withdraw(id);
-                Counters::up(&mut self.counters.deadlocks);
-                Err(refusal)
-            }
-            None => {
-                self.settle_pending(step);
-                self.claim(step, id)
-            }
+        if stirred {
+            self.pending.extend(waiter.keys.iter().cloned());
         }
+        self.insert(id, waiter);
+        let now = step.now;
+        let circle = self.proven(step, |core| {
+            let second = upgrades.then(|| core.other_upgrade(id)).flatten();
+            second.or_else(|| core.closes_a_circle(id, now))
+        });
+        let circle = match circle {
+            None if !self.is_stirred() => return Ok(Verdict::Waits(id)),
+            Some(circle) if !upgrades => self.let_past(step, id, circle),
+            circle => circle,
+        };
+        if circle.is_some() {
+            self.withdraw(id);
+            Counters::up(&mut self.counters.deadlocks);
+        }
+        self.settle_pending(step);
+        match circle {
+            Some(circle) => Err(Refusal::Deadlock { circle }),
+            None => self.claim(step, id),
+        }
+    }
+
+    /// Something is to be settled yet.
+    fn is_stirred(&self) -> bool {
+        !self.pending.is_empty() || !self.joined.is_empty()
     }
 
     /// Takes a request back that has not waited, as if it had never come.
@@ -118,8 +129,18 @@ impl Core {
 
     /// Whose lock it is that is waited for, be it found a moment ago.
     pub(super) fn know_holder<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        if self.entry(key).is_some_and(|entry| entry.is_held()) {
-            return;
+        if let Some(entry) = self.entry(key).filter(|entry| entry.is_held()) {
+            let Some(owner) = entry.plain.as_ref().map(|hold| hold.owner.clone()) else {
+                return;
+            };
+            let look = step.ks.look(key, &owner);
+            if look.kind != Kind::Plain || look.holds > 0 {
+                return;
+            }
+            // Another has it since, and nobody told.
+            self.ended(step, key, Cause::Removed);
+            self.set_deadline(key, look.expires);
+            self.judge_holders(step, key);
         }
         if let Some(holder) = step.ks.holders(key).into_iter().next() {
             if holder.mode == Mode::Exclusive {
@@ -169,7 +190,7 @@ impl Core {
             self.judge_joined(step);
             if let Some(key) = self.pending.pop_first() {
                 self.settle(step, &key);
-            } else if !self.judge_circles(step) {
+            } else if !self.judge_circles(step) && !self.is_stirred() {
                 break;
             }
         }

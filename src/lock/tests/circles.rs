@@ -1,8 +1,11 @@
 //! Nobody is refused for a circle that is none: what others took away or took
 //! themselves holds nobody up, whether it was heard of or not.
 
+use std::collections::BTreeMap;
+
 use super::shell::{by, key, Shell};
-use crate::lock::{Outcome, WaiterId};
+use crate::lock::memory::Value;
+use crate::lock::{Outcome, Verdict, WaiterId};
 
 /// `a` waits for `c`, which `b` holds; `b` waits for `a`, which another one holds.
 fn chain(s: &mut Shell) -> (WaiterId, WaiterId) {
@@ -45,4 +48,35 @@ fn neither_do_keys_deleted_one_by_one() {
         s.read_notes();
         only_granted(&mut s, for_c);
     }
+}
+
+/// A script gives the lock to another owner in one step, of which nothing is heard.
+fn swapped(s: &mut Shell, name: &str, owner: &str) {
+    let (value, _) = s.ks.keys.get_mut(&key(0, name)).expect("it is held");
+    *value = Value::Hash(BTreeMap::from([(owner.into(), b"1".to_vec())]));
+}
+
+#[test]
+fn a_lock_that_changed_hands_unheard_is_no_part_of_one() {
+    let mut s = Shell::new();
+    s.get(by("a").on("a"));
+    s.get(by("b").on("b"));
+    s.wait(by("a").on("b"));
+    // Now nobody waits for b's owner.
+    swapped(&mut s, "b", "script");
+    assert!(matches!(
+        s.acquire(by("b").on("a").block(0)),
+        Ok(Verdict::Waits(_))
+    ));
+    s.release_on(&key(0, "a"), "a", false).unwrap();
+}
+
+#[test]
+fn who_took_a_lock_unheard_is_waited_for() {
+    let mut s = Shell::new();
+    s.get(by("a").on("a"));
+    s.get(by("other").on("b"));
+    s.wait(by("b").on("a"));
+    swapped(&mut s, "b", "b");
+    assert!(s.acquire(by("a").on("b").block(0)).is_err());
 }
