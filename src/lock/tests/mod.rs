@@ -9,4 +9,5 @@ mod keys;
 mod plain;
 mod shell;
 mod time;
+mod turns;
 mod waiting;

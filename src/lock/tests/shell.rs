@@ -6,8 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effect, Effects, Ended, Event, Key, Mode, Note, Now, Outcome, Refusal,
-    Renewal, Step, Verdict, Wait, WaiterId,
+    Ask, Cause, Core, Effect, Effects, Ended, Event, Key, Listening, Mode, Note, Now, Outcome,
+    Refusal, Renewal, Step, Verdict, Wait, WaiterId,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -241,6 +241,41 @@ impl Shell {
     /// The key's slot has moved to another node.
     pub fn forsake(&mut self, key: &Key) {
         self.step(|core, step| core.forsake(step, key));
+    }
+
+    // Who waits by subscription.
+
+    /// Finds out whether somebody does, as the server does when a lock is left free
+    /// or handed on, and when a turn is due to be looked at.
+    pub fn find_subscribers(&mut self, listens: bool) {
+        let waiting = Listening::Waiting { shared: false };
+        let mut asked: Vec<(Key, Listening)> = self
+            .core
+            .due_turns(self.now, 500)
+            .into_iter()
+            .map(|(key, _)| (key, waiting))
+            .collect();
+        let mut read = 0;
+        loop {
+            let told = self.told.get(read..).unwrap_or_default();
+            asked.extend(told.iter().filter_map(|effect| match effect {
+                Effect::Wake { key, .. } => Some((key.clone(), Listening::Woken { shared: false })),
+                Effect::Passed { key, .. } => Some((key.clone(), waiting)),
+                _ => None,
+            }));
+            read = self.told.len();
+            if asked.is_empty() {
+                return;
+            }
+            for (key, listening) in std::mem::take(&mut asked) {
+                let listening = if listens {
+                    listening
+                } else {
+                    Listening::Nobody
+                };
+                self.step(|core, step| core.subscribed(step, &key, listening));
+            }
+        }
     }
 
     fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, Memory>) -> T) -> T {
