@@ -269,3 +269,36 @@ fn a_foreign_client_that_comes_between_is_waited_for() {
     client.int("DEL doc");
     writer.token();
 }
+
+#[test]
+fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other() {
+    let server = Server::start();
+    let mut client = server.raw();
+    // The server's own expiry would tell of the end, a little later.
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    client.int("RLOCK.ACQUIRE doc u 1000 READ");
+    let lease = lease_key("doc", "u", 2);
+    client.at_once(&[
+        "MULTI",
+        "HINCRBY doc u 1",
+        &format!("SET {lease} 1 PX {LONG}"),
+        &format!("PEXPIRE doc {LONG}"),
+        "EXEC",
+    ]);
+    assert_eq!(client.int("RLOCK.RELEASE doc u READ"), 1);
+    let mut writer = wait_write(&server, "doc", "w");
+    writer.token();
+}
+
+#[test]
+fn a_second_writer_that_somebody_made_by_hand_keeps_readers_out() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.int(&format!("RLOCK.ACQUIRE doc u {LONG} WRITE"));
+    client.int("HSET doc x:write 1");
+    client.refused(&format!("RLOCK.ACQUIRE doc y {LONG} READ"));
+    assert_eq!(client.int("RLOCK.RELEASE doc u WRITE"), 0);
+    assert!(client.refused(&format!("RLOCK.ACQUIRE doc y {LONG} READ")));
+    assert_eq!(client.int("RLOCK.RELEASE doc x WRITE"), 0);
+    client.int(&format!("RLOCK.ACQUIRE doc y {LONG} READ"));
+}

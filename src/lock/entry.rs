@@ -126,7 +126,10 @@ impl Shared {
             Lease::Gone => {}
         }
         if self.writer.as_deref() == Some(owner) {
-            self.writer = None;
+            // Somebody's hand can have made two.
+            let mut others = self.parties.values();
+            let other = others.find(|party| party.writes);
+            self.writer = other.map(|party| party.hold.owner.clone());
         }
         self.fields = self.fields.saturating_sub(party.fields());
         Some(party)

@@ -204,6 +204,16 @@ impl Core {
         });
         if mode == Mode::Read {
             end_leases(step, key, owner, left.saturating_add(1), holds);
+            // Others give each hold a lease of its own.
+            let lease = step.ks.look(key, owner).lease;
+            self.know_shared(key, |shared| {
+                shared.change(owner, |party| {
+                    party.holds = left;
+                    if lease != Lease::Gone {
+                        party.lease = lease;
+                    }
+                });
+            });
         }
     }
 
