@@ -206,6 +206,8 @@ pub struct Entry {
     pub deadline: Option<i64>,
     /// The deadline is that of a key that is no lock.
     pub foreign: bool,
+    /// How often it was handed on since it was last asked who waits by subscription.
+    pub passes: u8,
     /// Who waits, if anybody does.
     line: Option<Box<Line>>,
 }

@@ -3,21 +3,29 @@
 //! Who waits by subscription, as Redisson does, takes a lock only when it finds it
 //! free, and a lock that goes from one waiter to the next never is. So once somebody
 //! is known to wait in that way, a *place* is put into the queue for all of them: at
-//! its end, or where it is eight grants away. At its head the lock stays free, the
+//! its end, or where it is four grants away. At its head the lock stays free, the
 //! wake-up message is published, and no request gets it, until somebody else has
 //! taken it, nobody listens any more, or the time of a turn is over. After a turn
 //! that nobody used the next place is put twice as many grants away, 64 at most.
 //!
 //! The shell tells who listens ([`Core::subscribed`]): whenever a lock is left free,
-//! by the message that is published then, and when one is handed on
-//! ([`Effect::Passed`]) while no place is in its queue.
+//! by the message that is published then, and now and then when one is handed on
+//! ([`Effect::Passed`]) while no place is in its queue. To ask costs as much as a
+//! tenth of a hand-over.
 
 use super::rank::Rank;
 use super::stats::Counters;
 use super::{Core, Effect, Key, Keyspace, Kind, Now, Step, WaiterId, Whom};
 
 /// At most so many grants go before a place.
-const NEAREST: u32 = 8;
+const NEAREST: u32 = 4;
+
+/// Of so many hand-overs in a row one asks who listens. Together with the above: from
+/// the moment somebody listens it is eight grants at most.
+const ASKS_ONE_IN: u8 = 4;
+
+/// Within so many grants a turn comes, as long as turns are used.
+const NEAR: u32 = 8;
 
 /// And so many after turns that nobody used.
 const FARTHEST: u32 = 64;
@@ -171,7 +179,7 @@ impl Core {
             .entry(key.clone())
             .or_insert_with(|| Subscribers {
                 shared,
-                distance: NEAREST,
+                distance: NEAR,
                 not_before: 0,
                 place: None,
             });
@@ -239,7 +247,7 @@ impl Core {
         }
         known.place = None;
         known.distance = known.distance.saturating_mul(2).min(FARTHEST);
-        known.not_before = known.distance.saturating_sub(NEAREST);
+        known.not_before = known.distance.saturating_sub(NEAR);
         self.turn_looks.change(key, Some(from), None);
         self.look_later(key);
     }
@@ -277,10 +285,22 @@ impl Core {
 
     /// The key went to the next without being free: is there anybody who would have
     /// liked to find it so?
-    pub(super) fn passed<K: Keyspace>(&self, step: &mut Step<'_, K>, key: &Key, shared: bool) {
+    pub(super) fn passed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, shared: bool) {
         let known = self.subscribers.get(key);
         let knows = known.is_some_and(|known| known.place.is_some() || known.not_before > 0);
-        if self.rules.redisson_turn_us > 0 && !knows {
+        if self.rules.redisson_turn_us <= 0 || knows {
+            return;
+        }
+        let Some(entry) = self.entry_mut(key) else {
+            return;
+        };
+        let asks = entry.passes == 0;
+        entry.passes = entry
+            .passes
+            .wrapping_add(1)
+            .checked_rem(ASKS_ONE_IN)
+            .unwrap_or(0);
+        if asks {
             let key = key.clone();
             step.out.push(Effect::Passed { key, shared });
         }

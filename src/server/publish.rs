@@ -1,7 +1,7 @@
 //! The wake-up message for those who wait by subscription, as Redisson does: they
 //! subscribe to a channel named after the lock and try again when a message comes.
 
-use redis_module::{Context, RedisValue};
+use redis_module::raw;
 
 use super::fair_queue;
 use super::ffi::{api, Ctx, Text};
@@ -80,16 +80,33 @@ fn publish(shell: &Shell, ctx: Ctx, channel: &[u8], message: &Text) -> bool {
 /// Whether anybody subscribes to the channel by its name. Those who listen to a
 /// pattern do not wait for the lock.
 fn subscribed(shell: &Shell, ctx: Ctx, channel: &[u8]) -> bool {
-    let ask: &[u8] = if shell.server.cluster {
-        b"SHARDNUMSUB"
+    let ask = if shell.server.cluster {
+        c"SHARDNUMSUB"
     } else {
-        b"NUMSUB"
+        c"NUMSUB"
     };
-    let answer = Context::new(ctx.0.cast()).call("PUBSUB", &[ask, channel]);
-    match answer {
-        Ok(RedisValue::Array(pair)) => {
-            matches!(pair.get(1), Some(RedisValue::Integer(count)) if *count > 0)
-        }
-        _ => false,
+    // SAFETY: set at load.
+    let call = unsafe { raw::RedisModule_Call };
+    let (Some(call), Some(channel)) = (call, Text::new(channel)) else {
+        return false;
+    };
+    // SAFETY: the arguments are of the kinds that the format names.
+    let reply = unsafe {
+        call(
+            ctx.0,
+            c"PUBSUB".as_ptr(),
+            c"Ecs".as_ptr(),
+            ask.as_ptr(),
+            channel.as_ptr(),
+        )
+    };
+    if reply.is_null() {
+        return false;
     }
+    // The channel, and how many subscribe to it.
+    let count = api!(RedisModule_CallReplyArrayElement(reply, 1));
+    let count = count.filter(|count| !count.is_null());
+    let count = count.and_then(|count| api!(RedisModule_CallReplyInteger(count)));
+    api!(RedisModule_FreeCallReply(reply));
+    count.is_some_and(|count| count > 0)
 }

@@ -72,11 +72,11 @@ impl Crowd {
             self.grants = 0;
         }
         // It need not use that the lock is free, and is discovered when it is left
-        // free or handed on the next time.
+        // free the next time, or handed on for the fourth.
         let most = match (has_place, self.in_vain) {
-            (true, _) => 8,
-            (false, 0) => 2,
-            (false, n) => 8_usize.saturating_mul(1 << n.min(3)) - 8 + 2,
+            (true, _) => 4,
+            (false, 0) => 5,
+            (false, n) => 8_usize.saturating_mul(1 << n.min(3)) - 8 + 5,
         };
         if self.listens {
             assert!(
