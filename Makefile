@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix soak explore bench lint install bindings bindings-check clean tools module server
+.PHONY: help build run test test-matrix soak explore bench lint install lua bindings bindings-check clean tools module server
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ install: module ## copy the module to PREFIX/lib/rlock (/usr/local; DESTDIR is h
 	@install -m 755 "$(RLOCK_MODULE)" "$(DESTDIR)$(PREFIX)/lib/rlock/librlock.so"
 	@echo "installed; put this line in redis.conf (or valkey.conf):"
 	@echo "loadmodule $(PREFIX)/lib/rlock/librlock.so"
+
+lua: ## put lua-compat/rlock.lua together from its parts
+	@lua-compat/build
 
 bindings: tools ## make the checked-in bindings anew (needs libclang)
 	@build-support/regenerate/bindings write "$(TARGET)/regenerate"

@@ -1,0 +1,91 @@
+
+-- ERRORS: one line of at most 512 bytes, which says what was wrong and what to do.
+
+local WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
+
+-- Ends the call with an error reply. What was noted for writing until then is
+-- written: the fields of readers that died are gone whatever was asked.
+local function refuse(line, ...)
+    if select('#', ...) > 0 then line = line:format(...) end
+    error({ refusal = line:sub(1, 512) })
+end
+
+-- What the server said. Redis before 7.0 puts the script's line and a dash before it.
+local function said(reply)
+    local line = reply.err:gsub('^@user_script: ?%d+: ', ''):gsub('^%-', '')
+    return line:find('^%u+ ') and line or 'ERR ' .. line
+end
+
+-- Asks the server; nil where a key is of another type. Any other refusal, such as for
+-- want of permission, ends the call, and nothing is written: what cannot be read must not
+-- be taken for gone.
+local function ask(...)
+    local reply = redis.pcall(...)
+    if type(reply) ~= 'table' or not reply.err then return reply end
+    if reply.err:find('WRONGTYPE', 1, true) then return nil end
+    error({ fault = said(reply) })
+end
+
+-- A name as it can stand in a line: quoted, what is not printable ASCII escaped, cut
+-- when it is long.
+local function shown(name)
+    local text = "'"
+    for at = 1, #name do
+        if #text > 100 then
+            text = text .. '...'
+            break
+        end
+        local byte = name:byte(at)
+        if byte == 39 or byte == 92 then
+            text = text .. '\\' .. string.char(byte)
+        elseif byte >= 32 and byte <= 126 then
+            text = text .. string.char(byte)
+        else
+            text = text .. string.format('\\x%02x', byte)
+        end
+    end
+    return text .. "'"
+end
+
+-- The modes, as errors name them.
+local WORD = { read = 'READ', write = 'WRITE' }
+
+local function other_layout(key)
+    return WRONG_TYPE .. ': ' .. shown(key) ..
+        ' is a hash, but not laid out as a lock; use another name'
+end
+
+local function refuse_held(key, owner)
+    refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
+        'release it first, or use another owner', shown(owner), shown(key))
+end
+
+local function refuse_mode(key, owner, held_for)
+    if held_for == 'exclusive' then
+        refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..
+            'and WRITE: release it first, or use another name', shown(owner), shown(key))
+    end
+    refuse('WRONGMODE owner %s holds %s for %s, which does not mix with a plain lock: ' ..
+        'release it first, or use another name', shown(owner), shown(key), WORD[held_for])
+end
+
+local function refuse_not_held(key, owner, asked, held_for)
+    key, owner = shown(key), shown(owner)
+    if not held_for then
+        refuse('NOTHELD owner %s does not hold %s: its lease ended, it was released, or ' ..
+            'never acquired', owner, key)
+    elseif asked == 'exclusive' then
+        refuse('NOTHELD owner %s does not hold %s as a plain lock, it holds it for %s: say %s',
+            owner, key, WORD[held_for], WORD[held_for])
+    elseif held_for == 'exclusive' then
+        refuse('NOTHELD owner %s does not hold %s for %s, it holds it as a plain lock: ' ..
+            'leave the mode out', owner, key, WORD[asked])
+    end
+    refuse('NOTHELD owner %s does not hold %s for %s, it holds it for %s: say %s',
+        owner, key, WORD[asked], WORD[held_for], WORD[held_for])
+end
+
+local function refuse_deeper(key, owner)
+    refuse('ERR owner %s cannot nest any deeper on %s: release a hold first',
+        shown(owner), shown(key))
+end

@@ -1,0 +1,112 @@
+
+-- ARGUMENTS, read from left to right.
+
+-- A decimal number without sign, blanks or leading zeros, as the server reads it.
+-- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '.
+local function number(text, least)
+    if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
+    local value = tonumber(text)
+    if value >= least and value <= MOST_MS then return value end
+end
+
+local Args = {}
+Args.__index = Args
+
+local function arguments(usage, list)
+    return setmetatable({ usage = usage, list = list, at = 0 }, Args)
+end
+
+-- The next one, if there is any.
+function Args:take()
+    self.at = self.at + 1
+    return self.list[self.at]
+end
+
+function Args:wrong_number()
+    refuse('ERR wrong number of arguments; usage: ' .. self.usage)
+end
+
+-- The next one, which must be there.
+function Args:next()
+    return self:take() or self:wrong_number()
+end
+
+function Args:syntax(word)
+    refuse('ERR syntax error at ' .. shown(word) ..
+        ': each keyword once, none but these; usage: ' .. self.usage)
+end
+
+function Args:owner()
+    local owner = self:next()
+    if #owner < 1 or #owner > LONGEST_OWNER then
+        refuse('ERR the owner must be 1 to %d bytes long, got %d', LONGEST_OWNER, #owner)
+    end
+    if owner == 'mode' or owner:sub(-6) == ':write' then
+        refuse("ERR the owner must not be 'mode' or end in ':write', which have a meaning " ..
+            'in the hash of a lock; got ' .. shown(owner))
+    end
+    return owner
+end
+
+function Args:lease()
+    local given = self:next()
+    return number(given, 1) or refuse(
+        'ERR the lease must be a whole number of ms from 1 to %.0f, got %s', MOST_MS, shown(given))
+end
+
+-- What only the module can do. Never ignored: whoever asked for it counts on it.
+local REFUSED = {
+    BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
+        'again when a message tells that the lock is free, or its lease is over',
+    WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
+        'module has none of its own: leave it out and RENEW the lease',
+}
+
+-- Keywords in any order, each once, up to the end. `allowed` says what each of them
+-- sets: {'mode', 'read'} for READ.
+function Args:keywords(allowed)
+    local found = {}
+    for given in self.take, self do
+        local word = given:upper()
+        local sets = allowed[word]
+        if not sets then self:syntax(given) end
+        if REFUSED[word] then refuse(REFUSED[word]) end
+        local name, value = sets[1], sets[2]
+        if found[name] then self:syntax(given) end
+        found[name] = value
+    end
+    return found
+end
+
+local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
+local ONCE, ALL = { 'once', true }, { 'all', true }
+local NONE = {}
+
+-- `*` means a connection to the module.
+local function name_of(owner)
+    if owner == '*' then
+        refuse('ERR owner * means a connection, and a script, a function or a module has ' ..
+            'none of its own: give an owner id')
+    end
+    return owner
+end
+
+local function one_key(args, keys)
+    if #keys ~= 1 then args:wrong_number() end
+    return keys[1]
+end
+
+-- All keys, each once.
+local function many_keys(keys)
+    if #keys < 1 or #keys > MOST_KEYS then
+        refuse("ERR numkeys must be a whole number from 1 to %d, got '%d'", MOST_KEYS, #keys)
+    end
+    local seen = {}
+    for _, key in ipairs(keys) do
+        if seen[key] then
+            refuse('ERR the key %s is given twice; each must be given once', shown(key))
+        end
+        seen[key] = true
+    end
+    return keys
+end

@@ -1,0 +1,31 @@
+
+-- MEMORY: what a library knows beside the keyspace. Nothing depends on it but that a
+-- nested hold gets the token of the first, and that a plain hold is not taken for a
+-- dead reader. Of two generations the older goes when the younger is full.
+
+local MOST_REMEMBERED, LONGEST_NAME = 10000, 2048
+local young, old, remembered = {}, {}, 0
+
+local function recall(key, what)
+    local name = #key .. ':' .. key .. what
+    return young[name] or old[name]
+end
+
+local function forget(key, what)
+    local name = #key .. ':' .. key .. what
+    young[name], old[name] = nil, nil
+end
+
+local function remember(key, what, known)
+    forget(key, what)
+    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return end
+    if remembered >= MOST_REMEMBERED then
+        young, old, remembered = {}, young, 0
+    end
+    young[#key .. ':' .. key .. what] = known
+    remembered = remembered + 1
+end
+
+-- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name: the
+-- owner of the plain hold that the library gave there last.
+local PLAIN = ''

@@ -1,0 +1,132 @@
+
+-- WORK: what a call has decided to write and to tell.
+
+local Work = {}
+Work.__index = Work
+
+local function begin()
+    local time = ask('TIME')
+    local us = time[1] * 1000000 + time[2]
+    local work = { now_us = us, now = math.floor(us / 1000) }
+    work.writes, work.messages, work.freed = {}, {}, {}
+    return setmetatable(work, Work)
+end
+
+local function text(number) return string.format('%.0f', number) end
+
+function Work:write(...) table.insert(self.writes, { ... }) end
+
+function Work:expire(key, at) self:write('PEXPIREAT', key, text(at)) end
+
+-- The owner has `by` holds more, or fewer, in a field; a first one begins it.
+function Work:count(key, field, had, by)
+    if had == 0 then
+        self:write('HSET', key, field, text(by))
+    else
+        self:write('HINCRBY', key, field, text(by))
+    end
+end
+
+-- The lease keys of a reader's holds from one number to another, as far as they are
+-- the lock's.
+function Work:each_lease(lock, owner, first, last, act)
+    for index = first, math.min(last, MOST_READS) do
+        local name = lease_key(lock.key, owner, index)
+        if is_lease_key(name, lock.key) then act(name) end
+    end
+end
+
+function Work:end_leases(lock, owner, first, last)
+    self:each_lease(lock, owner, first, last, function(name) self:write('DEL', name) end)
+end
+
+function Work:move_leases(lock, owner, holds, at)
+    self:each_lease(lock, owner, 1, holds, function(name) self:expire(name, at) end)
+end
+
+-- The fields of readers that died go, and with the last of them the hash.
+function Work:bury(lock)
+    if lock.remains then
+        self:write('DEL', lock.key)
+        self.freed[lock.key] = true
+    elseif lock.kind == 'shared' then
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    end
+end
+
+-- Looks at a key for a call that may write.
+function Work:look(key)
+    local lock = look(key, self.now)
+    self:bury(lock)
+    return lock
+end
+
+function Work:publish(key, channel, message)
+    if not is_near(channel, key) then return end
+    local sharded = in_cluster() and redis.REDIS_VERSION_NUM ~= nil
+    table.insert(self.messages, { sharded and 'SPUBLISH' or 'PUBLISH', channel, message })
+end
+
+-- A plain lock is left free: wakes one waiter of each of Redisson's clients, and the
+-- first in the queue of its fair lock, who listens on a channel of its own.
+function Work:wake_plain(key)
+    local channel = prefixed('redisson_lock__channel', key)
+    self:publish(key, channel, '0')
+    local queue = prefixed('redisson_lock_queue', key)
+    local places = prefixed('redisson_lock_timeout', key)
+    if not is_near(queue, key) then return end
+    local first = ask('LINDEX', queue, 0)
+    for at = 1, 64 do
+        if type(first) ~= 'string' then return end
+        -- Whose place has run out is not there any more.
+        local until_ms = ask('ZSCORE', places, first)
+        if type(until_ms) ~= 'string' or tonumber(until_ms) > self.now then break end
+        first = ask('LINDEX', queue, at)
+    end
+    if type(first) == 'string' then self:publish(key, channel .. ':' .. first, '0') end
+end
+
+-- A read/write lock is left free, or readers may enter: '1' wakes all who wait, and
+-- '0' one of each client.
+function Work:wake_shared(key, message)
+    self:publish(key, prefixed('redisson_rwlock', key), message)
+end
+
+-- Redis before 7.0 cannot be asked.
+local function is_allowed(command)
+    return not redis.acl_check_cmd or redis.acl_check_cmd(unpack(command))
+end
+
+-- A library's functions have flags that say whether they may run when memory is full.
+-- A script is stopped at a write that takes memory if it is the first, so it begins
+-- with one that does nothing, and takes memory or does not. The error reply, if any.
+local function begin_script(key, takes_memory)
+    local probe = prefixed('rlock_probe', key)
+    if not is_near(probe, key) then return end
+    local reply
+    if takes_memory then
+        reply = redis.pcall('SETRANGE', probe, 0, '')
+    else
+        reply = redis.pcall('DEL', probe)
+    end
+    if type(reply) == 'table' then return redis.error_reply(said(reply)) end
+end
+
+-- Carries out what was noted, all of it or nothing; the error reply if it must not be.
+function Work:carry_out(key, takes_memory)
+    for freed in pairs(self.freed) do self:wake_shared(freed, '0') end
+    for _, list in ipairs({ self.writes, self.messages }) do
+        for _, command in ipairs(list) do
+            if not is_allowed(command) then
+                local line = 'NOPERM this user may not run %s on %s, which rlock has to; ' ..
+                    'nothing was changed'
+                return redis.error_reply(line:format(command[1], shown(command[2])))
+            end
+        end
+    end
+    local refused = not IS_LIBRARY and self.writes[1] and begin_script(key, takes_memory)
+    if refused then return refused end
+    for _, list in ipairs({ self.writes, self.messages }) do
+        for _, command in ipairs(list) do redis.call(unpack(command)) end
+    end
+end

@@ -1,0 +1,126 @@
+
+-- ACQUIRE: take a free lock, join others, nest, or be refused.
+
+-- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
+-- read, so does it), 'nest' (it has it in this mode), 'under' (it writes, and reads
+-- too), 'upgrade' (it alone reads, and writes from now on). nil: not now.
+local function way(lock, owner, mode)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    local has = mode_of(lock, owner)
+    if has and (has == 'exclusive') ~= (mode == 'exclusive') then
+        refuse_mode(lock.key, owner, has)
+    end
+    if lock.kind == 'free' then return 'first' end
+    if holds_of(lock, owner, mode) then return 'nest' end
+    if lock.kind == 'plain' or mode == 'exclusive' or next(lock.plains) ~= nil then return nil end
+    if mode == 'read' then
+        if lock.writes[owner] then return 'under' end
+        return next(lock.writes) == nil and 'join' or nil
+    end
+    if has_other(lock.reads, owner) or next(lock.writes) ~= nil then return nil end
+    return 'upgrade'
+end
+
+-- Refuses a hold that there is no room for: the count is full, or the lease key that
+-- a reader needs is something else's.
+local function needs_room(lock, owner, mode)
+    local holds = (holds_of(lock, owner, mode) or 0) + 1
+    if holds > 2 ^ 63 - 1024 then refuse_deeper(lock.key, owner) end
+    if mode ~= 'read' then return end
+    if holds > MOST_READS then refuse_deeper(lock.key, owner) end
+    local name = lease_key(lock.key, owner, holds)
+    if ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key) then
+        refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
+            'something else; use another name or owner', shown(owner), shown(lock.key))
+    end
+end
+
+-- A plain hold; when its lease ends.
+local function give_plain(work, lock, owner, upto, how)
+    local key = lock.key
+    if how == 'first' then
+        work:write('HSET', key, owner, '1')
+        work:expire(key, upto)
+        return upto
+    end
+    work:write('HINCRBY', key, owner, '1')
+    -- Never shorter than it was; a lock without a lease stays without.
+    if upto > lock.ends then work:expire(key, upto) end
+    return math.max(lock.ends, upto)
+end
+
+-- A hold for READ or WRITE; when its lease ends.
+local function give_shared(work, lock, owner, upto, mode, how)
+    local key = lock.key
+    local begins = how == 'first' or how == 'join'
+    local was = not begins and lease_end(lock, owner) or nil
+    local ends = begins and upto or math.max(was, upto)
+    local reads = holds_of(lock, owner, 'read') or 0
+    local had = holds_of(lock, owner, mode) or 0
+    if how == 'first' or how == 'upgrade' then
+        work:write('HSET', key, 'mode', mode)
+    elseif how == 'join' and lock.mode == 'write' then
+        -- The writer is gone without a word.
+        work:write('HSET', key, 'mode', 'read')
+    end
+    work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
+    if ends ~= was then work:move_leases(lock, owner, reads, ends) end
+    if mode == 'read' then
+        local name = lease_key(key, owner, had + 1)
+        work:write('SET', name, key)
+        if ends ~= NEVER then work:expire(name, ends) end
+    end
+    if how == 'first' then
+        work:expire(key, ends)
+        return ends
+    end
+    local hash_ends = math.max(lock.ends, ends)
+    if ends == NEVER then
+        hash_ends = lock.ends
+    elseif how == 'upgrade' and lock.ends ~= NEVER then
+        -- Its reader is alone now: the lock ends with it.
+        hash_ends = ends
+    end
+    if hash_ends ~= lock.ends then work:expire(key, hash_ends) end
+    return (mode == 'write' or lock.writes[owner]) and hash_ends or ends
+end
+
+-- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
+local function give(work, lock, owner, lease, mode, how, fresh)
+    local begins = how == 'first' or how == 'join'
+    local known = not begins and how ~= 'upgrade' and known_of(lock, owner) or nil
+    known = known or { token = fresh(), since = work.now_us }
+    work.freed[lock.key] = nil
+    local upto, ends = work.now + lease, nil
+    if mode == 'exclusive' then
+        ends = give_plain(work, lock, owner, upto, how)
+    else
+        ends = give_shared(work, lock, owner, upto, mode, how)
+    end
+    if mode == 'exclusive' then remember(lock.key, PLAIN, owner) end
+    ends_now(lock, owner, known, ends)
+    return known.token
+end
+
+local function acquire(work, keys, list)
+    local args = arguments(
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]', list)
+    local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE,
+    })
+    local mode = options.mode or 'exclusive'
+    name_of(owner)
+    if mode == 'read' and not is_near(lease_key(key, owner, 1), key) then
+        refuse('ERR in a cluster the lease key of a reader would lie in another slot than ' ..
+            shown(key) .. ': use a name without braces, or with a whole hash tag')
+    end
+    local lock = work:look(key)
+    local how = way(lock, owner, mode)
+    if options.once and how == 'nest' then refuse_held(key, owner) end
+    if not how then return false end
+    needs_room(lock, owner, mode)
+    return give(work, lock, owner, lease, mode, how, function()
+        return new_token(work, { key })
+    end)
+end

@@ -1,0 +1,128 @@
+
+-- RELEASE, RENEW, FORCE: end a hold, move its lease, end everybody's.
+
+-- Refuses an owner that does not hold the lock in this mode; how many holds it has.
+local function needs_hold(lock, owner, mode)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    local holds = holds_of(lock, owner, mode)
+    return holds or refuse_not_held(lock.key, owner, mode, mode_of(lock, owner))
+end
+
+local function release_plain(work, lock, owner, left)
+    if left > 0 then
+        work:count(lock.key, owner, lock.holds, left - lock.holds)
+    else
+        forget(lock.key, owner)
+        forget(lock.key, PLAIN)
+        work:write('DEL', lock.key)
+        work:wake_plain(lock.key)
+    end
+end
+
+-- The hash ends with the reader that stays longest, if nobody but readers is there.
+local function shorten(work, lock)
+    if next(lock.writes) ~= nil or next(lock.plains) ~= nil or lock.ends == NEVER then return end
+    local latest = 0
+    for _, reader in pairs(lock.reads) do latest = math.max(latest, reader.ends) end
+    if latest < lock.ends then work:expire(lock.key, latest) end
+end
+
+local function release_shared(work, lock, owner, mode, holds, left)
+    local key, known = lock.key, known_of(lock, owner)
+    local field = mode == 'write' and owner .. ':write' or owner
+    forget(key, owner)
+    if mode == 'read' then work:end_leases(lock, owner, left + 1, holds) end
+    if left > 0 then
+        work:count(key, field, holds, left - holds)
+    elseif mode == 'write' then
+        lock.writes[owner] = nil
+    elseif mode == 'read' then
+        lock.reads[owner] = nil
+    else
+        lock.plains[owner] = nil
+    end
+    if is_empty(lock) then
+        work:write('DEL', key)
+        work:wake_shared(key, mode == 'write' and '1' or '0')
+        return
+    end
+    if left == 0 then
+        work:write('HDEL', key, field)
+        if mode == 'write' and lock.reads[owner] then
+            work:write('HSET', key, 'mode', 'read')
+            work:wake_shared(key, '1')
+        end
+    end
+    if mode_of(lock, owner) then ends_now(lock, owner, known, lease_end(lock, owner)) end
+    shorten(work, lock)
+end
+
+local function end_holds(work, lock, owner, mode, holds, by)
+    if lock.kind == 'plain' then
+        release_plain(work, lock, owner, holds - by)
+    else
+        release_shared(work, lock, owner, mode, holds, holds - by)
+    end
+end
+
+local function release(work, keys, list)
+    local args = arguments('RLOCK.RELEASE key owner [READ|WRITE] [ALL]', list)
+    local key, owner = one_key(args, keys), args:owner()
+    local options = args:keywords({ READ = READ, WRITE = WRITE, ALL = ALL })
+    local mode = options.mode or 'exclusive'
+    local lock = work:look(key)
+    local holds = needs_hold(lock, name_of(owner), mode)
+    local by = options.all and holds or 1
+    end_holds(work, lock, owner, mode, holds, by)
+    return whole(holds - by)
+end
+
+-- The lease of an owner that holds the lock ends at this moment, in every mode.
+local function set_lease(work, lock, owner, at)
+    ends_now(lock, owner, known_of(lock, owner), at)
+    if holds_of(lock, owner, 'exclusive') then return work:expire(lock.key, at) end
+    local reader, ends = lock.reads[owner], at
+    if reader then
+        work:move_leases(lock, owner, reader.holds, at)
+        reader.ends = at
+    end
+    if not lock.writes[owner] then
+        -- The hash stays for the reader that stays longest.
+        for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
+        if ends == NEVER then ends = lock.ends end
+    end
+    if ends ~= lock.ends then work:expire(lock.key, ends) end
+end
+
+local function renew(work, keys, list)
+    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]', list)
+    local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
+    local options = args:keywords({ READ = READ, WRITE = WRITE, WATCHDOG = NONE })
+    local lock = work:look(key)
+    needs_hold(lock, name_of(owner), options.mode or 'exclusive')
+    set_lease(work, lock, owner, work.now + lease)
+    return 1
+end
+
+local function force(work, keys, list)
+    local args = arguments('RLOCK.FORCE key', list)
+    local key = one_key(args, keys)
+    if args:take() then args:wrong_number() end
+    local lock = work:look(key)
+    if lock.kind == 'free' then return 0 end
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    if lock.ends == NEVER then
+        refuse(WRONG_TYPE .. ': ' .. shown(key) ..
+            " has no TTL, it may be somebody's data; DEL it if it is not")
+    end
+    for owner, reader in pairs(lock.reads or {}) do
+        work:end_leases(lock, owner, 1, reader.holds)
+    end
+    work:write('DEL', key)
+    if lock.kind == 'plain' then
+        work:wake_plain(key)
+    else
+        work:wake_shared(key, '1')
+    end
+    return 1
+end

@@ -1,0 +1,69 @@
+
+-- MACQUIRE, MRELEASE, MRENEW: several plain locks at once, all or none.
+
+local function acquire_many(work, keys, list)
+    local args = arguments(
+        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]', list)
+    many_keys(keys)
+    local owner, lease = args:owner(), args:lease()
+    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE })
+    name_of(owner)
+    local locks, ways = {}, {}
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        ways[at] = way(locks[at], owner, 'exclusive') or false
+        if options.once and ways[at] == 'nest' then refuse_held(key, owner) end
+    end
+    local begins = false
+    for at, lock in ipairs(locks) do
+        if not ways[at] then return false end
+        needs_room(lock, owner, 'exclusive')
+        begins = begins or ways[at] == 'first'
+    end
+    -- One token for all, above every counter of theirs.
+    local token = begins and new_token(work, keys) or nil
+    local greatest = 0
+    for at, lock in ipairs(locks) do
+        local given = give(work, lock, owner, lease, 'exclusive', ways[at], function()
+            return token or new_token(work, { lock.key })
+        end)
+        greatest = math.max(greatest, given)
+    end
+    return token or greatest
+end
+
+local function release_many(work, keys, list)
+    local args = arguments('RLOCK.MRELEASE numkeys key [key ...] owner', list)
+    many_keys(keys)
+    local owner = args:owner()
+    args:keywords({})
+    name_of(owner)
+    local locks, released = {}, 0
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        if locks[at].kind == 'foreign' then refuse(locks[at].why) end
+    end
+    for _, lock in ipairs(locks) do
+        local holds = holds_of(lock, owner, 'exclusive')
+        if holds then
+            end_holds(work, lock, owner, 'exclusive', holds, 1)
+            released = released + 1
+        end
+    end
+    return released
+end
+
+local function renew_many(work, keys, list)
+    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease', list)
+    many_keys(keys)
+    local owner, lease = args:owner(), args:lease()
+    args:keywords({})
+    name_of(owner)
+    local locks = {}
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        needs_hold(locks[at], owner, 'exclusive')
+    end
+    for _, lock in ipairs(locks) do set_lease(work, lock, owner, work.now + lease) end
+    return 1
+end

@@ -1,0 +1,1101 @@
+#!lua name=rlock
+--
+-- rlock as a function library: the same locks, for servers that load no module
+-- (Redis 7.0 and newer, Valkey). Without the first line it is a script for EVAL, whose
+-- first argument names the function, for any server. README.md says how to use both.
+--
+-- Made from parts/ by `make lua`: change it there.
+--
+-- A call goes through four steps. It reads its arguments, looks at the keys (`look`),
+-- decides, and notes what is to be written (`work`). Only then are the notes carried
+-- out, so that a refusal, an error or a missing permission leaves nothing half done.
+--
+-- A plain lock is a hash `key` with one field, owner = holds; its TTL is the lease. A
+-- read/write lock has fields `mode` (read or write), owner = read holds and owner:write
+-- = write holds, and beside it a lease key for each read hold. A reader whose lease
+-- keys are gone holds nothing, though its field may be there.
+
+-- How long a lease may be, ms: what a double counts exactly.
+local MOST_MS = 2 ^ 53 - 1
+local LONGEST_OWNER = 512
+local MOST_KEYS = 1024
+-- An owner nests no more read holds than this: each has a lease key.
+local MOST_READS = 1024
+-- A reader's lease keys are looked at from either end, so many: a count of holds may
+-- be anything that somebody has written.
+local FROM_EITHER_END = 32
+-- The end of what has no end. (While a library is loaded there is no `math` yet.)
+local NEVER = 1 / 0
+
+-- An EVAL script keeps nothing between two calls.
+local IS_LIBRARY = redis.register_function ~= nil
+
+-- ERRORS: one line of at most 512 bytes, which says what was wrong and what to do.
+
+local WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value'
+
+-- Ends the call with an error reply. What was noted for writing until then is
+-- written: the fields of readers that died are gone whatever was asked.
+local function refuse(line, ...)
+    if select('#', ...) > 0 then line = line:format(...) end
+    error({ refusal = line:sub(1, 512) })
+end
+
+-- What the server said. Redis before 7.0 puts the script's line and a dash before it.
+local function said(reply)
+    local line = reply.err:gsub('^@user_script: ?%d+: ', ''):gsub('^%-', '')
+    return line:find('^%u+ ') and line or 'ERR ' .. line
+end
+
+-- Asks the server; nil where a key is of another type. Any other refusal, such as for
+-- want of permission, ends the call, and nothing is written: what cannot be read must not
+-- be taken for gone.
+local function ask(...)
+    local reply = redis.pcall(...)
+    if type(reply) ~= 'table' or not reply.err then return reply end
+    if reply.err:find('WRONGTYPE', 1, true) then return nil end
+    error({ fault = said(reply) })
+end
+
+-- A name as it can stand in a line: quoted, what is not printable ASCII escaped, cut
+-- when it is long.
+local function shown(name)
+    local text = "'"
+    for at = 1, #name do
+        if #text > 100 then
+            text = text .. '...'
+            break
+        end
+        local byte = name:byte(at)
+        if byte == 39 or byte == 92 then
+            text = text .. '\\' .. string.char(byte)
+        elseif byte >= 32 and byte <= 126 then
+            text = text .. string.char(byte)
+        else
+            text = text .. string.format('\\x%02x', byte)
+        end
+    end
+    return text .. "'"
+end
+
+-- The modes, as errors name them.
+local WORD = { read = 'READ', write = 'WRITE' }
+
+local function other_layout(key)
+    return WRONG_TYPE .. ': ' .. shown(key) ..
+        ' is a hash, but not laid out as a lock; use another name'
+end
+
+local function refuse_held(key, owner)
+    refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
+        'release it first, or use another owner', shown(owner), shown(key))
+end
+
+local function refuse_mode(key, owner, held_for)
+    if held_for == 'exclusive' then
+        refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..
+            'and WRITE: release it first, or use another name', shown(owner), shown(key))
+    end
+    refuse('WRONGMODE owner %s holds %s for %s, which does not mix with a plain lock: ' ..
+        'release it first, or use another name', shown(owner), shown(key), WORD[held_for])
+end
+
+local function refuse_not_held(key, owner, asked, held_for)
+    key, owner = shown(key), shown(owner)
+    if not held_for then
+        refuse('NOTHELD owner %s does not hold %s: its lease ended, it was released, or ' ..
+            'never acquired', owner, key)
+    elseif asked == 'exclusive' then
+        refuse('NOTHELD owner %s does not hold %s as a plain lock, it holds it for %s: say %s',
+            owner, key, WORD[held_for], WORD[held_for])
+    elseif held_for == 'exclusive' then
+        refuse('NOTHELD owner %s does not hold %s for %s, it holds it as a plain lock: ' ..
+            'leave the mode out', owner, key, WORD[asked])
+    end
+    refuse('NOTHELD owner %s does not hold %s for %s, it holds it for %s: say %s',
+        owner, key, WORD[asked], WORD[held_for], WORD[held_for])
+end
+
+local function refuse_deeper(key, owner)
+    refuse('ERR owner %s cannot nest any deeper on %s: release a hold first',
+        shown(owner), shown(key))
+end
+
+-- NAMES of what belongs to a lock. They are Redisson's.
+
+-- `prefix:{key}`; a name that has a brace already is used as it is.
+local function prefixed(prefix, key)
+    if key:find('{', 1, true) then return prefix .. ':' .. key end
+    return prefix .. ':{' .. key .. '}'
+end
+
+-- The lease key of an owner's read hold number `index`.
+local function lease_key(key, owner, index)
+    local name = key:find('{', 1, true) and key or '{' .. key .. '}'
+    -- Put together without `%s`, which ends a name at a zero byte.
+    return name .. ':' .. owner .. (':rwlock_timeout:%.0f'):format(index)
+end
+
+-- What a key's slot is computed from: what stands between the first `{` and the next
+-- `}`, if that is anything, else all of it.
+local function slot_part(name)
+    local open = name:find('{', 1, true)
+    local close = open and name:find('}', open + 1, true)
+    if close and close > open + 1 then return name:sub(open + 1, close - 1) end
+    return name
+end
+
+-- Whether the server is part of a cluster. It does not change while it runs.
+local cluster
+local function in_cluster()
+    if cluster == nil then
+        local told = ask('INFO', 'cluster')
+        cluster = told:find('cluster_enabled:1', 1, true) ~= nil
+    end
+    return cluster
+end
+
+-- Whether what is named after a key can be reached with it. Names with a brace that
+-- is no hash tag have theirs in another slot.
+local function is_near(name, key)
+    return slot_part(name) == slot_part(key) or not in_cluster()
+end
+
+-- ARGUMENTS, read from left to right.
+
+-- A decimal number without sign, blanks or leading zeros, as the server reads it.
+-- Lua's own tonumber takes more: 0x10, 1e3, ' 5 '.
+local function number(text, least)
+    if text ~= '0' and not text:find('^[1-9]%d*$') then return nil end
+    local value = tonumber(text)
+    if value >= least and value <= MOST_MS then return value end
+end
+
+local Args = {}
+Args.__index = Args
+
+local function arguments(usage, list)
+    return setmetatable({ usage = usage, list = list, at = 0 }, Args)
+end
+
+-- The next one, if there is any.
+function Args:take()
+    self.at = self.at + 1
+    return self.list[self.at]
+end
+
+function Args:wrong_number()
+    refuse('ERR wrong number of arguments; usage: ' .. self.usage)
+end
+
+-- The next one, which must be there.
+function Args:next()
+    return self:take() or self:wrong_number()
+end
+
+function Args:syntax(word)
+    refuse('ERR syntax error at ' .. shown(word) ..
+        ': each keyword once, none but these; usage: ' .. self.usage)
+end
+
+function Args:owner()
+    local owner = self:next()
+    if #owner < 1 or #owner > LONGEST_OWNER then
+        refuse('ERR the owner must be 1 to %d bytes long, got %d', LONGEST_OWNER, #owner)
+    end
+    if owner == 'mode' or owner:sub(-6) == ':write' then
+        refuse("ERR the owner must not be 'mode' or end in ':write', which have a meaning " ..
+            'in the hash of a lock; got ' .. shown(owner))
+    end
+    return owner
+end
+
+function Args:lease()
+    local given = self:next()
+    return number(given, 1) or refuse(
+        'ERR the lease must be a whole number of ms from 1 to %.0f, got %s', MOST_MS, shown(given))
+end
+
+-- What only the module can do. Never ignored: whoever asked for it counts on it.
+local REFUSED = {
+    BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
+        'again when a message tells that the lock is free, or its lease is over',
+    WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
+        'module has none of its own: leave it out and RENEW the lease',
+}
+
+-- Keywords in any order, each once, up to the end. `allowed` says what each of them
+-- sets: {'mode', 'read'} for READ.
+function Args:keywords(allowed)
+    local found = {}
+    for given in self.take, self do
+        local word = given:upper()
+        local sets = allowed[word]
+        if not sets then self:syntax(given) end
+        if REFUSED[word] then refuse(REFUSED[word]) end
+        local name, value = sets[1], sets[2]
+        if found[name] then self:syntax(given) end
+        found[name] = value
+    end
+    return found
+end
+
+local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
+local ONCE, ALL = { 'once', true }, { 'all', true }
+local NONE = {}
+
+-- `*` means a connection to the module.
+local function name_of(owner)
+    if owner == '*' then
+        refuse('ERR owner * means a connection, and a script, a function or a module has ' ..
+            'none of its own: give an owner id')
+    end
+    return owner
+end
+
+local function one_key(args, keys)
+    if #keys ~= 1 then args:wrong_number() end
+    return keys[1]
+end
+
+-- All keys, each once.
+local function many_keys(keys)
+    if #keys < 1 or #keys > MOST_KEYS then
+        refuse("ERR numkeys must be a whole number from 1 to %d, got '%d'", MOST_KEYS, #keys)
+    end
+    local seen = {}
+    for _, key in ipairs(keys) do
+        if seen[key] then
+            refuse('ERR the key %s is given twice; each must be given once', shown(key))
+        end
+        seen[key] = true
+    end
+    return keys
+end
+
+-- MEMORY: what a library knows beside the keyspace. Nothing depends on it but that a
+-- nested hold gets the token of the first, and that a plain hold is not taken for a
+-- dead reader. Of two generations the older goes when the younger is full.
+
+local MOST_REMEMBERED, LONGEST_NAME = 10000, 2048
+local young, old, remembered = {}, {}, 0
+
+local function recall(key, what)
+    local name = #key .. ':' .. key .. what
+    return young[name] or old[name]
+end
+
+local function forget(key, what)
+    local name = #key .. ':' .. key .. what
+    young[name], old[name] = nil, nil
+end
+
+local function remember(key, what, known)
+    forget(key, what)
+    if not IS_LIBRARY or #key + #what > LONGEST_NAME then return end
+    if remembered >= MOST_REMEMBERED then
+        young, old, remembered = {}, young, 0
+    end
+    young[#key .. ':' .. key .. what] = known
+    remembered = remembered + 1
+end
+
+-- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name: the
+-- owner of the plain hold that the library gave there last.
+local PLAIN = ''
+
+-- LOOKING at a key. What is found:
+--   kind    'free', 'plain', 'shared' (a read/write lock), or 'foreign': no lock
+--   why     of what is foreign: the error line
+--   ends    when the key ends, ms since 1970
+--   owner, holds   of a plain lock
+--   mode    of a shared one: what its field `mode` says
+--   reads   by owner: { holds, ends }, those whose lease is not over
+--   writes  by owner: holds
+--   plains  by owner: holds, of a plain lock that somebody made a read/write lock of
+--           (Redisson's does not see plain ones): exclusive until the hash ends
+--   dead    the owners whose fields are there and whose lease keys are gone
+--   remains true: a hash that nobody holds any more lies where the lock is free
+
+-- When a key ends; nil when it is not there. Redis before 7.0 tells only how much is
+-- left.
+local function ends_at(key)
+    local at
+    if redis.REDIS_VERSION_NUM then
+        at = ask('PEXPIRETIME', key)
+    else
+        local now, left = ask('TIME'), ask('PTTL', key)
+        at = left < 0 and left or left + now[1] * 1000 + math.floor(now[2] / 1000)
+    end
+    if at == -2 then return nil end
+    return at == -1 and NEVER or at
+end
+
+-- A number of holds: a positive integer as the server writes it.
+local function count(text)
+    local most = '9223372036854775807'
+    if not text:find('^[1-9]%d*$') or #text > #most or (#text == #most and text > most) then
+        return nil
+    end
+    return tonumber(text)
+end
+
+-- A number as a reply can carry it.
+local function whole(value)
+    return math.min(value, 2 ^ 63 - 1024)
+end
+
+-- Whether this lease key is there and the lock's: a string with the lock's name, or
+-- Redisson's 1.
+local function is_lease_key(name, key)
+    local size = ask('STRLEN', name)
+    if size ~= #key and size ~= 1 then return false end
+    local value = ask('GET', name)
+    return value == key or value == '1'
+end
+
+-- Until when its lease keys keep a reader in; nil when all of them are gone. Of what
+-- is in them only the length is looked at.
+local function lease_of(key, owner, holds)
+    local latest
+    -- Beyond this a count plus one is the same to Lua.
+    holds = math.min(holds, MOST_MS)
+    local function look_at(index)
+        local name = lease_key(key, owner, index)
+        local ends = ends_at(name)
+        if not ends then return end
+        local size = ask('STRLEN', name)
+        if size == #key or size == 1 then latest = math.max(latest or 0, ends) end
+    end
+    for index = 1, math.min(holds, FROM_EITHER_END) do look_at(index) end
+    for index = math.max(holds - FROM_EITHER_END, FROM_EITHER_END) + 1, holds do look_at(index) end
+    return latest
+end
+
+local function foreign(lock, why)
+    lock.kind, lock.why = 'foreign', why
+    return lock
+end
+
+-- A field without lease keys, of a plain hold that the library gave and that has not
+-- ended by its own lease.
+local function is_plain(key, owner, now)
+    local known = recall(key, PLAIN) == owner and recall(key, owner)
+    return known and known.ends >= now
+end
+
+-- Nobody holds the read/write lock.
+local function is_empty(lock)
+    return next(lock.reads) == nil and next(lock.writes) == nil and next(lock.plains) == nil
+end
+
+-- A hash with a mode: every other field must count an owner's holds.
+local function look_at_shared(lock, fields, now)
+    lock.kind, lock.reads, lock.writes, lock.plains, lock.dead = 'shared', {}, {}, {}, {}
+    for at = 1, #fields, 2 do
+        local field, holds = fields[at], count(fields[at + 1])
+        if field ~= 'mode' then
+            local is_writer = field:sub(-6) == ':write'
+            local owner = is_writer and field:sub(1, -7) or field
+            if not holds or owner == '' or owner == 'mode' or owner:sub(-6) == ':write' then
+                return foreign(lock, other_layout(lock.key))
+            end
+            if is_writer then
+                lock.writes[owner] = holds
+            else
+                local ends = lease_of(lock.key, owner, holds)
+                if ends then
+                    lock.reads[owner] = { holds = holds, ends = ends }
+                elseif is_plain(lock.key, owner, now) then
+                    lock.plains[owner] = holds
+                else
+                    table.insert(lock.dead, owner)
+                end
+            end
+        end
+    end
+    if is_empty(lock) then
+        -- What looks like readers that died, in a hash that never ends, may be
+        -- somebody's data.
+        if lock.ends == NEVER then return foreign(lock, other_layout(lock.key)) end
+        lock.kind, lock.remains = 'free', true
+    end
+    return lock
+end
+
+local function find(key, now)
+    local lock = { key = key, kind = 'free' }
+    local kind = ask('TYPE', key).ok
+    if kind == 'none' then return lock end
+    if kind ~= 'hash' then return foreign(lock, WRONG_TYPE) end
+    lock.ends = ends_at(key)
+    if ask('HLEN', key) > 1 then
+        -- Asked first, for the hash may be somebody's, and large.
+        lock.mode = ask('HGET', key, 'mode')
+        if lock.mode ~= 'read' and lock.mode ~= 'write' then
+            return foreign(lock, other_layout(key))
+        end
+    end
+    local fields = ask('HGETALL', key)
+    if #fields == 0 then return lock end
+    if #fields > 2 then return look_at_shared(lock, fields, now) end
+    lock.kind, lock.owner, lock.holds = 'plain', fields[1], count(fields[2])
+    if not lock.holds then return foreign(lock, other_layout(key)) end
+    return lock
+end
+
+local function look(key, now)
+    local lock = find(key, now)
+    -- The plain hold that was known is over.
+    if lock.kind ~= 'shared' and lock.owner ~= recall(key, PLAIN) then forget(key, PLAIN) end
+    return lock
+end
+
+-- How many holds the owner has in a mode; nil: none.
+local function holds_of(lock, owner, mode)
+    if lock.kind == 'plain' then
+        return mode == 'exclusive' and lock.owner == owner and lock.holds or nil
+    end
+    if lock.kind ~= 'shared' then return nil end
+    if mode == 'exclusive' then return lock.plains[owner] end
+    if mode == 'write' then return lock.writes[owner] end
+    return lock.reads[owner] and lock.reads[owner].holds
+end
+
+-- A mode in which the owner holds the lock; nil: in none.
+local function mode_of(lock, owner)
+    for _, mode in ipairs({ 'exclusive', 'write', 'read' }) do
+        if holds_of(lock, owner, mode) then return mode end
+    end
+end
+
+-- When the lease of an owner ends that holds the lock. It has one, whatever its modes.
+local function lease_end(lock, owner)
+    local reader = lock.kind == 'shared' and not lock.writes[owner] and lock.reads[owner]
+    return reader and reader.ends or lock.ends
+end
+
+-- What is known of the owner's hold, if it is the very one that the library gave: who
+-- else had a hand in it changed its lease.
+local function known_of(lock, owner)
+    local known = recall(lock.key, owner)
+    return known and known.ends == lease_end(lock, owner) and known or nil
+end
+
+-- The owner's hold, of which this is known, ends at this moment from now on.
+local function ends_now(lock, owner, known, at)
+    forget(lock.key, owner)
+    if not known then return end
+    known.ends = at
+    remember(lock.key, owner, known)
+end
+
+-- Whether anybody but the owner is in this table of holders.
+local function has_other(holders, owner)
+    local first = next(holders)
+    return first ~= nil and (first ~= owner or next(holders, first) ~= nil)
+end
+
+-- WORK: what a call has decided to write and to tell.
+
+local Work = {}
+Work.__index = Work
+
+local function begin()
+    local time = ask('TIME')
+    local us = time[1] * 1000000 + time[2]
+    local work = { now_us = us, now = math.floor(us / 1000) }
+    work.writes, work.messages, work.freed = {}, {}, {}
+    return setmetatable(work, Work)
+end
+
+local function text(number) return string.format('%.0f', number) end
+
+function Work:write(...) table.insert(self.writes, { ... }) end
+
+function Work:expire(key, at) self:write('PEXPIREAT', key, text(at)) end
+
+-- The owner has `by` holds more, or fewer, in a field; a first one begins it.
+function Work:count(key, field, had, by)
+    if had == 0 then
+        self:write('HSET', key, field, text(by))
+    else
+        self:write('HINCRBY', key, field, text(by))
+    end
+end
+
+-- The lease keys of a reader's holds from one number to another, as far as they are
+-- the lock's.
+function Work:each_lease(lock, owner, first, last, act)
+    for index = first, math.min(last, MOST_READS) do
+        local name = lease_key(lock.key, owner, index)
+        if is_lease_key(name, lock.key) then act(name) end
+    end
+end
+
+function Work:end_leases(lock, owner, first, last)
+    self:each_lease(lock, owner, first, last, function(name) self:write('DEL', name) end)
+end
+
+function Work:move_leases(lock, owner, holds, at)
+    self:each_lease(lock, owner, 1, holds, function(name) self:expire(name, at) end)
+end
+
+-- The fields of readers that died go, and with the last of them the hash.
+function Work:bury(lock)
+    if lock.remains then
+        self:write('DEL', lock.key)
+        self.freed[lock.key] = true
+    elseif lock.kind == 'shared' then
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    end
+end
+
+-- Looks at a key for a call that may write.
+function Work:look(key)
+    local lock = look(key, self.now)
+    self:bury(lock)
+    return lock
+end
+
+function Work:publish(key, channel, message)
+    if not is_near(channel, key) then return end
+    local sharded = in_cluster() and redis.REDIS_VERSION_NUM ~= nil
+    table.insert(self.messages, { sharded and 'SPUBLISH' or 'PUBLISH', channel, message })
+end
+
+-- A plain lock is left free: wakes one waiter of each of Redisson's clients, and the
+-- first in the queue of its fair lock, who listens on a channel of its own.
+function Work:wake_plain(key)
+    local channel = prefixed('redisson_lock__channel', key)
+    self:publish(key, channel, '0')
+    local queue = prefixed('redisson_lock_queue', key)
+    local places = prefixed('redisson_lock_timeout', key)
+    if not is_near(queue, key) then return end
+    local first = ask('LINDEX', queue, 0)
+    for at = 1, 64 do
+        if type(first) ~= 'string' then return end
+        -- Whose place has run out is not there any more.
+        local until_ms = ask('ZSCORE', places, first)
+        if type(until_ms) ~= 'string' or tonumber(until_ms) > self.now then break end
+        first = ask('LINDEX', queue, at)
+    end
+    if type(first) == 'string' then self:publish(key, channel .. ':' .. first, '0') end
+end
+
+-- A read/write lock is left free, or readers may enter: '1' wakes all who wait, and
+-- '0' one of each client.
+function Work:wake_shared(key, message)
+    self:publish(key, prefixed('redisson_rwlock', key), message)
+end
+
+-- Redis before 7.0 cannot be asked.
+local function is_allowed(command)
+    return not redis.acl_check_cmd or redis.acl_check_cmd(unpack(command))
+end
+
+-- A library's functions have flags that say whether they may run when memory is full.
+-- A script is stopped at a write that takes memory if it is the first, so it begins
+-- with one that does nothing, and takes memory or does not. The error reply, if any.
+local function begin_script(key, takes_memory)
+    local probe = prefixed('rlock_probe', key)
+    if not is_near(probe, key) then return end
+    local reply
+    if takes_memory then
+        reply = redis.pcall('SETRANGE', probe, 0, '')
+    else
+        reply = redis.pcall('DEL', probe)
+    end
+    if type(reply) == 'table' then return redis.error_reply(said(reply)) end
+end
+
+-- Carries out what was noted, all of it or nothing; the error reply if it must not be.
+function Work:carry_out(key, takes_memory)
+    for freed in pairs(self.freed) do self:wake_shared(freed, '0') end
+    for _, list in ipairs({ self.writes, self.messages }) do
+        for _, command in ipairs(list) do
+            if not is_allowed(command) then
+                local line = 'NOPERM this user may not run %s on %s, which rlock has to; ' ..
+                    'nothing was changed'
+                return redis.error_reply(line:format(command[1], shown(command[2])))
+            end
+        end
+    end
+    local refused = not IS_LIBRARY and self.writes[1] and begin_script(key, takes_memory)
+    if refused then return refused end
+    for _, list in ipairs({ self.writes, self.messages }) do
+        for _, command in ipairs(list) do redis.call(unpack(command)) end
+    end
+end
+
+-- TOKENS: each greater than all before it, and not less than the microseconds since
+-- 1970, so that they keep rising across a restart as far as the clock does. Where a
+-- counter is kept beside the lock, also above that. A script has no memory: there the
+-- counter is always kept.
+
+local last = 0
+
+local function counter_of(key)
+    local name = prefixed('redisson_lock_token', key)
+    if not is_near(name, key) then return nil end
+    local value = ask('GET', name)
+    if value == nil then refuse(WRONG_TYPE) end
+    if not value then return not IS_LIBRARY and name or nil, 0 end
+    local counted = value:find('^%d+$') and tonumber(value)
+    if not counted or counted >= MOST_MS then
+        refuse(WRONG_TYPE .. ': ' .. shown(name) .. ' is no counter of tokens, which go up to %.0f',
+            MOST_MS)
+    end
+    return name, counted
+end
+
+-- The token of a hold of these keys that begins now.
+local function new_token(work, keys)
+    local token, counters = math.max(last + 1, work.now_us), {}
+    for _, key in ipairs(keys) do
+        local name, counted = counter_of(key)
+        if name then
+            table.insert(counters, name)
+            token = math.max(token, counted + 1)
+        end
+    end
+    last = token
+    for _, name in ipairs(counters) do work:write('SET', name, text(token)) end
+    return token
+end
+
+-- ACQUIRE: take a free lock, join others, nest, or be refused.
+
+-- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
+-- read, so does it), 'nest' (it has it in this mode), 'under' (it writes, and reads
+-- too), 'upgrade' (it alone reads, and writes from now on). nil: not now.
+local function way(lock, owner, mode)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    local has = mode_of(lock, owner)
+    if has and (has == 'exclusive') ~= (mode == 'exclusive') then
+        refuse_mode(lock.key, owner, has)
+    end
+    if lock.kind == 'free' then return 'first' end
+    if holds_of(lock, owner, mode) then return 'nest' end
+    if lock.kind == 'plain' or mode == 'exclusive' or next(lock.plains) ~= nil then return nil end
+    if mode == 'read' then
+        if lock.writes[owner] then return 'under' end
+        return next(lock.writes) == nil and 'join' or nil
+    end
+    if has_other(lock.reads, owner) or next(lock.writes) ~= nil then return nil end
+    return 'upgrade'
+end
+
+-- Refuses a hold that there is no room for: the count is full, or the lease key that
+-- a reader needs is something else's.
+local function needs_room(lock, owner, mode)
+    local holds = (holds_of(lock, owner, mode) or 0) + 1
+    if holds > 2 ^ 63 - 1024 then refuse_deeper(lock.key, owner) end
+    if mode ~= 'read' then return end
+    if holds > MOST_READS then refuse_deeper(lock.key, owner) end
+    local name = lease_key(lock.key, owner, holds)
+    if ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key) then
+        refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
+            'something else; use another name or owner', shown(owner), shown(lock.key))
+    end
+end
+
+-- A plain hold; when its lease ends.
+local function give_plain(work, lock, owner, upto, how)
+    local key = lock.key
+    if how == 'first' then
+        work:write('HSET', key, owner, '1')
+        work:expire(key, upto)
+        return upto
+    end
+    work:write('HINCRBY', key, owner, '1')
+    -- Never shorter than it was; a lock without a lease stays without.
+    if upto > lock.ends then work:expire(key, upto) end
+    return math.max(lock.ends, upto)
+end
+
+-- A hold for READ or WRITE; when its lease ends.
+local function give_shared(work, lock, owner, upto, mode, how)
+    local key = lock.key
+    local begins = how == 'first' or how == 'join'
+    local was = not begins and lease_end(lock, owner) or nil
+    local ends = begins and upto or math.max(was, upto)
+    local reads = holds_of(lock, owner, 'read') or 0
+    local had = holds_of(lock, owner, mode) or 0
+    if how == 'first' or how == 'upgrade' then
+        work:write('HSET', key, 'mode', mode)
+    elseif how == 'join' and lock.mode == 'write' then
+        -- The writer is gone without a word.
+        work:write('HSET', key, 'mode', 'read')
+    end
+    work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
+    if ends ~= was then work:move_leases(lock, owner, reads, ends) end
+    if mode == 'read' then
+        local name = lease_key(key, owner, had + 1)
+        work:write('SET', name, key)
+        if ends ~= NEVER then work:expire(name, ends) end
+    end
+    if how == 'first' then
+        work:expire(key, ends)
+        return ends
+    end
+    local hash_ends = math.max(lock.ends, ends)
+    if ends == NEVER then
+        hash_ends = lock.ends
+    elseif how == 'upgrade' and lock.ends ~= NEVER then
+        -- Its reader is alone now: the lock ends with it.
+        hash_ends = ends
+    end
+    if hash_ends ~= lock.ends then work:expire(key, hash_ends) end
+    return (mode == 'write' or lock.writes[owner]) and hash_ends or ends
+end
+
+-- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
+local function give(work, lock, owner, lease, mode, how, fresh)
+    local begins = how == 'first' or how == 'join'
+    local known = not begins and how ~= 'upgrade' and known_of(lock, owner) or nil
+    known = known or { token = fresh(), since = work.now_us }
+    work.freed[lock.key] = nil
+    local upto, ends = work.now + lease, nil
+    if mode == 'exclusive' then
+        ends = give_plain(work, lock, owner, upto, how)
+    else
+        ends = give_shared(work, lock, owner, upto, mode, how)
+    end
+    if mode == 'exclusive' then remember(lock.key, PLAIN, owner) end
+    ends_now(lock, owner, known, ends)
+    return known.token
+end
+
+local function acquire(work, keys, list)
+    local args = arguments(
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]', list)
+    local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE,
+    })
+    local mode = options.mode or 'exclusive'
+    name_of(owner)
+    if mode == 'read' and not is_near(lease_key(key, owner, 1), key) then
+        refuse('ERR in a cluster the lease key of a reader would lie in another slot than ' ..
+            shown(key) .. ': use a name without braces, or with a whole hash tag')
+    end
+    local lock = work:look(key)
+    local how = way(lock, owner, mode)
+    if options.once and how == 'nest' then refuse_held(key, owner) end
+    if not how then return false end
+    needs_room(lock, owner, mode)
+    return give(work, lock, owner, lease, mode, how, function()
+        return new_token(work, { key })
+    end)
+end
+
+-- RELEASE, RENEW, FORCE: end a hold, move its lease, end everybody's.
+
+-- Refuses an owner that does not hold the lock in this mode; how many holds it has.
+local function needs_hold(lock, owner, mode)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    local holds = holds_of(lock, owner, mode)
+    return holds or refuse_not_held(lock.key, owner, mode, mode_of(lock, owner))
+end
+
+local function release_plain(work, lock, owner, left)
+    if left > 0 then
+        work:count(lock.key, owner, lock.holds, left - lock.holds)
+    else
+        forget(lock.key, owner)
+        forget(lock.key, PLAIN)
+        work:write('DEL', lock.key)
+        work:wake_plain(lock.key)
+    end
+end
+
+-- The hash ends with the reader that stays longest, if nobody but readers is there.
+local function shorten(work, lock)
+    if next(lock.writes) ~= nil or next(lock.plains) ~= nil or lock.ends == NEVER then return end
+    local latest = 0
+    for _, reader in pairs(lock.reads) do latest = math.max(latest, reader.ends) end
+    if latest < lock.ends then work:expire(lock.key, latest) end
+end
+
+local function release_shared(work, lock, owner, mode, holds, left)
+    local key, known = lock.key, known_of(lock, owner)
+    local field = mode == 'write' and owner .. ':write' or owner
+    forget(key, owner)
+    if mode == 'read' then work:end_leases(lock, owner, left + 1, holds) end
+    if left > 0 then
+        work:count(key, field, holds, left - holds)
+    elseif mode == 'write' then
+        lock.writes[owner] = nil
+    elseif mode == 'read' then
+        lock.reads[owner] = nil
+    else
+        lock.plains[owner] = nil
+    end
+    if is_empty(lock) then
+        work:write('DEL', key)
+        work:wake_shared(key, mode == 'write' and '1' or '0')
+        return
+    end
+    if left == 0 then
+        work:write('HDEL', key, field)
+        if mode == 'write' and lock.reads[owner] then
+            work:write('HSET', key, 'mode', 'read')
+            work:wake_shared(key, '1')
+        end
+    end
+    if mode_of(lock, owner) then ends_now(lock, owner, known, lease_end(lock, owner)) end
+    shorten(work, lock)
+end
+
+local function end_holds(work, lock, owner, mode, holds, by)
+    if lock.kind == 'plain' then
+        release_plain(work, lock, owner, holds - by)
+    else
+        release_shared(work, lock, owner, mode, holds, holds - by)
+    end
+end
+
+local function release(work, keys, list)
+    local args = arguments('RLOCK.RELEASE key owner [READ|WRITE] [ALL]', list)
+    local key, owner = one_key(args, keys), args:owner()
+    local options = args:keywords({ READ = READ, WRITE = WRITE, ALL = ALL })
+    local mode = options.mode or 'exclusive'
+    local lock = work:look(key)
+    local holds = needs_hold(lock, name_of(owner), mode)
+    local by = options.all and holds or 1
+    end_holds(work, lock, owner, mode, holds, by)
+    return whole(holds - by)
+end
+
+-- The lease of an owner that holds the lock ends at this moment, in every mode.
+local function set_lease(work, lock, owner, at)
+    ends_now(lock, owner, known_of(lock, owner), at)
+    if holds_of(lock, owner, 'exclusive') then return work:expire(lock.key, at) end
+    local reader, ends = lock.reads[owner], at
+    if reader then
+        work:move_leases(lock, owner, reader.holds, at)
+        reader.ends = at
+    end
+    if not lock.writes[owner] then
+        -- The hash stays for the reader that stays longest.
+        for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
+        if ends == NEVER then ends = lock.ends end
+    end
+    if ends ~= lock.ends then work:expire(lock.key, ends) end
+end
+
+local function renew(work, keys, list)
+    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]', list)
+    local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
+    local options = args:keywords({ READ = READ, WRITE = WRITE, WATCHDOG = NONE })
+    local lock = work:look(key)
+    needs_hold(lock, name_of(owner), options.mode or 'exclusive')
+    set_lease(work, lock, owner, work.now + lease)
+    return 1
+end
+
+local function force(work, keys, list)
+    local args = arguments('RLOCK.FORCE key', list)
+    local key = one_key(args, keys)
+    if args:take() then args:wrong_number() end
+    local lock = work:look(key)
+    if lock.kind == 'free' then return 0 end
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    if lock.ends == NEVER then
+        refuse(WRONG_TYPE .. ': ' .. shown(key) ..
+            " has no TTL, it may be somebody's data; DEL it if it is not")
+    end
+    for owner, reader in pairs(lock.reads or {}) do
+        work:end_leases(lock, owner, 1, reader.holds)
+    end
+    work:write('DEL', key)
+    if lock.kind == 'plain' then
+        work:wake_plain(key)
+    else
+        work:wake_shared(key, '1')
+    end
+    return 1
+end
+
+-- MACQUIRE, MRELEASE, MRENEW: several plain locks at once, all or none.
+
+local function acquire_many(work, keys, list)
+    local args = arguments(
+        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]', list)
+    many_keys(keys)
+    local owner, lease = args:owner(), args:lease()
+    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE })
+    name_of(owner)
+    local locks, ways = {}, {}
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        ways[at] = way(locks[at], owner, 'exclusive') or false
+        if options.once and ways[at] == 'nest' then refuse_held(key, owner) end
+    end
+    local begins = false
+    for at, lock in ipairs(locks) do
+        if not ways[at] then return false end
+        needs_room(lock, owner, 'exclusive')
+        begins = begins or ways[at] == 'first'
+    end
+    -- One token for all, above every counter of theirs.
+    local token = begins and new_token(work, keys) or nil
+    local greatest = 0
+    for at, lock in ipairs(locks) do
+        local given = give(work, lock, owner, lease, 'exclusive', ways[at], function()
+            return token or new_token(work, { lock.key })
+        end)
+        greatest = math.max(greatest, given)
+    end
+    return token or greatest
+end
+
+local function release_many(work, keys, list)
+    local args = arguments('RLOCK.MRELEASE numkeys key [key ...] owner', list)
+    many_keys(keys)
+    local owner = args:owner()
+    args:keywords({})
+    name_of(owner)
+    local locks, released = {}, 0
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        if locks[at].kind == 'foreign' then refuse(locks[at].why) end
+    end
+    for _, lock in ipairs(locks) do
+        local holds = holds_of(lock, owner, 'exclusive')
+        if holds then
+            end_holds(work, lock, owner, 'exclusive', holds, 1)
+            released = released + 1
+        end
+    end
+    return released
+end
+
+local function renew_many(work, keys, list)
+    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease', list)
+    many_keys(keys)
+    local owner, lease = args:owner(), args:lease()
+    args:keywords({})
+    name_of(owner)
+    local locks = {}
+    for at, key in ipairs(keys) do
+        locks[at] = work:look(key)
+        needs_hold(locks[at], owner, 'exclusive')
+    end
+    for _, lock in ipairs(locks) do set_lease(work, lock, owner, work.now + lease) end
+    return 1
+end
+
+-- INFO: describes a lock, also a free one, and changes nothing.
+
+-- Without RESP3 the server knows no maps.
+local function map(pairs_of)
+    if not redis.setresp then return pairs_of end
+    local fields = {}
+    for at = 1, #pairs_of, 2 do fields[pairs_of[at]] = pairs_of[at + 1] end
+    return { map = fields }
+end
+
+local RANK = { exclusive = 0, write = 1, read = 2 }
+
+local function holders_of(lock)
+    local all = {}
+    local function add(owner, mode, holds, ends)
+        table.insert(all, { owner = owner, mode = mode, holds = holds, ends = ends })
+    end
+    if lock.kind == 'plain' then
+        add(lock.owner, 'exclusive', lock.holds, lock.ends)
+    elseif lock.kind == 'shared' then
+        for owner, holds in pairs(lock.plains) do add(owner, 'exclusive', holds, lock.ends) end
+        for owner, holds in pairs(lock.writes) do add(owner, 'write', holds, lock.ends) end
+        for owner, reader in pairs(lock.reads) do add(owner, 'read', reader.holds, reader.ends) end
+    end
+    table.sort(all, function(a, b)
+        if a.mode ~= b.mode then return RANK[a.mode] < RANK[b.mode] end
+        return a.owner < b.owner
+    end)
+    return all
+end
+
+local function info(work, keys, list)
+    local args = arguments('RLOCK.INFO key', list)
+    local key = one_key(args, keys)
+    if args:take() then args:wrong_number() end
+    local lock = look(key, work.now)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    local holders = holders_of(lock)
+    local mode = holders[1] and holders[1].mode or 'free'
+    for at, holder in ipairs(holders) do
+        local known = known_of(lock, holder.owner)
+        local held = known and math.floor((work.now_us - known.since) / 1000)
+        holders[at] = map({
+            'owner', holder.owner,
+            'mode', holder.mode,
+            'holds', whole(holder.holds),
+            'remaining-ms', holder.ends ~= NEVER and math.max(holder.ends - work.now, 0),
+            'held-ms', held and math.max(held, 0) or false,
+            'token', known and known.token or false,
+            'watchdog', false,
+        })
+    end
+    return map({ 'mode', mode, 'holders', holders, 'waiters', 0, 'oldest-wait-ms', false })
+end
+
+-- THE FUNCTIONS, with what they do, what the server lets them do, and whether they
+-- take memory, for which the module's commands are refused when there is none.
+
+local FUNCTIONS = {
+    rlock_acquire = { act = acquire, takes_memory = true },
+    rlock_release = { act = release },
+    rlock_renew = { act = renew },
+    rlock_macquire = { act = acquire_many, takes_memory = true },
+    rlock_mrelease = { act = release_many },
+    rlock_mrenew = { act = renew_many },
+    rlock_force = { act = force },
+    rlock_info = { act = info, flags = { 'no-writes', 'allow-oom' } },
+}
+
+local function call(one, keys, args)
+    local work
+    local fine, reply = pcall(function()
+        work = begin()
+        return one.act(work, keys, args)
+    end)
+    if not fine then
+        local told = type(reply) == 'table' and reply
+        if told and told.fault then return redis.error_reply(told.fault) end
+        if not told or not told.refusal then error(reply, 0) end
+        reply = redis.error_reply(told.refusal)
+    end
+    return work:carry_out(keys[1], one.takes_memory) or reply
+end
+
+if IS_LIBRARY then
+    -- One by one: while a library is loaded there is no `pairs`.
+    local function register(name)
+        local one = FUNCTIONS[name]
+        redis.register_function({
+            function_name = name,
+            callback = function(keys, args) return call(one, keys, args) end,
+            flags = one.flags or (one.takes_memory and {} or { 'allow-oom' }),
+        })
+    end
+    register('rlock_acquire')
+    register('rlock_release')
+    register('rlock_renew')
+    register('rlock_macquire')
+    register('rlock_mrelease')
+    register('rlock_mrenew')
+    register('rlock_force')
+    register('rlock_info')
+    return
+end
+
+local one = FUNCTIONS[ARGV[1]]
+if not one then
+    return redis.error_reply('ERR the first argument must name a function, such as rlock_acquire')
+end
+local rest = {}
+for at = 2, #ARGV do rest[at - 1] = ARGV[at] end
+return call(one, KEYS, rest)
