@@ -1,6 +1,7 @@
 //! A server process with the module loaded, gone at the end of the test.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub struct Server {
     port: u16,
     dir: PathBuf,
     options: Vec<String>,
+    has_module: bool,
     /// None once it was stopped on purpose.
     process: Mutex<Option<Child>>,
 }
@@ -39,10 +41,20 @@ impl Server {
     /// Starts with options in the form of the command line, such as
     /// `["--appendonly", "yes"]`. They may override those set here.
     pub fn start_with(options: &[&str]) -> Self {
+        Self::launch(options, true)
+    }
+
+    /// Starts a server that has not loaded the module.
+    pub fn start_bare(options: &[&str]) -> Self {
+        Self::launch(options, false)
+    }
+
+    fn launch(options: &[&str], has_module: bool) -> Self {
         let mut server = Self {
             port: 0,
             dir: new_dir(),
             options: options.iter().map(ToString::to_string).collect(),
+            has_module,
             process: Mutex::new(None),
         };
         // Between the look for a free port and its use another may take it.
@@ -209,8 +221,7 @@ impl Server {
             .args(["--repl-diskless-sync-delay", "0"])
             .arg("--dir")
             .arg(&self.dir)
-            .arg("--loadmodule")
-            .arg(module())
+            .args(module_options(self.has_module))
             .args(&self.options)
             .current_dir(&self.dir)
             .stdin(Stdio::null())
@@ -278,6 +289,13 @@ impl Drop for Server {
         if crashed && !thread::panicking() {
             panic!("the server crashed during the test");
         }
+    }
+}
+
+fn module_options(has_module: bool) -> Vec<OsString> {
+    match has_module {
+        true => vec!["--loadmodule".into(), module().into()],
+        false => Vec::new(),
     }
 }
 
