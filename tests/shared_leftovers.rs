@@ -8,7 +8,7 @@ use crate::locks::{int, now_ms};
 use crate::shared_view::{
     held_by, holders, layout, lease_key, mode, read, wait_read, wait_write, waiters, write,
 };
-use crate::support::{RawClient, Server};
+use crate::support::{Listener, RawClient, Server};
 
 /// A hash in which `dead` left its field, as a client does that ends before its
 /// lease while another's is longer; and a reader `live`, if wanted.
@@ -173,4 +173,21 @@ fn looking_at_leftovers_changes_nothing() {
     }
     assert_eq!(client.state(b"doc"), before);
     assert_eq!(client.changes(), changes);
+}
+
+#[test]
+fn whoever_finds_only_dead_readers_wakes_those_who_subscribe() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    for request in ["RLOCK.RELEASE doc u READ", "RLOCK.RENEW doc u 1000 READ"] {
+        // A reader that rlock knows nothing of, and its lease is gone.
+        client.at_once(&["HSET doc mode read u 1", "PEXPIRE doc 60000"]);
+        let mut heard = Listener::patterns(&server, &["redisson_*"]);
+        let line = client.error(request);
+        assert!(line.starts_with("NOTHELD"), "{line}");
+        assert_eq!(client.int("EXISTS doc"), 0, "{request}");
+        let message = ("redisson_rwlock:{doc}".to_owned(), "0".to_owned());
+        assert_eq!(heard.messages(), [message], "{request}");
+    }
 }

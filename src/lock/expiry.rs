@@ -87,7 +87,8 @@ impl Core {
 
     /// Readers have left by no request of theirs.
     fn readers_left<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        if step.ks.look(key, &[]).kind == Kind::Free {
+        let told = |effect: &Effect| matches!(effect, Effect::Wake { key: of, .. } if of == key);
+        if step.ks.look(key, &[]).kind == Kind::Free && !step.out.iter().any(told) {
             self.left_free(step, key, Whom::OneShared);
         }
         self.look_later(key);

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::{
-    Bytes, Cause, Core, Effect, Event, Key, Keyspace, Kind, Lease, Mode, Step, MOST_READS,
+    Bytes, Cause, Core, Effect, Event, Key, Keyspace, Kind, Lease, Mode, Step, Whom, MOST_READS,
 };
 
 impl Core {
@@ -104,6 +104,10 @@ impl Core {
         let Some(end) = step.ks.look(key, &[]).expires else {
             return;
         };
+        // A plain hold that somebody put readers beside lasts as long as the hash.
+        if self.entry(key).is_some_and(|entry| entry.plain.is_some()) {
+            return;
+        }
         let mut to = end;
         self.know_shared(key, |shared| {
             if shared.writer().is_none() {
@@ -151,8 +155,10 @@ impl Core {
             self.lost_in(step, (key, owner), Mode::Read);
         }
         self.reads_no_more(step, key, owner);
-        if !self.entry(key).is_some_and(Entry::is_held) {
-            self.sweep(step, key, usize::from(is_last));
+        let is_held = self.entry(key).is_some_and(Entry::is_held);
+        if !is_held && !self.sweep(step, key, usize::from(is_last)) {
+            // Whoever asks may not take it: those who wait are to know.
+            self.left_free(step, key, Whom::OneShared);
         }
         self.look_later(key);
     }

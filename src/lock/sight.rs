@@ -214,7 +214,8 @@ impl Core {
         // What looks like readers that died, in a hash that never ends, may be
         // somebody's data.
         let known = self.entry(key).is_some_and(Entry::is_held);
-        if look.expires.is_none() && !known && dead.len() == found.len() {
+        let lives = found.values().any(|party| party.writes);
+        if look.expires.is_none() && !known && dead.len() == found.len() && !lives {
             return false;
         }
         let old = self.entry_or_new(key).shared.take().unwrap_or_default();
