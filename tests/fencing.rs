@@ -139,6 +139,19 @@ fn one_token_of_several_keys_is_above_every_counter_and_written_to_each() {
 }
 
 #[test]
+fn so_it_is_where_one_of_the_keys_is_held_already() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let first = client.int("RLOCK.ACQUIRE a alice 60000");
+    client.ok(&format!("SET {} {AHEAD}", counter("a")));
+    assert_eq!(client.int("RLOCK.MACQUIRE 2 a b alice 60000"), AHEAD + 1);
+    assert_eq!(kept(&mut client, "a"), AHEAD + 1);
+    // The hold under way keeps the token that it has.
+    assert_eq!(client.int("RLOCK.ACQUIRE a alice 60000"), first);
+    assert_eq!(client.int("RLOCK.ACQUIRE b alice 60000"), AHEAD + 1);
+}
+
+#[test]
 fn the_setting_gives_one_to_every_lock_of_any_mode() {
     let server = Server::start();
     let mut client = server.raw();

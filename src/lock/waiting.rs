@@ -253,12 +253,7 @@ impl Core {
         ways: Ways,
     ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
         let (fresh, counted) = if ways.iter().any(|(_, how, _)| how.is_new()) {
-            let without: Vec<&Key> = ways
-                .iter()
-                .filter(|(key, how, _)| self.token_under_way(key, &want.owner, *how).is_none())
-                .map(|(key, _, _)| key)
-                .collect();
-            let (token, counted) = self.new_token(step, without.into_iter())?;
+            let (token, counted) = self.new_token(step, ways.iter().map(|(key, ..)| key))?;
             (Some(token), counted)
         } else {
             (None, Vec::new())
