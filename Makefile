@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix soak explore bench lint install lua bindings bindings-check clean tools module server
+.PHONY: help build run test test-matrix interop soak explore bench lint install lua bindings bindings-check clean tools module server
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test: module server ## run the unit tests, and the suite on the installed server
 
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
+
+interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
+	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
 soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, the long walk of the model checker)
 	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many_contention
