@@ -1,5 +1,19 @@
 package interop;
 
+import interop.cases.Case;
+import interop.cases.Cluster;
+import interop.cases.Contention;
+import interop.cases.Crowd;
+import interop.cases.DeadReader;
+import interop.cases.FairQueue;
+import interop.cases.Fencing;
+import interop.cases.HeldInPart;
+import interop.cases.HiddenHold;
+import interop.cases.HolderDies;
+import interop.cases.Names;
+import interop.cases.OneOwner;
+import interop.cases.OtherTypes;
+import interop.cases.WriterLeaves;
 import interop.cells.Column;
 import interop.cells.Ends;
 import interop.cells.Forced;
@@ -29,10 +43,27 @@ public final class Main {
         column(new Forced(true));
         column(new Forced(false));
         column(new Watched());
+        part(new HeldInPart());
+        part(new WriterLeaves());
+        part(new DeadReader());
+        part(new HolderDies());
+        part(new OtherTypes());
+        part(new OneOwner());
+        part(new HiddenHold());
+        part(new Names());
+        part(new FairQueue());
+        part(new Fencing());
+        part(new Cluster());
+        part(new Crowd());
+        part(new Contention());
     }
 
     private void column(Column column) {
         parts.put(column.title(), () -> Matrix.fill(report, TABLE, Kinds.ALL, column));
+    }
+
+    private void part(Case some) {
+        parts.put(some.name(), () -> some.run(report));
     }
 
     /** Runs all parts, or those whose names have one of the words in them. */
