@@ -300,9 +300,18 @@ local function remember(key, what, known)
     remembered = remembered + 1
 end
 
--- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name: the
--- owner of the plain hold that the library gave there last.
+-- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name, the
+-- plain hold that the library gave there last: { owner, ends }.
 local PLAIN = ''
+
+local function remember_plain(key, owner, ends)
+    remember(key, PLAIN, { owner = owner, ends = ends })
+end
+
+local function is_known_plain(key, owner)
+    local known = recall(key, PLAIN)
+    return known ~= nil and known.owner == owner
+end
 
 -- LOOKING at a key. What is found:
 --   kind    'free', 'plain', 'shared' (a read/write lock), or 'foreign': no lock
@@ -380,8 +389,7 @@ end
 -- A field without lease keys, of a plain hold that the library gave and that has not
 -- ended by its own lease.
 local function is_plain(key, owner, now)
-    local known = recall(key, PLAIN) == owner and recall(key, owner)
-    return known and known.ends >= now
+    return is_known_plain(key, owner) and recall(key, PLAIN).ends >= now
 end
 
 -- Nobody holds the read/write lock.
@@ -406,6 +414,8 @@ local function look_at_shared(lock, fields, now)
                 local ends = lease_of(lock.key, owner, holds)
                 if ends then
                     lock.reads[owner] = { holds = holds, ends = ends }
+                    -- Who reads has no plain hold any more.
+                    if is_known_plain(lock.key, owner) then forget(lock.key, PLAIN) end
                 elseif is_plain(lock.key, owner, now) then
                     lock.plains[owner] = holds
                 else
@@ -447,7 +457,7 @@ end
 local function look(key, now)
     local lock = find(key, now)
     -- The plain hold that was known is over.
-    if lock.kind ~= 'shared' and lock.owner ~= recall(key, PLAIN) then forget(key, PLAIN) end
+    if lock.kind ~= 'shared' and not is_known_plain(key, lock.owner) then forget(key, PLAIN) end
     return lock
 end
 
@@ -639,12 +649,13 @@ local function counter_of(key)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
-    if value == nil then refuse(WRONG_TYPE) end
-    if not value then return not IS_LIBRARY and name or nil, 0 end
-    local counted = value:find('^%d+$') and tonumber(value)
+    if value == false then return not IS_LIBRARY and name or nil, 0 end
+    -- What INCR would take, and Lua can count.
+    local is_number = value and (value == '0' or value:find('^%-?[1-9]%d*$'))
+    local counted = is_number and tonumber(value)
     if not counted or counted >= MOST_MS then
-        refuse(WRONG_TYPE .. ': ' .. shown(name) .. ' is no counter of tokens, which go up to %.0f',
-            MOST_MS)
+        refuse(WRONG_TYPE .. ': redisson_lock_token:... of ' .. shown(key) .. ', its fencing ' ..
+            'counter, is no integer that can be raised; use another name, or DEL it')
     end
     return name, counted
 end
@@ -655,12 +666,13 @@ local function new_token(work, keys)
     for _, key in ipairs(keys) do
         local name, counted = counter_of(key)
         if name then
-            table.insert(counters, name)
+            counters[name] = counted
             token = math.max(token, counted + 1)
         end
     end
     last = token
-    for _, name in ipairs(counters) do work:write('SET', name, text(token)) end
+    -- It is raised, which leaves it its TTL.
+    for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
     return token
 end
 
@@ -677,27 +689,32 @@ local function way(lock, owner, mode)
     end
     if lock.kind == 'free' then return 'first' end
     if holds_of(lock, owner, mode) then return 'nest' end
-    if lock.kind == 'plain' or mode == 'exclusive' or next(lock.plains) ~= nil then return nil end
-    if mode == 'read' then
-        if lock.writes[owner] then return 'under' end
-        return next(lock.writes) == nil and 'join' or nil
-    end
+    if lock.kind == 'plain' or mode == 'exclusive' then return nil end
+    if mode == 'read' and lock.writes[owner] then return 'under' end
+    if next(lock.plains) ~= nil then return nil end
+    if mode == 'read' then return next(lock.writes) == nil and 'join' or nil end
     if has_other(lock.reads, owner) or next(lock.writes) ~= nil then return nil end
     return 'upgrade'
 end
 
+-- What is known of a hold under way that is to be nested; nil: it gets a token anew.
+local function under_way(lock, owner, how)
+    if how == 'nest' or how == 'under' then return known_of(lock, owner) end
+end
+
 -- Refuses a hold that there is no room for: the count is full, or the lease key that
 -- a reader needs is something else's.
-local function needs_room(lock, owner, mode)
+local function needs_room(lock, owner, mode, how)
     local holds = (holds_of(lock, owner, mode) or 0) + 1
-    if holds > 2 ^ 63 - 1024 then refuse_deeper(lock.key, owner) end
-    if mode ~= 'read' then return end
-    if holds > MOST_READS then refuse_deeper(lock.key, owner) end
-    local name = lease_key(lock.key, owner, holds)
-    if ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key) then
-        refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
-            'something else; use another name or owner', shown(owner), shown(lock.key))
-    end
+    local is_full = holds > 2 ^ 63 - 1024 or (mode == 'read' and holds > MOST_READS)
+    local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
+    local is_taken = name and ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key)
+    if not is_full and not is_taken then return end
+    -- A counter that gives no token is the first to be told of.
+    if not under_way(lock, owner, how) then counter_of(lock.key) end
+    if is_full then refuse_deeper(lock.key, owner) end
+    refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
+        'something else; use another name or owner', shown(owner), shown(lock.key))
 end
 
 -- A plain hold; when its lease ends.
@@ -752,9 +769,7 @@ end
 
 -- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
 local function give(work, lock, owner, lease, mode, how, fresh)
-    local begins = how == 'first' or how == 'join'
-    local known = not begins and how ~= 'upgrade' and known_of(lock, owner) or nil
-    known = known or { token = fresh(), since = work.now_us }
+    local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
     if mode == 'exclusive' then
@@ -762,7 +777,7 @@ local function give(work, lock, owner, lease, mode, how, fresh)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
-    if mode == 'exclusive' then remember(lock.key, PLAIN, owner) end
+    if mode == 'exclusive' then remember_plain(lock.key, owner, ends) end
     ends_now(lock, owner, known, ends)
     return known.token
 end
@@ -784,7 +799,7 @@ local function acquire(work, keys, list)
     local how = way(lock, owner, mode)
     if options.once and how == 'nest' then refuse_held(key, owner) end
     if not how then return false end
-    needs_room(lock, owner, mode)
+    needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
     end)
@@ -822,8 +837,14 @@ local function release_shared(work, lock, owner, mode, holds, left)
     local key, known = lock.key, known_of(lock, owner)
     local field = mode == 'write' and owner .. ':write' or owner
     forget(key, owner)
-    if mode == 'read' then work:end_leases(lock, owner, left + 1, holds) end
-    if left > 0 then
+    local is_left = left > 0
+    if mode == 'read' then
+        work:end_leases(lock, owner, left + 1, holds)
+        -- Of Redisson's holds each has a lease of its own.
+        local ends = is_left and lease_of(key, owner, left) or nil
+        lock.reads[owner].ends, is_left = ends, ends ~= nil
+    end
+    if is_left then
         work:count(key, field, holds, left - holds)
     elseif mode == 'write' then
         lock.writes[owner] = nil
@@ -837,7 +858,7 @@ local function release_shared(work, lock, owner, mode, holds, left)
         work:wake_shared(key, mode == 'write' and '1' or '0')
         return
     end
-    if left == 0 then
+    if not is_left then
         work:write('HDEL', key, field)
         if mode == 'write' and lock.reads[owner] then
             work:write('HSET', key, 'mode', 'read')
@@ -871,7 +892,10 @@ end
 -- The lease of an owner that holds the lock ends at this moment, in every mode.
 local function set_lease(work, lock, owner, at)
     ends_now(lock, owner, known_of(lock, owner), at)
-    if holds_of(lock, owner, 'exclusive') then return work:expire(lock.key, at) end
+    if holds_of(lock, owner, 'exclusive') then
+        remember_plain(lock.key, owner, at)
+        return work:expire(lock.key, at)
+    end
     local reader, ends = lock.reads[owner], at
     if reader then
         work:move_leases(lock, owner, reader.holds, at)
@@ -936,7 +960,7 @@ local function acquire_many(work, keys, list)
     local begins = false
     for at, lock in ipairs(locks) do
         if not ways[at] then return false end
-        needs_room(lock, owner, 'exclusive')
+        needs_room(lock, owner, 'exclusive', ways[at])
         begins = begins or ways[at] == 'first'
     end
     -- One token for all, above every counter of theirs.

@@ -238,3 +238,49 @@ fn what_is_no_lease_key_keeps_nobody_in() {
         }
     }
 }
+
+/// Redisson gives each hold of a reader a lease of its own.
+#[test]
+fn a_nested_hold_that_ends_leaves_the_lease_of_those_that_are_left() {
+    for (_server, mut lua) in Lua::both() {
+        let [first, second] = [1, 2].map(|index| lease_key("doc", "a", index));
+        let nest = |lua: &mut Lua| {
+            lua.flush();
+            lua.int("acquire doc a 100000 READ");
+            lua.client.int("HINCRBY doc a 1");
+            lua.client.ok(&format!("SET {second} 1 PX 300000"));
+            lua.client.int("PEXPIRE doc 300000");
+        };
+        nest(&mut lua);
+        assert_eq!(lua.int("release doc a READ"), 1);
+        assert_eq!(lua.client.deadline("doc"), lua.client.deadline(&first));
+        // None is left.
+        nest(&mut lua);
+        lua.client.int(&format!("DEL {first}"));
+        assert_eq!(lua.int("release doc a READ"), 1);
+        lua.nothing_left();
+    }
+}
+
+#[test]
+fn a_plain_hold_that_was_taken_over_may_be_the_writers_own() {
+    let server = crate::lua::bare();
+    let mut lua = Lua::library(&server);
+    let holders = |lua: &mut Lua| lua.holders("doc").len();
+    lua.int("acquire doc a 100000");
+    lua.client.int("HSET doc mode write a:write 1 b:write 1");
+    lua.client.int("PEXPIRE doc 200000");
+    assert_eq!(lua.int("renew doc a 150000"), 1);
+    assert_eq!(holders(&mut lua), 3);
+    // Whoever writes may read, whatever else is there.
+    lua.int("acquire doc b 1000 READ");
+    lua.flush();
+    // And whoever came to read has no plain hold any more.
+    lua.int("acquire doc a 100000");
+    lua.client.int("HSET doc mode read");
+    let key = lease_key("doc", "a", 1);
+    lua.client.ok(&format!("SET {key} 1 PX 100000"));
+    assert_eq!(lua.mode("doc"), "read");
+    lua.client.int(&format!("DEL {key}"));
+    assert_eq!(holders(&mut lua), 0);
+}

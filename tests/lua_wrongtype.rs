@@ -125,7 +125,8 @@ fn what_belongs_to_a_lock_may_be_anything_too() {
         for put in ["HSET KEY a 1", "RPUSH KEY 1"] {
             lua.client
                 .ask(&put.replace("KEY", "redisson_lock_token:{job}"));
-            assert_eq!(lua.error("acquire job a 100000"), WRONGTYPE);
+            let line = lua.error("acquire job a 100000");
+            assert!(line.starts_with(WRONGTYPE), "{line}");
             lua.nothing_left();
             lua.flush();
         }

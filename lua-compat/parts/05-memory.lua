@@ -26,6 +26,15 @@ local function remember(key, what, known)
     remembered = remembered + 1
 end
 
--- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name: the
--- owner of the plain hold that the library gave there last.
+-- Of each owner's hold: { token, since, ends }. Of a key, under no owner's name, the
+-- plain hold that the library gave there last: { owner, ends }.
 local PLAIN = ''
+
+local function remember_plain(key, owner, ends)
+    remember(key, PLAIN, { owner = owner, ends = ends })
+end
+
+local function is_known_plain(key, owner)
+    local known = recall(key, PLAIN)
+    return known ~= nil and known.owner == owner
+end

@@ -75,8 +75,7 @@ end
 -- A field without lease keys, of a plain hold that the library gave and that has not
 -- ended by its own lease.
 local function is_plain(key, owner, now)
-    local known = recall(key, PLAIN) == owner and recall(key, owner)
-    return known and known.ends >= now
+    return is_known_plain(key, owner) and recall(key, PLAIN).ends >= now
 end
 
 -- Nobody holds the read/write lock.
@@ -101,6 +100,8 @@ local function look_at_shared(lock, fields, now)
                 local ends = lease_of(lock.key, owner, holds)
                 if ends then
                     lock.reads[owner] = { holds = holds, ends = ends }
+                    -- Who reads has no plain hold any more.
+                    if is_known_plain(lock.key, owner) then forget(lock.key, PLAIN) end
                 elseif is_plain(lock.key, owner, now) then
                     lock.plains[owner] = holds
                 else
@@ -142,7 +143,7 @@ end
 local function look(key, now)
     local lock = find(key, now)
     -- The plain hold that was known is over.
-    if lock.kind ~= 'shared' and lock.owner ~= recall(key, PLAIN) then forget(key, PLAIN) end
+    if lock.kind ~= 'shared' and not is_known_plain(key, lock.owner) then forget(key, PLAIN) end
     return lock
 end
 

@@ -10,12 +10,13 @@ local function counter_of(key)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
-    if value == nil then refuse(WRONG_TYPE) end
-    if not value then return not IS_LIBRARY and name or nil, 0 end
-    local counted = value:find('^%d+$') and tonumber(value)
+    if value == false then return not IS_LIBRARY and name or nil, 0 end
+    -- What INCR would take, and Lua can count.
+    local is_number = value and (value == '0' or value:find('^%-?[1-9]%d*$'))
+    local counted = is_number and tonumber(value)
     if not counted or counted >= MOST_MS then
-        refuse(WRONG_TYPE .. ': ' .. shown(name) .. ' is no counter of tokens, which go up to %.0f',
-            MOST_MS)
+        refuse(WRONG_TYPE .. ': redisson_lock_token:... of ' .. shown(key) .. ', its fencing ' ..
+            'counter, is no integer that can be raised; use another name, or DEL it')
     end
     return name, counted
 end
@@ -26,11 +27,12 @@ local function new_token(work, keys)
     for _, key in ipairs(keys) do
         local name, counted = counter_of(key)
         if name then
-            table.insert(counters, name)
+            counters[name] = counted
             token = math.max(token, counted + 1)
         end
     end
     last = token
-    for _, name in ipairs(counters) do work:write('SET', name, text(token)) end
+    -- It is raised, which leaves it its TTL.
+    for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
     return token
 end

@@ -12,27 +12,32 @@ local function way(lock, owner, mode)
     end
     if lock.kind == 'free' then return 'first' end
     if holds_of(lock, owner, mode) then return 'nest' end
-    if lock.kind == 'plain' or mode == 'exclusive' or next(lock.plains) ~= nil then return nil end
-    if mode == 'read' then
-        if lock.writes[owner] then return 'under' end
-        return next(lock.writes) == nil and 'join' or nil
-    end
+    if lock.kind == 'plain' or mode == 'exclusive' then return nil end
+    if mode == 'read' and lock.writes[owner] then return 'under' end
+    if next(lock.plains) ~= nil then return nil end
+    if mode == 'read' then return next(lock.writes) == nil and 'join' or nil end
     if has_other(lock.reads, owner) or next(lock.writes) ~= nil then return nil end
     return 'upgrade'
 end
 
+-- What is known of a hold under way that is to be nested; nil: it gets a token anew.
+local function under_way(lock, owner, how)
+    if how == 'nest' or how == 'under' then return known_of(lock, owner) end
+end
+
 -- Refuses a hold that there is no room for: the count is full, or the lease key that
 -- a reader needs is something else's.
-local function needs_room(lock, owner, mode)
+local function needs_room(lock, owner, mode, how)
     local holds = (holds_of(lock, owner, mode) or 0) + 1
-    if holds > 2 ^ 63 - 1024 then refuse_deeper(lock.key, owner) end
-    if mode ~= 'read' then return end
-    if holds > MOST_READS then refuse_deeper(lock.key, owner) end
-    local name = lease_key(lock.key, owner, holds)
-    if ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key) then
-        refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
-            'something else; use another name or owner', shown(owner), shown(lock.key))
-    end
+    local is_full = holds > 2 ^ 63 - 1024 or (mode == 'read' and holds > MOST_READS)
+    local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
+    local is_taken = name and ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key)
+    if not is_full and not is_taken then return end
+    -- A counter that gives no token is the first to be told of.
+    if not under_way(lock, owner, how) then counter_of(lock.key) end
+    if is_full then refuse_deeper(lock.key, owner) end
+    refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
+        'something else; use another name or owner', shown(owner), shown(lock.key))
 end
 
 -- A plain hold; when its lease ends.
@@ -87,9 +92,7 @@ end
 
 -- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
 local function give(work, lock, owner, lease, mode, how, fresh)
-    local begins = how == 'first' or how == 'join'
-    local known = not begins and how ~= 'upgrade' and known_of(lock, owner) or nil
-    known = known or { token = fresh(), since = work.now_us }
+    local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
     if mode == 'exclusive' then
@@ -97,7 +100,7 @@ local function give(work, lock, owner, lease, mode, how, fresh)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
-    if mode == 'exclusive' then remember(lock.key, PLAIN, owner) end
+    if mode == 'exclusive' then remember_plain(lock.key, owner, ends) end
     ends_now(lock, owner, known, ends)
     return known.token
 end
@@ -119,7 +122,7 @@ local function acquire(work, keys, list)
     local how = way(lock, owner, mode)
     if options.once and how == 'nest' then refuse_held(key, owner) end
     if not how then return false end
-    needs_room(lock, owner, mode)
+    needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
     end)

@@ -31,8 +31,14 @@ local function release_shared(work, lock, owner, mode, holds, left)
     local key, known = lock.key, known_of(lock, owner)
     local field = mode == 'write' and owner .. ':write' or owner
     forget(key, owner)
-    if mode == 'read' then work:end_leases(lock, owner, left + 1, holds) end
-    if left > 0 then
+    local is_left = left > 0
+    if mode == 'read' then
+        work:end_leases(lock, owner, left + 1, holds)
+        -- Of Redisson's holds each has a lease of its own.
+        local ends = is_left and lease_of(key, owner, left) or nil
+        lock.reads[owner].ends, is_left = ends, ends ~= nil
+    end
+    if is_left then
         work:count(key, field, holds, left - holds)
     elseif mode == 'write' then
         lock.writes[owner] = nil
@@ -46,7 +52,7 @@ local function release_shared(work, lock, owner, mode, holds, left)
         work:wake_shared(key, mode == 'write' and '1' or '0')
         return
     end
-    if left == 0 then
+    if not is_left then
         work:write('HDEL', key, field)
         if mode == 'write' and lock.reads[owner] then
             work:write('HSET', key, 'mode', 'read')
@@ -80,7 +86,10 @@ end
 -- The lease of an owner that holds the lock ends at this moment, in every mode.
 local function set_lease(work, lock, owner, at)
     ends_now(lock, owner, known_of(lock, owner), at)
-    if holds_of(lock, owner, 'exclusive') then return work:expire(lock.key, at) end
+    if holds_of(lock, owner, 'exclusive') then
+        remember_plain(lock.key, owner, at)
+        return work:expire(lock.key, at)
+    end
     local reader, ends = lock.reads[owner], at
     if reader then
         work:move_leases(lock, owner, reader.holds, at)

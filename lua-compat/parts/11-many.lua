@@ -17,7 +17,7 @@ local function acquire_many(work, keys, list)
     local begins = false
     for at, lock in ipairs(locks) do
         if not ways[at] then return false end
-        needs_room(lock, owner, 'exclusive')
+        needs_room(lock, owner, 'exclusive', ways[at])
         begins = begins or ways[at] == 'first'
     end
     -- One token for all, above every counter of theirs.
