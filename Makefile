@@ -29,12 +29,14 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
-soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, the long walk of the model checker)
+soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention and of library against module, the long walk of the model checker)
 	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many_contention
+	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua_differential::the_library
 	cargo test --locked --release --lib -- --nocapture --ignored walk
 
-explore: ## run the core against its model at random, otherwise each time (it finds corners that are not settled yet)
+explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (it finds corners that are not settled yet)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
+	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua_differential::the_library
 
 bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
 	cargo bench --locked --bench locks -- $(BENCH)

@@ -1,0 +1,225 @@
+//! Random steps: rlock's commands with good and bad arguments, commands of others,
+//! time.
+
+use super::foreign;
+use super::pair::Setting;
+use super::random::Random;
+use super::scene::{Scene, Tried, SHORT};
+use super::step::{Step, Words};
+
+/// Short enough to be told, long enough for a lock to see much.
+const STEPS: usize = 60;
+
+/// The steps that belong to a seed.
+pub fn sequence(seed: u64) -> (Setting, Vec<Step>) {
+    let mut random = Random::new(seed);
+    let setting = Setting {
+        resp3: random.one_in(3),
+        server_expires: random.one_in(2),
+    };
+    let mut scene = Scene::new(&mut random);
+    // In some nobody meddles.
+    let meddling = *random.of(&[0, 0, 1, 2, 4]);
+    let mut steps = Vec::new();
+    while steps.len() < STEPS {
+        let step = one(&mut random, &mut scene, meddling);
+        let ends_soon = step.words().iter().any(|word| word == SHORT.as_bytes());
+        steps.push(step);
+        if ends_soon {
+            steps.push(Step::Pass {
+                look: random.one_in(2),
+            });
+        }
+    }
+    (setting, steps)
+}
+
+#[derive(Clone, Copy)]
+enum Sort {
+    Lock,
+    Garbled,
+    Refused,
+    Foreign,
+}
+
+fn one(random: &mut Random, scene: &mut Scene, meddling: usize) -> Step {
+    use Sort::*;
+    let sorts = [
+        (24, Lock),
+        (4, Garbled),
+        (1, Refused),
+        (meddling * 3, Foreign),
+    ];
+    match random.weighed(&sorts) {
+        Lock => Step::Lock(command(random, scene)),
+        Garbled => Step::Lock(garbled(random, scene)),
+        Refused => Step::Refused(refused(random, scene)),
+        Foreign => foreign::step(random, scene),
+    }
+}
+
+/// A command with good arguments.
+fn command(random: &mut Random, scene: &mut Scene) -> Words {
+    let names = [
+        (30, "ACQUIRE"),
+        (18, "RELEASE"),
+        (9, "RENEW"),
+        (9, "MACQUIRE"),
+        (6, "MRELEASE"),
+        (3, "MRENEW"),
+        (3, "FORCE"),
+        (2, "INFO"),
+    ];
+    let name = *random.weighed(&names);
+    let takes = name.ends_with("ACQUIRE");
+    let many = name.starts_with('M');
+    let mode = *random.of(scene.modes);
+    let mut tried = Tried {
+        locks: match many {
+            true => scene.some_locks(random),
+            false => vec![scene.lock(random)],
+        },
+        owner: scene.owner(random),
+        mode: mode.filter(|_| !many),
+    };
+    // Most of those who release or renew have acquired before.
+    if !takes && !random.one_in(4) {
+        tried = scene
+            .tried(random, many, name.ends_with("RELEASE"))
+            .unwrap_or(tried);
+    }
+    if takes {
+        scene.remember(&tried);
+    }
+    let mut words: Words = vec![format!("RLOCK.{name}").into_bytes()];
+    if random.one_in(20) {
+        words[0].make_ascii_lowercase();
+    }
+    if many {
+        words.push(tried.locks.len().to_string().into_bytes());
+    }
+    words.extend(tried.locks);
+    if matches!(name, "FORCE" | "INFO") {
+        return words;
+    }
+    words.push(tried.owner);
+    if !name.ends_with("RELEASE") {
+        words.push(scene.lease(random));
+    }
+    let extra = match name {
+        _ if takes => Some("ONCE").filter(|_| random.one_in(6)),
+        "RELEASE" => Some("ALL").filter(|_| random.one_in(4)),
+        _ => None,
+    };
+    let mut options: Vec<&str> = tried.mode.into_iter().chain(extra).collect();
+    if random.one_in(2) {
+        options.reverse();
+    }
+    for option in options {
+        words.push(match random.one_in(5) {
+            true => option.to_lowercase().into_bytes(),
+            false => option.into(),
+        });
+    }
+    words
+}
+
+/// What an argument may be and should not, most of the time.
+const NASTY: &[&[u8]] = &[
+    b"",
+    b"1e3",
+    b"0x10",
+    b" 5",
+    b"5 ",
+    b"+5",
+    b"-1",
+    b"01",
+    b"0",
+    b"00",
+    b"-0",
+    b"5.0",
+    b"nan",
+    b"inf",
+    b"5\x00",
+    b"1025",
+    b"9007199254740991",
+    b"9007199254740992",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"99999999999999999999999",
+    b"mode",
+    b"x:write",
+    b":write",
+    b"MODE",
+    b"READ",
+    b"write",
+    b"ONCE",
+    b"all",
+    b"EXCLUSIVE",
+    b"COUNT",
+    b"a'b\\c\n\xff",
+];
+
+/// A command with an argument too many, too few, or one that is wrong.
+fn garbled(random: &mut Random, scene: &mut Scene) -> Words {
+    let mut words = command(random, scene);
+    for _ in 0..=random.below(2) {
+        let at = 1 + random.below(words.len());
+        let nasty = match random.below(24) {
+            0 => vec![b'x'; 512],
+            1 => vec![b'x'; 513],
+            2 => vec![b'\xff'; 200],
+            _ => random.of(NASTY).to_vec(),
+        };
+        match random.below(5) {
+            0 if words.len() > 1 => {
+                words.pop();
+            }
+            1 => words.insert(at, nasty),
+            2 => {
+                let again = words[at.min(words.len() - 1)].clone();
+                words.insert(at, again);
+            }
+            _ => match words.get_mut(at) {
+                Some(word) => *word = nasty,
+                None => words.push(nasty),
+            },
+        }
+    }
+    words
+}
+
+/// A good command, with one of the things that only the module can do.
+fn refused(random: &mut Random, scene: &Scene) -> Words {
+    let lock = scene.lock(random);
+    let owner = scene.owner(random);
+    let text = |line: &str| -> Words { line.split(' ').map(|word| word.into()).collect() };
+    let [name, tail] = *random.of(&[
+        ["ACQUIRE", "OWNER 100000 BLOCK 0"],
+        ["ACQUIRE", "OWNER 100000 READ block 1000"],
+        ["ACQUIRE", "OWNER 100000 WATCHDOG"],
+        ["ACQUIRE", "OWNER 100000 ONCE BLOCK 10 WATCHDOG WRITE"],
+        ["ACQUIRE", "* 100000"],
+        ["RELEASE", "*"],
+        ["RELEASE", "* READ ALL"],
+        ["RENEW", "* 100000"],
+        ["RENEW", "OWNER 100000 watchdog"],
+        ["RENEW", "OWNER 100000 READ WATCHDOG"],
+        ["MACQUIRE", "OWNER 100000 BLOCK 0"],
+        ["MACQUIRE", "OWNER 100000 ONCE WATCHDOG"],
+        ["MACQUIRE", "* 100000"],
+        ["MRELEASE", "*"],
+        ["MRENEW", "* 100000"],
+    ]);
+    let mut words = text(&format!("RLOCK.{name}"));
+    if name.starts_with('M') {
+        words.push(b"1".to_vec());
+    }
+    words.push(lock);
+    let tail = text(tail).into_iter().map(|word| match word.as_slice() {
+        b"OWNER" => owner.clone(),
+        _ => word,
+    });
+    words.extend(tail);
+    words
+}

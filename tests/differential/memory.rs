@@ -1,0 +1,93 @@
+//! Locks that the module judges by what it remembers of them, where the library, and
+//! the module after a restart, has only their keys to go by. They come about by
+//! somebody's hand alone, and the test sets such a lock right at once, by a DEL.
+
+use std::collections::BTreeMap;
+
+use super::snapshot::{is_count, lease_keys, Content, Item, Snapshot};
+use super::step::Bytes;
+
+/// The locks that are to be set right after a foreign command.
+pub fn judged_by_memory(now: &Snapshot, before: &Snapshot) -> Vec<Bytes> {
+    let locks = now.0.iter().filter_map(|(name, item)| {
+        let lock = Lock {
+            name,
+            item,
+            fields: item.shared()?,
+            before: before.0.get(name),
+            keys: now,
+        };
+        lock.is_judged_by_memory().then(|| name.clone())
+    });
+    locks.collect()
+}
+
+/// A read/write lock, as far as `mode` tells.
+struct Lock<'a> {
+    name: &'a Bytes,
+    item: &'a Item,
+    fields: &'a BTreeMap<Bytes, Bytes>,
+    before: Option<&'a Item>,
+    keys: &'a Snapshot,
+}
+
+impl<'a> Lock<'a> {
+    fn is_judged_by_memory(&self) -> bool {
+        self.is_bare()
+            || self.was_another()
+            || self.is_spoiled()
+            || self.has_two_writers()
+            || self.holders().any(|holder| self.is_uneven(holder))
+    }
+
+    fn holders(&self) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> + use<'a> {
+        self.fields.iter().filter(|(owner, _)| *owner != b"mode")
+    }
+
+    fn lives(&self, (field, holds): (&Bytes, &Bytes)) -> bool {
+        field.ends_with(b":write") || self.keys.lives(self.name, field, holds)
+    }
+
+    /// Nobody holds it, and it has no TTL, or no field but `mode`: what is left of a
+    /// lock that was known, or else somebody's data.
+    fn is_bare(&self) -> bool {
+        let held = self.holders().any(|holder| self.lives(holder));
+        !held && (self.item.ends.is_none() || self.fields.len() == 1)
+    }
+
+    /// It was made of a hash that was no lock, or has the field of a reader that never
+    /// lived. Whoever knows of a plain hold takes such a field for an exclusive one,
+    /// others for a dead reader.
+    fn was_another(&self) -> bool {
+        let Some(before) = self.before else {
+            return self.holders().any(|holder| !self.lives(holder));
+        };
+        let Content::Fields(had) = &before.content else {
+            return false;
+        };
+        let still_born =
+            |holder: (&Bytes, &Bytes)| !self.lives(holder) && !had.contains_key(holder.0);
+        (before.shared().is_none() && !had.is_empty()) || self.holders().any(still_born)
+    }
+
+    /// The one lengthens the lock, and with it the other's hold, without a word.
+    fn has_two_writers(&self) -> bool {
+        let writes = |(field, _): &(&Bytes, &Bytes)| field.ends_with(b":write");
+        self.holders().filter(writes).count() > 1
+    }
+
+    /// A reader's leases end at different times, or some are gone: the module does not
+    /// hear of every change of a lease key.
+    fn is_uneven(&self, (owner, holds): (&Bytes, &Bytes)) -> bool {
+        let leases: Vec<_> = self.keys.leases(self.name, owner, holds).collect();
+        let all = leases.len() == lease_keys(self.name, owner, holds).count();
+        !leases.is_empty() && (!all || leases.iter().any(|end| *end != leases[0]))
+    }
+
+    /// A field of a known lock counts nothing any more: the module looks at the
+    /// caller's fields alone as long as there are as many as it knew.
+    fn is_spoiled(&self) -> bool {
+        let was_shared = self.before.and_then(Item::shared).is_some();
+        was_shared && !self.holders().all(|(_, holds)| is_count(holds))
+    }
+}
