@@ -151,15 +151,19 @@ impl RawClient {
 
     fn hear(&mut self, bound: Duration) -> Heard {
         let end = Instant::now() + bound;
+        let mut is_first = true;
         loop {
             if let Some(length) = resp::first_value(&self.received) {
                 let bytes: Vec<u8> = self.received.drain(..length).collect();
                 return Heard::Value(redis::parse_redis_value(&bytes).expect("RESP"));
             }
             let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() && !is_first {
                 return Heard::Nothing;
             }
+            // What has come already is heard, however short the bound.
+            let left = left.max(Duration::from_millis(1));
+            is_first = false;
             self.stream.set_read_timeout(Some(left)).expect("time-out");
             let mut chunk = [0; 16 * 1024];
             match self.stream.read(&mut chunk) {
