@@ -1,5 +1,7 @@
 //! A cluster: a lock follows its slot.
 
+use std::time::Duration;
+
 use crate::locks::{code, int, token, Say, Waiter};
 use crate::support::{eventually, RawClient, Server};
 
@@ -58,6 +60,33 @@ fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
         let reply = here.say("RLOCK.ACQUIRE k c 1");
         matches!(&reply, redis::Value::ServerError(error) if error.code() == "ASK")
     });
+    here.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    there.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    waiter.token();
+}
+
+#[test]
+fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays() {
+    let (one, two) = two_nodes();
+    let (mut here, mut there) = (one.raw(), two.raw());
+    let (here_id, there_id) = (id(&mut here), id(&mut there));
+    let slot = int(here.say("CLUSTER KEYSLOT k"));
+    here.say("CONFIG SET rlock.redisson-turn 2000");
+    let mut subscriber = one.raw();
+    // The turn on `later` begins after that on `k`, and so it ends after it.
+    for key in ["k", "later"] {
+        let channel = format!("redisson_lock__channel:{{{key}}}");
+        subscriber.call(&["SSUBSCRIBE", &channel]);
+        token(here.say(&format!("RLOCK.ACQUIRE {key} a 100000")));
+        assert_eq!(int(here.say(&format!("RLOCK.RELEASE {key} a"))), 0);
+    }
+    let mut waiter = Waiter::new(&one, "k", "b");
+    let mut last = Waiter::new(&one, "later", "b");
+    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    last.token();
+    // Free here, it may be held there.
+    assert!(waiter.client.read_within(Duration::ZERO).is_none());
     here.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
     there.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
     waiter.token();

@@ -264,13 +264,22 @@ impl Core {
 
     /// Nobody waits for the key by subscription any more, as far as is known.
     fn drop_subscribers(&mut self, key: &Key) {
+        if self.forget_turn(key) {
+            self.look_later(key);
+        }
+    }
+
+    /// Forgets who waits for a key by subscription, and leaves its queue alone: whom
+    /// that lets in may not be ours to say, for its slot is on its way to another
+    /// node. Whether anything was known.
+    pub fn forget_turn(&mut self, key: &Key) -> bool {
         let Some(known) = self.subscribers.remove(key) else {
-            return;
+            return false;
         };
         if let Some(turn) = known.place.and_then(|place| place.turn) {
             self.turn_looks.change(key, Some(turn.look), None);
         }
-        self.look_later(key);
+        true
     }
 
     /// One grant more of the key, to an owner that had it not.

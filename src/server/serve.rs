@@ -75,11 +75,12 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
             tick.check_watched();
         }
     }
-    let turns = occasion == Occasion::Timer && has_turns(shell, tick.now);
-    tick.finish();
-    if turns && gate::is_open(ctx, false) {
-        turns::look(shell, ctx, BATCH);
+    let mut turns = Vec::new();
+    if occasion == Occasion::Timer && has_turns(shell, tick.now) && gate::is_open(ctx, false) {
+        turns = tick.due_turns();
     }
+    tick.finish();
+    turns::look(shell, ctx, turns);
     if occasion == Occasion::Timer {
         if shell.server.wakeup == Wakeup::ByTimer {
             blocking::deliver(shell);
@@ -289,6 +290,13 @@ impl Tick {
         self.step(|core, step| core.expire(step, &due));
     }
 
+    fn due_turns(&mut self) -> Vec<(Key, bool)> {
+        let now = self.now;
+        let mut due = self.ask(|core| core.due_turns(now, BATCH));
+        due.retain(|(key, _)| self.is_ours(key));
+        due
+    }
+
     fn check_watched(&mut self) {
         self.shell.checked_us.set(self.now.mono_us);
         let behind = self.shell.checked.take();
@@ -306,7 +314,10 @@ impl Tick {
         if gate::is_ours(self.shell, self.ctx, key) {
             return true;
         }
-        self.step(|core, step| core.forsake(step, key));
+        self.step(|core, step| {
+            core.forsake(step, key);
+            core.forget_turn(key);
+        });
         let waited_for = self.ask(|core| core.knows(key.db, &key.name));
         if let (true, Ok(mut inbox)) = (waited_for, self.shell.inbox.try_borrow_mut()) {
             inbox.away.insert(key.clone());

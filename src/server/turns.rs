@@ -26,12 +26,8 @@ pub fn hear(shell: &'static Shell, ctx: Ctx, key: &Key, listening: Listening) {
     effects::tell(shell, ctx, Given::default(), &mut told);
 }
 
-/// Looks at the turns that are due for it.
-pub fn look(shell: &'static Shell, ctx: Ctx, most: usize) {
-    let due = match shell.core.try_borrow() {
-        Ok(core) => core.due_turns(shell.now(), most),
-        Err(_) => return,
-    };
+/// Looks at turns that are due for it, and that are on keys of this node.
+pub fn look(shell: &'static Shell, ctx: Ctx, due: Vec<(Key, bool)>) {
     for (key, shared) in due {
         let listening = publish::listening(shell, ctx, &key, shared);
         hear(shell, ctx, &key, listening.unwrap_or(Listening::Nobody));
