@@ -122,6 +122,9 @@ impl Core {
                 if look.kind == Kind::Plain {
                     self.set_deadline(&key, look.expires);
                 }
+                if how == Some(How::Join) {
+                    self.keeps_out(&key, step.now);
+                }
                 match ask.wait {
                     Some(wait) => self.wait_for(step, vec![key], Want::of(ask), ask.once, wait),
                     None => Ok(Verdict::Refused),

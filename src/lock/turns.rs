@@ -33,6 +33,9 @@ const FARTHEST: u32 = 64;
 /// How often in a turn it is asked whether somebody listens still, us.
 const LOOK_AGAIN_US: i64 = 5_000;
 
+/// And how often while their place keeps readers out, us.
+const LOOK_AT_PLACE_US: i64 = 100_000;
+
 /// So many locks are remembered whose turns were in vain.
 const MOST_IN_VAIN: usize = 4096;
 
@@ -51,14 +54,10 @@ pub struct Subscribers {
 #[derive(Clone, Debug)]
 struct Place {
     rank: Rank,
-    turn: Option<Turn>,
-}
-
-/// A turn under way, monotonic us.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    until: i64,
-    look: i64,
+    /// Their turn is under way, until this monotonic us.
+    turn: Option<i64>,
+    /// When it is asked next whether somebody listens still, monotonic us.
+    look: Option<i64>,
 }
 
 /// Whether anybody waits for a key by subscription.
@@ -120,13 +119,13 @@ impl Core {
         !self.subscribers.is_empty()
     }
 
-    /// The monotonic us at which a turn is to be looked at.
+    /// The monotonic us at which a turn, or a place, is to be looked at.
     pub fn next_turn(&self) -> Option<i64> {
         self.turn_looks.first()
     }
 
-    /// The turns to be looked at, and whether they are on a read/write lock: each is
-    /// due for a [`Core::subscribed`].
+    /// The keys whose turn or place is to be looked at, and whether it is that of a
+    /// read/write lock: each is due for a [`Core::subscribed`].
     pub fn due_turns(&self, now: Now, most: usize) -> Vec<(Key, bool)> {
         let due = self
             .turn_looks
@@ -157,7 +156,10 @@ impl Core {
                     self.begin_turn(key, step.now);
                 }
             }
-            Listening::Waiting { shared } => self.put_place(key, shared),
+            Listening::Waiting { shared } => {
+                self.put_place(key, shared);
+                self.look_at_place(key, step.now);
+            }
         }
         self.look_later(key);
         self.settle_pending(step);
@@ -185,7 +187,11 @@ impl Core {
             });
         known.shared = shared;
         if known.place.is_none() && known.not_before == 0 {
-            known.place = Some(Place { rank, turn: None });
+            known.place = Some(Place {
+                rank,
+                turn: None,
+                look: None,
+            });
         }
     }
 
@@ -212,10 +218,9 @@ impl Core {
     fn begin_turn(&mut self, key: &Key, now: Now) {
         let until = now.mono_us.saturating_add(self.rules.redisson_turn_us);
         let look = until.min(now.mono_us.saturating_add(LOOK_AGAIN_US));
-        let place = self.subscribers.get_mut(key).and_then(|s| s.place.as_mut());
-        if let Some(place) = place {
-            place.turn = Some(Turn { until, look });
-            self.turn_looks.change(key, None, Some(look));
+        if let Some(place) = self.place_mut(key) {
+            place.turn = Some(until);
+            self.look_at(key, Some(look));
             Counters::up(&mut self.counters.turns);
         }
     }
@@ -229,26 +234,54 @@ impl Core {
         }
     }
 
+    /// A reader is kept out by a place that is not at its turn, which may be long
+    /// after the last of those who subscribe has gone.
+    pub(super) fn keeps_out(&mut self, key: &Key, now: Now) {
+        let looks = self.place(key).is_none_or(|place| place.look.is_some());
+        if !looks {
+            self.look_at(key, Some(now.mono_us.saturating_add(LOOK_AT_PLACE_US)));
+        }
+    }
+
+    /// Somebody listens still: the place goes on to be looked at for as long as
+    /// anybody stands behind it.
+    fn look_at_place(&mut self, key: &Key, now: Now) {
+        let look = self.place(key).and_then(|place| place.look);
+        if look.is_some_and(|at| at <= now.mono_us) {
+            let waits = self.entry(key).is_some_and(|e| !e.queue().is_empty());
+            let next = now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+            self.look_at(key, waits.then_some(next));
+        }
+    }
+
+    /// Sets when a place is looked at next.
+    fn look_at(&mut self, key: &Key, at: Option<i64>) {
+        if let Some(place) = self.place_mut(key) {
+            let from = std::mem::replace(&mut place.look, at);
+            self.turn_looks.change(key, from, at);
+        }
+    }
+
+    fn place_mut(&mut self, key: &Key) -> Option<&mut Place> {
+        self.subscribers.get_mut(key)?.place.as_mut()
+    }
+
     /// A turn goes on, or its time is over.
     fn look_at_turn(&mut self, key: &Key, now: Now) {
-        let Some(known) = self.subscribers.get_mut(key) else {
+        let Some(until) = self.place(key).and_then(|place| place.turn) else {
             return;
         };
-        let Some(turn) = known.place.as_mut().and_then(|place| place.turn.as_mut()) else {
-            return;
-        };
-        let from = turn.look;
-        if turn.until > now.mono_us {
+        if until > now.mono_us {
             let next = now.mono_us.saturating_add(LOOK_AGAIN_US);
-            turn.look = next.min(turn.until);
-            let to = turn.look;
-            self.turn_looks.change(key, Some(from), Some(to));
+            self.look_at(key, Some(next.min(until)));
             return;
         }
-        known.place = None;
-        known.distance = known.distance.saturating_mul(2).min(FARTHEST);
-        known.not_before = known.distance.saturating_sub(NEAR);
-        self.turn_looks.change(key, Some(from), None);
+        self.look_at(key, None);
+        if let Some(known) = self.subscribers.get_mut(key) {
+            known.place = None;
+            known.distance = known.distance.saturating_mul(2).min(FARTHEST);
+            known.not_before = known.distance.saturating_sub(NEAR);
+        }
         self.look_later(key);
     }
 
@@ -276,9 +309,8 @@ impl Core {
         let Some(known) = self.subscribers.remove(key) else {
             return false;
         };
-        if let Some(turn) = known.place.and_then(|place| place.turn) {
-            self.turn_looks.change(key, Some(turn.look), None);
-        }
+        let look = known.place.and_then(|place| place.look);
+        self.turn_looks.change(key, look, None);
         true
     }
 
