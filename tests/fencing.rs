@@ -244,6 +244,21 @@ fn what_is_no_counter_is_named_and_nothing_changes() {
 }
 
 #[test]
+fn of_several_keys_that_are_all_held_none_nests_if_a_counter_is_refused() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE a alice 60000");
+    // Redisson's own, so that rlock knows no token of it.
+    client.int("HSET b alice 1");
+    client.int("PEXPIRE b 60000");
+    client.ok(&format!("SET {} abc", counter("b")));
+    let line = client.error("RLOCK.MACQUIRE 2 a b alice 60000");
+    assert!(line.starts_with("WRONGTYPE"), "{line}");
+    assert_eq!(client.text("HGET a alice"), "1");
+    assert_eq!(client.text("HGET b alice"), "1");
+}
+
+#[test]
 fn a_waiter_that_finds_no_counter_is_told_and_the_next_gets_the_lock() {
     let server = Server::start();
     let mut client = server.raw();

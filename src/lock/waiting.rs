@@ -252,7 +252,13 @@ impl Core {
         want: &Want,
         ways: Ways,
     ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
-        let (fresh, counted) = if ways.iter().any(|(_, how, _)| how.is_new()) {
+        // Also for holds that others began: their counter may refuse, and nothing may
+        // be written before that.
+        let lacks = |(key, how, _): &(Key, How, Look)| {
+            let known = self.token_under_way(key, &want.owner, *how);
+            known.is_none()
+        };
+        let (fresh, counted) = if ways.iter().any(lacks) {
             let (token, counted) = self.new_token(step, ways.iter().map(|(key, ..)| key))?;
             (Some(token), counted)
         } else {
