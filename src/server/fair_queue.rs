@@ -5,7 +5,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis_module::{raw, Context, RedisValue};
+use redis_module::{raw, CallOptionsBuilder, CallResult, Context, RedisValue};
 
 use super::ffi::{api, Ctx, Selected, Text};
 use crate::lock::Key;
@@ -21,17 +21,15 @@ pub fn head(ctx: Ctx, lock: &Key) -> Option<Vec<u8>> {
     if !is_list(ctx, &queue) {
         return None;
     }
-    let context = Context::new(ctx.0.cast());
-    let zero = &b"0"[..];
-    let first = [&queue[..], zero, MOST_STALE.as_bytes()];
-    let Ok(RedisValue::Array(owners)) = context.call("LRANGE", &first) else {
+    let first = [&queue[..], &b"0"[..], MOST_STALE.as_bytes()];
+    let Some(RedisValue::Array(owners)) = call(ctx, "LRANGE", &first) else {
         return None;
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     let now_ms = now.as_secs_f64() * 1000.0;
     let timeouts = redisson::fair_timeouts(&lock.name);
     let waits_still = |owner: &Vec<u8>| {
-        let score = context.call("ZSCORE", &[&timeouts[..], owner]).ok();
+        let score = call(ctx, "ZSCORE", &[&timeouts[..], owner]);
         let score = score.and_then(bytes).and_then(|score| number(&score));
         score.is_none_or(|until| until > now_ms)
     };
@@ -52,6 +50,15 @@ fn is_list(ctx: Ctx, name: &[u8]) -> bool {
     let kind = api!(RedisModule_KeyType(handle)).map(|kind| kind as isize);
     api!(RedisModule_CloseKey(handle));
     kind == Some(raw::REDISMODULE_KEYTYPE_LIST)
+}
+
+/// Runs a command that only reads.
+fn call(ctx: Ctx, command: &str, args: &[&[u8]]) -> Option<RedisValue> {
+    // As replies, for Valkey 9.1 crashes on a refusal otherwise (one of the keys can
+    // lie in another node's slot).
+    let options = CallOptionsBuilder::new().errors_as_replies().build();
+    let reply: CallResult<'_> = Context::new(ctx.0.cast()).call_ext(command, &options, args);
+    reply.ok().map(|reply| RedisValue::from(&reply))
 }
 
 fn bytes(value: RedisValue) -> Option<Vec<u8>> {
