@@ -961,14 +961,16 @@ local function acquire_many(work, keys, list)
     for at, lock in ipairs(locks) do
         if not ways[at] then return false end
         needs_room(lock, owner, 'exclusive', ways[at])
-        begins = begins or ways[at] == 'first'
+        -- Also for a hold that somebody else began: what cannot be had is refused
+        -- before anything is noted.
+        begins = begins or ways[at] == 'first' or not known_of(lock, owner)
     end
     -- One token for all, above every counter of theirs.
     local token = begins and new_token(work, keys) or nil
     local greatest = 0
     for at, lock in ipairs(locks) do
         local given = give(work, lock, owner, lease, 'exclusive', ways[at], function()
-            return token or new_token(work, { lock.key })
+            return token
         end)
         greatest = math.max(greatest, given)
     end

@@ -311,3 +311,23 @@ fn the_last_number_of_holds_is_the_last() {
         pair.is_as_it_was();
     }
 }
+
+#[test]
+fn a_counter_that_cannot_be_raised_is_told_of_alike() {
+    let counter = "redisson_lock_token:{50%}";
+    for mut pair in Pair::all() {
+        for make in [
+            format!("SET {counter} x"),
+            format!("SET {counter} 007"),
+            format!("SET {counter} {}", i64::MAX),
+            format!("RPUSH {counter} 1"),
+        ] {
+            for client in [&mut pair.lua.client, &mut pair.module] {
+                client.int(&format!("DEL {counter}"));
+                client.ask(&make);
+            }
+            let line = pair.agree_on("acquire 50% alice 1000");
+            assert!(line.starts_with("WRONGTYPE "), "{make}: {line}");
+        }
+    }
+}

@@ -227,6 +227,21 @@ fn a_counter_that_is_none_is_refused_and_left() {
     }
 }
 
+#[test]
+fn of_several_keys_that_are_all_held_none_nests_if_a_counter_is_refused() {
+    for (_server, mut lua) in Lua::both() {
+        lua.int("acquire a alice 100000");
+        // Somebody else's own, so that no token of it is known.
+        lua.client.int("HSET b alice 1");
+        lua.client.int("PEXPIRE b 100000");
+        lua.client.ok("SET redisson_lock_token:{b} x");
+        let before = lua.keys();
+        let line = lua.error("macquire 2 a b alice 100000");
+        assert!(line.starts_with("WRONGTYPE "), "{line}");
+        assert_eq!(lua.keys(), before);
+    }
+}
+
 /// A name with a hash tag is used as it is.
 #[test]
 fn a_counter_is_named_as_redisson_names_it() {
