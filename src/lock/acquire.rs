@@ -246,9 +246,7 @@ impl Core {
             let who = (want.client, want.mode);
             self.took((key, &want.owner), who, &before, lease, now);
         }
-        if !self.by_owner.is_empty() && self.by_owner.contains_key(&want.owner) {
-            self.joined.insert((key.clone(), want.owner.clone()));
-        }
+        self.join(key, &want.owner);
         Ok(token)
     }
 

@@ -39,18 +39,13 @@ impl Core {
         self.circle(&waiter.want.owner, only, now)
     }
 
-    /// A circle that an owner is in; it begins there.
-    pub(super) fn circle_of(&self, owner: &Bytes, now: Now) -> Option<Vec<Link>> {
-        self.by_owner.get(owner)?;
-        self.circle(owner, None, now)
+    pub(super) fn is_in_circle(&self, owner: &Bytes, now: Now) -> bool {
+        self.by_owner.contains_key(owner) && self.circle(owner, None, now).is_some()
     }
 
-    /// An owner's first request for a key.
-    pub(super) fn first_on(&self, owner: &Bytes, key: &Key) -> Option<WaiterId> {
-        let ids = self.by_owner.get(owner)?.iter().copied();
-        let waits = |id: &WaiterId| self.waiters.get(id).is_some_and(|w| w.keys.contains(key));
-        let rank = |id: &WaiterId| self.waiters.get(id).map(|waiter| waiter.rank.clone());
-        ids.filter(waits).min_by_key(rank)
+    /// A circle that a request is part of; it begins there.
+    pub(super) fn circle_through(&self, id: WaiterId, now: Now) -> Option<Vec<Link>> {
+        self.circle(&self.waiters.get(&id)?.want.owner, Some(id), now)
     }
 
     /// A circle that begins with an owner; `only`: with this request of its.
@@ -87,13 +82,12 @@ impl Core {
         let (key, me) = (waiter.keys.first()?, &waiter.want.owner);
         let entry = self.entry(key)?;
         let shared = entry.shared.as_ref()?;
-        // Upgrades stand before all others.
+        // Upgrades stand before all others; one whose lease is over keeps its place.
         let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
-        let mut upgrades = waiters.take_while(|w| {
-            let reads = shared.party(&w.want.owner).is_some_and(|party| party.reads);
-            w.want.mode == Mode::Write && reads
-        });
-        let other = upgrades.find(|w| w.want.owner != *me)?.want.owner.clone();
+        let mut upgrades = waiters.take_while(|w| w.rank.is_front());
+        let reads = |owner: &Bytes| shared.party(owner).is_some_and(|party| party.reads);
+        let other = upgrades.find(|w| w.want.owner != *me && reads(&w.want.owner))?;
+        let other = other.want.owner.clone();
         let link = |waits: &Bytes, for_: &Bytes| Link {
             waits: waits.clone(),
             on: key.clone(),
@@ -163,6 +157,23 @@ impl Core {
             return None;
         }
         self.proven(step, |core| core.closes_a_circle(id, now))
+    }
+
+    /// As [`Core::let_past`], for a request that waits already. If that is no way out it
+    /// stays where it was.
+    pub(super) fn finds_a_way<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        id: WaiterId,
+    ) -> bool {
+        let Some(rank) = self.waiters.get(&id).map(|waiter| waiter.rank.clone()) else {
+            return false;
+        };
+        if self.let_past(step, id, Vec::new()).is_none() {
+            return true;
+        }
+        self.rerank(id, rank);
+        false
     }
 
     fn foremost_that_waits_for(&self, id: WaiterId, now: Now) -> Option<Rank> {

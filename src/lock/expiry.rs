@@ -227,10 +227,11 @@ impl Core {
 
     /// Somebody who waits may have become a holder by another way than ours.
     pub(super) fn judge_holders<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        if !self.is_waited_for(key) {
+            return;
+        }
         for holder in step.ks.holders(key) {
-            if let Some((owner, _)) = self.by_owner.get_key_value(holder.owner.as_slice()) {
-                self.joined.insert((key.clone(), owner.clone()));
-            }
+            self.join(key, &holder.owner);
         }
     }
 

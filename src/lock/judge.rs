@@ -1,71 +1,128 @@
 //! What an owner's other requests come to when it gets a hold: they nest, are
 //! refused, or go first.
 
+use std::collections::BTreeSet;
+
 use super::acquire::{held, How};
+use super::queue::Waiter;
+use super::rank::Rank;
 use super::stats::Counters;
-use super::waiting::Turn;
 use super::{Bytes, Core, Key, Keyspace, Link, Refusal, Step, WaiterId};
 
 /// A circle is believed after so many looks at the most, whatever others do.
 const MOST_LOOKS: u32 = 16;
 
 impl Core {
-    /// Owners that have become holders: their other requests for the key nest at
-    /// once, or are refused. Those for other keys may have closed a circle.
-    pub(super) fn judge_joined<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
-        while let Some((key, owner)) = self.joined.pop_first() {
-            self.judge(step, &key, &owner);
-            if self.by_owner.contains_key(&owner) {
-                self.suspects.insert(owner);
-            }
-        }
-    }
-
-    /// An owner holds the key now.
-    fn judge<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
-        let Some(ids) = self.by_owner.get(owner) else {
+    /// An owner has come to hold a key, or lost a request for it: its other requests
+    /// for the key nest at once, or are refused. What else comes of it is judged when
+    /// nobody can be granted any more.
+    pub(super) fn join(&mut self, key: &Key, owner: &[u8]) {
+        let Some((owner, _)) = self.by_owner.get_key_value(owner) else {
             return;
         };
-        let ids: Vec<WaiterId> = ids.iter().copied().collect();
-        for id in ids {
-            let Some(waiter) = self.waiters.get(&id) else {
-                continue;
-            };
-            if !waiter.keys.contains(key) {
-                continue;
-            }
-            if let Some(refusal) = self.cannot_wait(step, key, id) {
-                self.refuse(step, id, refusal);
-            } else if matches!(self.turn(step, id), Turn::NotYet) && self.becomes_upgrade(id, key) {
-                if let Some(circle) = self.proven(step, |core| core.other_upgrade(id)) {
-                    Counters::up(&mut self.counters.deadlocks);
-                    self.refuse(step, id, Refusal::Deadlock { circle });
+        let owner = owner.clone();
+        for (rank, id) in self.requests(&owner, key) {
+            self.nesting.insert((rank, id, key.clone()));
+        }
+        self.suspects.insert(owner.clone());
+        self.risen.insert((key.clone(), owner));
+    }
+
+    /// An owner's requests for a key.
+    fn requests(&self, owner: &Bytes, key: &Key) -> Vec<(Rank, WaiterId)> {
+        let ids = self.by_owner.get(owner).into_iter().flatten();
+        let waiters = ids.filter_map(|id| Some((*id, self.waiters.get(id)?)));
+        let waits = waiters.filter(|(_, waiter)| waiter.keys.contains(key));
+        waits
+            .map(|(id, waiter)| (waiter.rank.clone(), id))
+            .collect()
+    }
+
+    /// The first request for a key that its owner has come to hold nests there, is
+    /// refused, or waits on; if it stands before this place. Whether there was one.
+    pub(super) fn nest_first<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        before: Option<&Rank>,
+    ) -> bool {
+        let first = self.nesting.first().map(|(rank, ..)| rank);
+        if !first.is_some_and(|rank| before.is_none_or(|before| rank < before)) {
+            return false;
+        }
+        if let Some((_, id, key)) = self.nesting.pop_first() {
+            match self.cannot_wait(step, &key, id) {
+                Some(refusal) => self.refuse(step, id, refusal),
+                None => {
+                    self.turn(step, id);
                 }
             }
         }
+        true
     }
 
-    /// All queues are as they will be. Whether an owner waited in a circle, and one
-    /// of its requests came to an end by that.
-    pub(super) fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>) -> bool {
-        while let Some(owner) = self.suspects.pop_first() {
-            let now = step.now;
-            let circle = self.proven(step, |core| core.circle_of(&owner, now));
-            let request = |circle: &Vec<Link>| self.first_on(&owner, &circle.first()?.on);
-            let Some((id, circle)) = circle.and_then(|c| Some((request(&c)?, c))) else {
-                continue;
-            };
-            if self.waiters.get(&id).is_some_and(|w| w.is_late(step.now)) {
-                self.timed_out(step, id);
-            } else if let Some(circle) = self.let_past(step, id, circle) {
+    /// Writers that wait and have come to read meanwhile go first, but for the second
+    /// of two. Whether one of them did, or was refused.
+    pub(super) fn judge_upgrades<K: Keyspace>(&mut self, step: &mut Step<'_, K>) -> bool {
+        let mut all = Vec::new();
+        for (key, owner) in std::mem::take(&mut self.risen) {
+            for (rank, id) in self.requests(&owner, &key) {
+                let upgrades = |w: &Waiter| self.upgrades(&w.keys, &w.want);
+                if self.waiters.get(&id).is_some_and(upgrades) {
+                    all.push((rank, id, key.clone(), owner.clone()));
+                }
+            }
+        }
+        all.sort();
+        let mut all = all.into_iter();
+        while let Some((rank, id, key, _)) = all.next() {
+            if let Some(circle) = self.proven(step, |core| core.other_upgrade(id)) {
                 Counters::up(&mut self.counters.deadlocks);
                 self.refuse(step, id, Refusal::Deadlock { circle });
+            } else if !rank.is_front() {
+                let rank = self.front(&key, id);
+                self.rerank(id, rank);
+            } else {
+                continue;
             }
-            // It may be in another one.
-            self.suspects.insert(owner);
+            self.risen
+                .extend(all.map(|(_, _, key, owner)| (key, owner)));
             return true;
         }
         false
+    }
+
+    /// All queues are as they will be. If some wait in a circle, one of them finds a way
+    /// out of it; if nobody does, the oldest request in it is refused. Whether that was
+    /// so.
+    pub(super) fn judge_circles<K: Keyspace>(&mut self, step: &mut Step<'_, K>) -> bool {
+        let now = step.now;
+        let mut owners = std::mem::take(&mut self.suspects);
+        owners.retain(|owner| self.is_in_circle(owner, now));
+        let ids = owners.iter().filter_map(|owner| self.by_owner.get(owner));
+        let ids: BTreeSet<WaiterId> = ids.flatten().copied().collect();
+        let mut first = None;
+        for id in ids {
+            let Some(circle) = self.proven(step, |core| core.circle_through(id, now)) else {
+                continue;
+            };
+            let is_late = self.waiters.get(&id).is_some_and(|w| w.is_late(now));
+            if is_late {
+                self.timed_out(step, id);
+            }
+            if is_late || self.finds_a_way(step, id) {
+                // There may be another one.
+                self.suspects.extend(owners);
+                return true;
+            }
+            first.get_or_insert((id, circle));
+        }
+        let Some((id, circle)) = first else {
+            return false;
+        };
+        Counters::up(&mut self.counters.deadlocks);
+        self.refuse(step, id, Refusal::Deadlock { circle });
+        self.suspects.extend(owners);
+        true
     }
 
     /// A circle, when each key in it was looked at: others may have taken a lock or
@@ -109,19 +166,5 @@ impl Core {
             Err(refusal @ Refusal::OtherMode { .. }) => Some(refusal),
             _ => None,
         }
-    }
-
-    /// A writer that waits has come to read meanwhile: it goes first.
-    fn becomes_upgrade(&mut self, id: WaiterId, key: &Key) -> bool {
-        let Some(waiter) = self.waiters.get(&id) else {
-            return false;
-        };
-        let keys = [key.clone()];
-        let upgrades = waiter.keys == keys && self.upgrades(&keys, &waiter.want);
-        if upgrades && !waiter.rank.is_front() {
-            let rank = self.front(key, id);
-            self.rerank(id, rank);
-        }
-        upgrades
     }
 }

@@ -78,6 +78,7 @@ use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
 use queue::Waiter;
+use rank::Rank;
 use stats::Counters;
 use token::Tokens;
 use turns::Subscribers;
@@ -122,9 +123,11 @@ pub struct Core {
     grants: HashMap<WaiterId, Grant>,
     /// Keys whose queue is to be looked at before the decision under way is over.
     pending: BTreeSet<Key>,
-    /// Owners that have become holders in it.
-    joined: BTreeSet<(Key, Bytes)>,
-    /// Those of them whose requests may be part of a circle.
+    /// Requests for keys that their owners have come to hold in it, in order.
+    nesting: BTreeSet<(Rank, WaiterId, Key)>,
+    /// Those owners: one may be a reader now that waits to write,
+    risen: BTreeSet<(Key, Bytes)>,
+    /// and its requests may be part of a circle.
     suspects: BTreeSet<Bytes>,
     /// Keys that were left free in it, and who is to be woken if they stay so.
     left: BTreeMap<Key, Whom>,
@@ -159,7 +162,8 @@ impl Core {
             turn_looks: Deadlines::new(nowhere.clone()),
             grants: HashMap::new(),
             pending: BTreeSet::new(),
-            joined: BTreeSet::new(),
+            nesting: BTreeSet::new(),
+            risen: BTreeSet::new(),
             suspects: BTreeSet::new(),
             left: BTreeMap::new(),
             revived: (0, BTreeSet::new()),

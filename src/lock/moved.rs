@@ -94,7 +94,8 @@ impl Core {
         // The server sends the waiters away; what they were granted is void.
         self.grants.clear();
         self.forget_turns();
-        self.joined.clear();
+        self.nesting.clear();
+        self.risen.clear();
         self.suspects.clear();
         self.left.clear();
         self.pending.clear();

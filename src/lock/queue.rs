@@ -189,7 +189,7 @@ impl Core {
         if self.by_owner.contains_key(&owner) {
             for key in waiter.keys {
                 self.look_later(&key);
-                self.joined.insert((key, owner.clone()));
+                self.join(&key, &owner);
             }
         }
     }
@@ -203,7 +203,7 @@ impl Core {
     /// Whether a request left its queues outside a decision: a [`Core::review`] is
     /// due.
     pub fn is_unsettled(&self) -> bool {
-        !self.unsettled.is_empty() || !self.joined.is_empty()
+        !self.unsettled.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
     }
 
     /// Ends the waits whose BLOCK time is over.

@@ -80,7 +80,7 @@ impl Core {
 
     /// Something is to be settled yet.
     fn is_stirred(&self) -> bool {
-        !self.pending.is_empty() || !self.joined.is_empty()
+        !self.pending.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
     }
 
     /// Takes a request back that has not waited, as if it had never come.
@@ -175,6 +175,11 @@ impl Core {
                 Next::Subscribers if self.offer(step, key) => break,
                 Next::Subscribers => continue,
             };
+            // Who nests in what was granted a moment ago may have come before.
+            let rank = self.waiters.get(&id).map(|waiter| waiter.rank.clone());
+            if self.nest_first(step, rank.as_ref()) {
+                continue;
+            }
             match self.turn(step, id) {
                 Turn::Over => {}
                 Turn::NotYet => break,
@@ -187,10 +192,13 @@ impl Core {
     /// it waits for gets it, then nobody may wait in a circle.
     pub(super) fn settle_pending<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
         loop {
-            self.judge_joined(step);
             if let Some(key) = self.pending.pop_first() {
                 self.settle(step, &key);
-            } else if !self.judge_circles(step) && !self.is_stirred() {
+            } else if !self.nest_first(step, None)
+                && !self.judge_upgrades(step)
+                && !self.judge_circles(step)
+                && !self.is_stirred()
+            {
                 break;
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Outcome, Verdict, WaiterId};
+use crate::lock::{Mode, Outcome, Verdict, WaiterId};
 
 /// `a` waits for `c`, which `b` holds; `b` waits for `a`, which another one holds.
 fn chain(s: &mut Shell) -> (WaiterId, WaiterId) {
@@ -79,4 +79,44 @@ fn who_took_a_lock_unheard_is_waited_for() {
     s.wait(by("b").on("a"));
     swapped(&mut s, "b", "b");
     assert!(s.acquire(by("a").on("b").block(0)).is_err());
+}
+
+#[test]
+fn nobody_is_refused_where_another_order_is_a_way_out() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").write());
+    s.get(by("a").on("k"));
+    let read = [
+        s.wait(by("b").on("r").read()),
+        s.wait(by("c").on("r").read()),
+    ];
+    s.wait(by("b").on("k"));
+    s.wait(by("b").on("r").write());
+    s.wait(by("c").on("k"));
+    s.told.clear();
+    // b waits for c to leave r then, and c behind b for k: c goes first.
+    s.release_as(&key(0, "r"), "a", Mode::Write, false).unwrap();
+    let granted: Vec<WaiterId> = s.answers().iter().map(|(id, _)| *id).collect();
+    assert_eq!(granted, read);
+    let order = s.core.waiters_of(s.now, 0, b"k", 10);
+    let order: Vec<&[u8]> = order.iter().map(|waiter| &*waiter.owner).collect();
+    assert_eq!(order, [b"c", b"b"]);
+}
+
+#[test]
+fn of_two_readers_that_want_to_write_the_one_who_asked_last_is_refused() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").write());
+    for owner in ["c", "b"] {
+        s.wait(by(owner).on("r").read());
+    }
+    let [first, second] = ["c", "b"].map(|owner| s.wait(by(owner).on("r").write()));
+    s.told.clear();
+    s.release_as(&key(0, "r"), "a", Mode::Write, false).unwrap();
+    let refused =
+        |(id, outcome): &(WaiterId, Outcome)| matches!(outcome, Outcome::Refused(_)).then_some(*id);
+    let refused: Vec<WaiterId> = s.answers().iter().filter_map(refused).collect();
+    assert_eq!(refused, [second]);
+    s.release_as(&key(0, "r"), "b", Mode::Read, false).unwrap();
+    only_granted(&mut s, first);
 }

@@ -14,14 +14,17 @@ pub fn key(db: i32, name: &str) -> Key {
     Key::new(db, name.as_bytes())
 }
 
-/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else.
+/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Two
+/// names are those of a MACQUIRE.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub db: i32,
     pub name: &'a str,
     pub owner: &'a str,
+    pub mode: Mode,
     pub lease: i64,
     pub once: bool,
+    pub watch: bool,
     pub block: Option<i64>,
 }
 
@@ -30,8 +33,10 @@ pub fn by(owner: &str) -> Request<'_> {
         db: 0,
         name: "k",
         owner,
+        mode: Mode::Exclusive,
         lease: 1000,
         once: false,
+        watch: false,
         block: None,
     }
 }
@@ -43,6 +48,21 @@ impl<'a> Request<'a> {
 
     pub fn lease(self, lease: i64) -> Self {
         Self { lease, ..self }
+    }
+
+    pub fn read(self) -> Self {
+        let mode = Mode::Read;
+        Self { mode, ..self }
+    }
+
+    pub fn write(self) -> Self {
+        let mode = Mode::Write;
+        Self { mode, ..self }
+    }
+
+    pub fn watched(self) -> Self {
+        let watch = true;
+        Self { watch, ..self }
     }
 
     pub fn once(self) -> Self {
@@ -63,7 +83,7 @@ pub struct Shell {
     pub now: Now,
     /// The effects that nobody has asked about yet.
     pub told: Effects,
-    notes: Vec<Note>,
+    pub notes: Vec<Note>,
     /// Each request has a connection of its own.
     clients: u64,
 }
@@ -94,13 +114,18 @@ impl Shell {
             db: request.db,
             owner: request.owner.as_bytes(),
             client: self.clients,
-            mode: Mode::Exclusive,
+            mode: request.mode,
             lease: request.lease,
             once: request.once,
-            watch: false,
+            watch: request.watch,
             wait: request.block.map(|ms| Wait { ms }),
         };
-        self.step(|core, step| core.acquire(step, request.name.as_bytes(), &ask))
+        self.step(|core, step| match request.name.split_once(' ') {
+            None => core.acquire(step, request.name.as_bytes(), &ask),
+            Some((one, other)) => {
+                core.acquire_many(step, &[one.as_bytes(), other.as_bytes()], &ask)
+            }
+        })
     }
 
     /// Acquires a lock that is to be had now; its token.
@@ -120,11 +145,21 @@ impl Shell {
     }
 
     pub fn release_on(&mut self, at: &Key, owner: &str, all: bool) -> Result<i64, Refusal> {
+        self.release_as(at, owner, Mode::Exclusive, all)
+    }
+
+    pub fn release_as(
+        &mut self,
+        at: &Key,
+        owner: &str,
+        mode: Mode,
+        all: bool,
+    ) -> Result<i64, Refusal> {
         self.read_notes();
         let ended = Ended {
             owner: owner.as_bytes(),
             client: 0,
-            mode: Mode::Exclusive,
+            mode,
             all,
         };
         self.step(|core, step| core.release(step, (at.db, &at.name), &ended))
@@ -185,6 +220,7 @@ impl Shell {
     /// The module's timer fires.
     pub fn tick(&mut self) {
         self.read_notes();
+        self.step(|core, step| core.renew_watched(step, 500));
         let due = self.core.due(self.now, 500);
         self.step(|core, step| core.expire(step, &due));
         self.step(|core, step| core.time_out(step, 500));

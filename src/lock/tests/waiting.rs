@@ -20,6 +20,19 @@ fn granted(s: &Shell, owner: &str) -> Outcome {
 }
 
 #[test]
+fn who_nests_in_a_grant_does_so_in_the_order_of_arrival() {
+    let mut s = Shell::new();
+    s.get(by("a").on("k"));
+    let many = s.wait(by("c").on("j k"));
+    let one = s.wait(by("c").on("j"));
+    let last = s.wait(by("c").on("k"));
+    s.told.clear();
+    s.release("a").unwrap();
+    let granted: Vec<_> = s.answers().iter().map(|(id, _)| *id).collect();
+    assert_eq!(granted, [many, one, last]);
+}
+
+#[test]
 fn the_lock_goes_to_who_came_first() {
     let mut s = Shell::new();
     s.get(by("a"));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::waiting::Status;
-use super::{Hold, Mode, Model, Owner, Waiter, Why};
+use super::{Ask, Hold, Mode, Model, Owner, Waiter, Why};
 
 fn conflict(one: Mode, other: Mode) -> bool {
     (one, other) != (Mode::Read, Mode::Read)
@@ -79,33 +79,36 @@ impl Model {
         if !self.detect_deadlocks {
             return false;
         }
-        let judged = |w: &&Waiter| self.judged.contains(w.ask.owner);
-        let mut theirs = self.queue.iter().filter(judged);
-        let Some(next) = theirs.find(|w| self.closes_cycle(w.id)) else {
-            return false;
-        };
-        let id = next.id;
-        if let Status::Refused(reasons) = self.way_out(id) {
-            self.refuse(id, reasons[0]);
+        let judged = |w: &&Waiter| self.judged.contains(w.ask.owner) && self.closes_cycle(w.id);
+        let theirs = self.queue.iter().filter(judged);
+        let ids: BTreeSet<usize> = theirs.map(|waiter| waiter.id).collect();
+        for id in &ids {
+            let mut other = self.clone();
+            if !matches!(other.way_out(*id), Status::Refused(_)) {
+                *self = other;
+                return true;
+            }
         }
-        true
+        // The oldest of them.
+        let refused = ids.first();
+        refused.inspect(|id| self.refuse(**id, Why::Deadlock));
+        refused.is_some()
     }
 
     /// The request is put before the foremost waiter that waits, directly or not,
     /// for its owner. If a cycle is left, it is refused.
     fn way_out(&mut self, id: usize) -> Status {
         let at = self.queue.iter().position(|w| w.id == id).unwrap();
-        let waiter = self.queue.remove(at);
-        let shares = |other: &Waiter| {
-            let mut keys = other.ask.keys.iter();
-            keys.any(|place| waiter.ask.keys.contains(place))
-        };
-        let foremost = self.queue.iter().position(|other| {
-            let owner = waiter.ask.owner;
-            shares(other) && other.ask.owner != owner && self.reach(other.ask.owner).contains(owner)
+        let Ask { keys, owner, .. } = &self.queue[at].ask;
+        let shares = |other: &Waiter| other.ask.keys.iter().any(|place| keys.contains(place));
+        let mut ahead = self.queue[..at].iter();
+        let foremost = ahead.position(|other| {
+            let waits = || self.reach(other.ask.owner).contains(owner);
+            shares(other) && other.ask.owner != *owner && waits()
         });
-        let owner = waiter.ask.owner;
-        self.queue.insert(foremost.unwrap_or(at).min(at), waiter);
+        let owner = *owner;
+        let waiter = self.queue.remove(at);
+        self.queue.insert(foremost.unwrap_or(at), waiter);
         match self.status(self.waiter(id)) {
             Status::Stays if self.in_cycle(owner) => Status::Refused(vec![Why::Deadlock]),
             status => status,

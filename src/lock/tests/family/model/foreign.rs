@@ -53,10 +53,17 @@ impl Model {
             if hold.watch.take().is_some() {
                 self.lost.extend(hold.client);
             }
-            self.judged.insert(hold.owner);
             if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
                 self.tokens.insert((to, hold.owner), token);
             }
+        }
+        self.judge_holders(to);
+    }
+
+    /// Whoever holds a key that somebody waits for has come to it by no request.
+    fn judge_holders(&mut self, place: Place) {
+        if self.queue.iter().any(|w| w.ask.keys.contains(&place)) {
+            self.judged.extend(self.owners_at(place));
         }
     }
 
@@ -84,7 +91,7 @@ impl Model {
             watch: None,
         });
         self.set_lease(place, owner, ends);
-        self.judged.insert(owner);
+        self.judge_holders(place);
     }
 
     /// A script of Redisson's gives back what a script took.
@@ -145,7 +152,9 @@ impl Model {
             if hold.watch.take().is_some() {
                 self.lost.extend(hold.client);
             }
-            self.judged.insert(hold.owner);
+        }
+        for place in self.keys.keys().copied().collect::<Vec<_>>() {
+            self.judge_holders(place);
         }
     }
 }
