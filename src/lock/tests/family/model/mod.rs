@@ -60,7 +60,8 @@ pub struct Watch {
     pub lease: i64,
     /// That of any watchdog hold of the owner there since: the longer lease stays.
     pub longest: i64,
-    /// Since when, wall-clock ms: `watchdog-max` counts from there.
+    /// Since when, wall-clock ms: `watchdog-max` counts from there, the last
+    /// acquisition with WATCHDOG or RENEW on that lock.
     pub since: i64,
 }
 

@@ -12,13 +12,18 @@ impl Model {
         theirs.filter_map(|hold| hold.watch).min_by_key(|w| w.lease)
     }
 
-    pub fn lengthen_watches(&mut self, place: Place, owner: Owner) {
+    /// An owner has one lease on a key: the longest of its watchdogs' goes for all of
+    /// them, and so does the last moment at which one of them began.
+    pub fn share_watches(&mut self, place: Place, owner: Owner) {
         let theirs = || move |hold: &&mut Hold| (hold.place, hold.owner) == (place, owner);
         let watches = self.holds.iter_mut().filter(theirs());
-        let longest = watches.filter_map(|h| h.watch).map(|w| w.longest).max();
+        let watches: Vec<Watch> = watches.filter_map(|hold| hold.watch).collect();
+        let longest = watches.iter().map(|watch| watch.longest).max();
+        let since = watches.iter().map(|watch| watch.since).max();
         let watches = self.holds.iter_mut().filter(theirs());
         for watch in watches.filter_map(|hold| hold.watch.as_mut()) {
             watch.longest = longest.unwrap_or(watch.lease);
+            watch.since = since.unwrap_or(watch.since);
         }
     }
 

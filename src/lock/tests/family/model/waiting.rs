@@ -221,7 +221,7 @@ impl Model {
                     since: self.now_ms(),
                 }),
             });
-            self.lengthen_watches(place, ask.owner);
+            self.share_watches(place, ask.owner);
             self.set_lease(place, ask.owner, ends);
             self.tell(place, Event::Acquired, true);
             let upgrade =
