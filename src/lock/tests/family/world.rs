@@ -117,8 +117,7 @@ impl World {
             } => self.renew(*whose, *lease, *watch),
             Op::ReleaseMany { keys, whose } => {
                 let (_, owner, _, seat) = self.who(*whose);
-                self.leave_out_doubt(owner);
-                let Some(client) = self.speaks(seat) else {
+                let Some(client) = self.gives_up(owner, seat) else {
                     return;
                 };
                 let got = self.shell.release_many(keys, owner, client);
@@ -261,9 +260,9 @@ impl World {
         })
     }
 
-    /// Left out: an owner gives up a hold of a grant under way whose connection has
-    /// another one there.
-    fn leave_out_doubt(&mut self, owner: Owner) {
+    /// As [`World::speaks`], to give up a hold of this owner's. Left out: one of a
+    /// grant under way whose connection has another one there.
+    fn gives_up(&mut self, owner: Owner, seat: Seat) -> Option<Client> {
         let model = &self.model;
         let twice = |client: Client| {
             let theirs = |place: Place| {
@@ -274,13 +273,16 @@ impl World {
         };
         let doubtful = model.grants.iter().map(|grant| grant.client);
         let doubtful: Vec<Client> = doubtful.filter(|client| twice(*client)).collect();
+        if self.known.is_some() && !doubtful.is_empty() {
+            return None;
+        }
         self.confirm(|client| doubtful.contains(&client));
+        self.speaks(seat)
     }
 
     fn release(&mut self, whose: Whose, all: bool) {
         let (place, owner, mode, seat) = self.who(whose);
-        self.leave_out_doubt(owner);
-        if let Some(client) = self.speaks(seat) {
+        if let Some(client) = self.gives_up(owner, seat) {
             let got = self.shell.release(place, owner, client, mode, all);
             let got = got.map_or_else(Got::Refused, Got::Count);
             let expected = self.model.release(place, owner, client, mode, all);
