@@ -80,8 +80,8 @@ impl Core {
         match shared.party(owner)? {
             party if party.writes => shared.expires,
             party => match party.lease {
-                Lease::Until(at) => Some(at),
-                Lease::Gone | Lease::Endless => None,
+                Lease::Until(at) => Some(shared.expires.map_or(at, |end| end.min(at))),
+                Lease::Gone | Lease::Endless => shared.expires,
             },
         }
     }
@@ -308,8 +308,8 @@ impl Core {
         let to = bound.map_or(full, |bound| full.min(bound));
         match own_lease(&look) {
             Lease::Until(at) if at < to => self.set_lease(step, key, owner, &look, to),
-            // A lease key without a TTL, in a hash that has one.
-            Lease::Endless if look.expires.is_some_and(|end| end < to) => {
+            // Its lease keys were given another end by hand than the hash.
+            Lease::Until(_) | Lease::Endless if look.expires.is_some_and(|end| end < to) => {
                 step.expire_at(key, look.expires, Some(to));
                 self.know_shared(key, |shared| shared.expires = Some(to));
             }

@@ -78,9 +78,10 @@ impl Core {
         let expires = match (how, look.expires) {
             (How::First, _) => at,
             // Its reader is alone now: the lock ends with it.
-            (How::Upgrade, Some(end)) => at.or(Some(end)),
+            (How::Upgrade, Some(_)) if at.is_some() => at,
             (_, None) => None,
-            (_, Some(end)) => Some(at.map_or(end, |at| at.max(end))),
+            // A lease without an end goes with the hash all the same.
+            (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
         };
         step.expire_at(key, look.expires, expires);
         let lease = at.map_or(Lease::Endless, Lease::Until);
@@ -170,7 +171,8 @@ impl Core {
             });
             // The hash stays for the reader that stays longest.
             if !has.writes {
-                expires = shared.last_end().or(look.expires);
+                let end = look.expires.map(|end| end.max(at));
+                expires = shared.last_end().or(end);
             }
             shared.expires = expires;
         });

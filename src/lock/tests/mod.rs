@@ -7,6 +7,7 @@ mod foreign;
 mod grants;
 mod keys;
 mod plain;
+mod shared;
 mod shell;
 mod time;
 mod turns;

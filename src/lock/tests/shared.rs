@@ -1,0 +1,42 @@
+//! Read/write locks that were changed by hand, or whose leases end at odd moments.
+
+use super::shell::{by, key, Shell};
+use crate::lock::memory::lease_key;
+use crate::lock::Key;
+
+fn lock() -> Key {
+    key(0, "r")
+}
+
+/// PERSIST of a reader's first lease key.
+fn persist_lease(s: &mut Shell, owner: &str) {
+    let name = lease_key(&lock(), owner.as_bytes(), 1);
+    s.ks.keys.get_mut(&name).expect("it reads").1 = None;
+}
+
+fn ends(s: &Shell) -> Option<i64> {
+    s.ks.keys.get(&lock()).and_then(|(_, ends)| *ends)
+}
+
+#[test]
+fn a_nested_lease_lengthens_the_hash_of_a_reader_without_one() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read().lease(20));
+    persist_lease(&mut s, "a");
+    s.get(by("a").on("r").read().lease(500));
+    assert_eq!(ends(&s), Some(s.now.deadline(500)));
+}
+
+#[test]
+fn a_watchdog_keeps_the_hash_beside_a_reader_without_a_lease() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read().lease(200));
+    persist_lease(&mut s, "a");
+    s.get(by("c").on("r").read().lease(150).watched());
+    s.told.clear();
+    for _ in 0..10 {
+        s.pass_and_tick(50);
+    }
+    assert_eq!(s.events(), []);
+    assert!(ends(&s) > Some(s.now.wall_ms()));
+}
