@@ -155,7 +155,8 @@ impl Core {
             self.lost_in(step, (key, owner), Mode::Read);
         }
         self.reads_no_more(step, key, owner);
-        let is_held = self.entry(key).is_some_and(Entry::is_held);
+        // With the last field all have left, whoever was known: nobody told.
+        let is_held = !is_last && self.entry(key).is_some_and(Entry::is_held);
         if !is_held && !self.sweep(step, key, usize::from(is_last)) {
             // Whoever asks may not take it: those who wait are to know.
             self.left_free(step, key, Whom::OneShared);

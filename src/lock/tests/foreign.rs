@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::shell::Shell;
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Key};
+use crate::lock::{Cause, Key, Note};
 
 impl Shell {
     /// DEL, UNLINK.
@@ -68,6 +68,14 @@ impl Shell {
                 .keys
                 .insert(key.clone(), (Value::Hash(fields), Some(at)));
             self.changed(key, Cause::Unknown);
+        }
+    }
+
+    /// A lease key of a reader changed.
+    pub fn reader_changed(&mut self, key: &Key, owner: &str, cause: Cause) {
+        if self.core.knows_reader(key.db, &key.name, owner.as_bytes()) {
+            self.notes
+                .push(Note::Reader(key.clone(), owner.as_bytes().into(), cause));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Read/write locks that were changed by hand, or whose leases end at odd moments.
 
 use super::shell::{by, key, Shell};
-use crate::lock::memory::lease_key;
-use crate::lock::Key;
+use crate::lock::memory::{lease_key, Value};
+use crate::lock::{Cause, Key};
 
 fn lock() -> Key {
     key(0, "r")
@@ -39,4 +39,23 @@ fn a_watchdog_keeps_the_hash_beside_a_reader_without_a_lease() {
     }
     assert_eq!(s.events(), []);
     assert!(ends(&s) > Some(s.now.wall_ms()));
+}
+
+#[test]
+fn a_reader_that_left_unheard_does_not_outlast_the_last_one() {
+    let mut s = Shell::new();
+    s.get(by("gone").on("r").read().lease(300));
+    s.get(by("b").on("r").read().lease(40));
+    // A script gives back what the other one has, and nobody listens.
+    if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&lock()) {
+        fields.remove(&b"gone"[..]);
+    }
+    for owner in ["gone", "b"] {
+        s.ks.keys.remove(&lease_key(&lock(), owner.as_bytes(), 1));
+    }
+    s.pass(45);
+    s.reader_changed(&lock(), "b", Cause::Expired);
+    s.read_notes();
+    assert!(s.core.is_idle());
+    assert_eq!(ends(&s), None);
 }
