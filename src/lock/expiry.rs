@@ -65,15 +65,8 @@ impl Core {
     }
 
     fn expire_one<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
-        let over = shared.map_or_else(Vec::new, |shared| shared.over(step.now.wall_ms()));
-        if over.is_empty() {
+        if !self.end_readers(step, key) {
             self.review_key(step, key, Cause::Unknown);
-        } else {
-            for owner in over {
-                self.see(step, key, &owner);
-            }
-            self.readers_left(step, key);
         }
         // Whatever is there has not ended: it is not due again and again.
         let deadline = self.entry(key).and_then(|entry| entry.deadline);
@@ -83,6 +76,19 @@ impl Core {
             self.set_deadline(key, expires.filter(|at| *at >= step.now.wall_ms()));
             self.tidy(key);
         }
+    }
+
+    /// Readers whose lease is over leave; whether there were any.
+    pub(super) fn end_readers<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
+        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
+        let over = shared.map_or_else(Vec::new, |shared| shared.over(step.now.wall_ms()));
+        for owner in &over {
+            self.see(step, key, owner);
+        }
+        if !over.is_empty() {
+            self.readers_left(step, key);
+        }
+        !over.is_empty()
     }
 
     /// Readers have left by no request of theirs.

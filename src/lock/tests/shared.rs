@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Key};
+use crate::lock::{Cause, Event, Key};
 
 fn lock() -> Key {
     key(0, "r")
@@ -58,4 +58,18 @@ fn a_reader_that_left_unheard_does_not_outlast_the_last_one() {
     s.read_notes();
     assert!(s.core.is_idle());
     assert_eq!(ends(&s), None);
+}
+
+#[test]
+fn force_tells_of_a_reader_whose_lease_was_over() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read().lease(40));
+    s.get(by("b").on("r").read().lease(1000));
+    s.told.clear();
+    s.pass(45);
+    assert_eq!(s.force_on(&lock()), Ok(true));
+    assert_eq!(
+        s.events(),
+        [(lock(), Event::Expired), (lock(), Event::Forced)]
+    );
 }
