@@ -92,6 +92,7 @@ mod support;
 mod tokens;
 mod turns;
 mod turns_fair;
+mod turns_readers;
 mod unload;
 mod untouched;
 mod waiting;

@@ -244,37 +244,6 @@ fn a_writer_of_redissons_comes_to_its_turn_among_readers() {
 }
 
 #[test]
-fn readers_are_let_in_again_when_no_writer_of_redissons_waits_any_more() {
-    let server = Server::start();
-    let mut client = server.raw();
-    set(&mut client, LONG_TURN);
-    client.int("RLOCK.ACQUIRE job r0 60000 READ");
-    let outsider = Outsider::on(&server, "SUBSCRIBE", "redisson_rwlock:{job}");
-    // Who joins finds out that somebody subscribes; the next stand behind that one.
-    client.int("RLOCK.ACQUIRE job r1 60000 READ");
-    assert!(client.refused("RLOCK.ACQUIRE job r2 60000 READ"));
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "r3", "60000", "READ", "BLOCK", "0"]);
-    eventually("r3 waits", || {
-        list(client.ask("RLOCK.WAITERS job")).len() == 1
-    });
-    drop(outsider);
-    assert!(matches!(waiter.read(), Value::Int(_)));
-    client.int("RLOCK.ACQUIRE job r2 60000 READ");
-    // It need not be one that waits who is kept out.
-    let outsider = Outsider::on(&server, "SUBSCRIBE", "redisson_rwlock:{job}");
-    let mut joined = 4;
-    while !client.refused(&format!("RLOCK.ACQUIRE job r{joined} 60000 READ")) {
-        joined += 1;
-        assert!(joined < 20, "readers overtake for ever");
-    }
-    drop(outsider);
-    eventually("a try", || {
-        !client.refused("RLOCK.ACQUIRE job last 60000 READ")
-    });
-}
-
-#[test]
 fn in_a_cluster_sharded_channels_count() {
     let server = cluster();
     let mut client = server.raw();

@@ -15,7 +15,7 @@
 
 use super::rank::Rank;
 use super::stats::Counters;
-use super::{Core, Effect, Key, Keyspace, Kind, Now, Step, WaiterId, Whom};
+use super::{Core, Effect, Key, Keyspace, Kind, Mode, Now, Step, WaiterId, Whom};
 
 /// At most so many grants go before a place.
 const NEAREST: u32 = 4;
@@ -35,6 +35,10 @@ const LOOK_AGAIN_US: i64 = 5_000;
 
 /// And how often while their place keeps readers out, us.
 const LOOK_AT_PLACE_US: i64 = 100_000;
+
+/// So many readers behind a place are looked at, and so many keys for each.
+const READERS_LOOKED_AT: usize = 16;
+const KEYS_LOOKED_AT: usize = 4096;
 
 /// So many locks are remembered whose turns were in vain.
 const MOST_IN_VAIN: usize = 4096;
@@ -248,10 +252,40 @@ impl Core {
     fn look_at_place(&mut self, key: &Key, now: Now) {
         let look = self.place(key).and_then(|place| place.look);
         if look.is_some_and(|at| at <= now.mono_us) {
+            self.let_readers_past(key);
             let waits = self.entry(key).is_some_and(|e| !e.queue().is_empty());
             let next = now.mono_us.saturating_add(LOOK_AT_PLACE_US);
             self.look_at(key, waits.then_some(next));
         }
+    }
+
+    /// A reader that a place alone keeps out can be part of a circle that the search
+    /// does not see: no owner stands for those who subscribe. So one that somebody
+    /// waits for elsewhere goes before them.
+    fn let_readers_past(&mut self, key: &Key) {
+        let (Some(place), Some(entry)) = (self.place(key), self.entry(key)) else {
+            return;
+        };
+        let rank = place.rank.clone();
+        let waiters = entry.queue().iter().filter(|(other, _)| **other > rank);
+        let readers = waiters
+            .take(READERS_LOOKED_AT)
+            .filter_map(|(_, id)| Some((*id, self.waiters.get(id)?)))
+            .take_while(|(_, waiter)| waiter.want.mode == Mode::Read);
+        let past: Vec<WaiterId> = readers
+            .filter(|(_, waiter)| self.holds_others_up(&waiter.want.owner))
+            .map(|(id, _)| id)
+            .collect();
+        for id in past {
+            self.rerank(id, Rank::just_before(&rank, id));
+            self.look_later(key);
+        }
+    }
+
+    /// Whether anybody waits for a lock that this owner holds.
+    fn holds_others_up(&self, owner: &[u8]) -> bool {
+        let mut keys = self.waited_for.iter().take(KEYS_LOOKED_AT);
+        keys.any(|key| self.entry(key).is_some_and(|e| e.hold(owner).is_some()))
     }
 
     /// Sets when a place is looked at next.
