@@ -227,6 +227,8 @@ fn what_is_no_counter_is_named_and_nothing_changes() {
         "SET redisson_lock_token:{job} abc".to_owned(),
         "SET redisson_lock_token:{job} 1.5".to_owned(),
         format!("SET redisson_lock_token:{{job}} {}", i64::MAX),
+        // One more, and it would not fit in 53 bits.
+        format!("SET redisson_lock_token:{{job}} {}", (1_i64 << 53) - 1),
     ] {
         client.int(&format!("DEL {}", counter("job")));
         client.ask(&make);

@@ -319,6 +319,7 @@ fn a_counter_that_cannot_be_raised_is_told_of_alike() {
         for make in [
             format!("SET {counter} x"),
             format!("SET {counter} 007"),
+            format!("SET {counter} {MOST_MS}"),
             format!("SET {counter} {}", i64::MAX),
             format!("RPUSH {counter} 1"),
         ] {

@@ -10,6 +10,10 @@
 use super::time::Now;
 use super::{Core, Effect, Key, Keyspace, Refusal, Step};
 
+/// What a double counts exactly. All locks draw from one row: a counter beyond this
+/// would take the tokens of every lock with it.
+const MOST: i64 = (1 << 53) - 1;
+
 /// The fencing counter of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
@@ -54,7 +58,7 @@ impl Core {
                 Counter::Elsewhere => {}
                 Counter::Absent if !self.rules.counts => {}
                 Counter::Absent => counted.push(key.clone()),
-                Counter::At(last) if last < i64::MAX => {
+                Counter::At(last) if last < MOST => {
                     greatest = last.max(greatest);
                     counted.push(key.clone());
                 }
