@@ -317,3 +317,15 @@ fn without_one_a_name_that_has_been_used_can_be_given_one() {
     client.int("RLOCK.RELEASE job uuid:1");
     assert!(client.int("RLOCK.ACQUIRE job alice 60000") > first);
 }
+
+#[test]
+fn a_lock_by_the_name_of_a_counter_is_left_alone() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.ok("CONFIG SET rlock.fencing counter");
+    client.int("RLOCK.MACQUIRE 2 a redisson_lock_token:{a} alice 60000");
+    assert_eq!(
+        client.int("RLOCK.MRELEASE 2 a redisson_lock_token:{a} alice"),
+        2
+    );
+}

@@ -91,6 +91,7 @@ mod stale_notes;
 mod support;
 mod tokens;
 mod turns;
+mod turns_ends;
 mod turns_fair;
 mod turns_readers;
 mod unload;

@@ -117,6 +117,8 @@ pub struct Core {
     waited_for: BTreeSet<Key>,
     /// Who is known to wait by subscription.
     subscribers: HashMap<Key, Subscribers>,
+    /// At so many of them, those are forgotten that have no place.
+    subscribers_most: usize,
     /// When their turns are to be looked at, monotonic us.
     turn_looks: Deadlines<Key>,
     /// Grants whose reply may not have gone out yet.
@@ -159,6 +161,7 @@ impl Core {
             by_client: HashMap::new(),
             waited_for: BTreeSet::new(),
             subscribers: HashMap::new(),
+            subscribers_most: turns::MOST_IN_VAIN,
             turn_looks: Deadlines::new(nowhere.clone()),
             grants: HashMap::new(),
             pending: BTreeSet::new(),

@@ -41,7 +41,7 @@ const READERS_LOOKED_AT: usize = 16;
 const KEYS_LOOKED_AT: usize = 4096;
 
 /// So many locks are remembered whose turns were in vain.
-const MOST_IN_VAIN: usize = 4096;
+pub(super) const MOST_IN_VAIN: usize = 65_536;
 
 /// Those who wait for a lock by subscription.
 #[derive(Clone, Debug)]
@@ -152,7 +152,14 @@ impl Core {
         match listening {
             _ if self.rules.redisson_turn_us <= 0 => self.drop_subscribers(key),
             Listening::Nobody => self.drop_subscribers(key),
-            _ if self.is_turn(key) => self.look_at_turn(key, step.now),
+            _ if self.is_turn(key) => {
+                self.look_at_turn(key, step.now);
+                // Who subscribes may try by a command of rlock's, and was refused.
+                if !self.is_turn(key) && !self.is_waited_for(key) {
+                    let whom = self.whom(key);
+                    self.wake(step, key, whom);
+                }
+            }
             Listening::Woken { shared } => {
                 self.put_place(key, shared);
                 let is_next = self.next(key) == Some(Next::Subscribers);
@@ -170,8 +177,12 @@ impl Core {
     }
 
     fn put_place(&mut self, key: &Key, shared: bool) {
-        if self.subscribers.len() >= MOST_IN_VAIN {
+        // Now and then: what is left of turns in vain on locks that nobody uses.
+        if self.subscribers.len() >= self.subscribers_most {
             self.subscribers.retain(|_, known| known.place.is_some());
+            self.subscribers.shrink_to_fit();
+            let twice = self.subscribers.len().saturating_mul(2);
+            self.subscribers_most = twice.max(MOST_IN_VAIN);
         }
         let id = self.next_waiter();
         let near = usize::try_from(NEAREST).unwrap_or(usize::MAX);
@@ -210,13 +221,18 @@ impl Core {
             return true;
         }
         self.begin_turn(key, step.now);
-        let whom = match self.subscribers.get(key) {
-            Some(known) if known.shared => Whom::AllShared,
-            _ => Whom::One,
-        };
+        let whom = self.whom(key);
         let key = key.clone();
         step.out.push(Effect::Wake { key, whom });
         true
+    }
+
+    /// Who is to be woken of those who subscribe.
+    fn whom(&self, key: &Key) -> Whom {
+        match self.subscribers.get(key) {
+            Some(known) if known.shared => Whom::AllShared,
+            _ => Whom::One,
+        }
     }
 
     fn begin_turn(&mut self, key: &Key, now: Now) {

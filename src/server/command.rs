@@ -9,7 +9,7 @@ use super::ffi::{api, bytes_of, guarded, Arg, Ctx, Given};
 use super::keyspace::{Access, ServerKeyspace};
 use super::reply::Responder;
 use super::shell::{shell, Shell};
-use super::{blocking, command_info, effects, key_events, serve, watching};
+use super::{blocking, command_info, effects, key_events, serve, turns, watching};
 use crate::error::{self, Error};
 use crate::lock::{Core, Mode, Now, Refusal, Step, WaiterId};
 use crate::{config, redisson};
@@ -120,7 +120,11 @@ unsafe extern "C" fn entry<C: Command>(
             args,
             given: Given(named.get(..count).unwrap_or_default()),
         };
-        Some(C::run(&call).unwrap_or_else(Responder::from))
+        let reply = C::run(&call).unwrap_or_else(Responder::from);
+        if turns::attend(shell, ctx) {
+            serve::arm_after_command(shell, ctx);
+        }
+        Some(reply)
     });
     reply.unwrap_or_else(fault).send(ctx);
     raw::REDISMODULE_OK as c_int

@@ -13,20 +13,17 @@ use crate::lock::{Bytes, Effect, Effects, Event, Key};
 use crate::redisson;
 
 /// Tells whoever is to know, in the order of the decisions. No key may be open.
-pub fn tell(shell: &'static Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
+pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     let before = shell.writing.replace(true);
     let are_heard = key_events::are_heard(shell);
     let some_unwritten = shell.unwritten.try_borrow().is_ok_and(|u| !u.is_empty());
-    let mut heard = Vec::new();
     for effect in effects.iter() {
         match effect {
             Effect::Wake { key, whom } => {
-                let listening = publish::wake(shell, ctx, key, *whom);
-                heard.extend(listening.map(|listening| (key.clone(), listening)));
+                turns::heard(shell, key, publish::wake(shell, ctx, key, *whom));
             }
             Effect::Passed { key, shared } => {
-                let listening = publish::listening(shell, ctx, key, *shared);
-                heard.extend(listening.map(|listening| (key.clone(), listening)));
+                turns::heard(shell, key, publish::listening(shell, ctx, key, *shared));
             }
             _ if some_unwritten && !was_written(shell, effect) => {}
             _ if are_heard => notify_of(ctx, given, effect),
@@ -40,9 +37,6 @@ pub fn tell(shell: &'static Shell, ctx: Ctx, given: Given<'_>, effects: &mut Eff
             Effect::Close { client } => closing::close_soon(shell, ctx, client),
             _ => {}
         }
-    }
-    for (key, listening) in heard {
-        turns::hear(shell, ctx, &key, listening);
     }
 }
 

@@ -76,6 +76,12 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         ));
         return Status::Err;
     }
+    if replication::is_missing(ctx, c"PUBSUB") {
+        ctx.warn(
+            "rlock: PUBSUB is renamed or disabled: those who wait by subscription, as \
+             Redisson does, have no turn among native waiters",
+        );
+    }
     let server = Server::detect(ctx);
     let Some(shell) = shell::install(server, is_alone(context), events::replicas(ctx)) else {
         return Status::Err;

@@ -84,19 +84,26 @@ pub fn publish(ctx: Ctx, channel: &Text, message: &Text) -> Option<()> {
 
 /// The first of [`COMMANDS`] that this server does not know.
 pub fn missing_command(ctx: Ctx) -> Option<&'static CStr> {
-    // Without arguments none of them runs; the server says ENOENT for a command
-    // that it does not know, and EINVAL for the missing arguments.
+    COMMANDS
+        .into_iter()
+        .find(|command| is_missing(ctx, command))
+}
+
+/// Whether this server does not know a command.
+pub fn is_missing(ctx: Ctx, command: &CStr) -> bool {
+    // Without arguments it does not run; the server says ENOENT for a command that
+    // it does not know, and EINVAL for the missing arguments.
     // SAFETY: set at load.
-    let call = unsafe { raw::RedisModule_Call }?;
-    COMMANDS.into_iter().find(|command| {
-        errno::clear();
-        // SAFETY: the format names no argument.
-        let reply = unsafe { call(ctx.0, command.as_ptr(), c"E".as_ptr()) };
-        if !reply.is_null() {
-            api!(RedisModule_FreeCallReply(reply));
-        }
-        errno::get() == libc::ENOENT
-    })
+    let Some(call) = (unsafe { raw::RedisModule_Call }) else {
+        return true;
+    };
+    errno::clear();
+    // SAFETY: the format names no argument.
+    let reply = unsafe { call(ctx.0, command.as_ptr(), c"E".as_ptr()) };
+    if !reply.is_null() {
+        api!(RedisModule_FreeCallReply(reply));
+    }
+    errno::get() == libc::ENOENT
 }
 
 /// The C library's error number, which RM_Call reports by.

@@ -81,6 +81,7 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
     }
     tick.finish();
     turns::look(shell, ctx, turns);
+    turns::attend(shell, ctx);
     if occasion == Occasion::Timer {
         if shell.server.wakeup == Wakeup::ByTimer {
             blocking::deliver(shell);

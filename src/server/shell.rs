@@ -15,7 +15,7 @@ use super::ffi::Text;
 use super::inbox::Inbox;
 use super::timer::Timer;
 use super::version::Server;
-use crate::lock::{Core, Effects, Key, Now};
+use crate::lock::{Core, Effects, Key, Listening, Now};
 
 pub struct Shell {
     pub core: RefCell<Core>,
@@ -55,6 +55,9 @@ pub struct Shell {
     pub spare: Cell<Effects>,
     /// Writes that changed nothing or were refused: nobody is told of them.
     pub unwritten: RefCell<Effects>,
+    /// What was found out about those who wait by subscription, for the core to know
+    /// when the command under way is done.
+    pub heard: RefCell<Vec<(Key, Listening)>>,
     /// Clients whose connection is to be closed.
     pub closing: RefCell<Vec<u64>>,
     /// The event loop is about to sleep, and has been told what wakes it.
@@ -103,6 +106,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         one: Text::new(b"1")?,
         spare: Cell::default(),
         unwritten: RefCell::default(),
+        heard: RefCell::default(),
         closing: RefCell::default(),
         sleeping: Cell::new(false),
         uuid: uuid::Uuid::new_v4().to_string(),

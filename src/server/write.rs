@@ -135,6 +135,10 @@ impl ServerKeyspace<'_> {
                 let value = Text::new(token.to_string().as_bytes())?;
                 let name = Key::new(key.db, &redisson::counter(&key.name));
                 let open = self.open(&name)?;
+                // Another key of the same request can be a lock by this name.
+                if open.is_there() && open.kind() != raw::REDISMODULE_KEYTYPE_STRING as u32 {
+                    return None;
+                }
                 let expires = open.expires();
                 done(api!(RedisModule_StringSet(open.handle, value.as_ptr()))?)?;
                 if let Some(at) = expires {
