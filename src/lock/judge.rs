@@ -46,7 +46,8 @@ impl Core {
         before: Option<&Rank>,
     ) -> bool {
         let first = self.nesting.first().map(|(rank, ..)| rank);
-        if !first.is_some_and(|rank| before.is_none_or(|before| rank < before)) {
+        let is_first = first.is_some_and(|rank| before.is_none_or(|before| rank < before));
+        if !is_first {
             return false;
         }
         if let Some((_, id, key)) = self.nesting.pop_first() {
