@@ -97,7 +97,7 @@ fn start_worker(server: &Server, number: usize) -> Child {
         .env(WORKER, format!("{} {number} {dir}", server.port()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(Stdio::inherit())
         .spawn()
         .expect("a worker")
 }
