@@ -40,19 +40,30 @@ impl Core {
     ) -> Result<i64, Refusal> {
         let key = self.key(db, name);
         let look = self.look(step, &key, ended.owner);
-        self.holds(&key, ended.owner, ended.mode, &look)?;
+        let left = self.release_one(step, &key, ended, look)?;
+        self.settle_pending(step);
+        Ok(left)
+    }
+
+    /// As `release`, but hands nothing on yet.
+    pub(super) fn release_one<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        ended: &Ended<'_>,
+        look: Look,
+    ) -> Result<i64, Refusal> {
+        self.holds(key, ended.owner, ended.mode, &look)?;
         let holds = count(&look, ended.mode);
         let by = if ended.all { holds } else { 1 };
         if look.kind == Kind::Plain && holds == by {
-            self.let_go(step, &key);
-            self.settle_pending(step);
+            self.let_go(step, key);
             return Ok(0);
         }
         let owner = Bytes::from(ended.owner);
         let client = (!ended.all).then_some(ended.client);
-        self.dropped(&key, &owner, ended.mode, client);
-        self.end_holds(step, &key, &owner, look, &[(ended.mode, by)]);
-        self.settle_pending(step);
+        self.dropped(key, &owner, ended.mode, client);
+        self.end_holds(step, key, &owner, look, &[(ended.mode, by)]);
         Ok(holds.saturating_sub(by))
     }
 

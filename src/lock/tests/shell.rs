@@ -148,6 +148,19 @@ impl Shell {
         self.release_as(at, owner, Mode::Exclusive, all)
     }
 
+    /// An MRELEASE.
+    pub fn release_many(&mut self, names: &str, owner: &str) -> Result<i64, Refusal> {
+        self.read_notes();
+        let ended = Ended {
+            owner: owner.as_bytes(),
+            client: 0,
+            mode: Mode::Exclusive,
+            all: false,
+        };
+        let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
+        self.step(|core, step| core.release_many(step, 0, &names, &ended))
+    }
+
     pub fn release_as(
         &mut self,
         at: &Key,

@@ -33,6 +33,24 @@ fn who_nests_in_a_grant_does_so_in_the_order_of_arrival() {
 }
 
 #[test]
+fn giving_back_several_keeps_what_another_request_gets_by_it() {
+    let mut s = Shell::new();
+    s.core.rules.detect_deadlocks = false;
+    s.get(by("b").on("j"));
+    s.wait(by("c").on("j"));
+    s.wait(by("c").on("j k").once());
+    // k is free, and reserved for c's pair; that is refused when c has j.
+    let for_k = s.wait(by("b").on("k"));
+    s.told.clear();
+    assert_eq!(s.release_many("j k", "b"), Ok(1));
+    assert!(s
+        .answers()
+        .iter()
+        .any(|(id, outcome)| *id == for_k && matches!(outcome, Outcome::Granted(_))));
+    assert_eq!(s.release_on(&key(0, "k"), "b", false), Ok(0));
+}
+
+#[test]
 fn the_lock_goes_to_who_came_first() {
     let mut s = Shell::new();
     s.get(by("a"));
