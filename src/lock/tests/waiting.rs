@@ -51,6 +51,18 @@ fn giving_back_several_keeps_what_another_request_gets_by_it() {
 }
 
 #[test]
+fn many_locks_that_a_script_took_get_one_token() {
+    let mut s = Shell::new();
+    for name in ["j", "k"] {
+        s.script_takes(&key(0, name), "b", 1000);
+    }
+    let token = s.get(by("b").on("j k"));
+    for name in ["j", "k"] {
+        assert_eq!(s.get(by("b").on(name)), token);
+    }
+}
+
+#[test]
 fn the_lock_goes_to_who_came_first() {
     let mut s = Shell::new();
     s.get(by("a"));
