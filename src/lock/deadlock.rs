@@ -12,7 +12,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 
-use super::entry::{Entry, Party};
+use super::entry::{Entry, Hold, Party};
 use super::queue::Waiter;
 use super::rank::Rank;
 use super::{Bytes, Core, Key, Keyspace, Lease, Link, Mode, Now, Step, WaiterId};
@@ -287,16 +287,19 @@ impl<'a> Search<'a> {
         };
         let now_ms = self.now_ms;
         let is_over = |end: Option<i64>| end.is_some_and(|at| at < now_ms);
-        if let Some(hold) = entry.plain.as_ref().filter(|_| !is_over(entry.deadline)) {
+        // A watched one may have only stood still.
+        let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
+        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
+        if let Some(hold) = entry.plain.as_ref().filter(lives) {
             to(self, &hold.owner);
         }
-        let shared = entry
-            .shared
-            .as_ref()
-            .filter(|shared| !is_over(shared.expires));
+        let shared = entry.shared.as_ref().filter(|shared| {
+            let mut holds = shared.parties().map(|party| &party.hold);
+            !is_over(shared.expires) || holds.any(renewed)
+        });
         if let Some(shared) = shared {
             let lives = |party: &&Party| match party.lease {
-                Lease::Until(at) => party.writes || !is_over(Some(at)),
+                Lease::Until(at) => party.writes || renewed(&party.hold) || !is_over(Some(at)),
                 Lease::Gone | Lease::Endless => true,
             };
             match (reads, shared.writer()) {

@@ -45,17 +45,17 @@ impl Core {
         step: &mut Step<'_, K>,
         before: Option<&Rank>,
     ) -> bool {
-        let first = self.nesting.first().map(|(rank, ..)| rank);
-        let is_first = first.is_some_and(|rank| before.is_none_or(|before| rank < before));
-        if !is_first {
+        let Some((rank, id, key)) = self.nesting.first().cloned() else {
+            return false;
+        };
+        if before.is_some_and(|before| rank >= *before) {
             return false;
         }
-        if let Some((_, id, key)) = self.nesting.pop_first() {
-            match self.cannot_wait(step, &key, id) {
-                Some(refusal) => self.refuse(step, id, refusal),
-                None => {
-                    self.turn(step, id);
-                }
+        self.nesting.pop_first();
+        match self.cannot_wait(step, &key, id) {
+            Some(refusal) => self.refuse(step, id, refusal),
+            None => {
+                self.turn(step, id);
             }
         }
         true
@@ -106,11 +106,7 @@ impl Core {
             let Some(circle) = self.proven(step, |core| core.circle_through(id, now)) else {
                 continue;
             };
-            let is_late = self.waiters.get(&id).is_some_and(|w| w.is_late(now));
-            if is_late {
-                self.timed_out(step, id);
-            }
-            if is_late || self.finds_a_way(step, id) {
+            if self.finds_a_way(step, id) {
                 // There may be another one.
                 self.suspects.extend(owners);
                 return true;
@@ -134,6 +130,11 @@ impl Core {
         find: impl Fn(&Self) -> Option<Vec<Link>>,
     ) -> Option<Vec<Link>> {
         let mut circle = find(self)?;
+        // A wait whose time is over holds nobody up.
+        let limit = step.now.mono_us.saturating_add(1);
+        for id in self.timeouts.before(limit, usize::MAX) {
+            self.timed_out(step, id);
+        }
         for _ in 0..MOST_LOOKS {
             for link in &circle {
                 self.see(step, &link.on, &link.for_);

@@ -120,3 +120,27 @@ fn of_two_readers_that_want_to_write_the_one_who_asked_last_is_refused() {
     s.release_as(&key(0, "r"), "b", Mode::Read, false).unwrap();
     only_granted(&mut s, first);
 }
+
+#[test]
+fn a_wait_whose_time_is_over_is_no_part_of_one() {
+    let mut s = Shell::new();
+    s.get(by("a").on("a"));
+    s.get(by("b").on("b"));
+    s.wait(by("a").on("b").block(20));
+    s.pass(25);
+    // The timer has not fired yet.
+    assert!(matches!(
+        s.acquire(by("b").on("a").block(0)),
+        Ok(Verdict::Waits(_))
+    ));
+}
+
+#[test]
+fn a_watched_hold_that_only_stood_still_is_part_of_one() {
+    let mut s = Shell::new();
+    s.get(by("a").on("a").lease(30).watched());
+    s.get(by("b").on("b"));
+    s.wait(by("a").on("b"));
+    s.pass(40);
+    assert!(s.acquire(by("b").on("a").block(0)).is_err());
+}
