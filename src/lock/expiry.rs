@@ -355,7 +355,6 @@ impl Core {
 /// When a party's lease ends, or ended.
 fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
     match party.lease {
-        Lease::Until(at) if !party.writes => Some(at),
         Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
         Lease::Gone | Lease::Endless => hash,
     }

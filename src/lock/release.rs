@@ -111,11 +111,7 @@ impl Core {
         client: u64,
     ) -> Result<bool, Refusal> {
         let key = self.key(db, name);
-        let mut look = self.look(step, &key, &[]);
-        if self.end_readers(step, &key) {
-            self.settle_pending(step);
-            look = self.see(step, &key, &[]);
-        }
+        let look = self.look(step, &key, &[]);
         let shared = match look.kind {
             Kind::Free => return Ok(false),
             Kind::Foreign(why) => return Err(Refusal::NotALock { key, why }),

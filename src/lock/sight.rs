@@ -19,7 +19,10 @@ impl Core {
         key: &Key,
         owner: &[u8],
     ) -> Look {
-        let look = self.see(step, key, owner);
+        let mut look = self.see(step, key, owner);
+        if matches!(look.kind, Kind::ReadWrite(_)) && self.end_readers(step, key) {
+            look = self.see(step, key, owner);
+        }
         if !self.is_waited_for(key) {
             return look;
         }

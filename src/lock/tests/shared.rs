@@ -73,3 +73,16 @@ fn force_tells_of_a_reader_whose_lease_was_over() {
         [(lock(), Event::Expired), (lock(), Event::Forced)]
     );
 }
+
+#[test]
+fn a_request_finds_the_leases_of_others_ended_before_the_timer_does() {
+    let mut s = Shell::new();
+    s.get(by("gone").on("r").read().lease(40));
+    let token = s.get(by("a").on("r").read());
+    let upgrade = s.wait(by("a").on("r").write());
+    s.told.clear();
+    s.pass(45);
+    // The upgrade was first, and reading under it is nested.
+    assert!(s.get(by("a").on("r").read()) > token);
+    assert_eq!(s.answers()[0].0, upgrade);
+}
