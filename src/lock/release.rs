@@ -1,7 +1,7 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
 use super::{
-    Bytes, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, Whom,
+    Bytes, Cause, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, Whom,
     MOST_READS,
 };
 
@@ -187,6 +187,11 @@ impl Core {
                 told = true;
             }
             look = step.ks.look(key, owner);
+            if *mode == Mode::Read && left > 0 && look.lease == Lease::Gone {
+                // The lease of the holds that are left was over before.
+                self.bury(step, key, owner, Cause::Expired);
+                look = step.ks.look(key, owner);
+            }
         }
         if told && left_shared(&look) {
             if !self.sweep(step, key, stays) {

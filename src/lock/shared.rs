@@ -64,7 +64,8 @@ impl Core {
             by: 1,
         });
         let reads = look.holds.min(MOST_READS);
-        if let Some(at) = at.filter(|at| was != Lease::Until(*at)) {
+        // By hand, the lease keys of a writer that reads too may have had another end.
+        if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
             self.lease_reads(step, key, owner, reads, at);
         }
         if want.mode == Mode::Read {

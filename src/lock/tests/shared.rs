@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Event, Key};
+use crate::lock::{Cause, Event, Key, Mode};
 
 fn lock() -> Key {
     key(0, "r")
@@ -85,4 +85,34 @@ fn a_request_finds_the_leases_of_others_ended_before_the_timer_does() {
     // The upgrade was first, and reading under it is nested.
     assert!(s.get(by("a").on("r").read()) > token);
     assert_eq!(s.answers()[0].0, upgrade);
+}
+
+#[test]
+fn a_reader_is_told_of_as_expired_when_its_only_lease_is_given_back() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read());
+    s.get(by("a").on("r").read());
+    // By hand the first of its lease keys ends sooner.
+    let first = lease_key(&lock(), b"a", 1);
+    s.ks.keys.get_mut(&first).expect("it reads").1 = Some(s.now.deadline(20));
+    s.pass_and_tick(30);
+    s.told.clear();
+    assert_eq!(s.release_as(&lock(), "a", Mode::Read, false), Ok(1));
+    assert_eq!(
+        s.events(),
+        [(lock(), Event::Released), (lock(), Event::Expired)]
+    );
+    assert!(s.core.is_idle());
+}
+
+#[test]
+fn a_writer_that_reads_too_has_one_lease_though_the_hash_was_lengthened_by_hand() {
+    let mut s = Shell::new();
+    s.get(by("c").on("r").write().lease(40));
+    s.get(by("c").on("r").read().lease(40));
+    s.ks.keys.get_mut(&lock()).expect("it is held").1 = Some(s.now.deadline(200));
+    s.get(by("c").on("r").write().lease(10));
+    s.pass_and_tick(100);
+    assert_eq!(s.release_as(&lock(), "c", Mode::Read, false), Ok(0));
+    assert_eq!(s.release_as(&lock(), "c", Mode::Write, true), Ok(0));
 }
