@@ -270,7 +270,11 @@ impl Core {
         let until = step.now.deadline(want.lease);
         let expires = look.expires.map(|at| at.max(until));
         step.expire_at(key, look.expires, expires);
-        self.set_deadline(key, expires);
+        match look.kind {
+            // Others may be in it by now, with leases of their own.
+            Kind::ReadWrite(_) => self.know_shared(key, |shared| shared.expires = expires),
+            _ => self.set_deadline(key, expires),
+        }
         Ok(())
     }
 

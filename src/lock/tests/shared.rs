@@ -116,3 +116,19 @@ fn a_writer_that_reads_too_has_one_lease_though_the_hash_was_lengthened_by_hand(
     assert_eq!(s.release_as(&lock(), "c", Mode::Read, false), Ok(0));
     assert_eq!(s.release_as(&lock(), "c", Mode::Write, true), Ok(0));
 }
+
+#[test]
+fn nesting_in_a_plain_lock_that_became_a_read_lock_keeps_the_readers_deadlines() {
+    let mut s = Shell::new();
+    s.get(by("plain").on("r").lease(100));
+    // A script that sees no plain locks lets a reader in.
+    if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&lock()) {
+        fields.insert(b"mode".to_vec(), b"read".to_vec());
+        fields.insert(b"b".to_vec(), b"1".to_vec());
+    }
+    let ends = s.now.deadline(50);
+    let lease = lease_key(&lock(), b"b", 1);
+    s.ks.keys.insert(lease, (Value::Text, Some(ends)));
+    s.get(by("plain").on("r").lease(500));
+    assert_eq!(s.core.next_expiry(), Some(ends + 1));
+}
