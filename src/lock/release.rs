@@ -1,5 +1,6 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
+use super::keyspace::leases_looked_at;
 use super::{
     Bytes, Cause, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, Whom,
     MOST_READS,
@@ -125,7 +126,11 @@ impl Core {
             for holder in step.ks.holders(&key) {
                 if holder.mode == Mode::Read && holder.lease != Lease::Gone {
                     let owner = Bytes::from(holder.owner);
-                    end_leases(step, &key, &owner, 1, holder.holds);
+                    // Not each of them where there are very many: what is left ends
+                    // by itself, and holds nothing.
+                    for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
+                        end_leases(step, &key, &owner, index, index);
+                    }
                 }
             }
         }
