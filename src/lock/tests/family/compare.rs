@@ -288,6 +288,7 @@ fn same_leases(world: &mut World) {
                 .keys
                 .get(&place)
                 .is_some_and(|slot| slot.by_hand);
+            let reads_on = reader_ends(world, place, owner) > 0;
             for index in 1..=8 {
                 if world.model.squats.contains(&(place, owner, index)) {
                     continue;
@@ -297,7 +298,7 @@ fn same_leases(world: &mut World) {
                 match (got, expected) {
                     // Left over from a hash that went, or made anew where somebody
                     // deleted it: it may be there.
-                    (None, Some(_)) if index > reads || (index > 1 && by_hand) => {
+                    (None, Some(_)) if index > reads || (by_hand && reads_on) => {
                         world.model.leases.remove(&(place, owner, index));
                     }
                     (Some(_), Some(_)) if index > reads => {}

@@ -74,6 +74,12 @@ impl Promises {
                 let request = request.unwrap_or_else(|| panic!("{waiter} answered twice"));
                 if matches!(outcome, Outcome::Granted(_)) {
                     self.nobody_is_overtaken(world, *waiter, &request);
+                    // Others of its owner's may nest in it, be it lost a moment later.
+                    for place in &request.keys {
+                        let held = self.held.get_mut(place).unwrap();
+                        let modes = held.entry(request.owner).or_default();
+                        modes.insert(request.mode);
+                    }
                 }
             }
         }

@@ -173,12 +173,11 @@ impl Shell {
 
     /// The module's timer fires.
     pub fn tick(&mut self) {
+        self.step(|core, step| core.time_out(step, 500));
         self.read_notes();
         self.step(|core, step| core.renew_watched(step, 500));
         let due = self.core.due(self.now, 500);
         self.step(|core, step| core.expire(step, &due));
-        self.step(|core, step| core.time_out(step, 500));
-        self.hear([]);
     }
 
     // Notes.

@@ -116,11 +116,10 @@ impl Model {
 
     /// A reader's lease keys get another TTL.
     pub fn pexpire_lease(&mut self, place: Place, owner: Owner, ends: i64) {
-        let theirs = self
-            .leases
-            .iter_mut()
-            .filter(|(key, _)| (key.0, key.1) == (place, owner));
-        theirs.for_each(|(_, lease)| *lease = ends);
+        for index in 1..=self.count(place, owner, Mode::Read) {
+            let lease = self.leases.get_mut(&(place, owner, index));
+            lease.into_iter().for_each(|lease| *lease = ends);
+        }
         self.keys.get_mut(&place).unwrap().by_hand = true;
     }
 
