@@ -34,7 +34,7 @@ soak: module server ## run for longer what the tests do in short (SECONDS=20 of 
 	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua_differential::the_library
 	cargo test --locked --release --lib -- --nocapture --ignored walk
 
-explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (it finds corners that are not settled yet)
+explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
 	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua_differential::the_library
 

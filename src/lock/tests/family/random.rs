@@ -1,8 +1,10 @@
 //! Random runs: after each step the core must have done what the model did, and
 //! what is promised of every lock must hold, whatever the model says.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::{RngSeed, TestRunner};
 
 use super::compare::{compare, Tokens};
 use super::model::Place;
@@ -11,41 +13,53 @@ use super::promises::Promises;
 use super::world::World;
 use crate::lock::Rules;
 
-/// The same runs each time, unless PROPTEST_RNG_SEED asks for others (`make explore`).
-fn config() -> ProptestConfig {
+/// The same runs each time, from a few seeds; PROPTEST_RNG_SEED asks for those of
+/// another one (`make explore`).
+fn run_all(rules: Rules) {
     let default = ProptestConfig::default();
-    let rng_seed = match default.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(SEED),
-        asked_for => asked_for,
+    let seeds = match default.rng_seed {
+        RngSeed::Random => SEEDS.collect(),
+        RngSeed::Fixed(asked_for) => vec![asked_for],
     };
-    ProptestConfig {
-        cases: 400,
-        failure_persistence: None,
-        max_shrink_iters: 20_000,
-        rng_seed,
-        ..default
+    for seed in seeds {
+        let config = ProptestConfig {
+            cases: 400,
+            failure_persistence: None,
+            max_shrink_iters: 20_000,
+            rng_seed: RngSeed::Fixed(seed),
+            ..ProptestConfig::default()
+        };
+        let found = TestRunner::new(config).run(&steps(70), |ops| {
+            run(&ops, rules);
+            Ok(())
+        });
+        if let Err(failure) = found {
+            panic!("seed {seed}, {rules:?}: {failure}");
+        }
     }
 }
 
-const SEED: u64 = 1;
+const SEEDS: Range<u64> = 1..4;
 
-proptest! {
-    #![proptest_config(config())]
+#[test]
+fn the_core_does_what_the_model_does() {
+    run_all(Rules::DEFAULT);
+}
 
-    #[test]
-    fn the_core_does_what_the_model_does(ops in steps(70)) {
-        run(&ops, Rules::DEFAULT);
-    }
+#[test]
+fn it_does_so_without_deadlock_detection() {
+    run_all(Rules {
+        detect_deadlocks: false,
+        ..Rules::DEFAULT
+    });
+}
 
-    #[test]
-    fn it_does_so_without_deadlock_detection(ops in steps(70)) {
-        run(&ops, Rules { detect_deadlocks: false, ..Rules::DEFAULT });
-    }
-
-    #[test]
-    fn it_does_so_with_a_longest_watch(ops in steps(70)) {
-        run(&ops, Rules { watchdog_max: 150, ..Rules::DEFAULT });
-    }
+#[test]
+fn it_does_so_with_a_longest_watch() {
+    run_all(Rules {
+        watchdog_max: 150,
+        ..Rules::DEFAULT
+    });
 }
 
 pub fn run(ops: &Steps, rules: Rules) {
