@@ -191,6 +191,10 @@ impl Core {
     /// Settles what the decision under way has stirred up: first who can have what
     /// it waits for gets it, then nobody may wait in a circle.
     pub(super) fn settle_pending<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
+        // As nearly always where nobody waits.
+        if !self.is_stirred() && self.suspects.is_empty() && self.left.is_empty() {
+            return;
+        }
         loop {
             if let Some(key) = self.pending.pop_first() {
                 self.settle(step, &key);
