@@ -1,9 +1,55 @@
 //! The names that Redisson gives to what belongs to a lock.
 
+use std::ops::Deref;
+
+/// Names of no more bytes than this need no memory of their own: three are put
+/// together for each lock that is taken and released.
+const SHORT: usize = 128;
+
+/// A name that was put together.
+pub struct Name {
+    short: [u8; SHORT],
+    len: usize,
+    /// In place of the above, if it is longer.
+    long: Vec<u8>,
+}
+
+impl Name {
+    fn of(parts: &[&[u8]]) -> Self {
+        let mut name = Self {
+            short: [0; SHORT],
+            len: 0,
+            long: Vec::new(),
+        };
+        for part in parts {
+            let end = name.len.saturating_add(part.len());
+            let Some(room) = name.short.get_mut(name.len..end) else {
+                name.long = parts.concat();
+                return name;
+            };
+            room.copy_from_slice(part);
+            name.len = end;
+        }
+        name
+    }
+}
+
+impl Deref for Name {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        if self.long.is_empty() {
+            self.short.get(..self.len).unwrap_or_default()
+        } else {
+            &self.long
+        }
+    }
+}
+
 /// The channel on which those who wait for a lock are woken, by the message `1`,
 /// which wakes all of them and is due where readers may enter, or `0`, which wakes
 /// one waiter of each client. A read/write lock has one of its own.
-pub fn channel(name: &[u8], shared: bool) -> Vec<u8> {
+pub fn channel(name: &[u8], shared: bool) -> Name {
     let prefix: &[u8] = if shared {
         b"redisson_rwlock"
     } else {
@@ -13,22 +59,22 @@ pub fn channel(name: &[u8], shared: bool) -> Vec<u8> {
 }
 
 /// The channel on which the first of those who wait for a RFairLock is woken.
-pub fn fair_channel(name: &[u8], owner: &[u8]) -> Vec<u8> {
-    [&channel(name, false), &b":"[..], owner].concat()
+pub fn fair_channel(name: &[u8], owner: &[u8]) -> Name {
+    Name::of(&[&channel(name, false), b":", owner])
 }
 
 /// The list of those who wait for a RFairLock.
-pub fn fair_queue(name: &[u8]) -> Vec<u8> {
+pub fn fair_queue(name: &[u8]) -> Name {
     prefixed(b"redisson_lock_queue", name)
 }
 
 /// The sorted set of the moments at which they give up.
-pub fn fair_timeouts(name: &[u8]) -> Vec<u8> {
+pub fn fair_timeouts(name: &[u8]) -> Name {
     prefixed(b"redisson_lock_timeout", name)
 }
 
 /// The counter that RFencedLock draws the tokens of a lock from.
-pub fn counter(name: &[u8]) -> Vec<u8> {
+pub fn counter(name: &[u8]) -> Name {
     prefixed(b"redisson_lock_token", name)
 }
 
@@ -39,14 +85,14 @@ pub fn counter_fits(name: &[u8]) -> bool {
 
 /// The lease key of an owner's read hold number `index`:
 /// `{name}:owner:rwlock_timeout:index`.
-pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Vec<u8> {
+pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Name {
     let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
         (b"", b"")
     } else {
         (b"{", b"}")
     };
     let index = index.to_string();
-    [open, name, close, b":", owner, LEASE, index.as_bytes()].concat()
+    Name::of(&[open, name, close, b":", owner, LEASE, index.as_bytes()])
 }
 
 /// Whether in a cluster a reader's lease keys lie in the slot of the lock.
@@ -110,13 +156,12 @@ fn without_index(name: &[u8]) -> Option<&[u8]> {
 
 /// `prefix:{name}`; a name that has a hash tag already is used as it is, so that
 /// in a cluster both lie in one slot.
-fn prefixed(prefix: &[u8], name: &[u8]) -> Vec<u8> {
-    let parts: &[&[u8]] = if name.contains(&b'{') {
-        &[prefix, b":", name]
+fn prefixed(prefix: &[u8], name: &[u8]) -> Name {
+    if name.contains(&b'{') {
+        Name::of(&[prefix, b":", name])
     } else {
-        &[prefix, b":{", name, b"}"]
-    };
-    parts.concat()
+        Name::of(&[prefix, b":{", name, b"}"])
+    }
 }
 
 #[cfg(test)]
@@ -125,23 +170,32 @@ mod tests {
 
     #[test]
     fn a_name_is_put_in_braces_unless_it_has_some() {
-        assert_eq!(channel(b"jobs", false), b"redisson_lock__channel:{jobs}");
+        assert_eq!(*channel(b"jobs", false), *b"redisson_lock__channel:{jobs}");
         assert_eq!(
-            channel(b"{acct}:7", false),
-            b"redisson_lock__channel:{acct}:7"
+            *channel(b"{acct}:7", false),
+            *b"redisson_lock__channel:{acct}:7"
         );
-        assert_eq!(channel(b"doc", true), b"redisson_rwlock:{doc}");
+        assert_eq!(*channel(b"doc", true), *b"redisson_rwlock:{doc}");
+    }
+
+    #[test]
+    fn a_name_of_any_length_is_put_together_the_same_way() {
+        for len in 0..3 * SHORT {
+            let name = vec![b'n'; len];
+            let whole = [&b"redisson_lock_token:{"[..], &name, b"}"].concat();
+            assert_eq!(*counter(&name), *whole, "{len}");
+        }
     }
 
     #[test]
     fn a_lease_key_lies_beside_its_lock() {
         assert_eq!(
-            lease_key(b"doc", b"u:1", 12),
-            b"{doc}:u:1:rwlock_timeout:12"
+            *lease_key(b"doc", b"u:1", 12),
+            *b"{doc}:u:1:rwlock_timeout:12"
         );
         assert_eq!(
-            lease_key(b"{acct}:7", b"u:1", 1),
-            b"{acct}:7:u:1:rwlock_timeout:1"
+            *lease_key(b"{acct}:7", b"u:1", 1),
+            *b"{acct}:7:u:1:rwlock_timeout:1"
         );
     }
 
