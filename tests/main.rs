@@ -65,6 +65,7 @@ mod many_locks;
 mod many_waiting;
 mod nesting;
 mod owner;
+mod records;
 mod release;
 mod renew;
 mod robust;

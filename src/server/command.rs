@@ -120,10 +120,12 @@ unsafe extern "C" fn entry<C: Command>(
             args,
             given: Given(named.get(..count).unwrap_or_default()),
         };
+        shell.in_command.set(true);
         let reply = C::run(&call).unwrap_or_else(Responder::from);
         if turns::attend(shell, ctx) {
             serve::arm_after_command(shell, ctx);
         }
+        shell.in_command.set(false);
         Some(reply)
     });
     reply.unwrap_or_else(fault).send(ctx);

@@ -13,6 +13,7 @@ use super::blocking;
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
 use super::notes::{leave, After};
+use super::records;
 use super::shell::{shell, Shell};
 use super::version::Wakeup;
 use crate::lock::{Cause, Note};
@@ -34,21 +35,6 @@ pub fn subscribe(ctx: Ctx) -> bool {
     events
         .into_iter()
         .all(|(event, callback)| server_event(ctx, event, callback))
-}
-
-/// Whether replicas are attached now; from then on `on_replica` tells.
-pub fn replicas(ctx: Ctx) -> bool {
-    let Some(info) = api!(RedisModule_GetServerInfo(ctx.0, c"replication".as_ptr())) else {
-        return true;
-    };
-    let mut err = 0;
-    let count = api!(RedisModule_ServerInfoGetFieldSigned(
-        info,
-        c"connected_slaves".as_ptr(),
-        &raw mut err
-    ));
-    api!(RedisModule_FreeServerInfo(ctx.0, info));
-    count != Some(0)
 }
 
 /// Subscribes to a server event, or with no callback ends that.
@@ -125,6 +111,7 @@ unsafe extern "C" fn on_loading(
         );
         if let Some(shell) = shell() {
             shell.loading.set(!over);
+            records::doubt(shell);
         }
         if let Some(shell) = shell().filter(|_| over) {
             // The flush before the load is part of it.
@@ -157,6 +144,9 @@ unsafe extern "C" fn on_role(
     let ctx = Ctx(ctx);
     guarded(ctx, "a change of role", (), || {
         let replica = part == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA;
+        if let Some(shell) = shell() {
+            records::doubt(shell);
+        }
         let Some(shell) = shell().filter(|_| replica) else {
             return;
         };
@@ -184,6 +174,7 @@ unsafe extern "C" fn on_replica(
     guarded(Ctx(ctx), "a replica's coming", (), || {
         if let Some(shell) = shell() {
             shell.replicas.set(true);
+            records::doubt(shell);
         }
     });
 }

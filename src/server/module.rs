@@ -5,7 +5,7 @@ use redis_module::{raw, Context, RedisString, RedisValue, Status};
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, info_section, replication, surroundings, timer};
+use super::{events, info_section, records, replication, surroundings, timer};
 use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
@@ -83,7 +83,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         );
     }
     let server = Server::detect(ctx);
-    let Some(shell) = shell::install(server, is_alone(context), events::replicas(ctx)) else {
+    let Some(shell) = shell::install(server, is_alone(context), records::has_replicas(ctx)) else {
         return Status::Err;
     };
     if !commands(ctx) || !events::subscribe(ctx) {

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_longlong, CStr};
 use redis_module::raw;
 
 use super::ffi::{api, Ctx, Selected, Text};
+use super::records;
 
 /// The commands that effects are replicated as, and the one that the gate asks
 /// by. A server on which one of them was renamed away would lose effects, or grant
@@ -24,6 +25,9 @@ pub const COMMANDS: [&CStr; 8] = [
 /// Calls the variadic RM_Replicate. `None`: the server did not take it.
 macro_rules! replicate {
     ($ctx:expr, $db:expr, $command:expr, $format:expr, $($arg:expr),+) => {{
+        if !records::are_kept($ctx) {
+            return records::count_a_write($ctx);
+        }
         let _db = Selected::new($ctx, $db);
         // SAFETY: set at load.
         let function = unsafe { raw::RedisModule_Replicate }?;

@@ -48,6 +48,10 @@ pub struct Shell {
     pub alone: Cell<bool>,
     /// A replica may be attached, or on its way.
     pub replicas: Cell<bool>,
+    /// A command of ours is under way.
+    pub in_command: Cell<bool>,
+    /// Whether anybody keeps a record of writes, if that is known (`records`).
+    pub records: Cell<Option<bool>>,
     /// The strings `0` and `1`, made once.
     pub zero: Text,
     pub one: Text,
@@ -102,6 +106,8 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         loading: Cell::new(false),
         alone: Cell::new(alone),
         replicas: Cell::new(replicas),
+        in_command: Cell::new(false),
+        records: Cell::new(None),
         zero: Text::new(b"0")?,
         one: Text::new(b"1")?,
         spare: Cell::default(),
@@ -135,6 +141,7 @@ impl Shell {
     /// After a fault: nothing of ours is under way any more.
     pub fn recover(&self) {
         self.writing.set(false);
+        self.in_command.set(false);
         self.timer.recover();
     }
 

@@ -7,6 +7,7 @@ use redis_module::{raw, Context, RedisValue};
 
 use super::events::server_event;
 use super::ffi::{guarded, Ctx};
+use super::records;
 use super::shell::{shell, Shell};
 
 /// A peer that is gone without a word is noticed after three to four of these.
@@ -89,7 +90,12 @@ unsafe extern "C" fn on_config(
     guarded(ctx, "a change of settings", (), || {
         // SAFETY: the server passes this structure with this event.
         let change = unsafe { data.cast::<raw::RedisModuleConfigChangeV1>().as_ref() };
-        let (Some(shell), Some(change)) = (shell(), change) else {
+        let Some(shell) = shell() else {
+            return;
+        };
+        // The AOF may be on now.
+        records::doubt(shell);
+        let Some(change) = change else {
             return;
         };
         let len = usize::try_from(change.num_changes).unwrap_or(0);
