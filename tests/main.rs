@@ -24,6 +24,7 @@ mod gone;
 mod gone_overwritten;
 mod gone_replicated;
 mod guard;
+mod guard_refusals;
 mod guard_roles;
 mod info;
 mod inside_info;
