@@ -4,7 +4,7 @@ use redis::Value;
 
 use crate::ask::list;
 use crate::locks::{code, holder, now_ms, pass, token, Say, Waiter};
-use crate::look::{counter, goes_free, goes_to, held_by, only, open, watchdog, Bound};
+use crate::look::{counter, goes_free, goes_to, held_by, hold_list, only, open, watchdog, Bound};
 use crate::support::{RawClient, Server};
 
 /// A connection that has said RENEW … WATCHDOG.
@@ -195,4 +195,31 @@ fn who_does_not_hold_it_binds_nothing() {
     pass(now_ms() + 200);
     assert_eq!(held_by(&mut control, "k"), "a exclusive 1");
     assert_eq!(held_by(&mut control, "doc"), "a read 1");
+}
+
+#[test]
+fn it_binds_the_holds_of_both_modes_whichever_is_named() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for named in ["READ", "WRITE"] {
+        let mut taker = server.raw();
+        for mode in ["READ", "READ WATCHDOG", "WRITE"] {
+            token(taker.say(&format!("RLOCK.ACQUIRE k a 100000 {mode}")));
+        }
+        let (client, id) = bind(&server, &format!("RLOCK.RENEW k a 400 {named} WATCHDOG"));
+        pass(now_ms() + 1500);
+        let bonds: Vec<_> = hold_list(&mut control, "k")
+            .into_iter()
+            .map(|hold| (hold.mode, hold.holds, hold.watchdog))
+            .collect();
+        let expected = [("write", 1), ("read", 2)];
+        let expected = expected.map(|(mode, holds)| (mode.to_owned(), holds, Some(id)));
+        assert_eq!(bonds, expected, "{named}");
+        open(&mut taker);
+        taker.close();
+        pass(now_ms() + 200);
+        assert_eq!(held_by(&mut control, "k"), "a write 1, a read 2", "{named}");
+        client.close();
+        goes_free(&mut control, "k");
+    }
 }

@@ -238,3 +238,20 @@ fn a_refused_try_binds_nothing() {
     pass(now_ms() + 200);
     assert_eq!(int(control.say("RLOCK.RELEASE k a")), 0);
 }
+
+#[test]
+fn who_took_none_releases_the_newest_of_those_without_watchdog() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut watched = Bound::new(&server, "k", "a");
+    nest(&mut watched.client, "");
+    let mut plain = server.raw();
+    nest(&mut plain, "");
+    let mut stranger = server.raw();
+    release(&mut stranger, 2);
+    // That was the one of `plain`: this one still has both of its own.
+    release(&mut watched.client, 1);
+    assert_eq!(watchdog(&mut control, "k"), Some(watched.id));
+    watched.client.close();
+    goes_free(&mut control, "k");
+}
