@@ -211,3 +211,22 @@ fn a_lock_without_a_lease_by_hand_still_ends_with_its_connection() {
     held.client.close();
     goes_free(&mut control, "k");
 }
+
+#[test]
+fn a_renewal_comes_a_third_of_the_lease_after_the_last_one() {
+    const LEASE: i64 = 3000;
+    let server = Server::start();
+    let mut control = server.raw();
+    let _held = Bound::with(&server, &format!("k a {LEASE}"));
+    let mut ends = vec![deadline(&mut control, "k")];
+    eventually("it is renewed five times", || {
+        ends.push(deadline(&mut control, "k"));
+        ends.dedup();
+        ends.len() > 5
+    });
+    let apart: Vec<_> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (third, half) = (LEASE / 3, LEASE / 2);
+    assert!(apart.iter().all(|ms| *ms >= third - 1), "{apart:?}");
+    // A machine that is busy makes some of them late. The first counts from the grant.
+    assert!(apart[1..].iter().any(|ms| *ms < half), "{apart:?}");
+}
