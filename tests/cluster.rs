@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::locks::{code, int, token, Say, Waiter};
+use crate::look::Bound;
 use crate::support::{eventually, RawClient, Server};
 
 const CLUSTER: [&str; 6] = [
@@ -110,4 +111,24 @@ fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it() {
     assert_eq!(int(there.say("RLOCK.RELEASE k a")), 0);
     one.alive();
     two.alive();
+}
+
+#[test]
+fn a_connection_whose_lock_moves_with_its_slot_is_closed() {
+    let (one, two) = two_nodes();
+    let (mut here, mut there) = (one.raw(), two.raw());
+    let (here_id, there_id) = (id(&mut here), id(&mut there));
+    let slot = int(here.say("CLUSTER KEYSLOT k"));
+    let mut held = Bound::new(&one, "k", "a");
+    let mut stays = Bound::new(&one, "other", "a");
+    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    held.is_open();
+    here.say(&format!("MIGRATE 127.0.0.1 {} k 0 5000", two.port()));
+    there.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
+    here.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
+    assert!(held.is_closed());
+    // It is its owner's there, with the lease that it had.
+    assert_eq!(int(there.say("RLOCK.RENEW k a 100000 WATCHDOG")), 1);
+    stays.is_open();
 }

@@ -156,3 +156,27 @@ fn a_connection_that_closes_during_the_stall_has_let_go_after_it() {
     goes_to(&mut control, "k", "a exclusive 1");
     assert_eq!(only(&mut control, "k").token, Some(held.token));
 }
+
+#[test]
+fn a_hold_that_somebody_took_during_the_stall_is_lost_and_its_connection_closed() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let sleep = format!("DEBUG SLEEP {}", STALL as f64 / 1000.0);
+    for (kind, takes) in [
+        ("", "HSETNX k z 1"),
+        ("READ", "HSETNX k z 1"),
+        ("WRITE", "SET k v NX"),
+    ] {
+        let mut held = Bound::with(&server, &format!("k a 300 {kind}"));
+        // In one write: nothing of the server's own comes between the two.
+        let replies = control.say_all(&[&sleep, takes, "PEXPIRE k 100000"]);
+        assert_eq!(replies[2], Value::Int(1), "{takes}");
+        assert!(!matches!(replies[1], Value::Nil | Value::Int(0)), "{takes}");
+        assert!(held.is_closed(), "'{kind}', {takes}");
+        // What came between is left as it is.
+        assert_eq!(control.say("EXISTS k"), Value::Int(1));
+        assert!(!matches!(control.say("HGET k a"), Value::BulkString(_)));
+        control.say("FLUSHALL");
+    }
+    server.alive();
+}
