@@ -4,8 +4,8 @@
 use redis::Value;
 
 use crate::locks::{
-    deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, take_until, token, Say,
-    Waiter, LONG,
+    code, deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, take_until, token,
+    Say, Waiter, LONG,
 };
 use crate::support::{eventually, Listener, RawClient, Server};
 
@@ -273,4 +273,27 @@ fn a_reload_keeps_locks_queues_and_deadlines() {
     long.token();
     eventually("the server is well", || control.say("PING") == pong());
     has_waiters(&mut control, "k", 0);
+}
+
+#[test]
+fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now() {
+    let server = Server::start();
+    let mut control = server.raw();
+    // What is loaded: nobody holds `gone`, z holds `other`.
+    let there = token(control.say("RLOCK.ACQUIRE other z 100000"));
+    assert_eq!(control.say("SAVE"), Value::Okay);
+    control.say("RLOCK.RELEASE other z");
+    for key in ["gone", "other"] {
+        token(control.say(&format!("RLOCK.ACQUIRE {key} a 100000")));
+    }
+    let mut gone = Waiter::new(&server, "gone", "b");
+    let mut other = Waiter::new(&server, "other", "b");
+    assert_eq!(control.say("DEBUG RELOAD NOSAVE"), Value::Okay);
+    gone.token();
+    assert_eq!(holder(&mut control, "gone").as_deref(), Some("b"));
+    assert_eq!(holder(&mut control, "other").as_deref(), Some("z"));
+    assert_eq!(info(&mut control, "other").waiters, 1);
+    assert_eq!(code(&control.say("RLOCK.RELEASE other a")), "NOTHELD");
+    assert_eq!(control.say("RLOCK.RELEASE other z"), Value::Int(0));
+    assert!(other.token() > there);
 }
