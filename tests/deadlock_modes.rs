@@ -226,3 +226,29 @@ fn a_reader_whose_lease_is_over_is_no_part_of_a_ring() {
     control.say("RLOCK.RELEASE y w");
     waiter.token();
 }
+
+#[test]
+fn a_ring_over_locks_of_every_kind_is_one() {
+    let server = Server::start();
+    let mut control = server.raw();
+    take(&mut control, "plain", "one", "");
+    take(&mut control, "read", "two", "READ");
+    take(&mut control, "written", "three", "WRITE");
+    take(&mut control, "many", "four", "");
+    let mut waiters = [
+        waits(&server, "RLOCK.MACQUIRE 2 free read one 100000 BLOCK 0"),
+        waits(&server, &ask("written", "two", "READ")),
+        waits(&server, &ask("many", "three", "")),
+    ];
+    has_waiters(&mut control, "read", 1);
+    let line = ring(control.say(&ask("plain", "four", "WRITE")));
+    let expected = "DEADLOCK four waits for plain (one), one waits for read (two), \
+                    two waits for written (three), three waits for many (four)";
+    assert_eq!(line, expected);
+    control.say("RLOCK.RELEASE many four");
+    waiters[2].token();
+    control.say("RLOCK.RELEASE written three WRITE");
+    waiters[1].token();
+    control.say("RLOCK.RELEASE read two READ");
+    waiters[0].token();
+}

@@ -285,3 +285,17 @@ fn a_request_that_is_refused_keeps_its_connection_and_the_queues_in_order() {
     release(&mut control, "x", "c");
     d.token();
 }
+
+#[test]
+fn a_request_for_many_keys_is_let_past_too() {
+    let server = Server::start();
+    let mut control = server.raw();
+    take(&mut control, "b", "a");
+    let mut many = waits(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    assert_eq!(control.say("RLOCK.MACQUIRE 2 a c a 1000"), Value::Nil);
+    token(control.say("RLOCK.MACQUIRE 2 a c a 100000 BLOCK 0"));
+    assert_eq!(held_by(&mut control, "a"), "a exclusive 1");
+    assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 0);
+    assert_eq!(control.say("RLOCK.MRELEASE 3 a b c a"), Value::Int(3));
+    many.token();
+}
