@@ -252,3 +252,15 @@ fn a_ring_over_locks_of_every_kind_is_one() {
     control.say("RLOCK.RELEASE read two READ");
     waiters[0].token();
 }
+
+#[test]
+fn the_second_of_two_upgrades_is_refused_also_without_the_search() {
+    let server = Server::start_with(&["--rlock.deadlock-detection", "no"]);
+    let mut control = server.raw();
+    take(&mut control, "x", "one", "READ");
+    take(&mut control, "x", "two", "READ");
+    let mut first = waits(&server, &ask("x", "one", "WRITE"));
+    assert_eq!(code(&control.say(&ask("x", "two", "WRITE"))), "DEADLOCK");
+    control.say("RLOCK.RELEASE x two READ");
+    first.token();
+}
