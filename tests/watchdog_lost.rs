@@ -254,3 +254,15 @@ fn the_setting_can_be_changed_while_locks_are_held() {
     let bad = control.say("CONFIG SET rlock.watchdog-lost maybe");
     assert_eq!(code(&bad), "ERR");
 }
+
+#[test]
+fn who_forces_its_own_lock_by_a_script_is_closed() {
+    // Which connection called it a script does not know.
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut held = Bound::new(&server, "k", "a");
+    held.client
+        .tell("EVAL redis.call('RLOCK.FORCE',KEYS[1]) 1 k");
+    assert!(held.is_closed());
+    goes_free(&mut control, "k");
+}
