@@ -4,8 +4,8 @@
 use redis::Value;
 
 use crate::ask::{list, Ask};
-use crate::look::{mode, set};
-use crate::support::{eventually, Server};
+use crate::look::{counter, mode, set};
+use crate::support::{eventually, RawClient, Server};
 use crate::turns::{Outsider, CHANNEL, LONG_TURN};
 
 #[test]
@@ -56,4 +56,45 @@ fn who_subscribes_and_was_refused_in_a_turn_hears_that_it_is_over() {
         client.int("RLOCK.ACQUIRE job bob 60000");
     }
     assert_eq!(mode(&mut client, "job"), "exclusive");
+}
+
+/// How many grants come before the next turn begins.
+#[track_caller]
+fn grants_before_a_turn(client: &mut RawClient) -> usize {
+    let before = counter(client, "rlock_redisson_turns");
+    for grants in 1..=200 {
+        // A turn that is under way is waited for.
+        client.int("RLOCK.ACQUIRE job alice 60000 BLOCK 0");
+        client.int("RLOCK.RELEASE job alice");
+        if counter(client, "rlock_redisson_turns") > before {
+            return grants;
+        }
+    }
+    panic!("no turn");
+}
+
+#[test]
+fn turns_that_nobody_uses_are_further_and_further_apart_until_one_is_used() {
+    let server = Server::start();
+    let mut client = server.raw();
+    set(&mut client, "rlock.redisson-turn 1");
+    let mut outsider = Outsider::new(&server);
+    assert!(grants_before_a_turn(&mut client) <= 8);
+    // Twice as many each time, 64 at most, of which the last eight may come sooner.
+    for most in [16, 32, 64, 64] {
+        let grants = grants_before_a_turn(&mut client);
+        assert!((most - 8..=most).contains(&grants), "{grants} of {most}");
+    }
+    set(&mut client, LONG_TURN);
+    grants_before_a_turn(&mut client);
+    assert!(outsider.takes());
+    // From then on it is theirs whenever nobody else waits.
+    for used in 1..=3 {
+        eventually("the turn was used", || {
+            counter(&mut client, "rlock_redisson_turns_used") == used
+        });
+        client.int("RLOCK.RELEASE job uuid:1");
+        assert_eq!(mode(&mut client, "job"), "reserved");
+        assert!(outsider.takes());
+    }
 }
