@@ -104,15 +104,17 @@ impl Core {
         Some(waiter)
     }
 
-    /// The first place in the queue of a key.
+    /// The place of an upgrade in the queue of a key: behind those that came before,
+    /// ahead of all others.
     pub(super) fn front(&self, key: &Key, id: WaiterId) -> Rank {
         let reads = |owner: &[u8]| self.knows_reader(key.db, &key.name, owner);
-        let first = self.entry(key).and_then(|e| e.queue().first_key_value());
-        let other = first.and_then(|(_, other)| self.waiters.get(other));
-        match other.filter(|other| other.rank.is_front()) {
+        let queue = self.entry(key).into_iter().flat_map(|e| e.queue().values());
+        let waiters = queue.filter_map(|other| self.waiters.get(other));
+        let mut ahead = waiters.take_while(|other| other.rank.is_front());
+        match ahead.find(|other| !reads(&other.want.owner)) {
             // Its lease has ended since it asked to write.
-            Some(other) if !reads(&other.want.owner) => Rank::just_before(&other.rank, id),
-            _ => Rank::front(id),
+            Some(other) => Rank::just_before(&other.rank, id),
+            None => Rank::front(id),
         }
     }
 

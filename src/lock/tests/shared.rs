@@ -132,3 +132,18 @@ fn nesting_in_a_plain_lock_that_became_a_read_lock_keeps_the_readers_deadlines()
     s.get(by("plain").on("r").lease(500));
     assert_eq!(s.core.next_expiry(), Some(ends + 1));
 }
+
+#[test]
+fn every_upgrade_goes_before_one_whose_read_lease_has_ended() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read().lease(1000));
+    s.get(by("b").on("r").read().lease(40));
+    s.get(by("c").on("r").read().lease(1000));
+    s.wait(by("b").on("r").write());
+    s.pass_and_tick(45);
+    s.wait(by("a").on("r").write());
+    s.wait(by("a").on("r").write());
+    let queue = s.core.waiters_of(s.now, 0, b"r", 9);
+    let owners: Vec<&[u8]> = queue.iter().map(|waiter| &*waiter.owner).collect();
+    assert_eq!(owners, [b"a", b"a", b"b"]);
+}
