@@ -1,6 +1,7 @@
 //! What others do to keys, and what the server then tells the shell.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 use super::model::{Mode, Owner, Place, NEVER};
 use super::ops::OWNERS;
@@ -10,9 +11,21 @@ use crate::lock::{Cause, Key};
 
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
-pub fn lease_key((db, name): Place, owner: Owner, index: usize) -> Key {
-    let name = format!("{{{name}}}:{owner}:rwlock_timeout:{index}");
-    Key::new(db, name.as_bytes())
+/// The lease key of a read hold.
+pub fn lease_key(place: Place, owner: Owner, index: usize) -> Key {
+    // Asked for all the time.
+    thread_local! {
+        static KNOWN: RefCell<HashMap<(Place, Owner, usize), Key>> = RefCell::default();
+    }
+    KNOWN.with_borrow_mut(|known| {
+        let new = || {
+            let (db, name) = place;
+            let name = format!("{{{name}}}:{owner}:rwlock_timeout:{index}");
+            Key::new(db, name.as_bytes())
+        };
+        let key = known.entry((place, owner, index)).or_insert_with(new);
+        key.clone()
+    })
 }
 
 fn field(owner: Owner, mode: Mode) -> Vec<u8> {

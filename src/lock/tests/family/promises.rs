@@ -34,19 +34,27 @@ pub struct Promises {
 type Holders = BTreeMap<Owner, BTreeSet<Mode>>;
 
 impl Promises {
+    /// This request was an upgrade when it came, or for a while since.
+    pub fn came_ahead(&self, id: WaiterId) -> bool {
+        self.waiting
+            .get(&id)
+            .is_some_and(|request| request.upgrades)
+    }
+
     pub fn before(&mut self, world: &World) {
-        let holders = |place| (place, holders(world, place));
-        self.held = world.places.iter().copied().map(holders).collect();
+        self.held = holders_of_all(world);
     }
 
     pub fn after(&mut self, world: &World, op: &Op, told: &Effects) {
         self.arrived(world, op);
         self.each_is_answered_once(world, told);
-        for place in world.places.clone() {
-            excluded(world, place);
+        let holders: BTreeMap<Place, Holders> = holders_of_all(world);
+        for (place, holders) in &holders {
+            excluded(*place, holders);
         }
         for request in self.waiting.values() {
-            assert!(!self.could_go_on(world, request), "{request:?} is stuck");
+            let stuck = could_go_on(world, &holders, request);
+            assert!(!stuck, "{request:?} is stuck");
         }
     }
 
@@ -115,30 +123,38 @@ impl Promises {
             );
         }
     }
+}
 
-    /// Whether it is first in all its queues, and its keys are free for it.
-    fn could_go_on(&self, world: &World, request: &Request) -> bool {
-        let reads = request.mode == Mode::Read;
-        request.keys.iter().all(|place| {
-            if !matches!(value(world, *place), None | Some(Value::Hash(_))) {
-                return false;
-            }
-            let holders = holders(world, *place);
-            let own = holders.contains_key(request.owner);
-            let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
-            let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
+/// Whether a request is first in all its queues, and its keys are free for it.
+fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Request) -> bool {
+    let reads = request.mode == Mode::Read;
+    request.keys.iter().all(|place| {
+        if !matches!(value(world, *place), None | Some(Value::Hash(_))) {
+            return false;
+        }
+        let holders = &holders[place];
+        let own = holders.contains_key(request.owner);
+        let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
+        let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
+        let first = || {
             let (now, name) = (world.shell.now, place.1.as_bytes());
             let queue = world.shell.core.waiters_of(now, place.0, name, usize::MAX);
             let mut ahead = queue.iter().take_while(|w| w.client != request.client);
-            free && (own || ahead.all(|w| reads && w.mode == lock::Mode::Read))
-        })
-    }
+            ahead.all(|w| reads && w.mode == lock::Mode::Read)
+        };
+        free && (own || first())
+    })
 }
 
-fn value(world: &World, place: Place) -> Option<Value> {
+fn value(world: &World, place: Place) -> Option<&Value> {
     let (value, ends) = world.shell.ks.keys.get(&at(place))?;
     let live = ends.is_none_or(|at| at >= world.shell.ks.now_ms);
-    live.then(|| value.clone())
+    live.then_some(value)
+}
+
+fn holders_of_all(world: &World) -> BTreeMap<Place, Holders> {
+    let holders = |place| (place, holders(world, place));
+    world.places.iter().copied().map(holders).collect()
 }
 
 /// Read from the hash and the lease keys.
@@ -149,13 +165,12 @@ fn holders(world: &World, place: Place) -> Holders {
     };
     let shared = fields.contains_key(&b"mode"[..]);
     for owner in super::ops::OWNERS {
-        if fields.contains_key(format!("{owner}:write").as_bytes()) {
+        if shared && fields.contains_key(format!("{owner}:write").as_bytes()) {
             found.entry(owner).or_default().insert(Mode::Write);
         }
         if !fields.contains_key(owner.as_bytes()) {
             continue;
         }
-        let count = world.shell.count(place, owner, Mode::Read);
         let there = |index| {
             let key = lease_key(place, owner, index);
             let ends = world.shell.ks.keys.get(&key).map(|(_, ends)| *ends);
@@ -163,7 +178,7 @@ fn holders(world: &World, place: Place) -> Holders {
         };
         if !shared {
             found.entry(owner).or_default().insert(Mode::Plain);
-        } else if (1..=count).any(there) {
+        } else if (1..=world.shell.count(place, owner, Mode::Read)).any(there) {
             found.entry(owner).or_default().insert(Mode::Read);
         }
     }
@@ -171,8 +186,7 @@ fn holders(world: &World, place: Place) -> Holders {
 }
 
 /// One owner, or none but readers.
-fn excluded(world: &World, place: Place) {
-    let holders = holders(world, place);
+fn excluded(place: Place, holders: &Holders) {
     let only_read = |modes: &BTreeSet<Mode>| modes.iter().all(|mode| *mode == Mode::Read);
     let excludes = holders.values().any(|modes| !only_read(modes));
     assert!(!excludes || holders.len() == 1, "{holders:?} on {place:?}");
