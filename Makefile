@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak explore bench lint install lua bindings bindings-check clean tools module server
+.PHONY: help build run test test-matrix interop soak walk explore bench lint install lua bindings bindings-check clean tools module server
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,10 +29,13 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
-soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention and of library against module, the long walk of the model checker)
+soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention and of library against module, the longer walks of the model checker)
 	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many_contention
 	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua_differential::the_library
-	cargo test --locked --release --lib -- --nocapture --ignored walk
+	cargo test --locked --release --lib -- --nocapture --ignored long_walks
+
+walk: ## walk all that a few clients can do to three keys, to the end (half an hour)
+	cargo test --locked --release --lib -- --nocapture --ignored whole_walks
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::

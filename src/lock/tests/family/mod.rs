@@ -2,14 +2,12 @@
 //! many keys at once, watchdogs, deadlocks, and others who change the keys.
 
 mod changes;
-mod checker;
 mod compare;
-mod fingerprint;
 mod model;
 mod ops;
 mod others;
 mod promises;
 mod random;
 mod shell;
-mod universes;
+mod walk;
 mod world;

@@ -75,7 +75,7 @@ pub fn run(ops: &Steps, rules: Rules) {
 pub struct Run {
     pub world: World,
     tokens: Tokens,
-    promises: Promises,
+    pub promises: Promises,
 }
 
 impl Run {

@@ -2,7 +2,6 @@
 //! in memory and with clocks that the test moves. What happens to keys by others'
 //! hands is noted and read later.
 
-use super::fingerprint::FIRST_MONO;
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
@@ -39,7 +38,7 @@ impl Shell {
             ks: Memory::default(),
             now: Now {
                 wall_us: 1_700_000_000_000_000,
-                mono_us: FIRST_MONO,
+                mono_us: 50_000_000_000,
             },
             told: Effects::new(),
             notes: Vec::new(),

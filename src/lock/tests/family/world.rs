@@ -1,6 +1,5 @@
 //! A random run: each step is taken by the core and by the model.
 
-use super::fingerprint::{FIRST_CLIENT, FIRST_WAITER};
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
@@ -17,6 +16,9 @@ pub enum Got {
     Forced(bool),
     Refused(Refusal),
 }
+
+/// A connection's number is never 0.
+const FIRST_CLIENT: Client = 1;
 
 #[derive(Clone)]
 pub struct World {
@@ -43,7 +45,6 @@ impl World {
     pub fn new(rules: Rules, places: &[Place]) -> Self {
         let mut shell = Shell::new();
         shell.core.rules = rules;
-        shell.core.last_waiter = FIRST_WAITER;
         let model = Model::new(shell.now, rules);
         Self {
             shell,

@@ -1,0 +1,385 @@
+//! When two states are the same: all that the core, the keyspace and the model
+//! remember, written down so that only what makes a difference is left. Waiters
+//! count by their order, connections by their seat, tokens by which are the same.
+//! Of a moment only whether it is over: leases are so long here that none ends by
+//! itself ([`super::universe::LEASE`]), so how far off their ends are makes none.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::BTreeSet;
+use std::hash::Hasher;
+
+use super::names::{Labels, Names, LEASE_KEYS};
+use crate::lock::entry::{Entry, Hold};
+use crate::lock::memory::Value;
+use crate::lock::tests::family::model::{self, Client, Place, NEVER};
+use crate::lock::tests::family::promises::Promises;
+use crate::lock::tests::family::world::World;
+use crate::lock::{Core, Key, Lease, WaiterId};
+
+/// The same for all states that are the same under some of these names: that of the
+/// least of what is written down under each.
+pub fn fingerprint(world: &World, promises: &Promises, names: &[Labels]) -> u64 {
+    let mut least: Vec<u8> = Vec::new();
+    for labels in names {
+        let mut page = Page::new(world, labels);
+        if page.write(promises, &least).is_some() {
+            least = page.text;
+        }
+    }
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&least);
+    hasher.finish()
+}
+
+struct Page<'a> {
+    world: &'a World,
+    labels: &'a Labels,
+    names: &'a Names,
+    text: Vec<u8>,
+    /// The tokens of the core and of the model, as they were met.
+    tokens: [Vec<i64>; 2],
+    /// All who wait or were granted, in the order of their arrival.
+    ids: Vec<WaiterId>,
+}
+
+/// Not one of those that are numbered.
+const NONE: u8 = u8::MAX;
+
+impl<'a> Page<'a> {
+    fn new(world: &'a World, labels: &'a Labels) -> Self {
+        let core = &world.shell.core;
+        let mut ids: Vec<_> = core.waiters.keys().chain(core.grants.keys()).collect();
+        ids.sort_unstable();
+        Self {
+            world,
+            labels,
+            names: &labels.names,
+            text: Vec::with_capacity(512),
+            tokens: Default::default(),
+            ids: ids.into_iter().copied().collect(),
+        }
+    }
+
+    /// Writes all down; `None` as soon as it is not less than what there is.
+    fn write(&mut self, promises: &Promises, least: &[u8]) -> Option<()> {
+        let world = self.world;
+        for key in &self.labels.keys {
+            match world.shell.core.entry(key) {
+                None => self.put(NONE),
+                Some(entry) => self.entry(entry),
+            }
+            self.goes_on(least)?;
+        }
+        self.flag(world.unread);
+        self.flag(world.overdue);
+        self.queue(&world.shell.core, promises);
+        self.goes_on(least)?;
+        self.core(&world.shell.core);
+        self.goes_on(least)?;
+        self.keyspace();
+        self.goes_on(least)?;
+        self.model();
+        (least.is_empty() || *self.text < *least).then_some(())
+    }
+
+    fn goes_on(&self, least: &[u8]) -> Option<()> {
+        let known = &least[..least.len().min(self.text.len())];
+        (least.is_empty() || *self.text <= *known).then_some(())
+    }
+
+    fn put(&mut self, byte: u8) {
+        self.text.push(byte);
+    }
+
+    fn count(&mut self, count: usize) {
+        self.put(u8::try_from(count).unwrap());
+    }
+
+    fn flag(&mut self, flag: bool) {
+        self.put(u8::from(flag));
+    }
+
+    fn place_of<T: PartialEq>(list: &[T], one: &T) -> u8 {
+        let at = list.iter().position(|other| other == one);
+        at.map_or(NONE, |at| u8::try_from(at).unwrap())
+    }
+
+    fn owner(&mut self, owner: &[u8]) {
+        let at = self.names.owners.iter();
+        let at = at.map(|owner| owner.as_bytes()).position(|o| o == owner);
+        self.put(u8::try_from(at.unwrap()).unwrap());
+    }
+
+    fn client(&mut self, client: Client) {
+        let seat = self.world.seats.iter().position(|open| *open == client);
+        let seat = seat.map_or(NONE, |seat| Self::place_of(&self.names.seats, &seat));
+        // Nobody that is known, or a connection that is closed.
+        self.put(if client == 0 { NONE - 1 } else { seat });
+    }
+
+    fn place(&mut self, place: Place) {
+        self.put(Self::place_of(&self.names.places, &place));
+    }
+
+    fn name(&self, key: &Key) -> u8 {
+        Self::place_of(&self.labels.keys, key)
+    }
+
+    fn keys<'k>(&mut self, keys: impl IntoIterator<Item = &'k Key>) {
+        let mut names: Vec<u8> = keys.into_iter().map(|key| self.name(key)).collect();
+        names.sort_unstable();
+        self.count(names.len());
+        self.text.append(&mut names);
+    }
+
+    fn id(&mut self, id: WaiterId) {
+        self.put(Self::place_of(&self.ids, &id));
+    }
+
+    fn ids<'i>(&mut self, ids: impl IntoIterator<Item = &'i WaiterId>) {
+        let ids: Vec<_> = ids.into_iter().copied().collect();
+        self.count(ids.len());
+        ids.into_iter().for_each(|id| self.id(id));
+    }
+
+    fn token(&mut self, of: usize, token: Option<i64>) {
+        let Some(token) = token else {
+            return self.put(NONE);
+        };
+        let known = &mut self.tokens[of];
+        if !known.contains(&token) {
+            known.push(token);
+        }
+        let at = Self::place_of(&self.tokens[of], &token);
+        self.put(at);
+    }
+
+    /// A wall-clock ms.
+    fn moment(&mut self, at: Option<i64>) {
+        let now = self.world.shell.ks.now_ms;
+        self.put(match at {
+            None | Some(NEVER) => 0,
+            Some(at) if at < now => 1,
+            Some(_) => 2,
+        });
+    }
+
+    fn core(&mut self, core: &Core) {
+        let names = self.names;
+        for owner in &names.owners {
+            match core.by_owner.get(owner.as_bytes()) {
+                None => self.put(NONE),
+                Some(ids) => self.ids(ids),
+            }
+        }
+        for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
+            match core.by_client.get(&client) {
+                None => self.put(NONE),
+                Some(id) => self.id(*id),
+            }
+            let bonds = core.bonds.get(&client);
+            for bond in self.labels.bonds.iter().filter(|_| bonds.is_some()) {
+                self.flag(bonds.is_some_and(|bonds| bonds.contains(bond)));
+            }
+        }
+        self.count(core.bonds.len());
+        self.count(core.by_client.len());
+        self.keys(&core.waited_for);
+        self.keys(&core.pending);
+        self.keys(&core.unsettled);
+        self.keys(core.left.keys());
+        self.keys(core.leases.before(i64::MAX, usize::MAX).iter());
+        self.ids(&core.timeouts.before(i64::MAX, usize::MAX));
+        let renewals = core.renewals.before(i64::MAX, usize::MAX);
+        self.keys(renewals.iter().map(|(key, _)| key));
+        // `revived` counts within one microsecond only.
+        self.count(core.nesting.len() + core.risen.len() + core.suspects.len());
+        assert!(core.subscribers.is_empty());
+    }
+
+    /// All who wait, in the order in which they are served, and the grants under
+    /// way.
+    fn queue(&mut self, core: &Core, promises: &Promises) {
+        let mut waiters: Vec<_> = core.waiters.iter().collect();
+        waiters.sort_by(|(_, one), (_, other)| one.rank.cmp(&other.rank));
+        self.count(waiters.len());
+        for (id, waiter) in waiters {
+            self.id(*id);
+            self.flag(waiter.rank.is_front());
+            self.flag(promises.came_ahead(*id));
+            self.keys(&waiter.keys);
+            self.owner(&waiter.want.owner);
+            self.client(waiter.want.client);
+            self.put(waiter.want.mode as u8);
+            self.flag(waiter.want.watch);
+            self.flag(waiter.once);
+            self.flag(waiter.until.is_some());
+        }
+        let mut grants: Vec<_> = core.grants.iter().collect();
+        grants.sort_by_key(|(id, _)| **id);
+        self.count(grants.len());
+        for (id, grant) in grants {
+            self.id(*id);
+            self.owner(&grant.owner);
+            self.client(grant.client);
+            self.put(grant.mode as u8);
+            self.flag(grant.watched);
+            let mut keys: Vec<_> = grant.keys.iter().collect();
+            keys.sort_by_key(|(key, _)| self.name(key));
+            for (key, token) in keys {
+                self.put(self.name(key));
+                self.token(0, Some(*token));
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        let names = self.names;
+        self.moment(entry.deadline);
+        self.flag(entry.foreign);
+        self.ids(entry.queue().values());
+        self.ids(entry.entangled().values());
+        self.hold(entry.plain.as_ref());
+        let Some(shared) = &entry.shared else {
+            return self.put(NONE);
+        };
+        self.moment(shared.expires);
+        self.moment(shared.first_end());
+        self.moment(shared.last_end());
+        self.count(shared.fields());
+        match shared.writer() {
+            Some(writer) => self.owner(writer),
+            None => self.put(NONE),
+        }
+        self.count(shared.parties().count());
+        for owner in &names.owners {
+            let Some(party) = shared.party(owner.as_bytes()) else {
+                self.put(NONE);
+                continue;
+            };
+            self.hold(Some(&party.hold));
+            self.token(0, party.first);
+            self.flag(party.reads);
+            self.flag(party.writes);
+            self.count(usize::try_from(party.holds).unwrap());
+            match party.lease {
+                Lease::Gone => self.put(NONE),
+                Lease::Until(at) => self.moment(Some(at)),
+                Lease::Endless => self.moment(None),
+            }
+        }
+    }
+
+    fn hold(&mut self, hold: Option<&Hold>) {
+        let Some(hold) = hold else {
+            return self.put(NONE);
+        };
+        self.owner(&hold.owner);
+        self.token(0, hold.token);
+        self.client(hold.client);
+        let Some(watch) = &hold.watch else {
+            return self.put(NONE);
+        };
+        self.text.extend(watch.lease.to_le_bytes());
+        self.moment(watch.bound);
+        self.moment(watch.next);
+        self.count(watch.taken.len());
+        for taken in &watch.taken {
+            self.client(taken.client);
+            self.flag(taken.watched);
+            self.put(taken.mode as u8);
+            self.count(usize::try_from(taken.holds).unwrap());
+        }
+    }
+
+    fn keyspace(&mut self) {
+        let (labels, keys) = (self.labels, &self.world.shell.ks.keys);
+        let mut known = 0;
+        for key in &labels.keys {
+            let Some((value, ends)) = keys.get(key) else {
+                self.put(NONE);
+                continue;
+            };
+            known += 1;
+            self.moment(*ends);
+            match value {
+                Value::Hash(fields) => {
+                    self.count(fields.len());
+                    let mode = fields.get(&b"mode"[..]);
+                    self.text.extend(mode.into_iter().flatten());
+                    for field in &labels.fields {
+                        self.put(b' ');
+                        self.text.extend(fields.get(field).into_iter().flatten());
+                    }
+                }
+                other => self.text.extend(format!("{other:?}").bytes()),
+            }
+        }
+        self.flag(known < keys.len());
+        if known == keys.len() {
+            return;
+        }
+        for key in &labels.lease_keys {
+            match keys.get(key) {
+                None => self.put(NONE),
+                Some((value, ends)) => {
+                    known += 1;
+                    self.flag(*value == Value::Text);
+                    self.moment(*ends);
+                }
+            }
+        }
+        assert_eq!(
+            known,
+            keys.len(),
+            "more keys than are written down: {keys:?}"
+        );
+    }
+
+    fn model(&mut self) {
+        let model = &self.world.model;
+        for waiter in &model.queue {
+            self.id(self.world.ids[waiter.id]);
+            self.flag(waiter.upgrades);
+        }
+        let granted: BTreeSet<u64> = model
+            .grants
+            .iter()
+            .flat_map(|g| &g.holds)
+            .copied()
+            .collect();
+        let names = self.names;
+        for place in &names.places {
+            match model.keys.get(place) {
+                None => self.put(NONE),
+                Some(slot) => {
+                    self.put(slot.kind as u8);
+                    self.moment(Some(slot.ends));
+                    self.flag(slot.by_hand);
+                }
+            }
+            self.flag(model.left.contains_key(place));
+            for owner in &names.owners {
+                let token = model.tokens.get(&(*place, *owner));
+                self.token(1, token.map(|token| *token as i64));
+                for hold in model.holds_at(*place).filter(|hold| hold.owner == *owner) {
+                    self.model_hold(hold, granted.contains(&hold.id));
+                }
+                for index in 1..=LEASE_KEYS {
+                    let which = (*place, *owner, index);
+                    let ends = model.leases.get(&which);
+                    self.moment(ends.copied().or(Some(0)));
+                    self.flag(model.squats.contains(&which));
+                }
+            }
+        }
+    }
+
+    fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
+        self.place(hold.place);
+        self.put(hold.mode as u8);
+        self.client(hold.client.unwrap_or(0));
+        self.flag(granted);
+        self.flag(hold.watch.is_some());
+    }
+}

@@ -1,0 +1,197 @@
+//! What is walked: three owners, one of them on two connections. `make test` walks
+//! the small ones to the end and begins the others, `make soak` goes further, `make
+//! walk` walks all to the end.
+
+use super::universe::Universe;
+use super::{twins, walk, Seen};
+use crate::lock::tests::family::model::{Mode, Place};
+use crate::lock::tests::family::ops::Other;
+use crate::lock::Rules;
+
+const J: Place = (0, "j");
+const K: Place = (0, "k");
+const R: Place = (0, "r");
+const ALL: [usize; 4] = [0, 1, 2, 3];
+const RULES: Rules = Rules::DEFAULT;
+const BLIND: Rules = Rules {
+    detect_deadlocks: false,
+    ..Rules::DEFAULT
+};
+
+/// One plain lock, watched or not.
+fn one() -> Universe {
+    let mut all = Universe::new("one lock", &[K]);
+    for watch in [false, true] {
+        all.asks(&ALL, &[K], Mode::Plain, watch);
+    }
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.all_are_the_same();
+    all
+}
+
+/// One read/write lock that nobody watches, or takes for a plain one.
+fn readers_and_writers() -> Universe {
+    let mut all = Universe::new("readers and writers", &[R]);
+    for mode in [Mode::Read, Mode::Write] {
+        all.asks(&[0, 2, 3], &[R], mode, false);
+        all.gives_back(&[0, 2, 3], R, mode);
+    }
+    all
+}
+
+/// One read/write lock, with all that can be asked of it.
+fn one_in_every_mode() -> Universe {
+    let mut all = Universe::new("one lock in every mode", &[R]);
+    for mode in [Mode::Plain, Mode::Read, Mode::Write] {
+        for watch in [false, true] {
+            all.asks(&ALL, &[R], mode, watch);
+        }
+        all.gives_back(&ALL, R, mode);
+    }
+    all.all_are_the_same();
+    all
+}
+
+/// Two plain locks, alone and as a pair, watched or not.
+fn pair() -> Universe {
+    let mut all = Universe::new("a pair of locks", &[J, K]);
+    for watch in [false, true] {
+        for keys in [&[J][..], &[K], &[J, K]] {
+            all.asks(&ALL, keys, Mode::Plain, watch);
+        }
+    }
+    for at in [J, K] {
+        all.gives_back(&ALL, at, Mode::Plain);
+    }
+    all.are_the_same(0, 1);
+    all.all_are_the_same();
+    all
+}
+
+/// Three plain locks, alone and in all sets of them.
+fn sets() -> Universe {
+    let mut all = Universe::new("all sets of three locks", &[J, K, R]);
+    for keys in [&[J][..], &[K], &[R], &[J, K], &[J, R], &[K, R], &[J, K, R]] {
+        all.asks(&ALL, keys, Mode::Plain, false);
+    }
+    for at in [J, K, R] {
+        all.gives_back(&ALL, at, Mode::Plain);
+    }
+    all.are_the_same(0, 1);
+    all.are_the_same(1, 2);
+    all.all_are_the_same();
+    all
+}
+
+/// A pair of plain locks and a read/write lock. What may come between a grant and its
+/// reply is walked by the others.
+fn three() -> Universe {
+    let mut all = Universe::new("three locks in every mode", &[J, K, R]);
+    for keys in [&[J][..], &[K], &[J, K]] {
+        all.asks(&ALL, keys, Mode::Plain, false);
+    }
+    for at in [J, K] {
+        all.gives_back(&ALL, at, Mode::Plain);
+    }
+    for mode in [Mode::Read, Mode::Write] {
+        all.asks(&ALL, &[R], mode, false);
+        all.gives_back(&ALL, R, mode);
+    }
+    all.are_the_same(0, 1);
+    all.all_are_the_same();
+    all.prompt = true;
+    all
+}
+
+/// Others come between.
+fn others() -> Universe {
+    let mut all = Universe::new("others come between", &[K, R]);
+    all.asks(&[0, 2], &[K], Mode::Plain, true);
+    all.asks(&[1, 3], &[K, R], Mode::Plain, false);
+    for mode in [Mode::Read, Mode::Write] {
+        all.asks(&[0, 2], &[R], mode, false);
+        all.asks(&[1], &[R], mode, true);
+        all.gives_back(&[0, 1, 2], R, mode);
+        all.others(Other::Take(R, "c", mode, 150));
+    }
+    all.gives_back(&[0, 1, 2], K, Mode::Plain);
+    all.others(Other::Take(K, "b", Mode::Plain, 150));
+    all.others(Other::Del(K));
+    all.others(Other::Del(R));
+    all.others(Other::Set(K, Some(50)));
+    for which in 0..3 {
+        all.others(Other::DelLease(which, false));
+        all.others(Other::GiveBack(which));
+    }
+    all.others(Other::Rename(R, K));
+    all.others(Other::Rename(K, R));
+    all
+}
+
+type Planned = (fn() -> Universe, Rules);
+
+const WHOLE: [Planned; 6] = [
+    (pair, RULES),
+    (pair, BLIND),
+    (one_in_every_mode, RULES),
+    (sets, RULES),
+    (sets, BLIND),
+    (three, RULES),
+];
+
+/// So many states of each, nearest first.
+fn walk_all(most: usize) -> Vec<Seen> {
+    let others: Planned = (others, RULES);
+    let planned = WHOLE.iter().chain([&others]);
+    let seen = planned.map(|(universe, rules)| walk(&universe(), *rules, most, 64));
+    let seen: Vec<Seen> = seen.collect();
+    let states: usize = seen.iter().map(|seen| seen.states).sum();
+    println!("{states} states");
+    seen
+}
+
+#[test]
+fn a_walk_over_one_lock_finds_no_broken_promise() {
+    assert!(walk(&one(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
+    assert!(walk(&readers_and_writers(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn short_walks_over_all_find_no_broken_promise() {
+    walk_all(1_000);
+}
+
+#[test]
+fn states_that_are_taken_for_the_same_go_on_in_the_same_way() {
+    twins_of_all(300, 16);
+}
+
+#[test]
+#[ignore = "takes a minute, and needs --release"]
+fn long_walks_find_no_two_states_taken_for_the_same_that_are_not() {
+    twins_of_all(2_000, 4);
+}
+
+fn twins_of_all(most: usize, among: u64) {
+    for (universe, rules) in [WHOLE.to_vec(), vec![(others, RULES)]].concat() {
+        assert!(twins::check(&universe(), rules, most, among) > 0);
+    }
+}
+
+#[test]
+#[ignore = "takes a minute, and needs --release"]
+fn long_walks_over_all_find_no_broken_promise() {
+    walk_all(50_000);
+}
+
+#[test]
+#[ignore = "takes half an hour, and needs --release"]
+fn whole_walks_over_all_find_no_broken_promise() {
+    for (universe, rules) in WHOLE {
+        assert!(walk(&universe(), rules, usize::MAX, 64).whole);
+    }
+}

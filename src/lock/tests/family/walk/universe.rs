@@ -1,0 +1,266 @@
+//! What may happen in a walk: who may ask for what, and what may come between.
+
+use std::collections::BTreeSet;
+
+use super::names::Names;
+use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, NEVER};
+use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Whose, OWNERS, SEATS};
+use crate::lock::tests::family::world::World;
+
+/// So long that none ends by itself: they are ended one by one.
+pub const LEASE: i64 = 1_000_000_000;
+
+/// Something that may happen, if it can.
+#[derive(Clone, Debug)]
+pub enum Action {
+    Do(Op),
+    /// This owner's lease ends, alone.
+    End(Place, Owner),
+    /// All leases end that nobody renews.
+    EndAll,
+}
+
+pub struct Universe {
+    pub name: &'static str,
+    pub places: Vec<Place>,
+    pub actions: Vec<Action>,
+    /// What may change places with what, and all stays the same.
+    pub names: Vec<Names>,
+    /// No owner nests deeper in one mode.
+    pub holds: usize,
+    /// The replies of grants are out, or lost, before anybody else says something.
+    pub prompt: bool,
+}
+
+/// Owner `a` has two connections.
+pub const PEOPLE: [(Owner, Seat); 4] = [("a", 0), ("a", 1), ("b", 2), ("c", 4)];
+/// Nobody waits there.
+const SPARE: Seat = SEATS - 1;
+
+impl Universe {
+    pub fn new(name: &'static str, places: &[Place]) -> Self {
+        let mut actions = vec![Action::EndAll, Action::Do(Op::Confirm)];
+        for which in 0..2 {
+            for closes in [false, true] {
+                actions.push(Action::Do(Op::Lose { which, closes }));
+            }
+        }
+        let close = |(_, seat)| Action::Do(Op::Close(seat));
+        actions.extend(PEOPLE.map(close));
+        for place in places {
+            actions.extend(OWNERS.map(|owner| Action::End(*place, owner)));
+        }
+        Self {
+            name,
+            places: places.to_vec(),
+            actions,
+            names: vec![Names::plain(places)],
+            holds: 1,
+            prompt: false,
+        }
+    }
+
+    /// These people ask for these keys in this mode.
+    pub fn asks(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
+        for who in people {
+            let (owner, seat) = PEOPLE[*who];
+            let call = Call {
+                keys: keys.to_vec(),
+                owner,
+                seat,
+                mode,
+                lease: LEASE,
+                once: false,
+                watch,
+                block: Some(0),
+            };
+            self.actions.push(Action::Do(Op::Acquire(call)));
+        }
+    }
+
+    pub fn gives_back(&mut self, people: &[usize], at: Place, mode: Mode) {
+        for (owner, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            let whose = whose(at, owner, mode, seat);
+            let op = Op::Release { whose, all: false };
+            self.actions.push(Action::Do(op));
+        }
+    }
+
+    pub fn others(&mut self, what: Other) {
+        let op = Op::Other { what, late: false };
+        self.actions.push(Action::Do(op));
+    }
+
+    /// `b` and `c` do the same things, and so do the two connections of `a`.
+    pub fn all_are_the_same(&mut self) {
+        self.also(|names| names.seats.swap(0, 1));
+        self.also(|names| {
+            names.owners.swap(1, 2);
+            names.seats.swap(2, 4);
+        });
+    }
+
+    /// The same is done to these two places.
+    pub fn are_the_same(&mut self, one: usize, other: usize) {
+        self.also(|names| names.places.swap(one, other));
+    }
+
+    /// This change too, and whatever it makes together with those before.
+    fn also(&mut self, change: impl Fn(&mut Names)) {
+        let mut new = Names::plain(&self.places);
+        change(&mut new);
+        self.names.push(new);
+        loop {
+            let all: BTreeSet<Names> = self.names.iter().cloned().collect();
+            let after = |one: &Names| all.iter().map(|n| n.after(one)).collect::<Vec<_>>();
+            let more: BTreeSet<Names> = all.iter().flat_map(after).collect();
+            let whole = more.len() == self.names.len();
+            self.names = more.into_iter().collect();
+            if whole {
+                break;
+            }
+        }
+    }
+
+    /// Those who change places can do the same.
+    pub fn check_names(&self) {
+        let show = |action: &Action| format!("{action:?}");
+        let all: BTreeSet<String> = self.actions.iter().map(show).collect();
+        assert_eq!(all.len(), self.actions.len(), "twice the same");
+        for names in &self.names {
+            for action in &self.actions {
+                let other = self.renamed(action, names);
+                assert!(all.contains(&show(&other)), "{other:?} cannot be done");
+            }
+        }
+    }
+
+    fn renamed(&self, action: &Action, names: &Names) -> Action {
+        let plain = Names::plain(&self.places);
+        let owner = |owner: &mut Owner| {
+            let at = plain.owners.iter().position(|other| other == owner);
+            *owner = names.owners[at.unwrap()];
+        };
+        let place = |place: &mut Place| {
+            let at = plain.places.iter().position(|other| other == place);
+            *place = names.places[at.unwrap()];
+        };
+        let mut action = action.clone();
+        match &mut action {
+            Action::End(at, who) => {
+                place(at);
+                owner(who);
+            }
+            Action::Do(Op::Acquire(call)) => {
+                call.keys.iter_mut().for_each(place);
+                call.keys.sort_unstable();
+                owner(&mut call.owner);
+                call.seat = names.seats[call.seat];
+            }
+            Action::Do(Op::Release { whose, .. }) => {
+                place(&mut whose.at);
+                owner(&mut whose.owner);
+                whose.seat = names.seats[whose.seat];
+            }
+            Action::Do(Op::Close(seat)) => *seat = names.seats[*seat],
+            Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
+            Action::Do(_) | Action::EndAll => {}
+        }
+        action
+    }
+
+    /// The steps to take, if there are any that change anything.
+    pub fn ops(&self, world: &World, number: usize) -> Option<Vec<Op>> {
+        let model = &world.model;
+        let waits = |seat: Seat| {
+            let client = world.seats[seat];
+            model.queue.iter().any(|w| w.ask.client == client)
+        };
+        let granted = |seat: Seat| {
+            let client = world.seats[seat];
+            model.grants.iter().any(|grant| grant.client == client)
+        };
+        let action = &self.actions[number];
+        let replies = matches!(action, Action::Do(Op::Confirm | Op::Lose { .. }));
+        if self.prompt && !replies && !model.grants.is_empty() {
+            return None;
+        }
+        let can = match action {
+            // A reply does not take that long.
+            Action::End(..) | Action::EndAll if !model.grants.is_empty() => return None,
+            Action::End(place, owner) => return end(world, *place, owner),
+            Action::EndAll => return end_all(world),
+            Action::Do(Op::Acquire(call)) => {
+                let count = |place: &Place| model.count(*place, call.owner, call.mode);
+                let most = call.keys.iter().map(count).max().unwrap();
+                !waits(call.seat) && !granted(call.seat) && most < self.holds
+            }
+            Action::Do(Op::Release { whose, .. }) => {
+                let count = model.count(whose.at, whose.owner, whose.mode);
+                count > 0 && !waits(whose.seat) && !granted(whose.seat)
+            }
+            Action::Do(Op::Close(seat)) => {
+                let client = Some(world.seats[*seat]);
+                let watches = |h: &Hold| h.client == client && h.watch.is_some();
+                waits(*seat) || granted(*seat) || model.holds.iter().any(watches)
+            }
+            Action::Do(Op::Lose { which, .. }) => *which < model.grants.len(),
+            Action::Do(Op::Confirm) => !model.grants.is_empty(),
+            Action::Do(Op::Other { what, .. }) => match what {
+                Other::Del(place) | Other::Expire(place, _) => model.kind(*place).is_some(),
+                Other::Set(place, _) => model.kind(*place) != Some(Kind::Text),
+                _ => true,
+            },
+            Action::Do(_) => true,
+        };
+        match action {
+            Action::Do(op) if can => Some(vec![op.clone()]),
+            _ => None,
+        }
+    }
+}
+
+fn whose(at: Place, owner: Owner, mode: Mode, seat: Seat) -> Whose {
+    Whose {
+        held: None,
+        at,
+        owner,
+        mode,
+        seat,
+        own_seat: false,
+    }
+}
+
+/// It is renewed to the shortest that there is, and that passes.
+fn end(world: &World, place: Place, owner: Owner) -> Option<Vec<Op>> {
+    let model = &world.model;
+    if model.watched(place, owner).is_some() {
+        return None;
+    }
+    let mut theirs = model.holds_at(place).filter(|hold| hold.owner == owner);
+    let renew = Op::Renew {
+        whose: whose(place, owner, theirs.next()?.mode, SPARE),
+        lease: 1,
+        watch: false,
+    };
+    Some(vec![renew, pass(2000)])
+}
+
+fn end_all(world: &World) -> Option<Vec<Op>> {
+    let model = &world.model;
+    let watched = |hold: &&Hold| model.watched(hold.place, hold.owner).is_none();
+    let held = model.holds.iter().filter(watched);
+    let ends = held.map(|hold| model.ends(hold.place, hold.owner));
+    let texts = model.keys.values().filter(|slot| slot.kind == Kind::Text);
+    let ends = ends.chain(texts.map(|slot| slot.ends));
+    let last = ends.filter(|at| *at != NEVER).max()?;
+    Some(vec![pass((last + 1 - model.now_ms()) * 1000)])
+}
+
+fn pass(us: i64) -> Op {
+    Op::Pass {
+        us,
+        cycle: false,
+        fires: true,
+    }
+}
