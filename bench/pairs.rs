@@ -2,7 +2,7 @@
 //! lock as Lua scripts, and `SET NX PX` with `DEL`, which neither nests nor
 //! checks who releases.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::chart::Panel;
 use crate::load::{command, Connection, Expect, Load, Outcome, Server};
@@ -41,13 +41,15 @@ struct Peer {
     name: &'static str,
     pipelined: Load,
     unpipelined: Load,
-    rates: [Vec<f64>; 2],
-    server_micros: [Vec<f64>; 2],
+    rates: [Vec<f64>; 3],
+    server_micros: [Vec<f64>; 3],
 }
 
 /// How the pairs are sent: the index into a peer's figures.
 const PIPELINED: usize = 0;
 const UNPIPELINED: usize = 1;
+/// As the first, to a server that writes an AOF.
+const RECORDED: usize = 2;
 
 impl Peer {
     fn new(
@@ -68,8 +70,8 @@ impl Peer {
 
     fn run(&mut self, connection: &mut Connection, mode: usize, time: Duration) -> Outcome<()> {
         let load = match mode {
-            PIPELINED => &mut self.pipelined,
-            _ => &mut self.unpipelined,
+            UNPIPELINED => &mut self.unpipelined,
+            _ => &mut self.pipelined,
         };
         let before = connection.server_cpu()?;
         let rate = load.run(connection, time)?;
@@ -98,24 +100,37 @@ impl Pairs {
                 .map(|peer| (peer.name, median(&peer.rates[mode])))
                 .collect(),
         };
+        let in_flight = format!("pipelined ({} in flight)", self.depth);
         vec![
-            panel(PIPELINED, format!("pipelined ({} in flight)", self.depth)),
+            panel(PIPELINED, in_flight.clone()),
+            panel(RECORDED, format!("{in_flight}, AOF on")),
             panel(UNPIPELINED, "one command per round trip".into()),
         ]
     }
 }
 
-/// Measures all peers in turns and prints both tables.
+/// Measures all peers in turns and prints the tables.
 pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<Pairs> {
     let mut connection = server.connect()?;
+    let recorder = Server::start(&options.server, options.module.as_deref())?;
+    let mut recorded = recorder.connect()?;
+    write_an_aof(&mut recorded)?;
     let mut peers = peers(&mut connection, options)?;
+    for script in [ACQUIRE, RELEASE] {
+        load_script(&mut recorded, script)?;
+    }
     let rounds = options.count(5, 2);
-    let times = [options.millis(700, 150), options.millis(400, 150)];
+    let (long, short) = (options.millis(700, 150), options.millis(400, 150));
     for round in 0..rounds {
-        for (mode, time) in times.into_iter().enumerate() {
+        for mode in [PIPELINED, UNPIPELINED, RECORDED] {
+            let (connection, time) = match mode {
+                PIPELINED => (&mut connection, long),
+                UNPIPELINED => (&mut connection, short),
+                _ => (&mut recorded, long),
+            };
             for turn in 0..peers.len() {
                 let peer = (round + turn) % peers.len();
-                peers[peer].run(&mut connection, mode, time)?;
+                peers[peer].run(connection, mode, time)?;
             }
         }
     }
@@ -123,15 +138,29 @@ pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outco
         peers,
         depth: options.depth,
     };
-    let how = format!("pipelined, {} commands in flight", options.depth);
-    print(&pairs.peers, PIPELINED, &how, report);
-    print(
-        &pairs.peers,
-        UNPIPELINED,
-        "one command per round trip",
-        report,
-    );
+    let pipelined = format!("pipelined, {} commands in flight", options.depth);
+    let recorded = format!("{pipelined}, AOF on");
+    print(&pairs.peers, PIPELINED, &pipelined, report);
+    print(&pairs.peers, RECORDED, &recorded, report);
+    let how = "one command per round trip";
+    print(&pairs.peers, UNPIPELINED, how, report);
     Ok(pairs)
+}
+
+/// From here on, and the first whole one is written.
+fn write_an_aof(connection: &mut Connection) -> Outcome<()> {
+    connection.call(&["CONFIG", "SET", "appendonly", "yes"])?;
+    let end = Instant::now() + Duration::from_secs(10);
+    let fields = ["aof_rewrite_scheduled", "aof_rewrite_in_progress"];
+    for field in fields {
+        while connection.info_number("persistence", field)? > 0.0 {
+            if Instant::now() > end {
+                return Err("the AOF was not written".into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
 }
 
 fn peers(connection: &mut Connection, options: &Options) -> Outcome<Vec<Peer>> {
@@ -193,7 +222,8 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
         if let Some(rlock) = rlock {
             let ratio = median(&ratios(&rlock.rates[mode], &peer.rates[mode]));
             row.push(format!("{ratio:.2} x"));
-            if let (PIPELINED, Some(mark)) = (mode, mark(peer.name)) {
+            let judged = mark(peer.name).filter(|_| mode != UNPIPELINED);
+            if let Some(mark) = judged {
                 let what = format!("rlock / {}, {how}", peer.name);
                 row.extend(report.judge(&what, ratio, mark));
             }
