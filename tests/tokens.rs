@@ -193,3 +193,18 @@ fn a_renamed_lock_keeps_its_own() {
     assert_eq!(client.int("RLOCK.ACQUIRE task alice 1"), token);
     assert_eq!(client.texts("HGETALL task"), ["alice", "4"]);
 }
+
+#[test]
+fn a_lock_that_was_renamed_and_lost_at_once_is_a_new_one() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let token = client.int("RLOCK.ACQUIRE job alice 60000");
+    client.at_once(&[
+        "MULTI",
+        "RENAME job task",
+        "DEL task",
+        "HSET task alice 1",
+        "EXEC",
+    ]);
+    assert!(client.int("RLOCK.ACQUIRE task alice 60000") > token);
+}
