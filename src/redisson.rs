@@ -143,6 +143,11 @@ pub fn readers(lease_key: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
         })
 }
 
+/// Whether it may be the name of a lease key.
+pub fn is_lease_key(name: &[u8]) -> bool {
+    name.len() > LEASE.len() && without_index(name).is_some()
+}
+
 /// The name up to `:rwlock_timeout:` and digits.
 fn without_index(name: &[u8]) -> Option<&[u8]> {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit());
@@ -218,6 +223,7 @@ mod tests {
         ] {
             for index in [1, 10, 1024] {
                 let name = lease_key(lock, owner, index);
+                assert!(is_lease_key(&name), "{lock:?} {owner:?}");
                 let all = found(&name);
                 let own = (lock.to_vec(), owner.to_vec());
                 assert!(all.contains(&own), "{lock:?} {owner:?} {all:?}");

@@ -95,10 +95,16 @@ unsafe extern "C" fn on_key(
 ) -> c_int {
     let ctx = Ctx(ctx);
     guarded(ctx, "a key event", (), || {
-        if let Some(shell) = shell().filter(|shell| shell.listens()) {
-            // SAFETY: both live until the callback returns.
-            let (event, name) = unsafe { (CStr::from_ptr(event), bytes_of(name)) };
-            key_changed(shell, ctx, event.to_bytes(), name);
+        let Some(shell) = shell().filter(|shell| shell.listens()) else {
+            return;
+        };
+        // SAFETY: it lives until the callback returns.
+        let name = unsafe { bytes_of(name) };
+        let db = ctx.db();
+        if !is_strange(shell, db, name) {
+            // SAFETY: as above.
+            let event = unsafe { CStr::from_ptr(event) };
+            key_changed(shell, ctx, db, event.to_bytes(), name);
         }
     });
     raw::REDISMODULE_OK as c_int
@@ -167,6 +173,16 @@ fn is_known(shell: &Shell, db: i32, name: &[u8]) -> bool {
     core.is_ok_and(|core| core.knows(db, name)) || is_on_its_way(shell, db, name)
 }
 
+/// Whether the key is none of ours, whatever has happened to it. Nearly all keys
+/// are strangers, and with a lock held each DEL of one asks this.
+fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
+    let core = shell.core.try_borrow();
+    let inbox = shell.inbox.try_borrow();
+    core.is_ok_and(|core| !core.knows(db, name))
+        && inbox.is_ok_and(|inbox| inbox.leaving.is_none() && !inbox.has_moves)
+        && !redisson::is_lease_key(name)
+}
+
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
 fn reader_changed(shell: &Shell, ctx: Ctx, name: &[u8], cause: Cause, after: After) {
     let db = ctx.db();
@@ -182,8 +198,7 @@ fn reader_changed(shell: &Shell, ctx: Ctx, name: &[u8], cause: Cause, after: Aft
     }
 }
 
-fn key_changed(shell: &Shell, ctx: Ctx, event: &[u8], name: &[u8]) {
-    let db = ctx.db();
+fn key_changed(shell: &Shell, ctx: Ctx, db: i32, event: &[u8], name: &[u8]) {
     // The core is looking at a key, and opening it has expired it.
     let Ok(core) = shell.core.try_borrow() else {
         if event == b"expired" {
