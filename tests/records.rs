@@ -1,6 +1,7 @@
 //! What is written while nobody keeps a record of it is not replicated. Whoever keeps
 //! one from some moment on, a replica or the AOF, has every lock all the same.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -182,6 +183,32 @@ fn a_replica_that_was_promoted_hands_on_what_it_writes() {
     client.int("RLOCK.ACQUIRE lock:1 o 3600000");
     old.raw().ok(&format!("REPLICAOF 127.0.0.1 {}", new.port()));
     same(&new, &old);
+    assert!(client.text("INFO stats").contains("sync_partial_ok:1"));
+}
+
+#[test]
+fn a_replica_that_begins_with_a_saved_file_gets_what_was_written_since() {
+    let wait = ["--repl-diskless-sync", "yes"];
+    let delay = ["--repl-diskless-sync-delay", "3600"];
+    let master = Server::start_with(&[wait, delay].concat());
+    let mut client = master.raw();
+    client.int("RLOCK.ACQUIRE lock:0 o 3600000");
+    // There is a backlog from now on, though the replica goes before anything is forked.
+    let port = master.port().to_string();
+    let mut replica = Server::start_with(&["--replicaof", "127.0.0.1", &port]);
+    let mut info = |line| {
+        eventually(line, || client.text("INFO replication").contains(line));
+    };
+    info("repl_backlog_active:1");
+    replica.kill();
+    info("connected_slaves:0");
+    client.ok("SAVE");
+    let file = |server: &Server| server.dir().join("dump.rdb");
+    fs::copy(file(&master), file(&replica)).expect("copied");
+    client.int("RLOCK.RELEASE lock:0 o");
+    client.int("RLOCK.ACQUIRE lock:1 o 3600000");
+    replica.start_again();
+    same(&master, &replica);
     assert!(client.text("INFO stats").contains("sync_partial_ok:1"));
 }
 

@@ -20,12 +20,13 @@ use crate::lock::{Cause, Note};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 7] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 8] = [
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
         (raw::REDISMODULE_EVENT_REPLICA_CHANGE, Some(on_replica)),
         (raw::REDISMODULE_EVENT_FORK_CHILD, Some(on_replica)),
+        (raw::REDISMODULE_EVENT_PERSISTENCE, Some(on_save)),
         (raw::REDISMODULE_EVENT_MODULE_CHANGE, Some(on_module)),
         (
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
@@ -174,6 +175,21 @@ unsafe extern "C" fn on_replica(
     guarded(Ctx(ctx), "a replica's coming", (), || {
         if let Some(shell) = shell() {
             shell.replicas.set(true);
+            records::doubt(shell);
+        }
+    });
+}
+
+/// A data set is saved. SAVE needs no child, and its file tells where in the backlog
+/// it was made: a replica that begins with it asks for what comes after.
+unsafe extern "C" fn on_save(
+    ctx: *mut raw::RedisModuleCtx,
+    _event: raw::RedisModuleEvent,
+    _part: u64,
+    _data: *mut c_void,
+) {
+    guarded(Ctx(ctx), "a save", (), || {
+        if let Some(shell) = shell() {
             records::doubt(shell);
         }
     });

@@ -10,7 +10,10 @@
 //!   it forks; what was written before the fork is in that. So is what was written
 //!   before the AOF was switched on. Forks are told of, and so are changed settings.
 //!   (From the replica's request to the fork there is a backlog already, for seconds
-//!   perhaps; nobody ever reads it up to there.)
+//!   perhaps, or for as long as no other replica comes if that one goes before; nobody
+//!   ever reads it up to there.)
+//! - SAVE, which forks nothing, writes down where in such a backlog it was made, and a
+//!   replica that begins with its file reads on from there. Saves are told of.
 //! - A backlog can come with a load, or be left from having been a replica. Loads and
 //!   changes of role are told of.
 //! - In a cluster of Valkey a slot that moves is a record too, and nothing tells of it:
