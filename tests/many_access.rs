@@ -30,6 +30,32 @@ fn the_server_knows_which_arguments_are_keys() {
     assert_eq!(client.texts(&format!("COMMAND GETKEYS {request}")), keys);
 }
 
+/// The server looks for the number of keys before the command runs.
+#[test]
+fn a_request_that_ends_before_the_number_of_keys_is_refused_and_no_crash() {
+    let server = Server::start();
+    let mut admin = server.raw();
+    let mut worker = user(&server, "+@all ~a*");
+    let clustered = cluster();
+    let mut anybody = clustered.raw();
+    for command in ["RLOCK.MACQUIRE", "RLOCK.MRELEASE", "RLOCK.MRENEW"] {
+        let script = format!("return redis.pcall('{command}')");
+        let line = worker.error(command);
+        assert!(line.starts_with("ERR wrong number of arguments"), "{line}");
+        for refused in [
+            worker.call(&["EVAL", &script, "0"]),
+            worker.ask(&format!("ACL DRYRUN worker {command}")),
+            admin.ask(&format!("COMMAND GETKEYS {command}")),
+            admin.ask(&format!("COMMAND GETKEYSANDFLAGS {command}")),
+            anybody.ask(command),
+        ] {
+            error_line(refused);
+        }
+    }
+    server.alive();
+    clustered.alive();
+}
+
 #[test]
 fn a_users_key_patterns_apply_to_each_key() {
     let server = Server::start();

@@ -47,7 +47,7 @@ pub fn describe<C: Command>(ctx: Ctx, command: *mut raw::RedisModuleCommand) -> 
         since: ptr::null(),
         history: ptr::null_mut(),
         tips: ptr::null(),
-        arity: 0,
+        arity: least(C::KEYS),
         key_specs: match C::KEYS {
             Keys::None => ptr::null_mut(),
             _ => specs.as_mut_ptr(),
@@ -64,6 +64,16 @@ pub fn describe<C: Command>(ctx: Ctx, command: *mut raw::RedisModuleCommand) -> 
         return false;
     }
     true
+}
+
+/// How many words a command has at least, negative, as the server counts them; 0: the
+/// command sees to that itself. The server reads the number of keys without a look at
+/// whether it is there, and crashes where it is not.
+fn least(keys: Keys) -> c_int {
+    match keys {
+        Keys::Counted(_) => -2,
+        Keys::None | Keys::One(_) => 0,
+    }
 }
 
 /// Where the keys are; `None`: there are none.
