@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::ask::Ask;
 use crate::locks::{code, int, token, Say, Waiter};
 use crate::look::Bound;
+use crate::setup::cluster;
 use crate::support::{eventually, RawClient, Server};
 
 const CLUSTER: [&str; 6] = [
@@ -131,4 +133,27 @@ fn a_connection_whose_lock_moves_with_its_slot_is_closed() {
     // It is its owner's there, with the lease that it had.
     assert_eq!(int(there.say("RLOCK.RENEW k a 100000 WATCHDOG")), 1);
     stays.is_open();
+}
+
+#[test]
+fn whoever_is_granted_a_lock_whose_lease_ended_keeps_it() {
+    let server = cluster();
+    let mut client = server.raw();
+    let mut held = Vec::new();
+    for (mode, key) in [("", "plain"), ("WRITE", "shared")] {
+        client.int(&format!("RLOCK.ACQUIRE {key} a 20 {mode}"));
+        let mut waiter = server.raw();
+        let acquire = format!("RLOCK.ACQUIRE {key} b 60000 {mode}");
+        let token = waiter.int(&format!("{acquire} BLOCK 0 WATCHDOG"));
+        held.push((waiter, acquire, token));
+    }
+    // What is heard after the grant is attended to before another lease ends.
+    client.int("RLOCK.ACQUIRE other a 20");
+    eventually("the other lease has ended", || {
+        client.text("INFO rlock").contains("rlock_expired:3")
+    });
+    for (waiter, acquire, token) in &mut held {
+        assert_eq!(waiter.int(acquire), *token, "{acquire}");
+    }
+    assert!(client.text("INFO rlock").contains("rlock_watchdog_holds:2"));
 }

@@ -76,7 +76,28 @@ pub fn is_ours(shell: &Shell, ctx: Ctx, key: &Key) -> bool {
     let Some(call) = (unsafe { raw::RedisModule_Call }) else {
         return false;
     };
+    errno::clear();
+    // The one question that does not look whether the key has run out. One that does
+    // expires it, and what is heard of that afterwards would end the hold of whoever
+    // has got the lock since.
     // SAFETY: the arguments are of the kinds that the format names.
+    let reply = unsafe {
+        call(
+            ctx.0,
+            c"MEMORY".as_ptr(),
+            c"Ecscc".as_ptr(),
+            c"USAGE".as_ptr(),
+            name.as_ptr(),
+            c"SAMPLES".as_ptr(),
+            c"1".as_ptr(),
+        )
+    };
+    if errno::get() != libc::ENOENT {
+        return !is_error(reply);
+    }
+    // Renamed.
+    is_error(reply);
+    // SAFETY: as above.
     let reply = unsafe { call(ctx.0, c"EXISTS".as_ptr(), c"Es".as_ptr(), name.as_ptr()) };
     !is_error(reply)
 }

@@ -310,7 +310,7 @@ impl Tick {
     /// Whether the key's slot is this node's. If it is not, what is known of the
     /// key's holds is void, and those who wait for it are looked at again later.
     fn is_ours(&mut self, key: &Key) -> bool {
-        // The question may expire the key, which must not be open then.
+        // The question can expire the key (`MEMORY` renamed), which must not be open then.
         self.ks.close();
         if gate::is_ours(self.shell, self.ctx, key) {
             return true;
