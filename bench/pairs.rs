@@ -222,7 +222,7 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
         if let Some(rlock) = rlock {
             let ratio = median(&ratios(&rlock.rates[mode], &peer.rates[mode]));
             row.push(format!("{ratio:.2} x"));
-            let judged = mark(peer.name).filter(|_| mode != UNPIPELINED);
+            let judged = mark(peer.name).filter(|_| mode == PIPELINED);
             if let Some(mark) = judged {
                 let what = format!("rlock / {}, {how}", peer.name);
                 row.extend(report.judge(&what, ratio, mark));

@@ -28,6 +28,8 @@ pub struct Universe {
     pub names: Vec<Names>,
     /// No owner nests deeper in one mode.
     pub holds: usize,
+    /// No more requests wait at a time.
+    pub waiters: usize,
     /// The replies of grants are out, or lost, before anybody else says something.
     pub prompt: bool,
 }
@@ -56,6 +58,7 @@ impl Universe {
             actions,
             names: vec![Names::plain(places)],
             holds: 1,
+            waiters: PEOPLE.len(),
             prompt: false,
         }
     }
