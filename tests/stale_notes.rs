@@ -1,6 +1,7 @@
 //! What was heard of a key before a grant must not be held against the grant.
 
-use crate::locks::{holder, info, token, Say, Waiter};
+use crate::ask::list;
+use crate::locks::{holder, holds, info, token, Say, Waiter};
 use crate::support::Server;
 
 #[test]
@@ -49,4 +50,20 @@ fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
         assert_eq!(holder(&mut control, "k").as_deref(), Some(owner));
         assert_eq!(info(&mut control, "k").waiters as usize, 2 - lost);
     }
+}
+
+#[test]
+fn a_hold_taken_in_the_transaction_that_pauses_the_server_is_not_taken_for_the_one_before() {
+    let server = Server::start();
+    let mut before = server.raw();
+    token(before.say("RLOCK.ACQUIRE k o 100000 WATCHDOG"));
+    let mut client = server.raw();
+    let acquire = "RLOCK.ACQUIRE k p 100000 WATCHDOG";
+    client.say_all(&["MULTI", "CLIENT PAUSE 200 WRITE", "DEL k", acquire]);
+    let mut replies = list(client.say("EXEC"));
+    let granted = token(replies.remove(2));
+    // It waits until the pause is over.
+    assert_eq!(token(client.say("RLOCK.ACQUIRE k p 1")), granted);
+    client.say("PING");
+    assert_eq!(holds(&mut server.raw(), "k"), [("p".to_owned(), 2)]);
 }

@@ -26,11 +26,13 @@ pub fn is_open(ctx: Ctx, asked: bool) -> bool {
     {
         return false;
     }
-    // CLIENT PAUSE, FAILOVER, a shutdown or a slot migration under way.
-    if api!(RedisModule_AvoidReplicaTraffic()).unwrap_or(0) != 0 {
-        return false;
+    if asked {
+        // Paused or not: a write that runs in a pause stands in the MULTI that began it.
+        return true;
     }
-    asked || would_write(ctx)
+    // CLIENT PAUSE, FAILOVER, a shutdown or a slot migration under way.
+    let paused = api!(RedisModule_AvoidReplicaTraffic()).unwrap_or(0) != 0;
+    !paused && would_write(ctx)
 }
 
 /// Whether the server would run a client's write: enough replicas
