@@ -117,6 +117,14 @@ impl<'a> Page<'a> {
         self.put(if client == 0 { NONE - 1 } else { seat });
     }
 
+    /// The connection of a hold makes a difference if it watches for it. Else it tells
+    /// which of several holds in one mode is given back, and here there is one at most.
+    fn taker(&mut self, client: Client, watches: bool) {
+        if watches {
+            self.client(client);
+        }
+    }
+
     fn place(&mut self, place: Place) {
         self.put(Self::place_of(&self.names.places, &place));
     }
@@ -276,7 +284,6 @@ impl<'a> Page<'a> {
         };
         self.owner(&hold.owner);
         self.token(0, hold.token);
-        self.client(hold.client);
         let Some(watch) = &hold.watch else {
             return self.put(NONE);
         };
@@ -285,8 +292,8 @@ impl<'a> Page<'a> {
         self.moment(watch.next);
         self.count(watch.taken.len());
         for taken in &watch.taken {
-            self.client(taken.client);
             self.flag(taken.watched);
+            self.taker(taken.client, taken.watched);
             self.put(taken.mode as u8);
             self.count(usize::try_from(taken.holds).unwrap());
         }
@@ -378,8 +385,8 @@ impl<'a> Page<'a> {
     fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
         self.place(hold.place);
         self.put(hold.mode as u8);
-        self.client(hold.client.unwrap_or(0));
         self.flag(granted);
         self.flag(hold.watch.is_some());
+        self.taker(hold.client.unwrap_or(0), hold.watch.is_some());
     }
 }

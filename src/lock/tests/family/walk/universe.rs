@@ -28,10 +28,6 @@ pub struct Universe {
     pub names: Vec<Names>,
     /// No owner nests deeper in one mode.
     pub holds: usize,
-    /// No more requests wait at a time.
-    pub waiters: usize,
-    /// The replies of grants are out, or lost, before anybody else says something.
-    pub prompt: bool,
 }
 
 /// Owner `a` has two connections.
@@ -58,8 +54,6 @@ impl Universe {
             actions,
             names: vec![Names::plain(places)],
             holds: 1,
-            waiters: PEOPLE.len(),
-            prompt: false,
         }
     }
 
@@ -184,10 +178,6 @@ impl Universe {
             model.grants.iter().any(|grant| grant.client == client)
         };
         let action = &self.actions[number];
-        let replies = matches!(action, Action::Do(Op::Confirm | Op::Lose { .. }));
-        if self.prompt && !replies && !model.grants.is_empty() {
-            return None;
-        }
         let can = match action {
             // A reply does not take that long.
             Action::End(..) | Action::EndAll if !model.grants.is_empty() => return None,
