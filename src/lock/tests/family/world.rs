@@ -1,5 +1,7 @@
 //! A random run: each step is taken by the core and by the model.
 
+use std::collections::BTreeSet;
+
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
@@ -262,15 +264,14 @@ impl World {
     }
 
     /// As [`World::speaks`], to give up a hold of this owner's. Left out: one of a
-    /// grant under way whose connection has another one there.
+    /// grant under way whose connection has another one there in the same mode.
     fn gives_up(&mut self, owner: Owner, seat: Seat) -> Option<Client> {
         let model = &self.model;
         let twice = |client: Client| {
-            let theirs = |place: Place| {
-                let same = move |hold: &&Hold| hold.client == Some(client) && hold.owner == owner;
-                model.holds_at(place).filter(same).count()
-            };
-            self.places.iter().any(|place| theirs(*place) > 1)
+            let theirs = |hold: &&Hold| hold.client == Some(client) && hold.owner == owner;
+            let mut known = BTreeSet::new();
+            let mut theirs = model.holds.iter().filter(theirs);
+            theirs.any(|hold| !known.insert((hold.place, hold.mode)))
         };
         let doubtful = model.grants.iter().map(|grant| grant.client);
         let doubtful: Vec<Client> = doubtful.filter(|client| twice(*client)).collect();
