@@ -34,7 +34,7 @@ soak: module server ## run for longer what the tests do in short (SECONDS=20 of 
 	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua_differential::the_library
 	cargo test --locked --release --lib -- --nocapture --ignored long_walks
 
-walk: ## walk all that a few clients can do to three keys, to the end (a quarter of an hour)
+walk: ## walk all that a few clients can do to three keys, to the end (some minutes)
 	cargo test --locked --release --lib -- --nocapture --ignored whole_walks
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)

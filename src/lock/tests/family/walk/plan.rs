@@ -209,7 +209,7 @@ fn long_walks_over_all_find_no_broken_promise() {
 }
 
 #[test]
-#[ignore = "takes a quarter of an hour, and needs --release"]
+#[ignore = "takes minutes, and needs --release"]
 fn whole_walks_over_all_find_no_broken_promise() {
     for (universe, rules) in WHOLE {
         assert!(walk(&universe(), rules, usize::MAX, 64).whole);
