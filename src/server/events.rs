@@ -145,12 +145,13 @@ unsafe extern "C" fn on_role(
     let ctx = Ctx(ctx);
     guarded(ctx, "a change of role", (), || {
         let replica = part == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA;
-        if let Some(shell) = shell() {
-            records::doubt(shell);
-        }
-        let Some(shell) = shell().filter(|_| replica) else {
+        let Some(shell) = shell() else {
             return;
         };
+        records::doubt(shell);
+        if !replica {
+            return;
+        }
         if let Ok(mut core) = shell.core.try_borrow_mut() {
             for client in core.demoted() {
                 closing::close_soon(shell, ctx, client);
