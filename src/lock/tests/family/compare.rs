@@ -301,6 +301,7 @@ fn same_leases(world: &mut World) {
                 .get(&place)
                 .is_some_and(|slot| slot.by_hand);
             let got = leases_of(world, place, owner);
+            let reads_on = got.keys().any(|index| *index <= reads);
             let first = (place, owner, 0);
             let known = world.model.leases.range(first..(place, owner, usize::MAX));
             let known = known.map(|((_, _, index), _)| *index);
@@ -310,7 +311,6 @@ fn same_leases(world: &mut World) {
                     continue;
                 }
                 let got = got.get(&index).copied();
-                let reads_on = reader_ends(world, place, owner) > 0;
                 let expected = world.model.leases.get(&(place, owner, index)).copied();
                 match (got, expected) {
                     // Left over from a hash that went, or made anew where somebody

@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use super::names::{Labels, Names, LEASE_KEYS};
 use crate::lock::entry::{Entry, Hold};
 use crate::lock::memory::Value;
-use crate::lock::tests::family::model::{self, Client, Place, NEVER};
+use crate::lock::tests::family::model::{self, Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
 use crate::lock::{Core, Key, Lease, WaiterId};
@@ -123,10 +123,6 @@ impl<'a> Page<'a> {
         if watches {
             self.client(client);
         }
-    }
-
-    fn place(&mut self, place: Place) {
-        self.put(Self::place_of(&self.names.places, &place));
     }
 
     fn name(&self, key: &Key) -> u8 {
@@ -383,7 +379,6 @@ impl<'a> Page<'a> {
     }
 
     fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
-        self.place(hold.place);
         self.put(hold.mode as u8);
         self.flag(granted);
         self.flag(hold.watch.is_some());

@@ -26,8 +26,6 @@ pub struct Universe {
     pub actions: Vec<Action>,
     /// What may change places with what, and all stays the same.
     pub names: Vec<Names>,
-    /// No owner nests deeper in one mode.
-    pub holds: usize,
 }
 
 /// Owner `a` has two connections.
@@ -53,7 +51,6 @@ impl Universe {
             places: places.to_vec(),
             actions,
             names: vec![Names::plain(places)],
-            holds: 1,
         }
     }
 
@@ -184,9 +181,9 @@ impl Universe {
             Action::End(place, owner) => return end(world, *place, owner),
             Action::EndAll => return end_all(world),
             Action::Do(Op::Acquire(call)) => {
-                let count = |place: &Place| model.count(*place, call.owner, call.mode);
-                let most = call.keys.iter().map(count).max().unwrap();
-                !waits(call.seat) && !granted(call.seat) && most < self.holds
+                // No owner nests in the mode that it has: what a state is rests on it.
+                let has = |place: &Place| model.count(*place, call.owner, call.mode) > 0;
+                !waits(call.seat) && !granted(call.seat) && !call.keys.iter().any(has)
             }
             Action::Do(Op::Release { whose, .. }) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
