@@ -9,7 +9,8 @@
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
 //! - `deadlock`: what it costs a request that blocks to look for a circle;
-//! - `memory`: what a held lock and a waiter take.
+//! - `memory`: what a held lock and a waiter take;
+//! - `stalls`: how long others wait while the server is at a long piece of work.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
@@ -27,6 +28,7 @@ mod options;
 mod others;
 mod pairs;
 mod report;
+mod stalls;
 mod stats;
 
 use std::process::ExitCode;
@@ -82,6 +84,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
+            Measurement::Stalls => stalls::measure(options, &mut report)?,
         }
         // What one measurement leaves behind is not to burden the next.
         server.connect()?.call(&["FLUSHALL"])?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
 
-  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory
+  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory,stalls
   --quick        a short form (under 15 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -30,11 +30,12 @@ pub enum Measurement {
     Others,
     Deadlock,
     Memory,
+    Stalls,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 7] = [
+    const ALL: [(Measurement, &'static str); 8] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Latency, "latency"),
@@ -42,6 +43,7 @@ impl Measurement {
         (Measurement::Others, "others"),
         (Measurement::Deadlock, "deadlock"),
         (Measurement::Memory, "memory"),
+        (Measurement::Stalls, "stalls"),
     ];
 }
 

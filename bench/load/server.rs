@@ -65,6 +65,20 @@ impl Server {
         Ok(connection)
     }
 
+    /// Becomes a replica of another server, and waits until it is in sync.
+    pub fn follow(&self, master: &Server) -> Outcome<()> {
+        let mut control = self.connect()?;
+        control.call(&["REPLICAOF", "127.0.0.1", &master.port.to_string()])?;
+        while control
+            .info("replication", "master_link_status")?
+            .as_deref()
+            != Some("up")
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     fn wait_until_it_answers(&mut self) -> Outcome<()> {
         let end = Instant::now() + START;
         loop {

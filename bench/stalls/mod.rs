@@ -1,0 +1,222 @@
+//! How long others wait while the server is at a long piece of work: the longest
+//! round trip of a PING beside it, and beside the like of it on a server without
+//! the module.
+
+mod ours;
+mod theirs;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::load::{Connection, Outcome, Server};
+use crate::options::Options;
+use crate::report::{grouped, Mark, Report, Table};
+use crate::stats::median;
+
+/// A PING beside rlock's work waits no longer than this, in ms, beyond the like.
+const MARK_MS: f64 = 10.0;
+
+/// One piece of work of a size, and the like of it without the module.
+struct Case {
+    name: &'static str,
+    like: &'static str,
+    full: usize,
+    quick: usize,
+    ours: fn(&Options, usize) -> Outcome<f64>,
+    theirs: fn(&Options, usize) -> Outcome<f64>,
+}
+
+const CASES: [Case; 9] = [
+    Case {
+        name: "RELEASE to one of an owner's n requests",
+        like: "LPUSH to one of n who BLPOP",
+        full: 8_000,
+        quick: 500,
+        ours: ours::one_owner,
+        theirs: theirs::one_of_many,
+    },
+    Case {
+        name: "DEL of a name of n bytes like a lease key's",
+        like: "the same",
+        full: 1_000_000,
+        quick: 100_000,
+        ours: ours::long_name,
+        theirs: theirs::long_name,
+    },
+    Case {
+        name: "n DELs on a writable replica, after a RENAME",
+        like: "the same",
+        full: 60_000,
+        quick: 2_000,
+        ours: ours::replica,
+        theirs: theirs::replica,
+    },
+    Case {
+        name: "close of a connection with n watchdog holds",
+        like: "UNLINK of n hashes in one command",
+        full: 20_000,
+        quick: 1_000,
+        ours: ours::close,
+        theirs: theirs::unlink,
+    },
+    Case {
+        name: "FLUSHALL of n locks",
+        like: "FLUSHALL of n hashes with a TTL",
+        full: 100_000,
+        quick: 5_000,
+        ours: ours::flush,
+        theirs: theirs::flush,
+    },
+    Case {
+        name: "SWAPDB with n locks",
+        like: "SWAPDB with n hashes with a TTL",
+        full: 100_000,
+        quick: 5_000,
+        ours: ours::swap,
+        theirs: theirs::swap,
+    },
+    Case {
+        name: "n leases with a waiter each end in one ms",
+        like: "LPUSH to n who BLPOP, in one transaction",
+        full: 8_000,
+        quick: 500,
+        ours: ours::leases,
+        theirs: theirs::many_of_many,
+    },
+    Case {
+        name: "FORCE with n waiting readers",
+        like: "LPUSH of n to n who BLPOP",
+        full: 5_000,
+        quick: 500,
+        ours: ours::readers,
+        theirs: theirs::all_of_many,
+    },
+    Case {
+        name: "n MACQUIREs of 1,024 keys, pipelined",
+        like: "n MSETs of 1,024 keys, pipelined",
+        full: 1_000,
+        quick: 20,
+        ours: ours::many_keys,
+        theirs: theirs::many_keys,
+    },
+];
+
+/// Measures on fresh servers and prints.
+pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
+    let columns = ["", "n", "PING, ms", "beside", "PING, ms", "mark", ""];
+    let mut table = Table::new("Stalls", &columns);
+    let turns = options.count(3, 1);
+    for case in CASES {
+        let size = options.count(case.full, case.quick);
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..turns {
+            ours.push((case.ours)(options, size)?);
+            theirs.push((case.theirs)(options, size)?);
+        }
+        let (ours, theirs) = (median(&ours), median(&theirs));
+        let most = (theirs + MARK_MS).ceil();
+        let [mark, verdict] = report.judge(case.name, ours, Mark::AtMost(most));
+        table.row([
+            case.name.to_owned(),
+            grouped(size as f64),
+            format!("{ours:.1}"),
+            case.like.to_owned(),
+            format!("{theirs:.1}"),
+            mark,
+            verdict,
+        ]);
+    }
+    table.note("The longest round trip of a PING from before the work begins until it is done,");
+    table.note("and beside the like on a server without the module: medians of three in turns.");
+    report.print(&table);
+    Ok(())
+}
+
+/// A client that asks again and again whether the server is there.
+struct Pinger {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Outcome<Duration>>,
+}
+
+impl Pinger {
+    fn start(server: &Server) -> Outcome<Self> {
+        let mut connection = server.connect()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut longest = Duration::ZERO;
+            while !stopped.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                connection.call(&["PING"])?;
+                longest = longest.max(began.elapsed());
+            }
+            Ok(longest)
+        });
+        Ok(Self { stop, thread })
+    }
+
+    fn longest_ms(self) -> Outcome<f64> {
+        self.stop.store(true, Ordering::Relaxed);
+        let longest = self.thread.join().map_err(|_| "the pinger failed")??;
+        Ok(longest.as_secs_f64() * 1e3)
+    }
+}
+
+/// The longest PING, in ms, while `work` runs and until `is_done` says so.
+fn beside(
+    server: &Server,
+    work: impl FnOnce(&mut Connection) -> Outcome<()>,
+    is_done: impl Fn(&mut Connection) -> Outcome<bool>,
+) -> Outcome<f64> {
+    let mut control = server.connect()?;
+    let pinger = Pinger::start(server)?;
+    thread::sleep(Duration::from_millis(50));
+    work(&mut control)?;
+    while !is_done(&mut control)? {
+        thread::sleep(Duration::from_millis(2));
+    }
+    pinger.longest_ms()
+}
+
+/// Waits until so many clients are blocked.
+fn until_blocked(control: &mut Connection, count: usize) -> Outcome<()> {
+    while blocked(control)? < count {}
+    Ok(())
+}
+
+fn blocked(control: &mut Connection) -> Outcome<usize> {
+    Ok(control.info_number("clients", "blocked_clients")? as usize)
+}
+
+/// So many connections, each with one request outstanding.
+fn outstanding(
+    server: &Server,
+    count: usize,
+    request: impl Fn(usize) -> Vec<u8>,
+) -> Outcome<Vec<Connection>> {
+    let mut clients = Vec::with_capacity(count);
+    for number in 0..count {
+        let mut client = server.connect_small()?;
+        client.send(&request(number))?;
+        clients.push(client);
+    }
+    Ok(clients)
+}
+
+/// A name of `length` bytes that has the form of a lease key's.
+fn like_a_lease_key(length: usize) -> String {
+    let end = format!("{}o:rwlock_timeout:1", ":".repeat(510));
+    let start = length.saturating_sub(end.len() + 2);
+    format!("{{{}}}{end}", "x".repeat(start))
+}
+
+/// The requests, one after the other, and as many replies.
+fn pipeline(connection: &mut Connection, requests: &[Vec<u8>]) -> Outcome<()> {
+    connection.send(&requests.concat())?;
+    for _ in requests {
+        connection.reply()?;
+    }
+    Ok(())
+}
