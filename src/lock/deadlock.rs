@@ -65,17 +65,6 @@ impl Core {
         }
     }
 
-    /// The place of an owner's first request for a key.
-    fn first_of(&self, owner: &Bytes, key: &Key) -> Option<&Rank> {
-        let ids = self.by_owner.get(owner)?;
-        let mut waiters = ids.iter().filter_map(|id| self.waiters.get(id));
-        if ids.len() == 1 {
-            return waiters.next().map(|waiter| &waiter.rank);
-        }
-        let its = waiters.filter(|waiter| waiter.keys.contains(key));
-        its.map(|waiter| &waiter.rank).min()
-    }
-
     /// Another reader waits to write: neither will ever leave the other alone.
     pub(super) fn other_upgrade(&self, id: WaiterId) -> Option<Vec<Link>> {
         let waiter = self.waiters.get(&id)?;
@@ -113,8 +102,9 @@ impl Core {
                     return false;
                 }
             }
-            for id in self.by_owner.get(waited_for).into_iter().flatten() {
-                let waiter = self.waiters.get(id);
+            let requests = self.by_owner.get(waited_for);
+            for id in requests.into_iter().flat_map(|r| r.ids()) {
+                let waiter = self.waiters.get(&id);
                 for (waiter, key) in waiter
                     .iter()
                     .flat_map(|w| w.keys.iter().map(move |k| (w, k)))
@@ -248,10 +238,11 @@ impl<'a> Search<'a> {
             self.todo.push_back(from.clone());
         }
         while let Some(owner) = self.todo.pop_front() {
-            let ids = self.core.by_owner.get(&owner).into_iter().flatten();
-            let begins = |id: &&WaiterId| owner != *from || only.is_none_or(|only| **id == only);
-            let ids = ids.filter(begins);
-            for waiter in ids.filter_map(|id| self.core.waiters.get(id)) {
+            let requests = self.core.by_owner.get(&owner);
+            let begins = only.filter(|_| owner == *from);
+            let all = requests.filter(|_| begins.is_none());
+            let ids = all.into_iter().flat_map(|r| r.ids()).chain(begins);
+            for waiter in ids.filter_map(|id| self.core.waiters.get(&id)) {
                 for key in &waiter.keys {
                     if let Some(last) = self.expand(waiter, key) {
                         return Found::Way(self.way(last));

@@ -7,7 +7,7 @@ use super::acquire::{held, How};
 use super::queue::Waiter;
 use super::rank::Rank;
 use super::stats::Counters;
-use super::{Bytes, Core, Key, Keyspace, Link, Refusal, Step, WaiterId};
+use super::{Core, Key, Keyspace, Link, Refusal, Step, WaiterId};
 
 /// A circle is believed after so many looks at the most, whatever others do.
 const MOST_LOOKS: u32 = 16;
@@ -21,21 +21,15 @@ impl Core {
             return;
         };
         let owner = owner.clone();
+        // Where nobody waits, nobody waits for the new holder.
+        if self.entry(key).is_none_or(|entry| entry.queue().is_empty()) {
+            return;
+        }
         for (rank, id) in self.requests(&owner, key) {
             self.nesting.insert((rank, id, key.clone()));
         }
         self.suspects.insert(owner.clone());
         self.risen.insert((key.clone(), owner));
-    }
-
-    /// An owner's requests for a key.
-    fn requests(&self, owner: &Bytes, key: &Key) -> Vec<(Rank, WaiterId)> {
-        let ids = self.by_owner.get(owner).into_iter().flatten();
-        let waiters = ids.filter_map(|id| Some((*id, self.waiters.get(id)?)));
-        let waits = waiters.filter(|(_, waiter)| waiter.keys.contains(key));
-        waits
-            .map(|(id, waiter)| (waiter.rank.clone(), id))
-            .collect()
     }
 
     /// The first request for a key that its owner has come to hold nests there, is
@@ -99,8 +93,8 @@ impl Core {
         let now = step.now;
         let mut owners = std::mem::take(&mut self.suspects);
         owners.retain(|owner| self.is_in_circle(owner, now));
-        let ids = owners.iter().filter_map(|owner| self.by_owner.get(owner));
-        let ids: BTreeSet<WaiterId> = ids.flatten().copied().collect();
+        let requests = owners.iter().filter_map(|owner| self.by_owner.get(owner));
+        let ids: BTreeSet<WaiterId> = requests.flat_map(|r| r.ids()).collect();
         let mut first = None;
         for id in ids {
             let Some(circle) = self.proven(step, |core| core.circle_through(id, now)) else {

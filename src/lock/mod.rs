@@ -39,6 +39,7 @@ mod rank;
 mod readers;
 mod refusal;
 mod release;
+mod requests;
 mod shared;
 mod sight;
 mod stats;
@@ -79,6 +80,7 @@ use entry::{Entry, Hold};
 use grants::Grant;
 use queue::Waiter;
 use rank::Rank;
+use requests::Requests;
 use stats::Counters;
 use token::Tokens;
 use turns::Subscribers;
@@ -111,7 +113,7 @@ impl Rules {
 pub struct Core {
     tables: BTreeMap<i32, HashMap<Bytes, Entry>>,
     waiters: HashMap<WaiterId, Waiter>,
-    by_owner: HashMap<Bytes, BTreeSet<WaiterId>>,
+    by_owner: HashMap<Bytes, Requests>,
     by_client: HashMap<u64, WaiterId>,
     /// The keys that somebody waits for.
     waited_for: BTreeSet<Key>,

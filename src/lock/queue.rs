@@ -3,7 +3,7 @@
 
 use super::acquire::Want;
 use super::rank::Rank;
-use super::{Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
+use super::{Bytes, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -71,9 +71,9 @@ impl Core {
         }
         let waiter = self.waiters.remove(&id)?;
         self.timeouts.change(&id, waiter.until, None);
-        if let Some(ids) = self.by_owner.get_mut(&owner) {
-            ids.remove(&id);
-            if ids.is_empty() {
+        if let Some(requests) = self.by_owner.get_mut(&owner) {
+            requests.remove(id);
+            if requests.is_empty() {
                 self.by_owner.remove(&owner);
             }
         }
@@ -130,20 +130,39 @@ impl Core {
     /// Whether an owner waits in more than one place: only through such owners can
     /// waiting go round in a circle.
     fn waits_twice(&self, owner: &[u8]) -> bool {
-        let ids = self.by_owner.get(owner);
-        ids.is_some_and(|ids| {
-            let mut waiters = ids.iter().filter_map(|id| self.waiters.get(id));
-            ids.len() > 1 || waiters.any(Waiter::is_many)
+        let requests = self.by_owner.get(owner);
+        requests.is_some_and(|requests| {
+            let only = requests.only().and_then(|id| self.waiters.get(&id));
+            only.is_none_or(Waiter::is_many)
         })
+    }
+
+    /// The requests of an owner for a key, in order.
+    pub(super) fn requests(&self, owner: &[u8], key: &Key) -> Vec<(Rank, WaiterId)> {
+        let Some(requests) = self.by_owner.get(owner) else {
+            return Vec::new();
+        };
+        let Some(id) = requests.only() else {
+            return requests.on(key).to_vec();
+        };
+        let waiter = self.waiters.get(&id).filter(|w| w.keys.contains(key));
+        waiter.map_or_else(Vec::new, |waiter| vec![(waiter.rank.clone(), id)])
+    }
+
+    /// The place of an owner's first request for a key that it waits for.
+    pub(super) fn first_of(&self, owner: &Bytes, key: &Key) -> Option<&Rank> {
+        let requests = self.by_owner.get(owner)?;
+        match requests.only() {
+            Some(id) => self.waiters.get(&id).map(|waiter| &waiter.rank),
+            None => requests.on(key).first().map(|(rank, _)| rank),
+        }
     }
 
     /// Marks the places of all of an owner's requests, or takes the marks away. It
     /// has one or two requests then.
     fn mark_all(&mut self, owner: &[u8], on: bool) {
-        let ids: Vec<WaiterId> = self
-            .by_owner
-            .get(owner)
-            .map_or_else(Vec::new, |ids| ids.iter().copied().collect());
+        let requests = self.by_owner.get(owner);
+        let ids: Vec<WaiterId> = requests.iter().flat_map(|r| r.ids()).collect();
         for id in ids {
             self.mark(id, on);
         }
@@ -154,7 +173,11 @@ impl Core {
             return;
         };
         let (keys, rank) = (waiter.keys.clone(), waiter.rank.clone());
+        let owner = waiter.want.owner.clone();
         for key in &keys {
+            if let Some(requests) = self.by_owner.get_mut(&owner) {
+                requests.mark(key, &rank, id, on);
+            }
             if let Some(entry) = self.entry_mut(key) {
                 entry.entangle(&rank, id, on);
             }

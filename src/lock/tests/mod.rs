@@ -2,6 +2,7 @@
 //! (in `family`) random runs and a model checker against a model of it.
 
 mod circles;
+mod crowds;
 mod family;
 mod foreign;
 mod grants;

@@ -173,7 +173,7 @@ impl<'a> Page<'a> {
         for owner in &names.owners {
             match core.by_owner.get(owner.as_bytes()) {
                 None => self.put(NONE),
-                Some(ids) => self.ids(ids),
+                Some(requests) => self.ids(&requests.ids().collect::<Vec<_>>()),
             }
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
