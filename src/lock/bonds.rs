@@ -2,6 +2,7 @@
 //! kept up by renewals, ended with the hold or with the connection.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use super::entry::Hold;
 use super::grants::Grant;
@@ -239,25 +240,29 @@ impl Core {
         self.renewals.first()
     }
 
-    /// What the connection's watchdog holds are on.
-    pub fn bonds_of(&self, client: u64) -> Vec<Bond> {
-        let bonds = self.bonds.get(&client);
-        bonds.map_or_else(Vec::new, |bonds| bonds.iter().cloned().collect())
-    }
-
     /// Whether the connection has watchdog holds.
     pub fn is_bound(&self, client: u64) -> bool {
         self.bonds.contains_key(&client)
     }
 
-    /// So many keys with a watchdog hold, those behind this one first.
-    pub fn watched(&self, behind: Option<&Key>, most: usize) -> Vec<Key> {
-        let bonds = self.bonds.values().flatten();
-        let keys: BTreeSet<&Key> = bonds.map(|(key, _)| key).collect();
-        let (before, after): (Vec<&Key>, Vec<&Key>) =
-            keys.into_iter().partition(|key| Some(*key) <= behind);
-        let round = after.into_iter().chain(before);
-        round.take(most).cloned().collect()
+    /// So many bonds with their connections, those behind this one first.
+    pub fn watched(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
+        let (client, bond) = behind.map_or((0, None), |(client, bond)| (*client, Some(bond)));
+        let own = self.bonds.get(&client).into_iter().flat_map(|bonds| {
+            let from = bond.map_or(Bound::Unbounded, Bound::Excluded);
+            let rest = bonds.range((from, Bound::Unbounded));
+            rest.map(move |bond| (client, bond.clone()))
+        });
+        let of = |(client, bonds): (&u64, &BTreeSet<Bond>)| {
+            let client = *client;
+            let bonds: Vec<Bond> = bonds.iter().take(most).cloned().collect();
+            bonds.into_iter().map(move |bond| (client, bond))
+        };
+        let later = (Bound::Excluded(client), Bound::Unbounded);
+        let later = self.bonds.range(later).flat_map(of);
+        let sooner = self.bonds.range(..=client).flat_map(of);
+        let sooner = sooner.take_while(|bond| behind.is_some_and(|behind| bond <= behind));
+        own.chain(later).chain(sooner).take(most).collect()
     }
 
     /// How many holds belong to connections.
@@ -331,13 +336,18 @@ impl Core {
         }
     }
 
-    /// A connection is closed: its wait is over, and exactly its watchdog holds
-    /// end, as if they were released.
-    pub(super) fn closed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, client: u64) {
-        if let Some(id) = self.by_client.get(&client).copied() {
-            self.give_up(id);
-        }
-        for (key, owner) in self.bonds_of(client) {
+    /// A connection is closed: exactly its watchdog holds end, as if they were
+    /// released. On how many keys; at most so many at a time.
+    pub(super) fn closed<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        client: u64,
+        most: usize,
+    ) -> usize {
+        let bonds = self.bonds.get(&client).into_iter().flatten();
+        let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
+        let count = bonds.len();
+        for (key, owner) in bonds {
             // What it was granted and never got is over with it.
             let its = |grant: &&mut Grant| grant.watched && grant.client == client;
             for grant in self.grants.values_mut().filter(its) {
@@ -357,6 +367,7 @@ impl Core {
             self.forget_client(&key, &owner, client);
             self.end_holds(step, &key, &owner, look, &modes);
         }
+        count
     }
 
     fn forget_client(&mut self, key: &Key, owner: &Bytes, client: u64) {

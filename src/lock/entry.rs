@@ -183,7 +183,7 @@ impl Shared {
 
 /// Those who wait for a key.
 #[derive(Clone, Debug, Default)]
-struct Line {
+pub struct Line {
     /// In order.
     queue: Queue,
     /// Those of them whose owners wait in another place too.
@@ -208,11 +208,20 @@ pub struct Entry {
     pub foreign: bool,
     /// How often it was handed on since it was last asked who waits by subscription.
     pub passes: u8,
+    /// When it was made or last attended to, as sweeps count (`heard`).
+    pub stamp: u32,
     /// Who waits, if anybody does.
     line: Option<Box<Line>>,
 }
 
 impl Entry {
+    pub fn new(stamp: u32) -> Self {
+        Self {
+            stamp,
+            ..Self::default()
+        }
+    }
+
     /// Who waits, in order.
     pub fn queue(&self) -> &Queue {
         self.line.as_ref().map_or(&NOBODY, |line| &line.queue)
@@ -236,6 +245,15 @@ impl Entry {
                 self.line = None;
             }
         }
+    }
+
+    /// Takes all away who wait.
+    pub fn take_line(&mut self) -> Option<Box<Line>> {
+        self.line.take()
+    }
+
+    pub fn put_line(&mut self, line: Option<Box<Line>>) {
+        self.line = line;
     }
 
     /// Marks the place of one who waits in another too, or takes the mark away.

@@ -42,7 +42,13 @@ impl Core {
     /// The locks on which a deadline has passed, at most so many, earliest first.
     /// Each is due for a [`Core::expire`].
     pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
-        self.leases.before(now.wall_ms(), most)
+        let mut due = Vec::new();
+        for (db, table) in &self.tables {
+            let room = most.saturating_sub(due.len());
+            let names = table.due(now.wall_ms(), room).into_iter();
+            due.extend(names.map(|name| Key { db: *db, name }));
+        }
+        due
     }
 
     /// Forgets the key's holds, for they are lost: connections that watched them are
@@ -65,6 +71,7 @@ impl Core {
     }
 
     fn expire_one<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+        self.attend(step, key);
         if !self.end_readers(step, key) {
             self.review_key(step, key, Cause::Unknown);
         }

@@ -1,12 +1,14 @@
-//! What was heard of keys and connections since somebody last listened.
+//! What was heard of keys and connections and is to be looked at yet.
 //!
 //! Notes are read in two parts. First all of them are heard: what has moved is
-//! moved, and of each key remains what weighs most. Then all keys are looked at
-//! ([`Core::review`]). A note is older than anything that is done because of it, so
-//! whatever has ended is ended before any lock is handed on: nobody waits any more
-//! for a hold that is in none of the keys.
+//! moved, and of each key remains what weighs most. Then the keys are looked at, some
+//! at a time where there are very many ([`Core::review`]). A note is older than
+//! anything that is done because of it, so whatever has ended is ended before any
+//! lock is handed on, as far as it is looked at in one go. Until a key's time comes it
+//! is as if nothing had been heard; only whoever looks at the key itself finds what
+//! was heard of it taken into account ([`Core::attend`]).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::{Bytes, Cause, Core, Key, Keyspace, Step, WaiterId};
 
@@ -30,88 +32,123 @@ pub enum Note {
 }
 
 /// What was heard of each key, taken together, in the order of first mention.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Heard {
-    order: Vec<Key>,
+    /// Some of them may have been attended to since.
+    order: VecDeque<Key>,
     causes: HashMap<Key, Cause>,
     /// Of readers, by their lease keys.
-    readers: HashMap<(Key, Bytes), Cause>,
+    readers: BTreeMap<Key, BTreeMap<Bytes, Cause>>,
+    /// Of whole databases.
+    sweeps: VecDeque<Sweep>,
+    /// Entries that are made now were not meant by any sweep so far.
+    stamp: u32,
     /// Connections that are closed.
-    pub closed: Vec<u64>,
+    closed: VecDeque<u64>,
     /// Grants whose reply is lost.
     lost: Vec<WaiterId>,
 }
 
+/// All keys of a database are to be looked at that were known at a moment.
+#[derive(Clone, Debug)]
+struct Sweep {
+    db: i32,
+    cause: Cause,
+    /// Those whose entry has an older stamp.
+    stamp: u32,
+    /// So many of the table's entries may be among them.
+    left: usize,
+}
+
 impl Heard {
-    fn of(&mut self, key: Key, cause: Cause) {
+    /// The stamp of an entry that is made now.
+    pub fn stamp(&self) -> u32 {
+        self.stamp
+    }
+
+    pub fn of(&mut self, key: Key, cause: Cause) {
         match self.causes.get_mut(&key) {
             Some(heard) => *heard = cause.max(*heard),
             None => {
-                self.order.push(key.clone());
+                self.order.push_back(key.clone());
                 self.causes.insert(key, cause);
             }
         }
     }
 
     fn of_reader(&mut self, key: Key, owner: Bytes, cause: Cause) {
-        let heard = self.readers.entry((key, owner)).or_insert(cause);
+        let readers = self.readers.entry(key).or_default();
+        let heard = readers.entry(owner).or_insert(cause);
         *heard = cause.max(*heard);
     }
 
     /// What was heard of the one name goes for the other; what was heard of that
     /// is void, for its key is gone.
-    fn renamed(&mut self, from: &Key, to: &Key) {
-        let cause = self.causes.remove(from).unwrap_or(Cause::Unknown);
+    fn renamed(&mut self, from: &Key, to: &Key, swept: Option<Cause>) {
+        let cause = self.causes.remove(from).max(swept);
         self.causes.remove(to);
         self.of(from.clone(), Cause::Unknown);
-        self.of(to.clone(), cause);
+        self.of(to.clone(), cause.unwrap_or(Cause::Unknown));
     }
 
     fn swapped(&mut self, one: i32, other: i32) {
+        let swap = |db| match db {
+            db if db == one => other,
+            db if db == other => one,
+            db => db,
+        };
+        for sweep in &mut self.sweeps {
+            sweep.db = swap(sweep.db);
+        }
         let order = std::mem::take(&mut self.order);
         let mut causes = std::mem::take(&mut self.causes);
         self.readers.clear();
         for key in order {
-            let Some(cause) = causes.remove(&key) else {
-                continue;
-            };
-            let db = match key.db {
-                db if db == one => other,
-                db if db == other => one,
-                db => db,
-            };
-            self.of(Key { db, ..key }, cause);
+            if let Some(cause) = causes.remove(&key) {
+                let db = swap(key.db);
+                self.of(Key { db, ..key }, cause);
+            }
         }
     }
 
-    /// The keys that are to be looked at.
-    pub fn keys(&self) -> Vec<Key> {
-        let readers = self.readers.keys().map(|(key, _)| key);
-        let mut keys: Vec<Key> = self.causes.keys().chain(readers).cloned().collect();
-        keys.sort();
-        keys.dedup();
-        keys
-    }
-
-    /// Leaves out a key.
-    pub fn without(&mut self, key: &Key) {
-        self.causes.remove(key);
-        self.readers.retain(|(of, _), _| of != key);
-    }
-
-    /// Each key once, in order, then each reader once: whoever is written anew with
-    /// its lock is not held to be gone.
-    fn looks(&mut self) -> Vec<(Key, Option<Bytes>, Cause)> {
-        let causes = &mut self.causes;
-        let keys = self.order.drain(..).filter_map(|key| {
-            let cause = causes.remove(&key)?;
-            Some((key, None, cause))
+    fn sweep(&mut self, db: i32, cause: Cause, left: usize) {
+        self.stamp = self.stamp.wrapping_add(1);
+        let stamp = self.stamp;
+        self.sweeps.push_back(Sweep {
+            db,
+            cause,
+            stamp,
+            left,
         });
-        let mut readers: Vec<_> = self.readers.drain().collect();
-        readers.sort();
-        let readers = readers.into_iter();
-        keys.chain(readers.map(|((key, owner), cause)| (key, Some(owner), cause)))
-            .collect()
+    }
+
+    /// What sweeps say of a key of this database whose entry has this stamp.
+    fn swept(&self, db: i32, stamp: u32) -> Option<Cause> {
+        let older = |sweep: &&Sweep| sweep.db == db && sweep.stamp.wrapping_sub(stamp) as i32 > 0;
+        let sweeps = self.sweeps.iter().filter(older);
+        sweeps.map(|sweep| sweep.cause).max()
+    }
+
+    /// Nothing is to be looked at.
+    pub fn is_empty(&self) -> bool {
+        self.has_no_key() && self.closed.is_empty() && self.lost.is_empty()
+    }
+
+    fn has_no_key(&self) -> bool {
+        self.causes.is_empty() && self.readers.is_empty() && self.sweeps.is_empty()
+    }
+
+    /// Of whatever database or key: nothing is to be looked at any more.
+    pub fn clear(&mut self) {
+        *self = Self {
+            stamp: self.stamp,
+            ..Self::default()
+        };
+    }
+
+    #[cfg(test)]
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.causes.keys()
     }
 }
 
@@ -122,55 +159,166 @@ impl Core {
         &mut self,
         step: &mut Step<'_, K>,
         notes: impl IntoIterator<Item = Note>,
-    ) -> Heard {
-        let mut heard = Heard::default();
+    ) {
         for note in notes {
             match note {
-                Note::Changed(key, cause) => heard.of(key, cause),
-                Note::Reader(key, owner, cause) => heard.of_reader(key, owner, cause),
+                Note::Changed(key, cause) => self.heard.of(key, cause),
+                Note::Reader(key, owner, cause) => self.heard.of_reader(key, owner, cause),
                 Note::Renamed(from, to) => {
-                    heard.renamed(&from, &to);
+                    let swept = self.take_swept(&from);
+                    self.heard.renamed(&from, &to, swept);
                     self.renamed(step, &from, &to);
                 }
                 Note::Swapped(one, other) => {
-                    heard.swapped(one, other);
+                    self.heard.swapped(one, other);
                     self.swapped(step, one, other);
                     for db in [one, other] {
-                        self.hear_of_all(&mut heard, Some(db), Cause::Unknown);
+                        self.begin_sweep(Some(db), Cause::Unknown);
                     }
                 }
-                Note::Replaced(db, cause) => self.hear_of_all(&mut heard, db, cause),
-                Note::Closed(client) => heard.closed.push(client),
-                Note::Lost(waiter) => heard.lost.push(waiter),
+                Note::Replaced(db, cause) => self.begin_sweep(db, cause),
+                Note::Closed(client) => {
+                    self.stop_waiting(client);
+                    self.heard.closed.push_back(client);
+                }
+                Note::Lost(waiter) => self.heard.lost.push(waiter),
             }
-        }
-        for key in std::mem::take(&mut self.unsettled) {
-            heard.of(key, Cause::Unknown);
-        }
-        heard
-    }
-
-    fn hear_of_all(&self, heard: &mut Heard, db: Option<i32>, cause: Cause) {
-        for key in self.keys(db) {
-            heard.of(key, cause);
         }
     }
 
-    /// Looks at all that something was heard of, and then hands on what has become
-    /// free.
-    pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, mut heard: Heard) {
-        for (key, owner, cause) in heard.looks() {
-            match owner {
-                None => self.review_key(step, &key, cause),
-                Some(owner) => self.review_reader(step, &key, &owner, cause),
+    /// All keys of a database of which anything is known, or of all databases, are to
+    /// be looked at.
+    fn begin_sweep(&mut self, db: Option<i32>, cause: Cause) {
+        let tables = self.tables.iter();
+        let meant = tables.filter(|(number, _)| db.is_none_or(|db| db == **number));
+        let meant: Vec<(i32, usize)> = meant.map(|(db, table)| (*db, table.len())).collect();
+        for (db, left) in meant.into_iter().filter(|(_, left)| *left > 0) {
+            self.heard.sweep(db, cause, left);
+        }
+    }
+
+    /// Whether something that was heard, or that a request has left behind outside a
+    /// decision, is to be looked at: a [`Core::review`] is due.
+    pub fn is_unsettled(&self) -> bool {
+        !self.heard.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
+    }
+
+    /// The next keys that are to be looked at, at most so many of each kind: those of
+    /// which something was heard, those of readers, those of whole databases.
+    pub fn heard_of(&mut self, most: usize) -> Vec<Key> {
+        let heard = &mut self.heard;
+        let mut keys = Vec::new();
+        while let Some(key) = heard.order.pop_front() {
+            if heard.causes.contains_key(&key) {
+                keys.push(key);
+            }
+            if keys.len() >= most {
+                break;
             }
         }
-        for client in heard.closed {
-            self.closed(step, client);
+        if heard.order.is_empty() {
+            keys.extend(heard.readers.keys().take(most).cloned());
         }
-        for waiter in heard.lost {
-            self.take_back(step, waiter);
+        let room = most.saturating_sub(keys.len());
+        self.swept_keys(room, &mut keys);
+        keys
+    }
+
+    /// Steps through the sweeps under way.
+    fn swept_keys(&mut self, most: usize, keys: &mut Vec<Key>) {
+        let mut steps = most;
+        while let Some(sweep) = self.heard.sweeps.front_mut() {
+            let (db, stamp) = (sweep.db, sweep.stamp);
+            let table = self.tables.get(&db);
+            sweep.left = sweep.left.min(table.map_or(0, |table| table.len()));
+            while sweep.left > 0 && steps > 0 {
+                steps = steps.saturating_sub(1);
+                sweep.left = sweep.left.saturating_sub(1);
+                let found = table.and_then(|table| table.at(sweep.left));
+                let meant = found.filter(|(_, e)| stamp.wrapping_sub(e.stamp) as i32 > 0);
+                keys.extend(meant.map(|(name, _)| Key {
+                    db,
+                    name: name.clone(),
+                }));
+            }
+            if sweep.left > 0 {
+                return;
+            }
+            // The sweep stays until its last keys are looked at: they ask for its cause.
+            if !keys.is_empty() || steps == 0 {
+                return;
+            }
+            self.heard.sweeps.pop_front();
+        }
+    }
+
+    /// What was heard of a key that is not this server's for now is void.
+    pub fn unheard(&mut self, key: &Key) {
+        self.heard.causes.remove(key);
+        self.heard.readers.remove(key);
+        self.take_swept(key);
+    }
+
+    /// What whole databases were heard of says of a key, once.
+    fn take_swept(&mut self, key: &Key) -> Option<Cause> {
+        if self.heard.sweeps.is_empty() {
+            return None;
+        }
+        let now = self.heard.stamp;
+        let stamp = self.entry(key)?.stamp;
+        let cause = self.heard.swept(key.db, stamp)?;
+        self.entry_mut(key)?.stamp = now;
+        Some(cause)
+    }
+
+    /// Takes into account what was heard of a key. Whether anything was.
+    pub(super) fn attend<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
+        if self.heard.has_no_key() {
+            return false;
+        }
+        let cause = self.heard.causes.remove(key).max(self.take_swept(key));
+        let readers = self.heard.readers.remove(key);
+        if let Some(cause) = cause {
+            self.review_key(step, key, cause);
+        }
+        for (owner, cause) in readers.iter().flatten() {
+            self.review_reader(step, key, owner, *cause);
+        }
+        cause.is_some() || readers.is_some()
+    }
+
+    /// Looks at these keys, and when nothing else was heard of any key at connections
+    /// that are closed, at most at so many of their holds, and at lost grants. Then
+    /// hands on what has become free.
+    pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key], most: usize) {
+        for key in keys {
+            self.attend(step, key);
+        }
+        if self.heard.has_no_key() {
+            let mut left = most;
+            while let Some(client) = self.heard.closed.front().copied() {
+                left = left.saturating_sub(self.closed(step, client, left));
+                if self.is_bound(client) {
+                    break;
+                }
+                self.heard.closed.pop_front();
+            }
+            for waiter in std::mem::take(&mut self.heard.lost) {
+                self.take_back(step, waiter);
+            }
         }
         self.settle_pending(step);
+    }
+
+    /// The connections that are closed and whose holds are to be ended, with the next
+    /// of those holds.
+    pub fn closed_bonds(&self, most: usize) -> Vec<Key> {
+        let clients = self.heard.closed.iter();
+        let bonds = clients.filter_map(|client| self.bonds.get(client));
+        bonds
+            .flatten()
+            .take(most)
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 }

@@ -44,6 +44,7 @@ mod shared;
 mod sight;
 mod stats;
 mod step;
+mod table;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -52,7 +53,6 @@ mod turns;
 mod waiting;
 mod watch;
 
-use std::collections::hash_map::Entry as HashEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub use acquire::{Ask, Verdict, Wait};
@@ -60,7 +60,7 @@ pub use bonds::Bond;
 pub use describe::{Contended, Waiting};
 pub use effect::{Effect, Effects, Event, Outcome, WaiterId, Whom};
 pub use expiry::Cause;
-pub use heard::{Heard, Note};
+pub use heard::Note;
 pub use key::{Bytes, Key};
 pub use keyspace::{
     leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
@@ -78,10 +78,12 @@ use acquire::Want;
 use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
+use heard::Heard;
 use queue::Waiter;
 use rank::Rank;
 use requests::Requests;
 use stats::Counters;
+use table::Table;
 use token::Tokens;
 use turns::Subscribers;
 
@@ -111,7 +113,9 @@ impl Rules {
 /// All locks of a server, as far as more than the keyspace is known of them.
 #[derive(Clone, Debug)]
 pub struct Core {
-    tables: BTreeMap<i32, HashMap<Bytes, Entry>>,
+    tables: BTreeMap<i32, Table>,
+    /// What is to be looked at yet.
+    heard: Heard,
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Bytes, Requests>,
     by_client: HashMap<u64, WaiterId>,
@@ -138,13 +142,10 @@ pub struct Core {
     /// Keys on which something was written anew that had run out, and when by the
     /// wall clock: what was heard of them by then is older.
     revived: (i64, BTreeSet<Key>),
-    /// Keys whose queue changed outside a decision.
-    unsettled: BTreeSet<Key>,
-    leases: Deadlines<Key>,
     timeouts: Deadlines<WaiterId>,
     renewals: Deadlines<Bond>,
     /// The connections that have watchdog holds.
-    bonds: HashMap<u64, BTreeSet<Bond>>,
+    bonds: BTreeMap<u64, BTreeSet<Bond>>,
     /// The connection that need not be told that its hold is lost: it does that.
     spared: u64,
     tokens: Tokens,
@@ -158,6 +159,7 @@ impl Core {
         let nowhere = Key::new(0, b"");
         Self {
             tables: BTreeMap::new(),
+            heard: Heard::default(),
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
@@ -172,11 +174,9 @@ impl Core {
             suspects: BTreeSet::new(),
             left: BTreeMap::new(),
             revived: (0, BTreeSet::new()),
-            unsettled: BTreeSet::new(),
-            leases: Deadlines::new(nowhere.clone()),
             timeouts: Deadlines::new(0),
             renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
-            bonds: HashMap::new(),
+            bonds: BTreeMap::new(),
             spared: 0,
             tokens: Tokens::default(),
             last_waiter: 0,
@@ -187,12 +187,12 @@ impl Core {
 
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
-        self.tables.get(&db).is_some_and(|t| t.contains_key(name)) || self.has_turn(db, name)
+        self.tables.get(&db).is_some_and(|t| t.contains(name)) || self.has_turn(db, name)
     }
 
     /// Nothing is remembered of any key.
     pub fn is_idle(&self) -> bool {
-        self.tables.values().all(HashMap::is_empty) && self.subscribers.is_empty()
+        self.tables.values().all(Table::is_empty) && self.subscribers.is_empty()
     }
 
     /// How many requests wait, over all locks.
@@ -203,7 +203,8 @@ impl Core {
     /// The wall-clock ms at which the first lease can be found ended: one past
     /// its deadline, for a key lives through its last millisecond.
     pub fn next_expiry(&self) -> Option<i64> {
-        self.leases.first().map(|at| at.saturating_add(1))
+        let firsts = self.tables.values().filter_map(Table::first_deadline);
+        firsts.min().map(|at| at.saturating_add(1))
     }
 
     /// The monotonic us at which the first BLOCK time is over.
@@ -213,9 +214,9 @@ impl Core {
 
     /// The key's name, shared with the table's own copy if there is one.
     fn key(&self, db: i32, name: &[u8]) -> Key {
-        let known = self.tables.get(&db).and_then(|t| t.get_key_value(name));
+        let known = self.tables.get(&db).and_then(|t| t.name(name));
         match known {
-            Some((name, _)) => Key {
+            Some(name) => Key {
                 db,
                 name: name.clone(),
             },
@@ -234,20 +235,14 @@ impl Core {
     }
 
     fn entry_or_new(&mut self, key: &Key) -> &mut Entry {
-        self.tables
-            .entry(key.db)
-            .or_default()
-            .entry(key.name.clone())
-            .or_default()
+        let table = self.tables.entry(key.db).or_default();
+        table.get_or_new(&key.name, self.heard.stamp())
     }
 
     /// Forgets the key if nothing of it is worth remembering.
     fn tidy(&mut self, key: &Key) {
         if let Some(table) = self.tables.get_mut(&key.db) {
-            if table.get(&key.name).is_some_and(Entry::is_idle) {
-                table.remove(&key.name);
-                give_back(table);
-            }
+            table.tidy(&key.name);
         }
     }
 
@@ -255,10 +250,14 @@ impl Core {
     fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
         let from = self.entry(key).and_then(|entry| entry.deadline);
         if from != to {
-            let entry = self.entry_or_new(key);
-            entry.deadline = to;
-            entry.foreign = false;
-            self.leases.change(key, from, to);
+            self.entry_or_new(key).foreign = false;
+            self.put_deadline(key, to);
+        }
+    }
+
+    fn put_deadline(&mut self, key: &Key, to: Option<i64>) {
+        if let Some(table) = self.tables.get_mut(&key.db) {
+            table.set_deadline(&key.name, to);
         }
     }
 
@@ -272,28 +271,20 @@ impl Core {
             ..Hold::found(want.owner.clone())
         });
         entry.foreign = false;
-        let from = std::mem::replace(&mut entry.deadline, at);
-        self.leases.change(key, from, at);
+        self.put_deadline(key, at);
     }
 
     /// Forgets who held the key and until when. Its waiters stay. What was known of
     /// the holders.
     fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
         let table = self.tables.get_mut(&key.db);
-        let Some(HashEntry::Occupied(mut slot)) = table.map(|t| t.entry(key.name.clone())) else {
-            return Vec::new();
-        };
-        let entry = slot.get_mut();
-        let plain = entry.plain.take();
-        let shared = entry.shared.take();
-        entry.foreign = false;
-        let from = entry.deadline.take();
-        if entry.is_idle() {
-            slot.remove();
-            self.tables.get_mut(&key.db).map(give_back);
-        }
-        self.leases.change(key, from, None);
-        match (plain, shared) {
+        let holders = table.and_then(|table| {
+            table.change(&key.name, |entry| {
+                entry.foreign = false;
+                (entry.plain.take(), entry.shared.take())
+            })
+        });
+        match holders.unwrap_or_default() {
             // Nothing to give back of a lock that nobody watched.
             (Some(hold), None) if hold.watch.is_none() => Vec::new(),
             (plain, None) => plain.into_iter().collect(),
@@ -302,13 +293,5 @@ impl Core {
                 plain.into_iter().chain(parties).collect()
             }
         }
-    }
-}
-
-/// Gives memory back after a crowd of locks has gone; seldom enough to cost nothing.
-fn give_back(table: &mut HashMap<Bytes, Entry>) {
-    const ROOM: usize = 1024;
-    if table.capacity() > ROOM && table.len() < table.capacity() / 8 {
-        table.shrink_to(table.len().saturating_mul(2).max(ROOM / 2));
     }
 }

@@ -3,7 +3,10 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
-use super::entry::Shared;
+use std::collections::BTreeSet;
+
+use super::bonds::Bond;
+use super::entry::{Entry, Shared};
 use super::{Bytes, Core, Hold, Key, Keyspace, Lease, Step};
 
 /// What is known of a key's holders.
@@ -53,20 +56,41 @@ impl Core {
             },
             name: key.name.clone(),
         });
-        let mut names = self.names(one);
-        names.extend(self.names(other));
-        names.sort();
-        names.dedup();
-        for name in names {
-            let a = Key {
-                db: one,
-                name: name.clone(),
+        let is_theirs = |key: &Key| key.db == one || key.db == other;
+        let bonds = self.bonds.values().flatten();
+        let bonds: BTreeSet<Bond> = bonds.filter(|(key, _)| is_theirs(key)).cloned().collect();
+        for (key, owner) in bonds {
+            self.let_rest(step, &key, &owner);
+        }
+        let waited_for = self.waited_for.iter().filter(|key| is_theirs(key));
+        let waited_for: Vec<Key> = waited_for.cloned().collect();
+        let lines: Vec<_> = waited_for
+            .iter()
+            .map(|key| self.entry_mut(key).and_then(Entry::take_line))
+            .collect();
+        let (a, b) = (self.tables.remove(&one), self.tables.remove(&other));
+        self.tables.extend(a.map(|table| (other, table)));
+        self.tables.extend(b.map(|table| (one, table)));
+        for (key, line) in waited_for.iter().zip(lines) {
+            self.entry_or_new(key).put_line(line);
+            // What took the other's place may be nothing.
+            let moved = Key {
+                db: if key.db == one { other } else { one },
+                name: key.name.clone(),
             };
-            let b = Key { db: other, name };
-            let aside = self.lift(step, &a);
-            let there = self.lift(step, &b);
-            self.lay(&a, there);
-            self.lay(&b, aside);
+            self.tidy(&moved);
+        }
+    }
+
+    /// A watched hold moves: who watched it has lost it.
+    fn let_rest<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
+        let Some(hold) = self.entry(key).and_then(|entry| entry.hold(owner)).cloned() else {
+            return;
+        };
+        self.lost(step, key, &hold);
+        let hold = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
+        if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
+            watch.rest();
         }
     }
 
@@ -76,7 +100,7 @@ impl Core {
         self.tables
             .iter()
             .filter(|(number, _)| db.is_none_or(|db| db == **number))
-            .flat_map(|(number, table)| table.keys().map(|name| (*number, name.clone())))
+            .flat_map(|(number, table)| table.names().map(|name| (*number, name.clone())))
             .map(|(db, name)| Key { db, name })
             .collect()
     }
@@ -99,7 +123,7 @@ impl Core {
         self.suspects.clear();
         self.left.clear();
         self.pending.clear();
-        self.unsettled.clear();
+        self.heard.clear();
         clients
     }
 
@@ -111,40 +135,24 @@ impl Core {
         }
     }
 
-    fn names(&self, db: i32) -> Vec<Bytes> {
-        self.tables
-            .get(&db)
-            .map(|table| table.keys().cloned().collect())
-            .unwrap_or_default()
-    }
-
     /// Takes away what is known of a key's holders.
     fn lift<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> Known {
         let Some(entry) = self.entry_mut(key) else {
             return (None, None, None);
         };
         let deadline = entry.deadline.filter(|_| !entry.foreign);
-        let mut plain = entry.plain.take();
-        let mut shared = entry.shared.take();
+        let shared = entry.shared.iter().flat_map(|shared| shared.parties());
+        let holds = shared.map(|party| &party.hold).chain(&entry.plain);
+        let watched = holds.filter(|hold| hold.watch.is_some());
+        let watched: Vec<Bytes> = watched.map(|hold| hold.owner.clone()).collect();
+        for owner in watched {
+            self.let_rest(step, key, &owner);
+        }
+        let Some(entry) = self.entry_mut(key) else {
+            return (None, None, None);
+        };
+        let (plain, shared) = (entry.plain.take(), entry.shared.take());
         self.set_deadline(key, None);
-        let parties = shared.iter().flat_map(|shared| shared.parties());
-        let holds: Vec<Hold> = parties
-            .map(|party| &party.hold)
-            .chain(&plain)
-            .filter(|hold| hold.watch.is_some())
-            .cloned()
-            .collect();
-        for hold in holds {
-            self.lost(step, key, &hold);
-            if let Some(shared) = &mut shared {
-                if let Some(watch) = shared.hold_mut(&hold.owner).and_then(|h| h.watch.as_mut()) {
-                    watch.rest();
-                }
-            }
-        }
-        if let Some(watch) = plain.as_mut().and_then(|hold| hold.watch.as_mut()) {
-            watch.rest();
-        }
         (plain, shared, deadline)
     }
 

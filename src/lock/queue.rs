@@ -3,7 +3,7 @@
 
 use super::acquire::Want;
 use super::rank::Rank;
-use super::{Bytes, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
+use super::{Bytes, Cause, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -92,7 +92,6 @@ impl Core {
             }
             if is_empty && !self.has_place(key) {
                 self.pending.remove(key);
-                self.unsettled.remove(key);
             } else if was_first {
                 self.pending.insert(key.clone());
             }
@@ -204,6 +203,13 @@ impl Core {
         self.unsettle();
     }
 
+    /// A connection is closed: nobody is there any more to be granted anything.
+    pub(super) fn stop_waiting(&mut self, client: u64) {
+        if let Some(id) = self.by_client.get(&client).copied() {
+            self.give_up(id);
+        }
+    }
+
     /// Takes a request out of its queues that gets nothing. Those of its owner's
     /// that stood behind it there now stand behind others.
     pub(super) fn give_up(&mut self, id: WaiterId) {
@@ -220,15 +226,10 @@ impl Core {
     }
 
     /// Leaves what is pending for later.
-    fn unsettle(&mut self) {
-        let mut pending = std::mem::take(&mut self.pending);
-        self.unsettled.append(&mut pending);
-    }
-
-    /// Whether a request left its queues outside a decision: a [`Core::review`] is
-    /// due.
-    pub fn is_unsettled(&self) -> bool {
-        !self.unsettled.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
+    pub(super) fn unsettle(&mut self) {
+        for key in std::mem::take(&mut self.pending) {
+            self.heard.of(key, Cause::Unknown);
+        }
     }
 
     /// Ends the waits whose BLOCK time is over.

@@ -48,6 +48,7 @@ impl Core {
         key: &Key,
         owner: &[u8],
     ) -> Look {
+        self.attend(step, key);
         let mut tries = MOST_LOOKS;
         loop {
             let look = step.ks.look(key, owner);

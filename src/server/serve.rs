@@ -12,10 +12,16 @@ use super::turns;
 use super::version::Wakeup;
 use super::watching;
 use crate::config;
-use crate::lock::{Cause, Core, Effects, Heard, Key, Note, Now, Step};
+use crate::lock::{Cause, Core, Effects, Key, Note, Now, Step};
 
-/// So many leases or waits are ended at once, before other clients have a turn.
-const BATCH: usize = 500;
+/// So many leases or waits are ended before a look at the clock.
+const BATCH: usize = 32;
+
+/// Each kind of work goes on for so many us, and then other clients have a turn.
+const SLICE_US: i64 = 1500;
+
+/// So many watched keys are looked at in one go.
+const CHECKED: usize = 500;
 
 /// While the gate is shut and something is due, look again after so many ms.
 const GATE_POLL_MS: i64 = 10;
@@ -60,7 +66,7 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
         told: Effects::new(),
     };
     if occasion == Occasion::Timer {
-        tick.step(|core, step| core.time_out(step, BATCH));
+        tick.time_out();
     }
     let due = has_notes(shell) || has_away(shell) || has_ends(shell, tick.now);
     let check = occasion == Occasion::Timer && check_is_due(shell, tick.now);
@@ -256,39 +262,66 @@ impl Tick {
         };
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
-        self.review(away.chain(notes));
+        self.step(|core, step| core.hear(step, away.chain(notes)));
+        self.review();
     }
 
-    fn review(&mut self, notes: impl IntoIterator<Item = Note>) {
-        let mut heard = Heard::default();
-        self.step(|core, step| heard = core.hear(step, notes));
-        for client in &heard.closed {
-            for (key, _) in self.ask(|core| core.bonds_of(*client)) {
-                self.is_ours(&key);
+    /// Does a piece of work again and again, until it says that nothing is left of it
+    /// or its share of the time is over. What is left is due as before.
+    fn in_slices(&mut self, mut piece: impl FnMut(&mut Self) -> bool) {
+        let end = self.shell.now().mono_us.saturating_add(SLICE_US);
+        while piece(self) {
+            self.now = self.shell.now();
+            if self.now.mono_us >= end {
+                return;
             }
         }
-        for key in heard.keys() {
-            if !self.is_ours(&key) {
-                heard.without(&key);
+    }
+
+    /// Looks at what was heard of keys and connections.
+    fn review(&mut self) {
+        self.in_slices(|tick| {
+            let mut keys = Vec::new();
+            tick.step(|core, _| keys = core.heard_of(BATCH));
+            for key in tick.ask(|core| core.closed_bonds(BATCH)) {
+                tick.is_ours(&key);
             }
-        }
-        self.step(|core, step| core.review(step, heard));
+            keys.retain(|key| tick.is_ours(key));
+            tick.step(|core, step| core.review(step, &keys, BATCH));
+            tick.ask(Core::is_unsettled)
+        });
+    }
+
+    fn time_out(&mut self) {
+        self.in_slices(|tick| {
+            tick.step(|core, step| core.time_out(step, BATCH));
+            let next = tick.ask(Core::next_timeout);
+            next.is_some_and(|at| at <= tick.now.mono_us)
+        });
     }
 
     fn renew(&mut self) {
-        let now = self.now;
-        for (key, owner) in self.ask(|core| core.due_renewals(now, BATCH)) {
-            if self.is_ours(&key) {
-                self.step(|core, step| core.renew_watch(step, &key, &owner));
+        self.in_slices(|tick| {
+            let now = tick.now;
+            let due = tick.ask(|core| core.due_renewals(now, BATCH));
+            for (key, owner) in &due {
+                if tick.is_ours(key) {
+                    tick.step(|core, step| core.renew_watch(step, key, owner));
+                }
             }
-        }
+            due.len() == BATCH
+        });
     }
 
     fn expire(&mut self) {
-        let now = self.now;
-        let mut due = self.ask(|core| core.due(now, BATCH));
-        due.retain(|key| self.is_ours(key));
-        self.step(|core, step| core.expire(step, &due));
+        self.in_slices(|tick| {
+            let now = tick.now;
+            let mut due = tick.ask(|core| core.due(now, BATCH));
+            let is_full = due.len() == BATCH;
+            due.retain(|key| tick.is_ours(key));
+            tick.step(|core, step| core.expire(step, &due));
+            is_full
+        });
     }
 
     fn due_turns(&mut self) -> Vec<(Key, bool)> {
@@ -301,10 +334,12 @@ impl Tick {
     fn check_watched(&mut self) {
         self.shell.checked_us.set(self.now.mono_us);
         let behind = self.shell.checked.take();
-        let keys = self.ask(|core| core.watched(behind.as_ref(), BATCH));
-        self.shell.checked.replace(keys.last().cloned());
-        let keys = keys.into_iter();
-        self.review(keys.map(|key| Note::Changed(key, Cause::Unknown)));
+        let watched = self.ask(|core| core.watched(behind.as_ref(), CHECKED));
+        self.shell.checked.replace(watched.last().cloned());
+        let keys = watched.into_iter().map(|(_, (key, _))| key);
+        let notes = keys.map(|key| Note::Changed(key, Cause::Unknown));
+        self.step(|core, step| core.hear(step, notes));
+        self.review();
     }
 
     /// Whether the key's slot is this node's. If it is not, what is known of the
@@ -316,6 +351,7 @@ impl Tick {
             return true;
         }
         self.step(|core, step| {
+            core.unheard(key);
             core.forsake(step, key);
             core.forget_turn(key);
         });

@@ -15,7 +15,7 @@ use super::ffi::Text;
 use super::inbox::Inbox;
 use super::timer::Timer;
 use super::version::Server;
-use crate::lock::{Core, Effects, Key, Listening, Now};
+use crate::lock::{Bond, Core, Effects, Key, Listening, Now};
 
 pub struct Shell {
     pub core: RefCell<Core>,
@@ -38,7 +38,7 @@ pub struct Shell {
     /// When watched keys were last looked at without being told to, monotonic us.
     pub checked_us: Cell<i64>,
     /// And which of them was the last.
-    pub checked: RefCell<Option<Key>>,
+    pub checked: RefCell<Option<(u64, Bond)>>,
     /// Client and event-loop events are subscribed to: while anybody waits or a hold
     /// belongs to a connection.
     pub watching_clients: Cell<bool>,

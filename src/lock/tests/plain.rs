@@ -232,5 +232,8 @@ fn a_released_lock_leaves_nothing_behind() {
         assert_eq!(s.release_on(&key(0, name), "a", true), Ok(0));
     }
     assert!(s.core.is_idle());
-    assert_eq!((s.core.leases.len(), s.core.next_expiry()), (0, None));
+    assert_eq!(
+        (s.core.tables[&0].deadlines(), s.core.next_expiry()),
+        (0, None)
+    );
 }

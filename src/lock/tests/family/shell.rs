@@ -225,8 +225,14 @@ impl Shell {
 
     fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
         self.step(|core, step| {
-            let heard = core.hear(step, notes);
-            core.review(step, heard);
+            core.hear(step, notes);
+            loop {
+                let keys = core.heard_of(usize::MAX);
+                core.review(step, &keys, usize::MAX);
+                if !core.is_unsettled() {
+                    break;
+                }
+            }
         });
     }
 }

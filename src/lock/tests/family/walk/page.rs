@@ -190,9 +190,13 @@ impl<'a> Page<'a> {
         self.count(core.by_client.len());
         self.keys(&core.waited_for);
         self.keys(&core.pending);
-        self.keys(&core.unsettled);
+        self.keys(core.heard.keys());
         self.keys(core.left.keys());
-        self.keys(core.leases.before(i64::MAX, usize::MAX).iter());
+        for table in core.tables.values() {
+            let due = table.due(i64::MAX, usize::MAX);
+            self.count(due.len());
+        }
+
         self.ids(&core.timeouts.before(i64::MAX, usize::MAX));
         let renewals = core.renewals.before(i64::MAX, usize::MAX);
         self.keys(renewals.iter().map(|(key, _)| key));
