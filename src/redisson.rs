@@ -102,7 +102,7 @@ pub fn lease_key_fits(name: &[u8], owner: &[u8]) -> bool {
 
 /// The part of a key's name that its slot is computed from: what stands between the
 /// first `{` and the next `}`, if that is anything, else all of it.
-fn slot_part(name: &[u8]) -> &[u8] {
+pub fn slot_part(name: &[u8]) -> &[u8] {
     let mut parts = name.splitn(2, |byte| *byte == b'{');
     let behind = parts.nth(1).unwrap_or_default();
     let mut parts = behind.splitn(2, |byte| *byte == b'}');

@@ -145,11 +145,6 @@ impl Heard {
             ..Self::default()
         };
     }
-
-    #[cfg(test)]
-    pub fn keys(&self) -> impl Iterator<Item = &Key> {
-        self.causes.keys()
-    }
 }
 
 impl Core {
@@ -200,7 +195,7 @@ impl Core {
     /// Whether something that was heard, or that a request has left behind outside a
     /// decision, is to be looked at: a [`Core::review`] is due.
     pub fn is_unsettled(&self) -> bool {
-        !self.heard.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
+        !self.heard.is_empty() || !self.later.is_empty()
     }
 
     /// The next keys that are to be looked at, at most so many of each kind: those of
@@ -291,6 +286,7 @@ impl Core {
     /// that are closed, at most at so many of their holds, and at lost grants. Then
     /// hands on what has become free.
     pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key], most: usize) {
+        self.take_up();
         for key in keys {
             self.attend(step, key);
         }

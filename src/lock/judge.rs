@@ -127,9 +127,18 @@ impl Core {
         // A wait whose time is over holds nobody up.
         let limit = step.now.mono_us.saturating_add(1);
         for id in self.timeouts.before(limit, usize::MAX) {
-            self.timed_out(step, id);
+            let key = self.waiters.get(&id).and_then(|waiter| waiter.keys.first());
+            if key.is_some_and(|key| step.ks.is_at_hand(key)) {
+                self.timed_out(step, id);
+            }
         }
         for _ in 0..MOST_LOOKS {
+            if !circle.iter().all(|link| step.ks.is_at_hand(&link.on)) {
+                // Whoever can look at all of them judges it.
+                let first = circle.into_iter().next();
+                self.later.suspects.extend(first.map(|link| link.waits));
+                return None;
+            }
             for link in &circle {
                 self.see(step, &link.on, &link.for_);
                 self.know_holder(step, &link.on);

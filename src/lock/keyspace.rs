@@ -121,6 +121,10 @@ pub trait Keyspace {
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool;
     /// The fencing counter beside the lock.
     fn counter(&mut self, key: &Key) -> Counter;
+    /// Whether the key can be looked at in the decision under way. In a cluster a
+    /// command sees the keys of its own slot alone, for servers look any other name up
+    /// in that slot too.
+    fn is_at_hand(&self, key: &Key) -> bool;
     /// Carries out an effect that is a write, at once; ignores any other.
     fn write(&mut self, effect: &Effect);
 }

@@ -23,6 +23,8 @@ pub struct Memory {
     pub keys: BTreeMap<Key, (Value, Option<i64>)>,
     /// The wall clock in ms.
     pub now_ms: i64,
+    /// No other key is at hand.
+    pub only: Option<Key>,
 }
 
 impl Memory {
@@ -170,6 +172,10 @@ impl Keyspace for Memory {
             Some((Value::Number(last), _)) => Counter::At(*last),
             Some(_) => Counter::Unusable,
         }
+    }
+
+    fn is_at_hand(&self, key: &Key) -> bool {
+        self.only.as_ref().is_none_or(|only| only == key)
     }
 
     fn write(&mut self, effect: &Effect) {

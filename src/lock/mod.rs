@@ -30,6 +30,7 @@ mod heard;
 mod judge;
 mod key;
 mod keyspace;
+mod later;
 mod many;
 #[cfg(test)]
 mod memory;
@@ -79,6 +80,7 @@ use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
 use heard::Heard;
+use later::Later;
 use queue::Waiter;
 use rank::Rank;
 use requests::Requests;
@@ -116,6 +118,8 @@ pub struct Core {
     tables: BTreeMap<i32, Table>,
     /// What is to be looked at yet.
     heard: Heard,
+    /// What is to be settled yet.
+    later: Later,
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Bytes, Requests>,
     by_client: HashMap<u64, WaiterId>,
@@ -160,6 +164,7 @@ impl Core {
         Self {
             tables: BTreeMap::new(),
             heard: Heard::default(),
+            later: Later::default(),
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
             by_client: HashMap::new(),

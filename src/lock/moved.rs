@@ -124,6 +124,7 @@ impl Core {
         self.left.clear();
         self.pending.clear();
         self.heard.clear();
+        self.later = Default::default();
         clients
     }
 

@@ -3,7 +3,7 @@
 
 use super::acquire::Want;
 use super::rank::Rank;
-use super::{Bytes, Cause, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
+use super::{Bytes, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -92,6 +92,7 @@ impl Core {
             }
             if is_empty && !self.has_place(key) {
                 self.pending.remove(key);
+                self.later.pending.remove(key);
             } else if was_first {
                 self.pending.insert(key.clone());
             }
@@ -222,13 +223,6 @@ impl Core {
                 self.look_later(&key);
                 self.join(&key, &owner);
             }
-        }
-    }
-
-    /// Leaves what is pending for later.
-    pub(super) fn unsettle(&mut self) {
-        for key in std::mem::take(&mut self.pending) {
-            self.heard.of(key, Cause::Unknown);
         }
     }
 

@@ -10,6 +10,10 @@ use super::{
     Verdict, Wait, WaiterId, Whom,
 };
 
+/// So many waiters are looked at in one decision: readers that may all enter, say.
+/// The rest is as if nothing had happened yet.
+const MOST_TURNS: u32 = 128;
+
 /// In what way a request can have each of its keys.
 pub type Ways = Vec<(Key, How, Look)>;
 
@@ -167,9 +171,15 @@ impl Core {
         }
     }
 
-    /// Gives a key to those at the head of its queue who can have it now.
-    fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
+    /// Gives a key to those at the head of its queue who can have it now, as far as
+    /// turns are left.
+    fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, turns: &mut u32) {
         while let Some(next) = self.next(key) {
+            if *turns == 0 {
+                self.later.pending.insert(key.clone());
+                break;
+            }
+            *turns = turns.saturating_sub(1);
             let id = match next {
                 Next::Waiter(id) => id,
                 Next::Subscribers if self.offer(step, key) => break,
@@ -195,10 +205,22 @@ impl Core {
         if !self.is_stirred() && self.suspects.is_empty() && self.left.is_empty() {
             return;
         }
+        let mut turns = MOST_TURNS;
         loop {
+            if turns == 0 {
+                // The rest has a decision of its own, after others had a turn.
+                return self.unsettle();
+            }
             if let Some(key) = self.pending.pop_first() {
-                self.settle(step, &key);
-            } else if !self.nest_first(step, None)
+                if step.ks.is_at_hand(&key) {
+                    self.settle(step, &key, &mut turns);
+                } else {
+                    self.later.pending.insert(key);
+                }
+                continue;
+            }
+            turns = turns.saturating_sub(1);
+            if !self.nest_first(step, None)
                 && !self.judge_upgrades(step)
                 && !self.judge_circles(step)
                 && !self.is_stirred()

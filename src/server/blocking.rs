@@ -174,7 +174,7 @@ pub fn client_closed(shell: &Shell, ctx: Ctx, client: u64) {
 
 fn lost(shell: &Shell, ctx: Ctx, waiter: WaiterId) {
     if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-        inbox.notes.push(Note::Lost(waiter));
+        inbox.push(Note::Lost(waiter));
     }
     timer::arm_now(shell, ctx);
 }

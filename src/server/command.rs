@@ -119,6 +119,12 @@ unsafe extern "C" fn entry<C: Command>(
             ctx,
             args,
             given: Given(named.get(..count).unwrap_or_default()),
+            first_key: match C::KEYS {
+                Keys::None => None,
+                Keys::One(_) => named.first(),
+                Keys::Counted(_) => named.get(1),
+            }
+            .map(|arg| arg.bytes),
         };
         shell.in_command.set(true);
         let reply = C::run(&call).unwrap_or_else(Responder::from);
@@ -159,6 +165,7 @@ pub struct Call<'a> {
     args: &'a [*mut raw::RedisModuleString],
     /// The key and the owner, as a rule.
     given: Given<'a>,
+    first_key: Option<&'a [u8]>,
 }
 
 impl<'a> Call<'a> {
@@ -230,7 +237,8 @@ impl<'a> Call<'a> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
         let given = self.given;
-        let mut ks = ServerKeyspace::new(shell, ctx, Access::Write, given);
+        let ks = ServerKeyspace::new(shell, ctx, Access::Write, given);
+        let mut ks = ks.within_slot_of(self.first_key);
         let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
             Ok(mut core) => {

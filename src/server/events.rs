@@ -117,9 +117,7 @@ unsafe extern "C" fn on_loading(
         if let Some(shell) = shell().filter(|_| over) {
             // The flush before the load is part of it.
             if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-                inbox
-                    .notes
-                    .retain(|note| !matches!(note, Note::Replaced(..)));
+                inbox.forget_flushes();
             }
             // A lock that is there again is the same one: DEBUG RELOAD, a
             // load that failed.
@@ -149,8 +147,10 @@ unsafe extern "C" fn on_role(
             return;
         };
         records::doubt(shell);
+        shell.listening.set(!replica);
         if !replica {
-            return;
+            // What happened to keys meanwhile was not noted.
+            return replaced(shell, ctx, [Note::Replaced(None, Cause::Unknown)]);
         }
         if let Ok(mut core) = shell.core.try_borrow_mut() {
             for client in core.demoted() {
@@ -158,9 +158,7 @@ unsafe extern "C" fn on_role(
             }
         }
         if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-            inbox.notes.clear();
-            inbox.away.clear();
-            inbox.has_moves = false;
+            inbox.take(true);
         }
     });
 }

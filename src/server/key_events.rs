@@ -179,7 +179,7 @@ fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
     let core = shell.core.try_borrow();
     let inbox = shell.inbox.try_borrow();
     core.is_ok_and(|core| !core.knows(db, name))
-        && inbox.is_ok_and(|inbox| inbox.leaving.is_none() && !inbox.has_moves)
+        && inbox.is_ok_and(|inbox| !inbox.has_moves())
         && !redisson::is_lease_key(name)
 }
 
@@ -249,8 +249,6 @@ fn cause_of(event: &[u8]) -> (Cause, After) {
 
 /// Whether a note that is not read yet says that a known key goes by this name.
 fn is_on_its_way(shell: &Shell, db: i32, name: &[u8]) -> bool {
-    let arrives =
-        |note: &Note| matches!(note, Note::Renamed(_, to) if to.db == db && *to.name == *name);
     let inbox = shell.inbox.try_borrow();
-    inbox.is_ok_and(|inbox| inbox.has_moves && inbox.notes.iter().any(arrives))
+    inbox.is_ok_and(|inbox| inbox.has_moves() && inbox.has_arrived(&Key::new(db, name)))
 }

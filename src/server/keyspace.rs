@@ -35,6 +35,8 @@ pub struct ServerKeyspace<'a> {
     pub(super) ctx: Ctx,
     pub(super) given: Given<'a>,
     access: Access,
+    /// In a cluster: a command sees keys of this name's slot and no others.
+    slot_of: Option<&'a [u8]>,
     open: Option<Open>,
 }
 
@@ -88,8 +90,15 @@ impl<'a> ServerKeyspace<'a> {
             ctx,
             given,
             access,
+            slot_of: None,
             open: None,
         }
+    }
+
+    /// For a command on this key.
+    pub fn within_slot_of(mut self, name: Option<&'a [u8]>) -> Self {
+        self.slot_of = name.filter(|_| self.shell.server.cluster);
+        self
     }
 
     /// Closes the key that is open, before anything runs that may change it.
@@ -289,6 +298,11 @@ impl Keyspace for ServerKeyspace<'_> {
             self.open = None;
         }
         counter::read(self.ctx, key, self.shell.server.cluster)
+    }
+
+    fn is_at_hand(&self, key: &Key) -> bool {
+        let same = |name| redisson::slot_part(name) == redisson::slot_part(&key.name);
+        self.slot_of.is_none_or(same)
     }
 
     fn write(&mut self, effect: &Effect) {

@@ -86,6 +86,8 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
     let Some(shell) = shell::install(server, is_alone(context), records::has_replicas(ctx)) else {
         return Status::Err;
     };
+    let master = ctx.flags() & raw::REDISMODULE_CTX_FLAGS_MASTER as i32;
+    shell.listening.set(master != 0);
     if !commands(ctx) || !events::subscribe(ctx) {
         ctx.warn("rlock: the server refused a command or an event");
         return Status::Err;

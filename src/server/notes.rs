@@ -17,21 +17,9 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
     let Ok(mut inbox) = shell.inbox.try_borrow_mut() else {
         return;
     };
-    for note in notes {
-        inbox.has_moves |= matches!(note, Note::Renamed(..));
-        match (&note, inbox.notes.last_mut()) {
-            (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
-                *heard = (*heard).max(*cause);
-            }
-            (Note::Reader(key, owner, cause), Some(Note::Reader(last_key, last_owner, heard)))
-                if key == last_key && owner == last_owner =>
-            {
-                *heard = (*heard).max(*cause);
-            }
-            _ => inbox.notes.push(note),
-        }
-    }
-    let by_job = after == After::Command && shell.server.jobs;
+    notes.into_iter().for_each(|note| inbox.push(note));
+    // In a cluster a job sees the slot of the command that it belongs to, and no other.
+    let by_job = after == After::Command && shell.server.jobs && !shell.server.cluster;
     if by_job && inbox.job_is_due {
         return;
     }

@@ -64,6 +64,7 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
         ks: ServerKeyspace::new(shell, ctx, Access::Write, Given::default()),
         now: shell.now(),
         told: Effects::new(),
+        occasion,
     };
     if occasion == Occasion::Timer {
         tick.time_out();
@@ -123,17 +124,21 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
 
 /// Arms the timer after a command; costs little when it is armed early enough.
 pub fn arm_after_command(shell: &Shell, ctx: Ctx) {
-    let (expiry, timeout, watching) = match shell.core.try_borrow() {
+    let (expiry, timeout, watching, unsettled) = match shell.core.try_borrow() {
         Ok(core) => {
             let ends = [core.next_expiry(), core.next_renewal()];
             let first = ends.into_iter().flatten().min();
-            (first, core.next_timeout(), core.is_watching())
+            let watching = core.is_watching();
+            (first, core.next_timeout(), watching, core.is_unsettled())
         }
         Err(_) => return,
     };
     // A waiter with WATCHDOG may have been granted.
     if watching && !shell.watching_overwrites.get() {
         watching::update(shell, ctx);
+    }
+    if unsettled {
+        timer::arm_now(shell, ctx);
     }
     if let Some(at) = expiry.filter(|at| !timer::fires_by(shell, *at)) {
         let now = shell.now();
@@ -168,7 +173,7 @@ fn has_notes(shell: &Shell) -> bool {
         .core
         .try_borrow()
         .is_ok_and(|core| core.is_unsettled());
-    unsettled || inbox.is_ok_and(|inbox| !inbox.notes.is_empty())
+    unsettled || inbox.is_ok_and(|inbox| !inbox.is_empty())
 }
 
 fn has_away(shell: &Shell) -> bool {
@@ -233,6 +238,7 @@ struct Tick {
     now: Now,
     /// The effects so far: written, and not told of yet.
     told: Effects,
+    occasion: Occasion,
 }
 
 impl Tick {
@@ -263,7 +269,13 @@ impl Tick {
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
         self.step(|core, step| core.hear(step, away.chain(notes)));
-        self.review();
+        // A command of a cluster sees its own slot alone. Whatever it looks at itself it
+        // looks at anew; the rest is up to the timer.
+        if self.occasion == Occasion::Command && self.shell.server.cluster {
+            timer::arm_now(self.shell, self.ctx);
+        } else {
+            self.review();
+        }
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it

@@ -44,6 +44,9 @@ pub struct Shell {
     pub watching_clients: Cell<bool>,
     /// A data set is loaded: what its keys tell of is history.
     pub loading: Cell<bool>,
+    /// This server is a master. On a replica nothing comes of what happens to keys:
+    /// once it is promoted, all of them are looked at.
+    pub listening: Cell<bool>,
     /// No other module is loaded that could hear a key event.
     pub alone: Cell<bool>,
     /// A replica may be attached, or on its way.
@@ -104,6 +107,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         checked: RefCell::default(),
         watching_clients: Cell::new(false),
         loading: Cell::new(false),
+        listening: Cell::new(true),
         alone: Cell::new(alone),
         replicas: Cell::new(replicas),
         in_command: Cell::new(false),
@@ -135,7 +139,7 @@ pub fn uninstall() {
 impl Shell {
     /// Whether an event is news: not our own doing, and not history.
     pub fn listens(&self) -> bool {
-        !self.writing.get() && !self.loading.get()
+        !self.writing.get() && !self.loading.get() && self.listening.get()
     }
 
     /// After a fault: nothing of ours is under way any more.

@@ -190,7 +190,7 @@ impl<'a> Page<'a> {
         self.count(core.by_client.len());
         self.keys(&core.waited_for);
         self.keys(&core.pending);
-        self.keys(core.heard.keys());
+        self.keys(&core.later.pending);
         self.keys(core.left.keys());
         for table in core.tables.values() {
             let due = table.due(i64::MAX, usize::MAX);
