@@ -24,6 +24,7 @@ mod keyspace;
 mod lease_keys;
 mod module;
 mod notes;
+mod opened;
 mod publish;
 mod records;
 mod replication;
