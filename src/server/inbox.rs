@@ -15,8 +15,6 @@ pub struct Inbox {
     pub away: BTreeSet<Key>,
     /// Whether a RENAME or MOVE is among the notes.
     pub has_moves: bool,
-    /// A job that will read the notes has been asked for.
-    pub job_is_due: bool,
 }
 
 impl Inbox {

@@ -25,6 +25,7 @@ mod lease_keys;
 mod module;
 mod notes;
 mod opened;
+mod pending;
 mod publish;
 mod records;
 mod replication;

@@ -5,7 +5,7 @@ use redis_module::{raw, Context, RedisString, RedisValue, Status};
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, info_section, records, replication, surroundings, timer};
+use super::{events, info_section, pending, records, replication, surroundings};
 use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
@@ -128,8 +128,10 @@ fn set_options(ctx: Ctx, server: Server) {
 
 /// The server asks only when no client waits and no timer is armed, that is when
 /// no lease runs.
-pub fn unload(_context: &Context) -> Status {
-    if shell::shell().is_some_and(timer::forbids_unload) {
+pub fn unload(context: &Context) -> Status {
+    let ctx = Ctx(context.get_raw());
+    if let Some(why) = shell::shell().and_then(|shell| pending::forbids_unload(shell, ctx)) {
+        ctx.warn(&format!("rlock: not unloaded: {why}"));
         return Status::Err;
     }
     shell::uninstall();

@@ -7,6 +7,7 @@ use std::ptr;
 use redis_module::raw;
 
 use super::ffi::{api, guarded, Ctx};
+use super::pending;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
 use super::timer;
@@ -32,7 +33,7 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
         }
     }
     let by_job = after == After::Command && shell.server.jobs;
-    if by_job && inbox.job_is_due {
+    if by_job && shell.pending.jobs.get() > 0 {
         return;
     }
     let status = by_job.then(|| {
@@ -44,7 +45,7 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
         ))
     });
     if status == Some(Some(raw::REDISMODULE_OK as c_int)) {
-        inbox.job_is_due = true;
+        pending::more(&shell.pending.jobs);
         return;
     }
     drop(inbox);
@@ -68,9 +69,7 @@ unsafe extern "C" fn on_job(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
         let Some(shell) = shell() else {
             return;
         };
-        if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-            inbox.job_is_due = false;
-        }
+        pending::less(&shell.pending.jobs);
         serve::serve(shell, ctx, Occasion::Job);
         serve::arm_for_next(shell, ctx);
     });

@@ -10,6 +10,7 @@ use redis_module::raw;
 
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
+use super::pending;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
 use crate::lock::Now;
@@ -31,11 +32,13 @@ pub struct Timer {
     armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
-    /// How many wakes of the event loop the server has not come to yet.
-    wakes_out: Cell<u32>,
 }
 
 impl Timer {
+    pub fn is_armed(&self) -> bool {
+        self.armed.get().is_some()
+    }
+
     /// After a fault: its callback does not run any more.
     pub fn recover(&self) {
         self.firing.set(false);
@@ -89,21 +92,13 @@ pub fn wake_loop(shell: &Shell) {
         ptr::null_mut()
     ));
     if status == Some(raw::REDISMODULE_OK as i32) {
-        let out = shell.timer.wakes_out.get();
-        shell.timer.wakes_out.set(out.saturating_add(1));
+        pending::more(&shell.pending.wakes);
     }
-}
-
-/// The server would call a library that is gone: it looks at timers before it
-/// unloads a module, but not at wakes.
-pub fn forbids_unload(shell: &Shell) -> bool {
-    shell.timer.wakes_out.get() > 0
 }
 
 unsafe extern "C" fn woken(_data: *mut c_void) {
     if let Some(shell) = shell() {
-        let out = shell.timer.wakes_out.get();
-        shell.timer.wakes_out.set(out.saturating_sub(1));
+        pending::less(&shell.pending.wakes);
     }
 }
 
