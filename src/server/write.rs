@@ -55,7 +55,7 @@ impl ServerKeyspace<'_> {
                     None => &shell.one,
                     Some(other) => other.as_ref()?,
                 };
-                let open = self.open(key)?;
+                let open = self.open_to_take(key)?;
                 open.set_field(&owner, Some(holds))?;
                 replicate::hset(ctx, key.db, &open.name, &owner, holds)?;
                 expire_at(open, ctx, key, *at)?;
@@ -91,7 +91,7 @@ impl ServerKeyspace<'_> {
             }
             Effect::SetMode { key, mode } => {
                 let (field, value) = (Text::new(hash::MODE)?, mode_text(*mode)?);
-                let open = self.open(key)?;
+                let open = self.open_to_take(key)?;
                 open.set_field(&field, Some(&value))?;
                 replicate::hset(ctx, key.db, &open.name, &field, &value)?;
                 touched(open, ctx)
@@ -159,6 +159,17 @@ impl ServerKeyspace<'_> {
             | Effect::Answer { .. }
             | Effect::Close { .. } => Some(Written::Done),
         }
+    }
+
+    /// The key, for a hold that may be its first. What is left of a hash whose only
+    /// field has run out is removed: the length of the hash counts it still.
+    fn open_to_take(&mut self, key: &Key) -> Option<&Open> {
+        let ctx = self.ctx;
+        let open = self.open(key)?;
+        if open.len() == 1 && open.fields().is_empty() {
+            delete(open, ctx, key)?;
+        }
+        Some(open)
     }
 
     /// The field that counts an owner's holds.
