@@ -3,6 +3,7 @@
 mod access;
 mod acquire;
 mod ask;
+mod behind_unblocked;
 mod binary;
 mod chain;
 mod cluster;

@@ -59,6 +59,7 @@ pub fn unwatch_clients(shell: &Shell, ctx: Ctx) {
     if shell.watching_clients.get() {
         server_event(ctx, raw::REDISMODULE_EVENT_CLIENT_CHANGE, None);
         server_event(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, None);
+        shell.awake.set(false);
         shell.watching_clients.set(false);
     }
 }
@@ -245,7 +246,7 @@ unsafe extern "C" fn on_loop(
             return;
         };
         let after = part == raw::REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP;
-        shell.sleeping.set(!after);
+        shell.awake.set(after);
         match shell.server.wakeup {
             _ if after => blocking::turn_over(shell),
             Wakeup::BeforeSleep => blocking::deliver(shell),

@@ -66,8 +66,8 @@ pub struct Shell {
     pub heard: RefCell<Vec<(Key, Listening)>>,
     /// Clients whose connection is to be closed.
     pub closing: RefCell<Vec<u64>>,
-    /// The event loop is about to sleep, and has been told what wakes it.
-    pub sleeping: Cell<bool>,
+    /// The event loop is known to come to its end of a turn before it sleeps.
+    pub awake: Cell<bool>,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
     start: Instant,
@@ -117,7 +117,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         unwritten: RefCell::default(),
         heard: RefCell::default(),
         closing: RefCell::default(),
-        sleeping: Cell::new(false),
+        awake: Cell::new(false),
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
     }));

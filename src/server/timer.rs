@@ -13,6 +13,7 @@ use super::ffi::{api, guarded, Ctx};
 use super::pending;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
+use super::version::Wakeup;
 use crate::lock::Now;
 
 /// Nothing is waited for longer than this, in ms. The server keeps its timers by
@@ -66,6 +67,7 @@ pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
         mono_us: at,
         wall_ms: now.deadline(ms),
     }));
+    keep_awake(shell);
 }
 
 /// Whether the timer fires no later than this wall-clock ms, by what it was when
@@ -75,8 +77,7 @@ pub fn fires_by(shell: &Shell, wall_ms: i64) -> bool {
     armed.is_some_and(|armed| armed.wall_ms <= wall_ms)
 }
 
-/// Sees to it that `serve` runs as soon as the event loop comes round, also when
-/// it is about to go to sleep: Redis 7.0 has computed by then for how long.
+/// Sees to it that `serve` runs as soon as the event loop comes round.
 pub fn arm_now(shell: &Shell, ctx: Ctx) {
     if shell.timer.firing.get() {
         return;
@@ -85,8 +86,21 @@ pub fn arm_now(shell: &Shell, ctx: Ctx) {
     wake_loop(shell);
 }
 
+/// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
+/// behind a request that was just unblocked. So what comes up there (a timer, a grant)
+/// would wait until something else wakes the loop. Unless this turn of it is known not
+/// to be that far.
+pub fn keep_awake(shell: &Shell) {
+    if shell.server.wakeup == Wakeup::BeforeSleep && !shell.awake.get() {
+        wake_loop(shell);
+    }
+}
+
 /// Keeps the event loop from going to sleep this time.
-pub fn wake_loop(shell: &Shell) {
+fn wake_loop(shell: &Shell) {
+    if shell.pending.wakes.get() > 0 {
+        return;
+    }
     let status = api!(RedisModule_EventLoopAddOneShot(
         Some(woken),
         ptr::null_mut()
