@@ -30,6 +30,7 @@ mod heard;
 mod judge;
 mod key;
 mod keyspace;
+mod lengths;
 mod many;
 #[cfg(test)]
 mod memory;
@@ -78,6 +79,7 @@ use acquire::Want;
 use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
+use lengths::Lengths;
 use queue::Waiter;
 use rank::Rank;
 use requests::Requests;
@@ -112,6 +114,8 @@ impl Rules {
 #[derive(Clone, Debug)]
 pub struct Core {
     tables: BTreeMap<i32, HashMap<Bytes, Entry>>,
+    /// Of the names of the read/write locks in them.
+    lengths: Lengths,
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Bytes, Requests>,
     by_client: HashMap<u64, WaiterId>,
@@ -158,6 +162,7 @@ impl Core {
         let nowhere = Key::new(0, b"");
         Self {
             tables: BTreeMap::new(),
+            lengths: Lengths::default(),
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
@@ -292,6 +297,7 @@ impl Core {
             slot.remove();
             self.tables.get_mut(&key.db).map(give_back);
         }
+        self.lengths.change(key.name.len(), shared.is_some(), false);
         self.leases.change(key, from, None);
         match (plain, shared) {
             // Nothing to give back of a lock that nobody watched.

@@ -125,7 +125,7 @@ impl Core {
         };
         let deadline = entry.deadline.filter(|_| !entry.foreign);
         let mut plain = entry.plain.take();
-        let mut shared = entry.shared.take();
+        let mut shared = self.put_shared(key, None);
         self.set_deadline(key, None);
         let parties = shared.iter().flat_map(|shared| shared.parties());
         let holds: Vec<Hold> = parties
@@ -153,7 +153,7 @@ impl Core {
         if plain.is_some() || shared.is_some() {
             let entry = self.entry_or_new(key);
             entry.plain = plain;
-            entry.shared = shared;
+            self.put_shared(key, shared);
         }
         self.set_deadline(key, deadline);
         self.tidy(key);
