@@ -20,6 +20,7 @@ mod events;
 mod experiments;
 mod expiry;
 mod fencing;
+mod first_run;
 mod force;
 mod gone;
 mod gone_overwritten;
