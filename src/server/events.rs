@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 
 use redis_module::raw;
 
+use super::alone;
 use super::blocking;
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
@@ -204,9 +205,9 @@ unsafe extern "C" fn on_module(
     _data: *mut c_void,
 ) {
     guarded(Ctx(ctx), "another module", (), || {
-        // Whether it came or went: from now on somebody may hear.
+        // One that goes is shown still.
         if let Some(shell) = shell() {
-            shell.alone.set(false);
+            alone::look(shell, Ctx(ctx));
         }
     });
 }

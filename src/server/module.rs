@@ -1,11 +1,11 @@
 //! Loading and unloading.
 
-use redis_module::{raw, Context, RedisString, RedisValue, Status};
+use redis_module::{raw, Context, RedisString, Status};
 
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, info_section, pending, records, replication, surroundings};
+use super::{alone, events, info_section, pending, records, replication, surroundings};
 use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
@@ -83,9 +83,10 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         );
     }
     let server = Server::detect(ctx);
-    let Some(shell) = shell::install(server, is_alone(context), records::has_replicas(ctx)) else {
+    let Some(shell) = shell::install(server, records::has_replicas(ctx)) else {
         return Status::Err;
     };
+    alone::look(shell, ctx);
     if !commands(ctx) || !events::subscribe(ctx) {
         ctx.warn("rlock: the server refused a command or an event");
         return Status::Err;
@@ -100,14 +101,6 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         shell.uuid
     ));
     Status::Ok
-}
-
-/// Whether no other module is loaded.
-fn is_alone(context: &Context) -> bool {
-    match context.call("MODULE", &["LIST"]) {
-        Ok(RedisValue::Array(modules)) => modules.is_empty(),
-        _ => false,
-    }
 }
 
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not

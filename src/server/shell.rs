@@ -89,7 +89,7 @@ pub fn shell() -> Option<&'static Shell> {
 }
 
 /// Sets up a fresh state at load.
-pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static Shell> {
+pub fn install(server: Server, replicas: bool) -> Option<&'static Shell> {
     let shell = Box::into_raw(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
@@ -107,7 +107,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         checked: RefCell::default(),
         watching_clients: Cell::new(false),
         loading: Cell::new(false),
-        alone: Cell::new(alone),
+        alone: Cell::new(false),
         replicas: Cell::new(replicas),
         in_command: Cell::new(false),
         records: Cell::new(None),
