@@ -66,6 +66,7 @@ mod many_leaving;
 mod many_limits;
 mod many_locks;
 mod many_waiting;
+mod missing_keys;
 mod nesting;
 mod owner;
 mod records;
