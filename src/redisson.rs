@@ -125,17 +125,21 @@ pub fn readers(lease_key: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let rest = without_index(lease_key).unwrap_or_default();
     let from = rest.len().saturating_sub(LONGEST_OWNER.saturating_add(1));
     let colons = rest.iter().enumerate().skip(from);
+    // Looked for once, not in each of up to 512 names.
+    let mut braces = rest.iter().enumerate().filter(|(_, byte)| **byte == b'{');
+    let mut next_brace = || braces.next().map_or(rest.len(), |(at, _)| at);
+    let (first, second) = (next_brace(), next_brace());
     colons
         .filter(|(_, byte)| **byte == b':')
         .filter_map(|(at, _)| Some((rest.get(..at)?, rest.get(at.saturating_add(1)..)?)))
         .filter(|(_, owner)| !owner.is_empty())
         .flat_map(move |(lock, owner)| {
             // A name with a brace in it is used as it is, any other is put in braces.
-            let as_it_is = lock.contains(&b'{').then_some(lock);
+            let as_it_is = (first < lock.len()).then_some(lock);
             let in_braces = lock
                 .strip_prefix(b"{")
-                .and_then(|lock| lock.strip_suffix(b"}"))
-                .filter(|lock| !lock.contains(&b'{'));
+                .and_then(|inner| inner.strip_suffix(b"}"))
+                .filter(|_| second >= lock.len());
             [as_it_is, in_braces]
                 .into_iter()
                 .flatten()

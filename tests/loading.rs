@@ -133,6 +133,25 @@ fn a_setting_that_is_none_keeps_the_module_from_loading() {
     assert_eq!(client.ask(&line), Value::Okay);
 }
 
+/// To whom key events are told, as the module says in its log.
+fn key_events_are_for(server: &Server) -> Option<String> {
+    let log = server.log();
+    let line = log
+        .lines()
+        .rev()
+        .find(|line| line.contains("key events are for"))?;
+    Some(line.split("for ").last()?.to_owned())
+}
+
+/// No event is emitted that nobody can hear: what a server brought along hears none.
+#[test]
+fn what_the_server_brought_along_is_no_other_module() {
+    let server = Server::start_with(&["--loglevel", "verbose"]);
+    eventually("it is alone", || {
+        key_events_are_for(&server).as_deref() == Some("clients only")
+    });
+}
+
 /// A server that may refuse to start, ended with the test.
 struct Attempt(Child);
 

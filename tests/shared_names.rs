@@ -1,6 +1,8 @@
 //! Names of read/write locks and their owners are any bytes; and what a lease key
 //! is called may be taken already, or belong to another slot.
 
+use std::time::{Duration, Instant};
+
 use redis::Value;
 
 use crate::ask::{bulk, list, map, Ask};
@@ -251,4 +253,30 @@ fn in_a_cluster_reading_is_refused_where_a_lease_key_would_lie_elsewhere() {
     read(&mut client, "a{b", "alice");
     assert_eq!(client.int("RLOCK.RELEASE a{b alice READ"), 0);
     nothing_left(&mut client, "a{b");
+}
+
+/// Such a name can be read as that of a lease key of 510 locks, all of them this long.
+/// It takes 0.1 s; to look each of them up would take ten.
+#[test]
+fn a_long_name_full_of_colons_is_no_burden() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE held o 3600000");
+    client.int("RLOCK.ACQUIRE doc o 3600000 READ");
+    let ending = format!("{}o:rwlock_timeout:1", ":".repeat(510));
+    let since = Instant::now();
+    for beginning in ["{", ""] {
+        let name = format!("{beginning}{}{ending}", "x".repeat(1 << 20));
+        for _ in 0..20 {
+            let set = client.call(&["SET", &name, "1", "PX", "3600000"]);
+            assert_eq!(set, Value::Okay);
+            assert_eq!(client.call(&["DEL", &name]), Value::Int(1));
+        }
+    }
+    assert!(
+        since.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        since.elapsed()
+    );
+    assert_eq!(crate::look::who(&mut client, "doc").len(), 1);
 }

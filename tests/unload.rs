@@ -21,6 +21,55 @@ fn the_module_cannot_be_unloaded_while_a_lease_runs_or_somebody_waits() {
     server.alive();
 }
 
+/// Asks in one transaction for something and then for the module to be unloaded. The
+/// server itself refuses while a timer runs, and then it is asked again. What the module
+/// logged.
+#[track_caller]
+fn is_refused_behind(server: &Server, request: &str, then: &[&str]) -> String {
+    let mut control = server.raw();
+    eventually("no timer runs", || {
+        let mut lines = vec!["MULTI", request, "MODULE UNLOAD rlock"];
+        lines.extend(then);
+        lines.push("EXEC");
+        let replies = control.say_all(&lines);
+        let Some(Value::Array(replies)) = replies.last() else {
+            panic!("{replies:?}");
+        };
+        let refusal = format!("{:?}", replies[1]);
+        assert_eq!(code(&replies[1]), "ERR", "{refusal}");
+        server.alive();
+        !refusal.contains("timer")
+    });
+    let log = server.log();
+    let line = log.lines().rev().find(|line| line.contains("not unloaded"));
+    line.expect("the log says why").to_owned()
+}
+
+#[test]
+fn it_is_not_unloaded_while_it_has_yet_to_look_at_a_key() {
+    let server = Server::start();
+    let mut control = server.raw();
+    // Without a TTL: no timer.
+    control.say("RLOCK.ACQUIRE k o 100000");
+    control.say("PERSIST k");
+    is_refused_behind(&server, "PEXPIRE k 100000 GT", &[]);
+    is_refused_behind(&server, "DEL k", &[]);
+    eventually("it is unloaded", || {
+        control.say("MODULE UNLOAD rlock") == Value::Okay
+    });
+    server.alive();
+}
+
+#[test]
+fn it_is_not_unloaded_in_a_transaction_whose_next_command_is_its_own() {
+    let server = Server::start();
+    let why = is_refused_behind(&server, "PING", &["RLOCK.OWNER", "RLOCK.INFO k"]);
+    assert!(why.contains("transaction"), "{why}");
+    let mut control = server.raw();
+    assert_eq!(control.say("MODULE UNLOAD rlock"), Value::Okay);
+    server.alive();
+}
+
 #[test]
 fn the_module_is_unloaded_and_loaded_again_between_locks() {
     let server = Server::start();

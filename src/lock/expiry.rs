@@ -232,6 +232,9 @@ impl Core {
 
     /// Whether the owner is known to read under this lock.
     pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
+        if !self.lengths.has(name.len()) {
+            return false;
+        }
         let entry = self.tables.get(&db).and_then(|table| table.get(name));
         let shared = entry.and_then(|entry| entry.shared.as_ref());
         let party = shared.and_then(|shared| shared.party(owner));

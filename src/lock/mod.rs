@@ -31,6 +31,7 @@ mod judge;
 mod key;
 mod keyspace;
 mod later;
+mod lengths;
 mod many;
 #[cfg(test)]
 mod memory;
@@ -81,6 +82,7 @@ use entry::{Entry, Hold};
 use grants::Grant;
 use heard::Heard;
 use later::Later;
+use lengths::Lengths;
 use queue::Waiter;
 use rank::Rank;
 use requests::Requests;
@@ -116,6 +118,8 @@ impl Rules {
 #[derive(Clone, Debug)]
 pub struct Core {
     tables: BTreeMap<i32, Table>,
+    /// Of the names of the read/write locks in them.
+    lengths: Lengths,
     /// What is to be looked at yet.
     heard: Heard,
     /// What is to be settled yet.
@@ -165,6 +169,7 @@ impl Core {
             tables: BTreeMap::new(),
             heard: Heard::default(),
             later: Later::default(),
+            lengths: Lengths::default(),
             waiters: HashMap::new(),
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
@@ -289,7 +294,9 @@ impl Core {
                 (entry.plain.take(), entry.shared.take())
             })
         });
-        match holders.unwrap_or_default() {
+        let (plain, shared) = holders.unwrap_or_default();
+        self.lengths.change(key.name.len(), shared.is_some(), false);
+        match (plain, shared) {
             // Nothing to give back of a lock that nobody watched.
             (Some(hold), None) if hold.watch.is_none() => Vec::new(),
             (plain, None) => plain.into_iter().collect(),

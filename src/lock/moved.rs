@@ -152,7 +152,8 @@ impl Core {
         let Some(entry) = self.entry_mut(key) else {
             return (None, None, None);
         };
-        let (plain, shared) = (entry.plain.take(), entry.shared.take());
+        let plain = entry.plain.take();
+        let shared = self.put_shared(key, None);
         self.set_deadline(key, None);
         (plain, shared, deadline)
     }
@@ -162,7 +163,7 @@ impl Core {
         if plain.is_some() || shared.is_some() {
             let entry = self.entry_or_new(key);
             entry.plain = plain;
-            entry.shared = shared;
+            self.put_shared(key, shared);
         }
         self.set_deadline(key, deadline);
         self.tidy(key);

@@ -180,9 +180,22 @@ impl Core {
         step.expire_at(key, look.expires, expires);
     }
 
+    /// Puts this in the place of what was known of a read/write lock.
+    pub(super) fn put_shared(
+        &mut self,
+        key: &Key,
+        shared: Option<Box<Shared>>,
+    ) -> Option<Box<Shared>> {
+        let is = shared.is_some();
+        let was = std::mem::replace(&mut self.entry_or_new(key).shared, shared);
+        self.lengths.change(key.name.len(), was.is_some(), is);
+        was
+    }
+
     /// Changes what is known of a read/write lock, and when it is due.
     pub(super) fn know_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
         let entry = self.entry_or_new(key);
+        let was = entry.shared.is_some();
         let shared = entry.shared.get_or_insert_default();
         change(shared);
         entry.foreign = false;
@@ -191,6 +204,8 @@ impl Core {
             entry.shared = None;
             to = None;
         }
+        let is = entry.shared.is_some();
+        self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
     }
 }

@@ -222,7 +222,7 @@ impl Core {
         if look.expires.is_none() && !known && dead.len() == found.len() && !lives {
             return false;
         }
-        let old = self.entry_or_new(key).shared.take().unwrap_or_default();
+        let old = self.put_shared(key, None).unwrap_or_default();
         let mut vanished = Vec::new();
         for party in old.parties() {
             match found.get_mut(&party.hold.owner) {

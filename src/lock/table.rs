@@ -118,6 +118,11 @@ impl Table {
     }
 
     #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &Entry)> {
+        self.entries.iter()
+    }
+
+    #[cfg(test)]
     pub fn deadlines(&self) -> usize {
         self.leases.len()
     }

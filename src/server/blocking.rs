@@ -121,10 +121,8 @@ pub fn settle(shell: &Shell, ctx: Ctx, waiter: WaiterId, outcome: Outcome) {
             Wakeup::AtOnce => {
                 api!(RedisModule_UnblockClient(handle, ptr::null_mut()));
             }
-            // A request that stood behind the one that was just unblocked runs
-            // after the event: it is the next turn's.
-            Wakeup::BeforeSleep if shell.sleeping.get() => timer::wake_loop(shell),
-            Wakeup::BeforeSleep => {}
+            // At the end of this turn, or of the next one.
+            Wakeup::BeforeSleep => timer::keep_awake(shell),
             Wakeup::ByTimer => timer::arm_now(shell, ctx),
         },
     }

@@ -2,9 +2,8 @@
 //! the last token. Looked up for every hold that begins, so that it must be cheap
 //! where there is none.
 
-use redis_module::raw;
-
-use super::ffi::{api, Ctx, Selected, Text};
+use super::ffi::{Ctx, Selected, Text};
+use super::opened::{Access, Opened};
 use crate::lock::{Counter, Key};
 use crate::redisson;
 
@@ -18,33 +17,19 @@ pub fn read(ctx: Ctx, lock: &Key, cluster: bool) -> Counter {
     };
     let _db = Selected::new(ctx, lock.db);
     // For writing: such a look counts as no miss, and deletes one that has run out.
-    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-    let handle = api!(RedisModule_OpenKey(ctx.0, name.as_ptr(), mode as i32));
-    let Some(handle) = handle.filter(|handle| !handle.is_null()) else {
+    let Some(open) = Opened::new(ctx, &name, Access::Write) else {
         return Counter::Absent;
     };
-    let counter = match api!(RedisModule_KeyType(handle)).map(|kind| kind as isize) {
-        None | Some(raw::REDISMODULE_KEYTYPE_EMPTY) => Counter::Absent,
-        Some(raw::REDISMODULE_KEYTYPE_STRING) => {
-            value(handle).map_or(Counter::Unusable, Counter::At)
-        }
-        Some(_) => Counter::Unusable,
-    };
-    api!(RedisModule_CloseKey(handle));
-    counter
+    match open.kind() {
+        None => Counter::Absent,
+        Some(_) => match open.string(value) {
+            Some(Some(token)) => Counter::At(token),
+            _ => Counter::Unusable,
+        },
+    }
 }
 
-fn value(handle: *mut raw::RedisModuleKey) -> Option<i64> {
-    let mut len = 0;
-    let data = api!(RedisModule_StringDMA(
-        handle,
-        &raw mut len,
-        raw::REDISMODULE_READ as i32
-    ));
-    let data = data.filter(|data| !data.is_null())?;
-    // SAFETY: the server says that `len` bytes stand there, until the key is closed
-    // or changed.
-    let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+fn value(bytes: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(bytes).ok()?;
     // As the server writes it: INCR takes nothing else.
     text.parse().ok().filter(|n: &i64| n.to_string() == text)

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 
 use redis_module::raw;
 
+use super::alone;
 use super::blocking;
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
@@ -59,6 +60,7 @@ pub fn unwatch_clients(shell: &Shell, ctx: Ctx) {
     if shell.watching_clients.get() {
         server_event(ctx, raw::REDISMODULE_EVENT_CLIENT_CHANGE, None);
         server_event(ctx, raw::REDISMODULE_EVENT_EVENTLOOP, None);
+        shell.awake.set(false);
         shell.watching_clients.set(false);
     }
 }
@@ -201,9 +203,9 @@ unsafe extern "C" fn on_module(
     _data: *mut c_void,
 ) {
     guarded(Ctx(ctx), "another module", (), || {
-        // Whether it came or went: from now on somebody may hear.
+        // One that goes is shown still.
         if let Some(shell) = shell() {
-            shell.alone.set(false);
+            alone::look(shell, Ctx(ctx));
         }
     });
 }
@@ -243,7 +245,7 @@ unsafe extern "C" fn on_loop(
             return;
         };
         let after = part == raw::REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP;
-        shell.sleeping.set(!after);
+        shell.awake.set(after);
         match shell.server.wakeup {
             _ if after => blocking::turn_over(shell),
             Wakeup::BeforeSleep => blocking::deliver(shell),

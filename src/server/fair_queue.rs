@@ -5,9 +5,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redis_module::{raw, CallOptionsBuilder, CallResult, Context, RedisValue};
+use redis_module::{CallOptionsBuilder, CallResult, Context, RedisValue};
 
-use super::ffi::{api, Ctx, Selected, Text};
+use super::ffi::{Ctx, Selected, Text};
+use super::opened::{Access, Opened, Type};
 use crate::lock::Key;
 use crate::redisson;
 
@@ -42,14 +43,8 @@ fn is_list(ctx: Ctx, name: &[u8]) -> bool {
         return false;
     };
     // For writing: such a look counts as no miss.
-    let mode = raw::REDISMODULE_READ | raw::REDISMODULE_WRITE;
-    let handle = api!(RedisModule_OpenKey(ctx.0, name.as_ptr(), mode as i32));
-    let Some(handle) = handle.filter(|handle| !handle.is_null()) else {
-        return false;
-    };
-    let kind = api!(RedisModule_KeyType(handle)).map(|kind| kind as isize);
-    api!(RedisModule_CloseKey(handle));
-    kind == Some(raw::REDISMODULE_KEYTYPE_LIST)
+    let open = Opened::new(ctx, &name, Access::Write);
+    open.is_some_and(|open| open.is(Type::List))
 }
 
 /// Runs a command that only reads.

@@ -2,10 +2,13 @@
 //! every other file here needs. Each function of the API is looked up before it
 //! is called: an older server may lack it.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, CStr};
 use std::ptr::{self, NonNull};
 
 use redis_module::raw;
+
+use super::pending;
 
 /// The server's context of one callback. Copied freely, valid only until the
 /// callback returns.
@@ -181,7 +184,15 @@ impl Drop for Selected {
 /// Runs a callback so that no panic crosses into the server, where it would take
 /// everybody's data down. There is none that we know of.
 pub fn guarded<T>(ctx: Ctx, what: &str, otherwise: T, run: impl FnOnce() -> T) -> T {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+    let count = |step: fn(&Cell<u32>)| {
+        if let Some(shell) = super::shell::shell() {
+            step(&shell.pending.inside);
+        }
+    };
+    count(pending::more);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    count(pending::less);
+    match result {
         Ok(value) => value,
         Err(_) => {
             ctx.warn(&format!("rlock: a fault in {what}; please report it"));

@@ -1,11 +1,6 @@
-//! How the hash of a lock is read: counts of holds, the mode, the fields.
+//! What the fields of a lock's hash mean: counts of holds, the mode.
 
-use std::ffi::{c_int, c_void};
-use std::ptr;
-
-use redis_module::raw;
-
-use super::ffi::{api, bytes_of, Text};
+use super::ffi::Text;
 use crate::lock::Mode;
 
 /// The field of a read/write lock that says which it is.
@@ -41,77 +36,4 @@ pub fn count(value: &[u8]) -> Option<i64> {
 /// What a field counts: 0 if there is none. `None`: it is no count.
 pub fn counted(value: Option<Text>) -> Option<i64> {
     value.map_or(Some(0), |value| count(value.bytes()))
-}
-
-/// One field of an open hash.
-pub fn field(handle: *mut raw::RedisModuleKey, name: &Text) -> Option<Text> {
-    let mut value: *mut raw::RedisModuleString = ptr::null_mut();
-    // SAFETY: see `api!`; a field and where to put its value, ended by NULL.
-    let get = unsafe { raw::RedisModule_HashGet }?;
-    // SAFETY: as above; the handle is open and holds a hash.
-    unsafe {
-        get(
-            handle,
-            raw::REDISMODULE_HASH_NONE as c_int,
-            name.as_ptr(),
-            &raw mut value,
-            ptr::null_mut::<c_void>(),
-        )
-    };
-    Text::adopt(value)
-}
-
-/// Sets one field of an open hash, or of a key that does not exist; `None` as the
-/// value removes the field.
-pub fn set_field(
-    handle: *mut raw::RedisModuleKey,
-    name: &Text,
-    value: Option<&Text>,
-) -> Option<()> {
-    // What the server means by REDISMODULE_HASH_DELETE.
-    let delete = ptr::without_provenance_mut::<raw::RedisModuleString>(1);
-    // SAFETY: see `api!`; pairs of strings end with NULL.
-    let set = unsafe { raw::RedisModule_HashSet }?;
-    // SAFETY: as above; the handle is open for writing.
-    unsafe {
-        set(
-            handle,
-            raw::REDISMODULE_HASH_NONE as c_int,
-            name.as_ptr(),
-            value.map_or(delete, Text::as_ptr),
-            ptr::null_mut::<c_void>(),
-        )
-    };
-    Some(())
-}
-
-pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
-
-/// All fields of an open hash.
-pub fn fields(handle: *mut raw::RedisModuleKey) -> Fields {
-    let mut found = Fields::new();
-    let Some(cursor) = api!(RedisModule_ScanCursorCreate()) else {
-        return found;
-    };
-    let into = (&raw mut found).cast::<c_void>();
-    while api!(RedisModule_ScanKey(handle, cursor, Some(collect), into)).unwrap_or(0) != 0 {}
-    api!(RedisModule_ScanCursorDestroy(cursor));
-    found
-}
-
-unsafe extern "C" fn collect(
-    _key: *mut raw::RedisModuleKey,
-    field: *mut raw::RedisModuleString,
-    value: *mut raw::RedisModuleString,
-    into: *mut c_void,
-) {
-    if field.is_null() || value.is_null() {
-        return;
-    }
-    // SAFETY: `into` is the list that `fields` holds while it scans; the strings
-    // live until this returns.
-    unsafe {
-        let found = &mut *into.cast::<Fields>();
-        found.push((bytes_of(field).to_vec(), bytes_of(value).to_vec()));
-    }
 }

@@ -20,8 +20,6 @@ pub struct Inbox {
     pub leaving: Option<Key>,
     /// Keys with waiters whose slot is another node's for now.
     pub away: BTreeSet<Key>,
-    /// A job that will read the notes has been asked for.
-    pub job_is_due: bool,
 }
 
 impl Inbox {

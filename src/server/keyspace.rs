@@ -7,28 +7,19 @@
 //! else may run between a look and its write: events, publishes and replies wait
 //! until all writes are done (`effects`).
 
-use std::ffi::c_int;
-
-use redis_module::raw;
+use std::ops::Deref;
 
 use super::counter;
-use super::ffi::{api, Ctx, Given, Selected, Text};
-use super::hash::{self, count, counted, field, fields};
+use super::ffi::{Ctx, Given, Selected, Text};
+use super::hash::{self, count, counted};
 use super::lease_keys;
+pub use super::opened::Access;
+use super::opened::{Opened, Type};
 use super::shell::Shell;
 use crate::lock::{
     leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
 };
 use crate::redisson;
-
-/// How keys are opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// For looking only; legal on a replica.
-    Read,
-    /// For a decision that may write. A key that has run out is deleted.
-    Write,
-}
 
 pub struct ServerKeyspace<'a> {
     pub(super) shell: &'static Shell,
@@ -40,46 +31,21 @@ pub struct ServerKeyspace<'a> {
     open: Option<Open>,
 }
 
-/// An open key.
+/// A key that is open, and which.
 pub(super) struct Open {
     key: Key,
     pub(super) name: Text,
-    pub(super) handle: *mut raw::RedisModuleKey,
+    opened: Opened,
     /// The database it lives in stays selected: the server's calls on a handle
     /// and the replication of its writes go by the context's database.
     _db: Selected,
 }
 
-impl Open {
-    /// One of `raw::REDISMODULE_KEYTYPE_*`.
-    pub(super) fn kind(&self) -> u32 {
-        api!(RedisModule_KeyType(self.handle)).unwrap_or(0) as u32
-    }
+impl Deref for Open {
+    type Target = Opened;
 
-    pub(super) fn is_there(&self) -> bool {
-        self.kind() != raw::REDISMODULE_KEYTYPE_EMPTY as u32
-    }
-
-    fn is_hash(&self) -> bool {
-        self.kind() == raw::REDISMODULE_KEYTYPE_HASH as u32
-    }
-
-    /// When it ends, in wall-clock ms; `None`: it has no TTL.
-    pub(super) fn expires(&self) -> Option<i64> {
-        api!(RedisModule_GetAbsExpire(self.handle)).filter(|at| *at >= 0)
-    }
-
-    /// Fields of a hash, bytes of a string.
-    pub(super) fn len(&self) -> usize {
-        api!(RedisModule_ValueLength(self.handle)).unwrap_or(0)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if !self.handle.is_null() {
-            api!(RedisModule_CloseKey(self.handle));
-        }
+    fn deref(&self) -> &Opened {
+        &self.opened
     }
 }
 
@@ -113,23 +79,14 @@ impl<'a> ServerKeyspace<'a> {
             self.open = None;
             let name = self.given.text(&key.name)?;
             let db = Selected::new(self.ctx, key.db);
-            let mode = match self.access {
-                Access::Read => raw::REDISMODULE_READ,
-                Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
-            };
-            let handle = api!(RedisModule_OpenKey(
-                self.ctx.0,
-                name.as_ptr(),
-                mode as c_int
-            ))?;
             self.open = Some(Open {
                 key: key.clone(),
+                opened: Opened::new(self.ctx, &name, self.access)?,
                 name,
-                handle,
                 _db: db,
             });
         }
-        self.open.as_ref().filter(|open| !open.handle.is_null())
+        self.open.as_ref()
     }
 
     /// The lease key of a read hold, opened.
@@ -155,7 +112,7 @@ impl<'a> ServerKeyspace<'a> {
             expires: open.expires(),
             ..Look::FREE
         };
-        if !open.is_hash() {
+        if !open.is(Type::Hash) {
             return no_lock(Foreign::OtherType);
         }
         let found = match open.len() {
@@ -185,13 +142,11 @@ fn look_at_plain(open: &Open, given: Given<'_>, owner: &[u8]) -> Option<Look> {
         expires: open.expires(),
         ..Look::FREE
     };
-    let own = given
-        .text(owner)
-        .and_then(|owner| field(open.handle, &owner));
+    let own = given.text(owner).and_then(|owner| open.field(&owner));
     if let Some(value) = own {
         return count(value.bytes()).map(plain);
     }
-    match fields(open.handle).first() {
+    match open.fields().first() {
         // Fields can have a TTL of their own on newer servers, and this one has
         // run out.
         None => Some(Look::FREE),
@@ -212,16 +167,13 @@ fn look_at_plain(open: &Open, given: Given<'_>, owner: &[u8]) -> Option<Look> {
 /// A hash of several fields: a read/write lock, if it has a mode. Of the others the
 /// owner's fields alone are looked at, for there may be many.
 fn look_at_shared(open: &Open, len: usize, given: Given<'_>, owner: &[u8]) -> Option<Look> {
-    let mode = field(open.handle, &Text::new(hash::MODE)?)?;
+    let mode = open.field(&Text::new(hash::MODE)?)?;
     let mode = hash::mode_of(mode.bytes())?;
     let (reads, writes) = if owner.is_empty() || owner == hash::MODE {
         (None, None)
     } else {
         let writer = Text::new(&[owner, hash::WRITER].concat())?;
-        (
-            field(open.handle, &given.text(owner)?),
-            field(open.handle, &writer),
-        )
+        (open.field(&given.text(owner)?), open.field(&writer))
     };
     Some(Look {
         kind: Kind::ReadWrite(mode),
@@ -246,11 +198,11 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
-        let Some(open) = self.open(key).filter(|open| open.is_hash()) else {
+        let Some(open) = self.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
         let lease = open.expires().map_or(Lease::Endless, Lease::Until);
-        let fields = fields(open.handle);
+        let fields = open.fields();
         let plain = fields.len() == 1;
         let is_mode = |(name, value): &(Vec<u8>, Vec<u8>)| {
             name == hash::MODE && hash::mode_of(value).is_some()

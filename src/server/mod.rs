@@ -6,6 +6,7 @@
 //! command acts, through one gate. A grant ends answered or lost, exactly one of
 //! them. A key's event is a hint, the key is the truth.
 
+mod alone;
 mod blocking;
 mod closing;
 mod command;
@@ -24,6 +25,8 @@ mod keyspace;
 mod lease_keys;
 mod module;
 mod notes;
+mod opened;
+mod pending;
 mod publish;
 mod records;
 mod replication;

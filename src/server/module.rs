@@ -1,11 +1,11 @@
 //! Loading and unloading.
 
-use redis_module::{raw, Context, RedisString, RedisValue, Status};
+use redis_module::{raw, Context, RedisString, Status};
 
 use super::ffi::{api, has, Ctx};
 use super::shell;
 use super::version::Server;
-use super::{events, info_section, records, replication, surroundings, timer};
+use super::{alone, events, info_section, pending, records, replication, surroundings};
 use crate::config;
 
 /// What rlock cannot do without; all of it is in Redis 7.0.
@@ -83,11 +83,12 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         );
     }
     let server = Server::detect(ctx);
-    let Some(shell) = shell::install(server, is_alone(context), records::has_replicas(ctx)) else {
+    let Some(shell) = shell::install(server, records::has_replicas(ctx)) else {
         return Status::Err;
     };
     let master = ctx.flags() & raw::REDISMODULE_CTX_FLAGS_MASTER as i32;
     shell.listening.set(master != 0);
+    alone::look(shell, ctx);
     if !commands(ctx) || !events::subscribe(ctx) {
         ctx.warn("rlock: the server refused a command or an event");
         return Status::Err;
@@ -102,14 +103,6 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx) -> bool) 
         shell.uuid
     ));
     Status::Ok
-}
-
-/// Whether no other module is loaded.
-fn is_alone(context: &Context) -> bool {
-    match context.call("MODULE", &["LIST"]) {
-        Ok(RedisValue::Array(modules)) => modules.is_empty(),
-        _ => false,
-    }
 }
 
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not
@@ -130,8 +123,10 @@ fn set_options(ctx: Ctx, server: Server) {
 
 /// The server asks only when no client waits and no timer is armed, that is when
 /// no lease runs.
-pub fn unload(_context: &Context) -> Status {
-    if shell::shell().is_some_and(timer::forbids_unload) {
+pub fn unload(context: &Context) -> Status {
+    let ctx = Ctx(context.get_raw());
+    if let Some(why) = shell::shell().and_then(|shell| pending::forbids_unload(shell, ctx)) {
+        ctx.warn(&format!("rlock: not unloaded: {why}"));
         return Status::Err;
     }
     shell::uninstall();

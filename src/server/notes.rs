@@ -7,6 +7,7 @@ use std::ptr;
 use redis_module::raw;
 
 use super::ffi::{api, guarded, Ctx};
+use super::pending;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
 use super::timer;
@@ -20,7 +21,7 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
     notes.into_iter().for_each(|note| inbox.push(note));
     // In a cluster a job sees the slot of the command that it belongs to, and no other.
     let by_job = after == After::Command && shell.server.jobs && !shell.server.cluster;
-    if by_job && inbox.job_is_due {
+    if by_job && shell.pending.jobs.get() > 0 {
         return;
     }
     let status = by_job.then(|| {
@@ -32,7 +33,7 @@ pub fn leave(shell: &Shell, ctx: Ctx, notes: impl IntoIterator<Item = Note>, aft
         ))
     });
     if status == Some(Some(raw::REDISMODULE_OK as c_int)) {
-        inbox.job_is_due = true;
+        pending::more(&shell.pending.jobs);
         return;
     }
     drop(inbox);
@@ -56,9 +57,7 @@ unsafe extern "C" fn on_job(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
         let Some(shell) = shell() else {
             return;
         };
-        if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-            inbox.job_is_due = false;
-        }
+        pending::less(&shell.pending.jobs);
         serve::serve(shell, ctx, Occasion::Job);
         serve::arm_for_next(shell, ctx);
     });

@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::blocking::Blocked;
 use super::ffi::Text;
 use super::inbox::Inbox;
+use super::pending::Pending;
 use super::timer::Timer;
 use super::version::Server;
 use crate::lock::{Bond, Core, Effects, Key, Listening, Now};
@@ -22,6 +23,7 @@ pub struct Shell {
     pub inbox: RefCell<Inbox>,
     pub blocked: RefCell<Blocked>,
     pub timer: Timer,
+    pub pending: Pending,
     pub server: Server,
     /// Our own writes are under way, and the events they cause are known to us.
     pub writing: Cell<bool>,
@@ -67,8 +69,8 @@ pub struct Shell {
     pub heard: RefCell<Vec<(Key, Listening)>>,
     /// Clients whose connection is to be closed.
     pub closing: RefCell<Vec<u64>>,
-    /// The event loop is about to sleep, and has been told what wakes it.
-    pub sleeping: Cell<bool>,
+    /// The event loop is known to come to its end of a turn before it sleeps.
+    pub awake: Cell<bool>,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
     start: Instant,
@@ -90,12 +92,13 @@ pub fn shell() -> Option<&'static Shell> {
 }
 
 /// Sets up a fresh state at load.
-pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static Shell> {
+pub fn install(server: Server, replicas: bool) -> Option<&'static Shell> {
     let shell = Box::into_raw(Box::new(Shell {
         core: RefCell::new(Core::new()),
         inbox: RefCell::default(),
         blocked: RefCell::default(),
         timer: Timer::default(),
+        pending: Pending::default(),
         server,
         writing: Cell::new(false),
         expired_here: Cell::new(false),
@@ -108,7 +111,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         watching_clients: Cell::new(false),
         loading: Cell::new(false),
         listening: Cell::new(true),
-        alone: Cell::new(alone),
+        alone: Cell::new(false),
         replicas: Cell::new(replicas),
         in_command: Cell::new(false),
         records: Cell::new(None),
@@ -118,7 +121,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         unwritten: RefCell::default(),
         heard: RefCell::default(),
         closing: RefCell::default(),
-        sleeping: Cell::new(false),
+        awake: Cell::new(false),
         uuid: uuid::Uuid::new_v4().to_string(),
         start: Instant::now(),
     }));

@@ -10,8 +10,10 @@ use redis_module::raw;
 
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
+use super::pending;
 use super::serve::{self, Occasion};
 use super::shell::{shell, Shell};
+use super::version::Wakeup;
 use crate::lock::Now;
 
 /// Nothing is waited for longer than this, in ms. The server keeps its timers by
@@ -31,11 +33,13 @@ pub struct Timer {
     armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
-    /// How many wakes of the event loop the server has not come to yet.
-    wakes_out: Cell<u32>,
 }
 
 impl Timer {
+    pub fn is_armed(&self) -> bool {
+        self.armed.get().is_some()
+    }
+
     /// After a fault: its callback does not run any more.
     pub fn recover(&self) {
         self.firing.set(false);
@@ -63,6 +67,7 @@ pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
         mono_us: at,
         wall_ms: now.deadline(ms),
     }));
+    keep_awake(shell);
 }
 
 /// Whether the timer fires no later than this wall-clock ms, by what it was when
@@ -72,8 +77,7 @@ pub fn fires_by(shell: &Shell, wall_ms: i64) -> bool {
     armed.is_some_and(|armed| armed.wall_ms <= wall_ms)
 }
 
-/// Sees to it that `serve` runs as soon as the event loop comes round, also when
-/// it is about to go to sleep: Redis 7.0 has computed by then for how long.
+/// Sees to it that `serve` runs as soon as the event loop comes round.
 pub fn arm_now(shell: &Shell, ctx: Ctx) {
     if shell.timer.firing.get() {
         return;
@@ -82,28 +86,33 @@ pub fn arm_now(shell: &Shell, ctx: Ctx) {
     wake_loop(shell);
 }
 
+/// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
+/// behind a request that was just unblocked. So what comes up there (a timer, a grant)
+/// would wait until something else wakes the loop. Unless this turn of it is known not
+/// to be that far.
+pub fn keep_awake(shell: &Shell) {
+    if shell.server.wakeup == Wakeup::BeforeSleep && !shell.awake.get() {
+        wake_loop(shell);
+    }
+}
+
 /// Keeps the event loop from going to sleep this time.
-pub fn wake_loop(shell: &Shell) {
+fn wake_loop(shell: &Shell) {
+    if shell.pending.wakes.get() > 0 {
+        return;
+    }
     let status = api!(RedisModule_EventLoopAddOneShot(
         Some(woken),
         ptr::null_mut()
     ));
     if status == Some(raw::REDISMODULE_OK as i32) {
-        let out = shell.timer.wakes_out.get();
-        shell.timer.wakes_out.set(out.saturating_add(1));
+        pending::more(&shell.pending.wakes);
     }
-}
-
-/// The server would call a library that is gone: it looks at timers before it
-/// unloads a module, but not at wakes.
-pub fn forbids_unload(shell: &Shell) -> bool {
-    shell.timer.wakes_out.get() > 0
 }
 
 unsafe extern "C" fn woken(_data: *mut c_void) {
     if let Some(shell) = shell() {
-        let out = shell.timer.wakes_out.get();
-        shell.timer.wakes_out.set(out.saturating_sub(1));
+        pending::less(&shell.pending.wakes);
     }
 }
 

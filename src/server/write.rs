@@ -1,14 +1,11 @@
 //! The core's writes to the keyspace: each at the moment of its decision, and
 //! replicated as the plain command it amounts to.
 
-use std::ffi::c_int;
-
-use redis_module::raw;
-
 use super::ffi::{api, Ctx, Text};
 use super::hash;
 use super::keyspace::{Open, ServerKeyspace};
 use super::lease_keys;
+use super::opened::Type;
 use super::replication as replicate;
 use crate::lock::{Effect, Key, Mode};
 use crate::redisson;
@@ -58,8 +55,8 @@ impl ServerKeyspace<'_> {
                     None => &shell.one,
                     Some(other) => other.as_ref()?,
                 };
-                let open = self.open(key)?;
-                hash::set_field(open.handle, &owner, Some(holds))?;
+                let open = self.open_to_take(key)?;
+                open.set_field(&owner, Some(holds))?;
                 replicate::hset(ctx, key.db, &open.name, &owner, holds)?;
                 expire_at(open, ctx, key, *at)?;
                 touched(open, ctx)
@@ -75,7 +72,7 @@ impl ServerKeyspace<'_> {
                 let value = Text::new(holds.to_string().as_bytes())?;
                 // A key that is gone meanwhile must not come back without a TTL.
                 let open = self.open(key).filter(|open| open.is_there())?;
-                hash::set_field(open.handle, &field, Some(&value))?;
+                open.set_field(&field, Some(&value))?;
                 if holds == by {
                     replicate::hset(ctx, key.db, &open.name, &field, &value)?;
                 } else {
@@ -88,14 +85,14 @@ impl ServerKeyspace<'_> {
                 let Some(open) = self.open(key).filter(|open| open.is_there()) else {
                     return Some(Written::Needless);
                 };
-                hash::set_field(open.handle, &field, None)?;
+                open.set_field(&field, None)?;
                 replicate::hdel(ctx, key.db, &open.name, &field)?;
                 touched(open, ctx)
             }
             Effect::SetMode { key, mode } => {
                 let (field, value) = (Text::new(hash::MODE)?, mode_text(*mode)?);
-                let open = self.open(key)?;
-                hash::set_field(open.handle, &field, Some(&value))?;
+                let open = self.open_to_take(key)?;
+                open.set_field(&field, Some(&value))?;
                 replicate::hset(ctx, key.db, &open.name, &field, &value)?;
                 touched(open, ctx)
             }
@@ -107,10 +104,9 @@ impl ServerKeyspace<'_> {
             } => {
                 let value = given.text(&key.name)?;
                 let open = self.open_lease(key, owner, *index)?;
-                let status = api!(RedisModule_StringSet(open.handle, value.as_ptr()))?;
-                done(status)?;
+                open.set_string(&value)?;
                 if let Some(at) = at {
-                    done(api!(RedisModule_SetAbsExpire(open.handle, *at))?)?;
+                    open.expire_at(*at)?;
                 }
                 replicate::set(ctx, key.db, &open.name, &value, *at)?;
                 touched(open, ctx)
@@ -136,13 +132,13 @@ impl ServerKeyspace<'_> {
                 let name = Key::new(key.db, &redisson::counter(&key.name));
                 let open = self.open(&name)?;
                 // Another key of the same request can be a lock by this name.
-                if open.is_there() && open.kind() != raw::REDISMODULE_KEYTYPE_STRING as u32 {
+                if open.is_there() && !open.is(Type::String) {
                     return None;
                 }
                 let expires = open.expires();
-                done(api!(RedisModule_StringSet(open.handle, value.as_ptr()))?)?;
+                open.set_string(&value)?;
                 if let Some(at) = expires {
-                    done(api!(RedisModule_SetAbsExpire(open.handle, at))?)?;
+                    open.expire_at(at)?;
                 }
                 replicate::set(ctx, key.db, &open.name, &value, expires)?;
                 touched(open, ctx)
@@ -165,6 +161,17 @@ impl ServerKeyspace<'_> {
         }
     }
 
+    /// The key, for a hold that may be its first. What is left of a hash whose only
+    /// field has run out is removed: the length of the hash counts it still.
+    fn open_to_take(&mut self, key: &Key) -> Option<&Open> {
+        let ctx = self.ctx;
+        let open = self.open(key)?;
+        if open.len() == 1 && open.fields().is_empty() {
+            delete(open, ctx, key)?;
+        }
+        Some(open)
+    }
+
     /// The field that counts an owner's holds.
     fn field(&self, owner: &[u8], mode: Mode) -> Option<Text> {
         match mode {
@@ -181,17 +188,16 @@ fn mode_text(mode: Mode) -> Option<Text> {
     })
 }
 
-fn done(status: c_int) -> Option<()> {
-    (status == raw::REDISMODULE_OK as c_int).then_some(())
-}
-
 fn expire_at(open: &Open, ctx: Ctx, key: &Key, at: i64) -> Option<()> {
-    done(api!(RedisModule_SetAbsExpire(open.handle, at))?)?;
+    open.expire_at(at)?;
     replicate::pexpireat(ctx, key.db, &open.name, at)
 }
 
 fn delete(open: &Open, ctx: Ctx, key: &Key) -> Option<Written> {
-    done(api!(RedisModule_DeleteKey(open.handle))?)?;
+    if !open.is_there() {
+        return Some(Written::Needless);
+    }
+    open.delete()?;
     replicate::del(ctx, key.db, &open.name)?;
     touched(open, ctx)
 }

@@ -386,6 +386,7 @@ fn all_is_scheduled(world: &World) {
     let (model, core) = (&world.model, &world.shell.core);
     let first = model.queue.iter().filter_map(|waiter| waiter.until).min();
     assert_eq!(core.next_timeout(), first, "the next time-out");
+    assert!(core.counts_its_names(), "the lengths of names");
     for hold in &model.holds {
         let ends = model.ends(hold.place, hold.owner);
         let ends = ends.min(model.keys[&hold.place].ends);

@@ -1,0 +1,48 @@
+//! How long the names of known read/write locks are.
+//!
+//! The name of a lease key can be read in up to 512 ways, as one lock's and its
+//! reader's: the parts may hold what stands between them. To look each of these locks up
+//! would be to hash a name of any length as often. Nearly all are no longer or shorter
+//! than a lock that is known.
+
+use std::collections::HashMap;
+
+#[cfg(test)]
+use super::{Core, Table};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lengths(HashMap<usize, usize>);
+
+impl Lengths {
+    /// A name of this length was one of them, and is now, or not.
+    pub fn change(&mut self, len: usize, was: bool, is: bool) {
+        if was == is {
+            return;
+        }
+        let count = self.0.entry(len).or_default();
+        *count = if is {
+            count.saturating_add(1)
+        } else {
+            count.saturating_sub(1)
+        };
+        if *count == 0 {
+            self.0.remove(&len);
+        }
+    }
+
+    pub fn has(&self, len: usize) -> bool {
+        self.0.contains_key(&len)
+    }
+}
+
+#[cfg(test)]
+impl Core {
+    /// Whether the lengths are those of the names that are known.
+    pub(super) fn counts_its_names(&self) -> bool {
+        let mut lengths = Lengths::default();
+        for (name, entry) in self.tables.values().flat_map(Table::iter) {
+            lengths.change(name.len(), false, entry.shared.is_some());
+        }
+        lengths == self.lengths
+    }
+}
