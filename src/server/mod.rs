@@ -25,6 +25,7 @@ mod lease_keys;
 mod module;
 mod notes;
 mod publish;
+mod pulse;
 mod records;
 mod replication;
 mod reply;

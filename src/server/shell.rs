@@ -13,6 +13,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use super::blocking::Blocked;
 use super::ffi::Text;
 use super::inbox::Inbox;
+use super::pulse::Pulse;
 use super::timer::Timer;
 use super::version::Server;
 use crate::lock::{Bond, Core, Effects, Key, Listening, Now};
@@ -22,6 +23,7 @@ pub struct Shell {
     pub inbox: RefCell<Inbox>,
     pub blocked: RefCell<Blocked>,
     pub timer: Timer,
+    pub pulse: Pulse,
     pub server: Server,
     /// Our own writes are under way, and the events they cause are known to us.
     pub writing: Cell<bool>,
@@ -96,6 +98,7 @@ pub fn install(server: Server, alone: bool, replicas: bool) -> Option<&'static S
         inbox: RefCell::default(),
         blocked: RefCell::default(),
         timer: Timer::default(),
+        pulse: Pulse::new(),
         server,
         writing: Cell::new(false),
         expired_here: Cell::new(false),
