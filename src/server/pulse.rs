@@ -50,11 +50,15 @@ enum Hearing {
 struct Asked {
     offset: i64,
     times: u8,
+    last_us: i64,
 }
 
 /// They tell how far they were before the question: the second one shows that the
 /// first was heard.
 const QUESTIONS: u8 = 2;
+
+/// So that the second goes out by itself.
+const APART_US: i64 = 5_000;
 
 pub struct Pulse {
     /// The last beat, us since the machine started.
@@ -114,18 +118,21 @@ pub fn heard(shell: &Shell, ctx: Ctx) -> Heard {
     }
     // It goes back when this server has been a replica in between.
     let asked = asked.filter(|asked| asked.offset <= replicas.offset);
-    let Asked { offset, times } = asked.unwrap_or(Asked {
+    let mut asked = asked.unwrap_or(Asked {
         offset: replicas.offset,
         times: 0,
+        last_us: 0,
     });
-    if times < QUESTIONS {
+    let rested = now_us.saturating_sub(asked.last_us) >= APART_US;
+    if asked.times < QUESTIONS && rested {
         replication::ask_for_ack(ctx);
+        asked.times = asked.times.saturating_add(1);
+        asked.last_us = now_us;
     }
-    let times = times.saturating_add(1).min(QUESTIONS);
     pulse.hearing.set(Hearing::Woken {
         at_us,
         beats,
-        asked: Some(Asked { offset, times }),
+        asked: Some(asked),
     });
     if now_us.saturating_sub(at_us) > PATIENCE_US {
         Heard::Nothing
