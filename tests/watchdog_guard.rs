@@ -132,8 +132,9 @@ fn a_connection_is_closed_when_its_lease_is_over_though_nothing_may_be_written()
         assert!(now_ms() < shut + PAUSE, "too slow a machine for this test");
         let told = ("rlock.expired".to_owned(), "k".to_owned());
         assert!(next.client.read_within(Duration::from_millis(1)).is_none());
-        if gate.lets_look() {
-            assert!(!events.events().contains(&told), "{gate:?}");
+        // To hear the events is a command that waits for the end of a pause.
+        if let Gate::Replicas = gate {
+            assert!(!events.events().contains(&told));
         }
 
         gate.open(&mut control);

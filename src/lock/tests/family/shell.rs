@@ -179,6 +179,14 @@ impl Shell {
         self.step(|core, step| core.expire(step, &due));
     }
 
+    /// It fires behind the gate, again and again.
+    pub fn lapse(&mut self) {
+        let all = self.core.leases.len() + self.core.renewals.len();
+        for _ in 0..=all {
+            self.step(|core, step| core.let_lapse(step, 1));
+        }
+    }
+
     // Notes.
 
     pub fn changed(&mut self, key: &Key, cause: Cause) {
