@@ -71,6 +71,7 @@ mod records;
 mod release;
 mod renew;
 mod robust;
+mod sentinel;
 mod setup;
 mod shared_by_hand;
 mod shared_effects;

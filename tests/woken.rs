@@ -8,7 +8,7 @@ use redis::Value;
 use crate::ask::replica_counts;
 use crate::locks::{deadline, holder, info, now_ms, pass, token, Say, Waiter};
 use crate::look::{goes_to, only, set, Bound};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, eventually_within, RawClient, Server};
 
 /// Longer than any server needs to have served what is due.
 const SOON: Duration = Duration::from_millis(1500);
@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_millis(1500);
 const STOP: i64 = 2500;
 
 /// A master with one replica that it counts.
-fn pair(options: &[&str]) -> (Server, Server) {
+pub fn pair(options: &[&str]) -> (Server, Server) {
     let server = Server::start_with(options);
     let replica = Server::start_replica_of(&server);
     replica_counts(&server);
@@ -29,7 +29,7 @@ fn pair(options: &[&str]) -> (Server, Server) {
 }
 
 /// Locks that end during the stop, each with a waiter.
-fn waited_for(server: &Server, count: usize) -> Vec<Waiter> {
+pub fn waited_for(server: &Server, count: usize) -> Vec<Waiter> {
     let mut control = server.raw();
     let waiters = (0..count).map(|n| {
         token(control.say(&format!("RLOCK.ACQUIRE k{n} a 1500")));
@@ -39,7 +39,7 @@ fn waited_for(server: &Server, count: usize) -> Vec<Waiter> {
 }
 
 /// How many of them the server has granted their lock.
-fn granted(waiters: &mut [Waiter], within: Duration) -> usize {
+pub fn granted(waiters: &mut [Waiter], within: Duration) -> usize {
     pass(now_ms() + within.as_millis() as i64);
     let mut count = 0;
     for waiter in waiters {
@@ -77,6 +77,76 @@ fn a_master_that_needs_replicas_and_was_replaced_during_a_stop_grants_to_nobody(
     // The new one grants.
     let taken = replica.raw().say("RLOCK.ACQUIRE k0 c 1000");
     assert!(matches!(taken, Value::Int(_)), "{taken:?}");
+}
+
+/// Three masters of a cluster, and a replica of the first.
+fn cluster() -> Vec<Server> {
+    let options = [
+        "--cluster-enabled",
+        "yes",
+        "--cluster-node-timeout",
+        "1000",
+        "--cluster-replica-validity-factor",
+        "0",
+    ];
+    let nodes: Vec<Server> = (0..4).map(|_| Server::start_with(&options)).collect();
+    for (node, slots) in nodes.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
+        let reply = node.raw().say(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        assert_eq!(reply, Value::Okay);
+    }
+    for (epoch, node) in nodes.iter().enumerate() {
+        let epoch = format!("CLUSTER SET-CONFIG-EPOCH {}", epoch + 1);
+        assert_eq!(node.raw().say(&epoch), Value::Okay);
+        let meet = format!("CLUSTER MEET 127.0.0.1 {}", nodes[0].port());
+        assert_eq!(node.raw().say(&meet), Value::Okay);
+    }
+    let knows = |node: &Server, what: &str| {
+        let text: String = redis::from_redis_value(node.raw().say("CLUSTER INFO")).expect("text");
+        text.contains(what)
+    };
+    for node in &nodes {
+        eventually("it knows all", || {
+            knows(node, "cluster_state:ok") && knows(node, "cluster_known_nodes:4")
+        });
+    }
+    let id: String = redis::from_redis_value(nodes[0].raw().say("CLUSTER MYID")).expect("an id");
+    let reply = nodes[3].raw().say(&format!("CLUSTER REPLICATE {id}"));
+    assert_eq!(reply, Value::Okay);
+    replica_counts(&nodes[0]);
+    // Those who are to vote know it as well.
+    for node in &nodes {
+        eventually("it knows the replica", || {
+            let nodes: String =
+                redis::from_redis_value(node.raw().say("CLUSTER NODES")).expect("text");
+            nodes.contains(&format!("slave {id}"))
+        });
+    }
+    nodes
+}
+
+#[test]
+fn a_node_of_a_cluster_that_was_replaced_during_a_stop_grants_to_nobody() {
+    let nodes = cluster();
+    let mut control = nodes[0].raw();
+    let mut waiters = Vec::new();
+    for n in 0..100 {
+        if let Value::Int(_) = control.say(&format!("RLOCK.ACQUIRE k{n} a 1500")) {
+            waiters.push(Waiter::new(&nodes[0], &format!("k{n}"), "b"));
+        }
+    }
+    assert!(waiters.len() > 10);
+    nodes[0].pause_process();
+    eventually_within(Duration::from_secs(30), "it is replaced", || {
+        nodes[3].info_field("replication", "role").as_deref() == Some("master")
+    });
+    pass(now_ms() + 1500);
+    nodes[0].resume_process();
+    for waiter in &mut waiters {
+        match waiter.client.read() {
+            Value::ServerError(_) => {}
+            reply => panic!("{reply:?}"),
+        }
+    }
 }
 
 #[test]
