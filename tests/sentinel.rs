@@ -97,14 +97,22 @@ fn what_a_master_grants_after_a_stop_until_it_is_told() {
 
 #[test]
 #[ignore = "measures"]
-fn how_long_two_masters_grant_in_a_failover_that_sentinel_was_asked_for() {
-    for how in ["", "COORDINATED"] {
+fn how_long_two_masters_grant_in_a_failover_that_was_asked_for() {
+    for how in [
+        "SENTINEL FAILOVER m",
+        "SENTINEL FAILOVER m COORDINATED",
+        "FAILOVER TO",
+    ] {
         let (server, replica) = pair(&[]);
-        let sentinel = Sentinel::of(&server, &replica);
-        let line = format!("SENTINEL FAILOVER m {how}");
+        let sentinel = how.starts_with("SENTINEL");
+        let sentinel = sentinel.then(|| Sentinel::of(&server, &replica));
+        let (port, line) = match &sentinel {
+            Some(sentinel) => (sentinel.port, how.to_owned()),
+            None => (server.port(), format!("{how} 127.0.0.1 {}", replica.port())),
+        };
         let mut refused = None;
         // First it wants to have heard of the replica lately.
-        let begun = poll(LONG, || match ask::<Value>(sentinel.port, &line) {
+        let begun = poll(LONG, || match ask::<Value>(port, &line) {
             Ok(_) => Some(true),
             Err(error) if error.to_string().contains("NOGOODSLAVE") => None,
             Err(error) => {
@@ -113,7 +121,7 @@ fn how_long_two_masters_grant_in_a_failover_that_sentinel_was_asked_for() {
             }
         });
         if begun != Some(true) {
-            println!("SENTINEL FAILOVER {how}: {refused:?}");
+            println!("{how}: {refused:?}");
             continue;
         }
         let (mut twice, mut tried, start) = (0, 0, now_ms());
@@ -130,7 +138,7 @@ fn how_long_two_masters_grant_in_a_failover_that_sentinel_was_asked_for() {
             pass(now_ms() + 20);
         }
         println!(
-            "SENTINEL FAILOVER {how}: {twice} of {tried} locks held twice, until {} ms after it",
+            "{how}: {twice} of {tried} locks held twice, until {} ms after it",
             last - start
         );
     }

@@ -155,8 +155,11 @@ fn a_master_whose_replicas_are_silent_after_a_stop_waits_for_them() {
     // one be whose machine or network is gone.
     let (server, replica) = pair(&["--min-replicas-to-write", "1"]);
     let mut waiters = waited_for(&server, 50);
+    let mut held = Bound::with(&server, "w a 600");
     stop_and(&server, || replica.pause_process());
     assert_eq!(granted(&mut waiters, SOON), 0);
+    // It cannot be renewed, and its lease is over.
+    assert!(held.is_closed());
     assert_eq!(
         server
             .info_field("replication", "min_slaves_good_slaves")
