@@ -36,12 +36,8 @@ const PATIENCE_US: i64 = 2_000_000;
 enum Hearing {
     /// The server is up to date.
     Fresh,
-    /// It woke: when, how often the cron has run, and what replicas were asked.
-    Woken {
-        at_us: i64,
-        beats: u8,
-        asked: Option<Asked>,
-    },
+    /// It woke: how often the cron has run since, and what replicas were asked.
+    Woken { beats: u8, asked: Option<Asked> },
 }
 
 /// What replicas are to acknowledge, to show that they heard of this master since it
@@ -50,6 +46,7 @@ enum Hearing {
 struct Asked {
     offset: i64,
     times: u8,
+    first_us: i64,
     last_us: i64,
 }
 
@@ -100,12 +97,7 @@ pub fn heard(shell: &Shell, ctx: Ctx) -> Heard {
     if pulse.missed(now_us) {
         return Heard::NotYet;
     }
-    let Hearing::Woken {
-        at_us,
-        beats,
-        asked,
-    } = pulse.hearing.get()
-    else {
+    let Hearing::Woken { beats, asked } = pulse.hearing.get() else {
         return Heard::Yes;
     };
     if beats < BEATS {
@@ -121,6 +113,7 @@ pub fn heard(shell: &Shell, ctx: Ctx) -> Heard {
     let mut asked = asked.unwrap_or(Asked {
         offset: replicas.offset,
         times: 0,
+        first_us: now_us,
         last_us: 0,
     });
     let rested = now_us.saturating_sub(asked.last_us) >= APART_US;
@@ -130,11 +123,10 @@ pub fn heard(shell: &Shell, ctx: Ctx) -> Heard {
         asked.last_us = now_us;
     }
     pulse.hearing.set(Hearing::Woken {
-        at_us,
         beats,
         asked: Some(asked),
     });
-    if now_us.saturating_sub(at_us) > PATIENCE_US {
+    if now_us.saturating_sub(asked.first_us) > PATIENCE_US {
         Heard::Nothing
     } else {
         Heard::NotYet
@@ -229,17 +221,11 @@ fn beat(pulse: &Pulse, hz: c_int) {
     let now_us = uptime_us();
     let next = match pulse.hearing.get() {
         _ if pulse.missed(now_us) => Hearing::Woken {
-            at_us: now_us,
             beats: 1,
             asked: None,
         },
         Hearing::Fresh => Hearing::Fresh,
-        Hearing::Woken {
-            at_us,
-            beats,
-            asked,
-        } => Hearing::Woken {
-            at_us,
+        Hearing::Woken { beats, asked } => Hearing::Woken {
             beats: beats.saturating_add(1),
             asked,
         },
