@@ -18,11 +18,13 @@ pub struct Lapsed {
 
 impl Core {
     /// Closes the connections that watch a lease which is over. Looks at so many at
-    /// most, and at each once. The lease is not renewed any more.
-    pub fn let_lapse<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) {
+    /// most, and at each once; whether there are more. The lease is not renewed any more.
+    pub fn let_lapse<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) -> bool {
         let now_ms = step.now.wall_ms();
         let upto = self.lapsed.upto.take();
-        for (at, key) in self.leases.between(upto.as_ref(), now_ms, most) {
+        let over = self.leases.between(upto.as_ref(), now_ms, most);
+        let is_full = over.len() == most;
+        for (at, key) in over {
             for owner in self.watched_on(&key) {
                 let end = self.lease_end(&key, &owner);
                 let end = end.map(|end| (end, key.clone(), owner));
@@ -34,12 +36,13 @@ impl Core {
         for _ in 0..most {
             let first = self.lapsed.ends.first();
             if first.is_none_or(|(end, ..)| *end >= now_ms) {
-                break;
+                return is_full;
             }
             if let Some((_, key, owner)) = self.lapsed.ends.pop_first() {
                 self.lapsed(step, &key, &owner);
             }
         }
+        true
     }
 
     fn watched_on(&self, key: &Key) -> Vec<Bytes> {

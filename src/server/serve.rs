@@ -356,7 +356,11 @@ impl Tick {
     /// Nothing may be written, but whoever watches a lease that is over is to know.
     fn let_lapse(&mut self) {
         if config::closes_on_loss() {
-            self.step(|core, step| core.let_lapse(step, BATCH));
+            self.in_slices(|tick| {
+                let mut more = false;
+                tick.step(|core, step| more = core.let_lapse(step, BATCH));
+                more
+            });
         }
     }
 

@@ -181,10 +181,7 @@ impl Shell {
 
     /// It fires behind the gate, again and again.
     pub fn lapse(&mut self) {
-        let all = self.core.leases.len() + self.core.renewals.len();
-        for _ in 0..=all {
-            self.step(|core, step| core.let_lapse(step, 1));
-        }
+        while self.step(|core, step| core.let_lapse(step, 1)) {}
     }
 
     // Notes.
