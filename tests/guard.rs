@@ -289,9 +289,14 @@ fn a_stall_longer_than_lease_and_block_ends_both_once() {
             assert_eq!(holder(&mut control, "both").as_deref(), Some("b"));
         }
     }
-    let told = events.events();
+    let mut told = Vec::new();
     for key in ["ends", "both"] {
         let event = ("rlock.expired".to_owned(), key.to_owned());
+        eventually("the lease's end is told of", || {
+            told.extend(events.events());
+            told.contains(&event)
+        });
+        told.extend(events.events());
         let times = told.iter().filter(|heard| **heard == event).count();
         assert_eq!(times, 1, "{key}");
     }

@@ -6,7 +6,7 @@ use std::fs;
 use redis::Value;
 
 use crate::locks::{code, holder, int, now_ms, pass, Say, Waiter};
-use crate::look::{held_by, only, set, Bound};
+use crate::look::{goes_free, held_by, only, set, Bound};
 use crate::setup::cluster;
 use crate::support::{eventually, Listener, RawClient, Server};
 
@@ -22,7 +22,8 @@ fn nothing_happens_meanwhile(server: &Server, shut: &str, open: &str, refusal: &
     let mut control = server.raw();
     control.say("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(server, "k", "b");
-    let mut held = Bound::with(server, "w a 600");
+    let mut over = Bound::with(server, "w a 600");
+    let mut held = Bound::with(server, "l a 6000");
     let mut events = Listener::keyspace(server, 0);
     // In one write: the lease ends behind the gate.
     let replies = control.say_all(&["PEXPIRE k 300", "PEXPIRETIME k", shut]);
@@ -41,6 +42,7 @@ fn nothing_happens_meanwhile(server: &Server, shut: &str, open: &str, refusal: &
         assert_eq!(code(&error), refusal);
     }
     assert_eq!(expired(&mut events), 0, "{refusal}");
+    assert!(over.is_closed(), "its lease is over");
     // A PING is refused too by a server that cannot save.
     assert_eq!(held.client.client_id(), held.id);
 
@@ -62,15 +64,17 @@ fn nothing_happens_meanwhile(server: &Server, shut: &str, open: &str, refusal: &
     });
     // The watchdog goes on where it was.
     eventually("it is held as before", || {
-        held_by(&mut control, "w") == "a exclusive 1"
+        held_by(&mut control, "l") == "a exclusive 1"
     });
-    let hold = only(&mut control, "w");
+    goes_free(&mut control, "w");
+    let hold = only(&mut control, "l");
     assert_eq!(
         (hold.token, hold.watchdog),
         (Some(held.token), Some(held.id))
     );
     held.is_open();
     control.say("RLOCK.RELEASE k b");
+    assert_eq!(held.client.say("RLOCK.RELEASE l a"), Value::Int(0));
     assert_eq!(expired(&mut events), 0);
     server.alive();
 }
@@ -106,7 +110,7 @@ fn a_server_that_cannot_save_hands_on_nothing() {
 fn a_node_whose_cluster_is_down_hands_on_nothing() {
     let server = cluster();
     let mut control = server.raw();
-    let names = ["k", "w"].map(|key| int(control.say(&format!("CLUSTER KEYSLOT {key}"))));
+    let names = ["k", "w", "l"].map(|key| int(control.say(&format!("CLUSTER KEYSLOT {key}"))));
     let other = (0..).find(|slot| !names.contains(slot)).expect("a slot");
     nothing_happens_meanwhile(
         &server,

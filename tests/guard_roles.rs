@@ -190,3 +190,23 @@ fn a_full_resync_replaces_what_was_known() {
     assert_eq!(control.say("PING"), pong());
     unharmed(&server);
 }
+
+#[test]
+fn a_grant_in_the_turn_of_a_demotion_is_answered_with_an_error_and_stays_written() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for _ in 0..5 {
+        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        let mut waiter = Waiter::new(&server, "k", "b");
+        // In one write: the reply of the grant has not left when the role changes.
+        let replies = control.say_all(&["RLOCK.RELEASE k a", "REPLICAOF 127.0.0.1 1"]);
+        assert_eq!(replies, [Value::Int(0), Value::Okay]);
+        assert_eq!(code(&waiter.client.read()), "UNBLOCKED");
+        assert!(waiter.client.is_closed());
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+        // It is its owner's to release, where there is a master.
+        assert_eq!(control.say("REPLICAOF NO ONE"), Value::Okay);
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+    }
+    unharmed(&server);
+}

@@ -1,11 +1,13 @@
 //! While the server would refuse a client's write it renews no watchdog hold and
 //! releases none; afterwards all of it happens.
 
+use std::time::Duration;
+
 use redis::Value;
 
 use crate::locks::{code, deadline, has_waiters, int, now_ms, pass, Say, Waiter};
-use crate::look::{goes_free, held_by, only, set, watchdog, Bound};
-use crate::support::{eventually, RawClient, Server};
+use crate::look::{goes_free, goes_to, held_by, only, set, watchdog, Bound};
+use crate::support::{eventually, Listener, RawClient, Server};
 
 /// A master that writes to disk, and its replica: where a write at the wrong
 /// moment trips an assertion.
@@ -71,23 +73,18 @@ fn nothing_is_renewed_until_it_may_be_and_then_the_hold_is_as_before() {
     let mut control = server.raw();
     for gate in GATES {
         println!("{gate:?}");
-        let mut held = Bound::with(&server, "k a 900");
+        // It is renewed every 1.5 s, and would end after the pause.
+        let mut held = Bound::with(&server, "k a 4500");
         let shut = now_ms();
         // One write: nothing is renewed between the two.
         let replies = control.say_all(&[gate.shut(), "PEXPIRETIME k".to_owned()]);
         assert_eq!(replies[0], Value::Okay);
         if gate.lets_look() {
             let ends = int(replies[1].clone());
-            while now_ms() < ends {
+            while now_ms() < shut + 2000 {
                 let now = int(control.say("PEXPIRETIME k"));
-                assert!(now == ends || now == -2, "renewed from {ends} to {now}");
+                assert_eq!(now, ends, "renewed");
             }
-            pass(ends + 300);
-            assert_eq!(
-                control.say("EXISTS k"),
-                Value::Int(0),
-                "readers see it gone"
-            );
             assert!(now_ms() < shut + PAUSE, "too slow a machine for this test");
         }
         gate.open(&mut control);
@@ -98,11 +95,113 @@ fn nothing_is_renewed_until_it_may_be_and_then_the_hold_is_as_before() {
         assert_eq!(hold.token, Some(held.token), "{gate:?}");
         assert_eq!(hold.watchdog, Some(held.id), "{gate:?}");
         held.is_open();
-        pass(now_ms() + 1500);
+        let renewed = deadline(&mut control, "k");
+        eventually("it is renewed", || deadline(&mut control, "k") > renewed);
         assert_eq!(only(&mut control, "k").token, Some(held.token));
         unharmed(&server, &replica);
         assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
     }
+}
+
+#[test]
+fn a_connection_is_closed_when_its_lease_is_over_though_nothing_may_be_written() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    for gate in GATES {
+        println!("{gate:?}");
+        let mut events = Listener::keyspace(&server, 0);
+        let mut over = Bound::with(&server, "k a 900");
+        over.client.say("RLOCK.ACQUIRE k a 100");
+        let mut next = Waiter::new(&server, "k", "b");
+        let mut first = Bound::with(&server, "shared a 600 READ");
+        let mut second = Bound::with(&server, "shared b 1500 READ");
+        let mut third = Bound::with(&server, "shared c 100000 READ");
+        let mut writer = Bound::with(&server, "written a 900 WRITE");
+        let replies = control.say_all(&["PEXPIRETIME k".to_owned(), gate.shut()]);
+        let shut = now_ms();
+        assert!(
+            !over.client.is_closed_within(200),
+            "it holds the lock still"
+        );
+        assert!(over.is_closed());
+        let ends = int(replies[0].clone());
+        assert!(now_ms() > ends, "{gate:?}: {} ms early", ends - now_ms());
+        assert!(first.is_closed());
+        assert!(writer.is_closed());
+        assert!(second.is_closed());
+        assert!(now_ms() < shut + PAUSE, "too slow a machine for this test");
+        let told = ("rlock.expired".to_owned(), "k".to_owned());
+        assert!(next.client.read_within(Duration::from_millis(1)).is_none());
+        // To hear the events is a command that waits for the end of a pause.
+        if let Gate::Replicas = gate {
+            assert!(!events.events().contains(&told));
+        }
+
+        gate.open(&mut control);
+        next.token();
+        assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+        goes_to(&mut control, "shared", "c read 1");
+        third.is_open();
+        goes_free(&mut control, "written");
+        let mut heard = Vec::new();
+        eventually("the lease's end is told of", || {
+            heard.extend(events.events());
+            heard.contains(&told)
+        });
+        assert_eq!(heard.iter().filter(|event| **event == told).count(), 1);
+        unharmed(&server, &replica);
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+        assert_eq!(
+            third.client.say("RLOCK.RELEASE shared c READ"),
+            Value::Int(0)
+        );
+    }
+}
+
+#[test]
+fn one_that_is_to_stay_open_has_its_hold_back_when_it_may_be_written() {
+    let (server, replica) = pair();
+    let mut control = server.raw();
+    set(&mut control, "rlock.watchdog-lost keep");
+    let mut held = Bound::with(&server, "k a 600");
+    let replies = control.say_all(&[Gate::Replicas.shut(), "PEXPIRETIME k".to_owned()]);
+    pass(int(replies[1].clone()) + 300);
+    assert_eq!(
+        control.say("EXISTS k"),
+        Value::Int(0),
+        "readers see it gone"
+    );
+    held.is_open();
+    Gate::Replicas.open(&mut control);
+    goes_to(&mut control, "k", "a exclusive 1");
+    let hold = only(&mut control, "k");
+    assert_eq!(
+        (hold.token, hold.watchdog),
+        (Some(held.token), Some(held.id))
+    );
+    unharmed(&server, &replica);
+}
+
+#[test]
+fn many_whose_lease_is_over_are_all_closed() {
+    let (server, _replica) = pair();
+    let mut control = server.raw();
+    // Several batches' worth on one connection, and others behind them.
+    let mut many = server.raw();
+    for n in 0..1200 {
+        many.tell(&format!("RLOCK.ACQUIRE many{n} a 800 WATCHDOG"));
+    }
+    many.read_many(1200);
+    let mut rest: Vec<Bound> = (0..20)
+        .map(|n| Bound::with(&server, &format!("rest{n} a 1200")))
+        .collect();
+    set(&mut control, "min-replicas-to-write 2");
+    assert!(many.is_closed());
+    for held in &mut rest {
+        assert!(held.is_closed());
+    }
+    set(&mut control, "min-replicas-to-write 0");
+    eventually("all are free", || control.say("DBSIZE") == Value::Int(0));
 }
 
 #[test]

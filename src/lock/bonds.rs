@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// When an owner's lease ends, as far as is known.
-    fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
+    pub(super) fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
         let entry = self.entry(key)?;
         let Some(shared) = &entry.shared else {
             return entry.deadline;

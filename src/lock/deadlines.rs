@@ -8,6 +8,7 @@
 //! held now, not how many there were.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 #[derive(Clone, Debug)]
 pub struct Deadlines<T> {
@@ -49,6 +50,17 @@ impl<T: Ord + Clone> Deadlines<T> {
             .take_while(|(at, _)| *at < limit)
             .take(most)
             .map(|(_, what)| what.clone())
+            .collect()
+    }
+
+    /// The same with their moments, and only those behind this pair.
+    pub fn between(&self, behind: Option<&(i64, T)>, limit: i64, most: usize) -> Vec<(i64, T)> {
+        let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
+        self.due
+            .range((from, Bound::Unbounded))
+            .take_while(|(at, _)| *at < limit)
+            .take(most)
+            .cloned()
             .collect()
     }
 

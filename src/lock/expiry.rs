@@ -4,6 +4,7 @@
 //! looked at again. The hint only says why a key that is gone went.
 
 use super::entry::Party;
+use super::lapse::Lapsed;
 use super::release::end_leases;
 use super::{Bytes, Core, Effect, Event, Hold, Key, Keyspace, Kind, Lease, Look, Now, Step, Whom};
 
@@ -64,6 +65,7 @@ impl Core {
     /// Deadlines of these keys have passed: their own, or those of readers. All that
     /// has ended is ended before any of it is handed on.
     pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key]) {
+        self.lapsed = Lapsed::default();
         for key in keys {
             self.expire_one(step, key);
         }

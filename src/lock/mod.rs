@@ -12,7 +12,7 @@
 //! for who waits and where, [`waiting`] for how a lock goes to the next, [`judge`]
 //! for the other requests of an owner that got one, [`grants`] for replies that may
 //! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
-//! that belong to a connection; [`turns`] for those who wait by subscription;
+//! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
 //! happens when a key ends or changes under us, [`heard`] for how that is heard of,
 //! [`moved`] for RENAME, SWAPDB and flushes.
@@ -30,6 +30,7 @@ mod heard;
 mod judge;
 mod key;
 mod keyspace;
+mod lapse;
 mod later;
 mod lengths;
 mod many;
@@ -81,6 +82,7 @@ use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
 use heard::Heard;
+use lapse::Lapsed;
 use later::Later;
 use lengths::Lengths;
 use queue::Waiter;
@@ -152,6 +154,7 @@ pub struct Core {
     revived: (i64, BTreeSet<Key>),
     timeouts: Deadlines<WaiterId>,
     renewals: Deadlines<Bond>,
+    lapsed: Lapsed,
     /// The connections that have watchdog holds.
     bonds: BTreeMap<u64, BTreeSet<Bond>>,
     /// The connection that need not be told that its hold is lost: it does that.
@@ -186,6 +189,7 @@ impl Core {
             revived: (0, BTreeSet::new()),
             timeouts: Deadlines::new(0),
             renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
+            lapsed: Lapsed::default(),
             bonds: BTreeMap::new(),
             spared: 0,
             tokens: Tokens::default(),

@@ -83,6 +83,16 @@ impl Table {
         self.leases.before(limit, most)
     }
 
+    /// The same with their moments, and only those behind this pair.
+    pub fn due_behind(
+        &self,
+        behind: Option<&(i64, Bytes)>,
+        limit: i64,
+        most: usize,
+    ) -> Vec<(i64, Bytes)> {
+        self.leases.between(behind, limit, most)
+    }
+
     /// Changes an entry that is there, with its deadline gone, and removes it if nothing
     /// of it is worth remembering then.
     pub fn change<T>(&mut self, name: &Bytes, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {

@@ -14,6 +14,7 @@ use super::blocking;
 use super::closing;
 use super::ffi::{api, guarded, Ctx};
 use super::notes::{leave, After};
+use super::pulse;
 use super::records;
 use super::shell::{shell, Shell};
 use super::version::Wakeup;
@@ -21,7 +22,7 @@ use crate::lock::{Cause, Note};
 
 /// Subscribes to what is rare, at load. `false`: the server refused.
 pub fn subscribe(ctx: Ctx) -> bool {
-    let events: [(u64, raw::RedisModuleEventCallback); 8] = [
+    let events: [(u64, raw::RedisModuleEventCallback); 9] = [
         (raw::REDISMODULE_EVENT_FLUSHDB, Some(on_flush)),
         (raw::REDISMODULE_EVENT_SWAPDB, Some(on_swap)),
         (raw::REDISMODULE_EVENT_LOADING, Some(on_loading)),
@@ -33,6 +34,7 @@ pub fn subscribe(ctx: Ctx) -> bool {
             raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED,
             Some(on_role),
         ),
+        (raw::REDISMODULE_EVENT_CRON_LOOP, Some(pulse::on_cron)),
     ];
     events
         .into_iter()

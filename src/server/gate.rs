@@ -7,6 +7,7 @@
 use redis_module::raw;
 
 use super::ffi::{api, Ctx, Text};
+use super::pulse::{self, Heard};
 use super::replication::errno;
 use super::shell::Shell;
 use crate::lock::Key;
@@ -15,9 +16,34 @@ use crate::lock::Key;
 /// nobody has. The server refuses it when it would refuse any write.
 const PROBE: &[u8] = b"rlock:gate";
 
-/// Whether locks may be granted and expired now. `asked`: a client's write
-/// command is under way, so the server has asked itself most of this already.
-pub fn is_open(ctx: Ctx, asked: bool) -> bool {
+/// Whether locks may be granted and expired now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    Open,
+    /// The server stood still and may not have heard yet what happened meanwhile:
+    /// what is due waits, for some ms as a rule.
+    Waking,
+    Shut,
+}
+
+/// Looks at the gate. `asked`: a client's write command is under way, so the server
+/// has asked itself already, and what it accepts is done.
+pub fn look(shell: &Shell, ctx: Ctx, asked: bool) -> Gate {
+    if !may_write(ctx, asked) {
+        return Gate::Shut;
+    }
+    if asked {
+        return Gate::Open;
+    }
+    match pulse::heard(shell, ctx) {
+        Heard::Yes => Gate::Open,
+        Heard::NotYet => Gate::Waking,
+        Heard::Nothing => Gate::Shut,
+    }
+}
+
+/// Whether the server would let a client write, as far as it knows.
+fn may_write(ctx: Ctx, asked: bool) -> bool {
     let flags = ctx.flags();
     let set = |flag: u32| flags & flag as i32 != 0;
     if !set(raw::REDISMODULE_CTX_FLAGS_MASTER)

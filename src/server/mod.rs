@@ -28,6 +28,7 @@ mod notes;
 mod opened;
 mod pending;
 mod publish;
+mod pulse;
 mod records;
 mod replication;
 mod reply;

@@ -86,6 +86,12 @@ pub fn publish(ctx: Ctx, channel: &Text, message: &Text) -> Option<()> {
     replicate!(ctx, ctx.db(), c"PUBLISH", c"Ass", channel, message)
 }
 
+/// Asks the replicas to acknowledge what they have, as WAIT does.
+pub fn ask_for_ack(ctx: Ctx) -> Option<()> {
+    let (getack, all) = (c"GETACK".as_ptr(), c"*".as_ptr());
+    replicate!(ctx, ctx.db(), c"REPLCONF", c"Acc", getack, all)
+}
+
 /// The first of [`COMMANDS`] that this server does not know.
 pub fn missing_command(ctx: Ctx) -> Option<&'static CStr> {
     COMMANDS

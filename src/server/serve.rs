@@ -4,7 +4,7 @@
 use super::blocking;
 use super::effects;
 use super::ffi::{Ctx, Given};
-use super::gate;
+use super::gate::{self, Gate};
 use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
 use super::timer;
@@ -71,20 +71,27 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
     }
     let due = has_notes(shell) || has_away(shell) || has_ends(shell, tick.now);
     let check = occasion == Occasion::Timer && check_is_due(shell, tick.now);
-    if (due || check) && gate::is_open(ctx, occasion == Occasion::Command) {
-        tick.read_notes(occasion == Occasion::Timer);
-        if occasion == Occasion::Timer {
-            // A server that stood still renews before it lets a lease end.
-            tick.renew();
-            tick.expire();
-        }
-        if check {
-            tick.check_watched();
-        }
-    }
+    let turn = occasion == Occasion::Timer && has_turns(shell, tick.now);
     let mut turns = Vec::new();
-    if occasion == Occasion::Timer && has_turns(shell, tick.now) && gate::is_open(ctx, false) {
-        turns = tick.due_turns();
+    let gate =
+        (due || check || turn).then(|| gate::look(shell, ctx, occasion == Occasion::Command));
+    match gate {
+        Some(Gate::Open) => {
+            tick.read_notes(occasion == Occasion::Timer);
+            if occasion == Occasion::Timer {
+                // A server that stood still renews before it lets a lease end.
+                tick.renew();
+                tick.expire();
+            }
+            if check {
+                tick.check_watched();
+            }
+            if turn {
+                turns = tick.due_turns();
+            }
+        }
+        Some(Gate::Shut) if occasion == Occasion::Timer => tick.let_lapse(),
+        Some(_) | None => {}
     }
     tick.finish();
     turns::look(shell, ctx, turns);
@@ -101,25 +108,35 @@ pub fn serve(shell: &'static Shell, ctx: Ctx, occasion: Occasion) {
 pub fn arm_for_next(shell: &Shell, ctx: Ctx) {
     let now = shell.now();
     // What is overdue right after a turn waits for the gate or the next batch.
-    let overdue = || {
-        if gate::is_open(ctx, false) {
-            1
-        } else {
-            GATE_POLL_MS
-        }
+    let overdue = || match gate::look(shell, ctx, false) {
+        Gate::Open => 1,
+        Gate::Waking | Gate::Shut => GATE_POLL_MS,
     };
+    if let Some(ms) = next_ms(shell, now, overdue) {
+        timer::arm(shell, ctx, now, ms);
+    }
+}
+
+/// Arms the timer if anything is to come: a fault may have kept it from being armed.
+pub fn arm_if_forgotten(shell: &Shell, ctx: Ctx, now: Now) {
+    if let Some(ms) = next_ms(shell, now, || 0) {
+        timer::arm(shell, ctx, now, ms);
+    }
+}
+
+/// In how many ms the timer has something to do. `overdue`: when to look again at
+/// what is due already.
+fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let lease = next_expiry_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
     let renewal = next_renewal_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
     let check = checks_watched(shell).then_some(CHECK_MS);
     let wait = next_timeout_ms(shell, now);
-    let notes = has_notes(shell).then(overdue);
+    let notes = has_notes(shell).then(&overdue);
     let away = has_away(shell).then_some(AWAY_POLL_MS);
     let idle = shell.watching_clients.get().then_some(IDLE_MS);
     let turn = next_turn_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
     let all = [lease, renewal, check, wait, turn, notes, away, idle];
-    if let Some(ms) = all.into_iter().flatten().min() {
-        timer::arm(shell, ctx, now, ms);
-    }
+    all.into_iter().flatten().min()
 }
 
 /// Arms the timer after a command; costs little when it is armed early enough.
@@ -334,6 +351,17 @@ impl Tick {
             tick.step(|core, step| core.expire(step, &due));
             is_full
         });
+    }
+
+    /// Nothing may be written, but whoever watches a lease that is over is to know.
+    fn let_lapse(&mut self) {
+        if config::closes_on_loss() {
+            self.in_slices(|tick| {
+                let mut more = false;
+                tick.step(|core, step| more = core.let_lapse(step, BATCH));
+                more
+            });
+        }
     }
 
     fn due_turns(&mut self) -> Vec<(Key, bool)> {

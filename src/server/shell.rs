@@ -14,6 +14,7 @@ use super::blocking::Blocked;
 use super::ffi::Text;
 use super::inbox::Inbox;
 use super::pending::Pending;
+use super::pulse::Pulse;
 use super::timer::Timer;
 use super::version::Server;
 use crate::lock::{Bond, Core, Effects, Key, Listening, Now};
@@ -24,6 +25,7 @@ pub struct Shell {
     pub blocked: RefCell<Blocked>,
     pub timer: Timer,
     pub pending: Pending,
+    pub pulse: Pulse,
     pub server: Server,
     /// Our own writes are under way, and the events they cause are known to us.
     pub writing: Cell<bool>,
@@ -99,6 +101,7 @@ pub fn install(server: Server, replicas: bool) -> Option<&'static Shell> {
         blocked: RefCell::default(),
         timer: Timer::default(),
         pending: Pending::default(),
+        pulse: Pulse::new(),
         server,
         writing: Cell::new(false),
         expired_here: Cell::new(false),

@@ -67,7 +67,8 @@ const KEEPALIVE: &str = "tcp-keepalive";
 const MAXMEMORY: &str = "maxmemory";
 const POLICY: &str = "maxmemory-policy";
 
-fn number(ctx: Ctx, name: &str) -> Option<i64> {
+/// A setting of the server that is a number.
+pub fn number(ctx: Ctx, name: &str) -> Option<i64> {
     setting(ctx, name)?.parse().ok()
 }
 

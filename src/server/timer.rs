@@ -16,9 +16,12 @@ use super::shell::{shell, Shell};
 use super::version::Wakeup;
 use crate::lock::Now;
 
-/// Nothing is waited for longer than this, in ms. The server keeps its timers by
-/// the wall clock, so a step of the clock is noticed no later than that.
+/// Nothing is waited for longer than this, in ms.
 const LONGEST_MS: i64 = 1000;
+
+/// A clock that is slewed runs apart from the other by less than this in the longest
+/// wait, ms. One that is stepped by no more makes nothing late that matters.
+const SLEW_MS: i64 = 3;
 
 /// What the timer is armed for, by both clocks.
 #[derive(Clone, Copy)]
@@ -26,6 +29,15 @@ struct Armed {
     id: raw::RedisModuleTimerID,
     mono_us: i64,
     wall_ms: i64,
+}
+
+impl Armed {
+    /// The wall clock was stepped since. The server keeps its timers by it.
+    fn is_off(&self, now: Now) -> bool {
+        let by_mono = self.mono_us.saturating_sub(now.mono_us).div_euclid(1000);
+        let by_wall = self.wall_ms.saturating_sub(now.wall_ms());
+        by_wall.saturating_sub(by_mono).abs() > SLEW_MS
+    }
 }
 
 #[derive(Default)]
@@ -68,6 +80,22 @@ pub fn arm(shell: &Shell, ctx: Ctx, now: Now, ms: i64) {
         wall_ms: now.deadline(ms),
     }));
     keep_awake(shell);
+}
+
+/// Now and then: a timer that the wall clock has left behind, or hurried on, fires at
+/// once, and is armed anew for what comes next. So is one that a fault has kept from
+/// being armed.
+pub fn mend(shell: &Shell, ctx: Ctx) {
+    let now = shell.now();
+    match shell.timer.armed.get() {
+        None => serve::arm_if_forgotten(shell, ctx, now),
+        Some(armed) if armed.is_off(now) => {
+            api!(RedisModule_StopTimer(ctx.0, armed.id, ptr::null_mut()));
+            shell.timer.armed.set(None);
+            arm(shell, ctx, now, 0);
+        }
+        Some(_) => {}
+    }
 }
 
 /// Whether the timer fires no later than this wall-clock ms, by what it was when

@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports)]
 
 mod client;
+mod clock;
 mod listener;
 mod process;
 mod resp;
@@ -12,6 +13,7 @@ mod version;
 mod wait;
 
 pub use client::RawClient;
+pub use clock::Clock;
 pub use listener::Listener;
 pub use process::{signal, spawn};
 pub use resp::encode;

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::process::{signal, spawn};
-use super::{eventually, poll, Flavour, RawClient, Version, BOUND};
+use super::{eventually, poll, Clock, Flavour, RawClient, Version, BOUND};
 
 /// Below the ports that the kernel hands to clients, also with the 10,000 that
 /// a cluster adds for its bus.
@@ -24,6 +24,7 @@ pub struct Server {
     dir: PathBuf,
     options: Vec<String>,
     has_module: bool,
+    environment: Vec<(OsString, OsString)>,
     /// None once it was stopped on purpose.
     process: Mutex<Option<Child>>,
 }
@@ -41,20 +42,48 @@ impl Server {
     /// Starts with options in the form of the command line, such as
     /// `["--appendonly", "yes"]`. They may override those set here.
     pub fn start_with(options: &[&str]) -> Self {
-        Self::launch(options, true)
+        Self::launch(options, true, Vec::new())
     }
 
     /// Starts a server that has not loaded the module.
     pub fn start_bare(options: &[&str]) -> Self {
-        Self::launch(options, false)
+        Self::launch(options, false, Vec::new())
     }
 
-    fn launch(options: &[&str], has_module: bool) -> Self {
+    /// Starts a server that goes by this wall clock. `None`, and says so: it cannot
+    /// be made to.
+    pub fn start_by(clock: &Clock, options: &[&str]) -> Option<Self> {
+        let server = Self::launch(options, true, clock.environment());
+        let day = 86_400;
+        let obeys = [day, 0].into_iter().all(|ahead| {
+            clock.set_off(ahead * 1000);
+            let shows = || (server.clock_is_ahead() - ahead).abs() < 60;
+            poll(Duration::from_secs(2), || shows().then_some(())).is_some()
+        });
+        clock.set_off(0);
+        if !obeys {
+            println!("skipped: this server's clock cannot be set for a test");
+            return None;
+        }
+        Some(server)
+    }
+
+    /// By how many seconds the server's clock is, by its own account: Valkey 9 looks
+    /// at it now and then only.
+    #[track_caller]
+    pub fn clock_is_ahead(&self) -> i64 {
+        let time: (i64, i64) = redis::cmd("TIME").query(&mut self.connect()).expect("TIME");
+        let real = SystemTime::now().duration_since(UNIX_EPOCH);
+        time.0 - real.expect("after 1970").as_secs() as i64
+    }
+
+    fn launch(options: &[&str], has_module: bool, environment: Vec<(OsString, OsString)>) -> Self {
         let mut server = Self {
             port: 0,
             dir: new_dir(),
             options: options.iter().map(ToString::to_string).collect(),
             has_module,
+            environment,
             process: Mutex::new(None),
         };
         // Between the look for a free port and its use another may take it.
@@ -223,6 +252,7 @@ impl Server {
             .arg(&self.dir)
             .args(module_options(self.has_module))
             .args(&self.options)
+            .envs(self.environment.iter().cloned())
             .current_dir(&self.dir)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

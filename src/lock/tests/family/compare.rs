@@ -110,12 +110,16 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Effects) {
             _ => panic!("{show}"),
         }
     }
+    assert_eq!(closed(told), world.model.lost, "connections to be closed");
+}
+
+/// The connections that are to be closed.
+pub fn closed(told: &Effects) -> BTreeSet<Client> {
     let close = |effect: &Effect| match effect {
         Effect::Close { client } => Some(*client),
         _ => None,
     };
-    let closed: BTreeSet<Client> = told.iter().filter_map(close).collect();
-    assert_eq!(closed, world.model.lost, "connections to be closed");
+    told.iter().filter_map(close).collect()
 }
 
 fn same_events(world: &mut World, told: &Effects) {

@@ -79,6 +79,11 @@ pub enum Op {
         cycle: bool,
         fires: bool,
     },
+    /// Time passes while nothing may be written, and the timer fires; then again, when
+    /// it may be.
+    Shut {
+        us: i64,
+    },
     /// The wall clock is set forward, or back.
     Set {
         ms: i64,
@@ -250,6 +255,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),
         1 => Just(Op::Confirm),
         9 => (0..60_000i64, prop::bool::weighted(0.2), prop::bool::weighted(0.8)).prop_map(|(us, cycle, fires)| Op::Pass { us, cycle, fires }),
+        2 => (0..200_000i64).prop_map(|us| Op::Shut { us }),
         1 => (-300..300i64).prop_map(|ms| Op::Set { ms }),
         6 => (other(), prop::bool::weighted(0.3)).prop_map(|(what, late)| Op::Other { what, late }),
     ]

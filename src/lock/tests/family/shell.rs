@@ -179,6 +179,11 @@ impl Shell {
         self.step(|core, step| core.expire(step, &due));
     }
 
+    /// It fires behind the gate, again and again.
+    pub fn lapse(&mut self) {
+        while self.step(|core, step| core.let_lapse(step, 1)) {}
+    }
+
     // Notes.
 
     pub fn changed(&mut self, key: &Key, cause: Cause) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::compare::closed;
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
@@ -164,6 +165,14 @@ impl World {
                 } else {
                     self.overdue = true;
                 }
+            }
+            Op::Shut { us } => {
+                self.pass(*us, *us);
+                self.shell.lapse();
+                self.model.lapse();
+                let closed = closed(&self.shell.told);
+                assert_eq!(closed, self.model.lost, "connections to be closed");
+                self.tick();
             }
             Op::Set { ms } => {
                 if self.model.watchdog_max == 0 {

@@ -58,6 +58,27 @@ impl Model {
         }
     }
 
+    /// Nothing may be written: whoever watches a lease that is over has lost it.
+    pub fn lapse(&mut self) {
+        let now = self.now_ms();
+        for hold in self.holds.clone() {
+            let (place, owner) = (hold.place, hold.owner);
+            let hash = self.keys[&place].ends;
+            let reads = self.reads_end(place, owner);
+            let ends = self.ends(place, owner).min(hash);
+            let over = reads.map_or(ends, |reads| ends.min(reads)) < now;
+            if over && self.watched(place, owner).is_some() {
+                let theirs = self.holds.iter_mut();
+                let theirs = theirs.filter(|hold| (hold.place, hold.owner) == (place, owner));
+                for hold in theirs {
+                    if hold.watch.take().is_some() {
+                        self.lost.extend(hold.client);
+                    }
+                }
+            }
+        }
+    }
+
     /// The hash has run out, and one of its holders is to have it anew: the others
     /// are gone with it.
     fn bury(&mut self, place: Place) {
