@@ -15,9 +15,10 @@
 //! that belong to a connection; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
 //! happens when a key ends or changes under us, [`heard`] for how that is heard of,
-//! [`moved`] for RENAME, SWAPDB and flushes.
+//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move.
 
 mod acquire;
+mod away;
 mod bonds;
 mod deadlines;
 mod deadlock;
@@ -77,6 +78,7 @@ pub use token::Counter;
 pub use turns::Listening;
 
 use acquire::Want;
+use away::Away;
 use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
@@ -150,6 +152,8 @@ pub struct Core {
     /// Keys on which something was written anew that had run out, and when by the
     /// wall clock: what was heard of them by then is older.
     revived: (i64, BTreeSet<Key>),
+    /// Keys whose slot is on its way.
+    away: Away,
     timeouts: Deadlines<WaiterId>,
     renewals: Deadlines<Bond>,
     /// The connections that have watchdog holds.
@@ -184,6 +188,7 @@ impl Core {
             suspects: BTreeSet::new(),
             left: BTreeMap::new(),
             revived: (0, BTreeSet::new()),
+            away: Away::default(),
             timeouts: Deadlines::new(0),
             renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
             bonds: BTreeMap::new(),
