@@ -48,9 +48,14 @@ impl Memory {
     }
 
     fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
+        let missing = if self.moving {
+            Lease::Away
+        } else {
+            Lease::Gone
+        };
         let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
             Some((Value::Text, at)) => at.map_or(Lease::Endless, Lease::Until),
-            None if memory.moving => Lease::Away,
+            None => missing,
             _ => Lease::Gone,
         };
         let all = leases_looked_at(holds).map(|index| lease(self, index));
