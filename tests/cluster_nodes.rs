@@ -17,12 +17,15 @@ const CLUSTER: [&str; 6] = [
 
 /// Two nodes that know each other; all slots are the first one's.
 pub fn two_nodes() -> (Server, Server) {
-    two_nodes_with(&[])
+    met(Server::start_with(&CLUSTER), Server::start_with(&CLUSTER))
 }
 
-pub fn two_nodes_with(options: &[&str]) -> (Server, Server) {
-    let options = [&CLUSTER, options].concat();
-    let (one, two) = (Server::start_with(&options), Server::start_with(&options));
+/// The same without the module.
+pub fn two_bare_nodes() -> (Server, Server) {
+    met(Server::start_bare(&CLUSTER), Server::start_bare(&CLUSTER))
+}
+
+fn met(one: Server, two: Server) -> (Server, Server) {
     let mut control = one.raw();
     control.ok("CLUSTER ADDSLOTSRANGE 0 16383");
     control.ok(&format!("CLUSTER MEET 127.0.0.1 {}", two.port()));
@@ -118,9 +121,18 @@ impl Move {
     /// Asks as a client of a cluster does, who is sent from one node to the other.
     #[track_caller]
     pub fn ask(&mut self, line: &str) -> Value {
-        match self.here.say(line) {
-            error @ Value::ServerError(_) if code(&error) == "ASK" => self.asking(line),
-            error @ Value::ServerError(_) if code(&error) == "MOVED" => self.there.say(line),
+        self.call(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// The same with any words.
+    #[track_caller]
+    pub fn call<A: AsRef<[u8]>>(&mut self, request: &[A]) -> Value {
+        match self.here.call(request) {
+            error @ Value::ServerError(_) if code(&error) == "ASK" => {
+                self.there.ok("ASKING");
+                self.there.call(request)
+            }
+            error @ Value::ServerError(_) if code(&error) == "MOVED" => self.there.call(request),
             reply => reply,
         }
     }

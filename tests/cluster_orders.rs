@@ -13,7 +13,7 @@ use crate::shared_view::{lease_key, leases, read, wait_write};
 use crate::support::Server;
 
 /// All orders of so many things.
-fn orders(count: usize) -> Vec<Vec<usize>> {
+pub fn orders(count: usize) -> Vec<Vec<usize>> {
     if count == 0 {
         return vec![Vec::new()];
     }
@@ -29,7 +29,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 }
 
 /// The keys of a lock that `a` reads twice and `b` once, and its counter.
-fn keys_of(lock: &str) -> [String; 5] {
+pub fn keys_of(lock: &str) -> [String; 5] {
     [
         lock.to_owned(),
         lease_key(lock, "a", 1),
