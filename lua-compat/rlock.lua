@@ -41,21 +41,33 @@ local function refuse(line, ...)
     error({ refusal = line:sub(1, 512) })
 end
 
+-- In a cluster, while a slot is on its way from one node to another, the server lets no
+-- script at keys that are not here. The server's own words for such a command.
+local TRY_AGAIN = 'TRYAGAIN Multiple keys request during rehashing of slot'
+
+local function is_elsewhere(reply)
+    local err = type(reply) == 'table' and reply.err
+    local says = function(what) return err:find(what, 1, true) ~= nil end
+    return err and (says('non local key') or says('during rehashing of the slot'))
+end
+
 -- What the server said. Redis before 7.0 puts the script's line and a dash before it.
 local function said(reply)
+    if is_elsewhere(reply) then return TRY_AGAIN end
     local line = reply.err:gsub('^@user_script: ?%d+: ', ''):gsub('^%-', '')
     return line:find('^%u+ ') and line or 'ERR ' .. line
 end
 
--- Asks the server; nil where a key is of another type. Any other refusal, such as for
--- want of permission, ends the call, and nothing is written: what cannot be read must not
--- be taken for gone.
-local function ask(...)
-    local reply = redis.pcall(...)
+-- What the server replied; nil where a key is of another type. Any other refusal, such as
+-- for want of permission, ends the call, and nothing is written: what cannot be read must
+-- not be taken for gone.
+local function checked(reply)
     if type(reply) ~= 'table' or not reply.err then return reply end
     if reply.err:find('WRONGTYPE', 1, true) then return nil end
     error({ fault = said(reply) })
 end
+
+local function ask(...) return checked(redis.pcall(...)) end
 
 -- A name as it can stand in a line: quoted, what is not printable ASCII escaped, cut
 -- when it is long.
@@ -159,6 +171,13 @@ end
 -- is no hash tag have theirs in another slot.
 local function is_near(name, key)
     return slot_part(name) == slot_part(key) or not in_cluster()
+end
+
+-- Ends the call if a key beside the lock that is not here may be on another node: then
+-- the server refuses to look at two of the slot of which one is not here.
+local function needs_settled(key)
+    local probe = prefixed('rlock_probe', key)
+    if in_cluster() and is_near(probe, key) then ask('EXISTS', probe, lease_key(key, probe, 1)) end
 end
 
 -- ARGUMENTS, read from left to right.
@@ -366,18 +385,22 @@ end
 -- Until when its lease keys keep a reader in; nil when all of them are gone. Of what
 -- is in them only the length is looked at.
 local function lease_of(key, owner, holds)
-    local latest
+    local latest, is_missing
     -- Beyond this a count plus one is the same to Lua.
     holds = math.min(holds, MOST_MS)
     local function look_at(index)
         local name = lease_key(key, owner, index)
         local ends = ends_at(name)
-        if not ends then return end
+        if not ends then
+            is_missing = true
+            return
+        end
         local size = ask('STRLEN', name)
         if size == #key or size == 1 then latest = math.max(latest or 0, ends) end
     end
     for index = 1, math.min(holds, FROM_EITHER_END) do look_at(index) end
     for index = math.max(holds - FROM_EITHER_END, FROM_EITHER_END) + 1, holds do look_at(index) end
+    if is_missing then needs_settled(key) end
     return latest
 end
 
@@ -582,7 +605,9 @@ function Work:wake_plain(key)
     local queue = prefixed('redisson_lock_queue', key)
     local places = prefixed('redisson_lock_timeout', key)
     if not is_near(queue, key) then return end
-    local first = ask('LINDEX', queue, 0)
+    local reply = redis.pcall('LINDEX', queue, 0)
+    if is_elsewhere(reply) then return end
+    local first = checked(reply)
     for at = 1, 64 do
         if type(first) ~= 'string' then return end
         -- Whose place has run out is not there any more.
@@ -649,7 +674,11 @@ local function counter_of(key)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
-    if value == false then return not IS_LIBRARY and name or nil, 0 end
+    if value == false then
+        if IS_LIBRARY then return nil end
+        needs_settled(key)
+        return name, 0
+    end
     -- What INCR would take, and Lua can count.
     local is_number = value and (value == '0' or value:find('^%-?[1-9]%d*$'))
     local counted = is_number and tonumber(value)
@@ -748,6 +777,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
     if ends ~= was then work:move_leases(lock, owner, reads, ends) end
     if mode == 'read' then
+        needs_settled(key)
         local name = lease_key(key, owner, had + 1)
         work:write('SET', name, key)
         if ends ~= NEVER then work:expire(name, ends) end

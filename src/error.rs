@@ -101,6 +101,7 @@ pub fn of(refusal: &Refusal) -> String {
             shown(&key.name)
         ),
         Refusal::Deadlock { circle } => deadlock(circle),
+        Refusal::OnItsWay { .. } => TRY_AGAIN.to_owned(),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
             shown(owner),
@@ -145,6 +146,10 @@ fn deadlock(circle: &[Link]) -> String {
 
 /// The server's own text.
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+
+/// The server's own too, for a command with several keys: cluster clients know what to
+/// do.
+const TRY_AGAIN: &str = "TRYAGAIN Multiple keys request during rehashing of slot";
 
 fn word(mode: Mode) -> &'static str {
     match mode {

@@ -83,6 +83,15 @@ pub fn counter_fits(name: &[u8]) -> bool {
     slot_part(&counter(name)) == slot_part(name)
 }
 
+/// Two keys that nobody has, in the slot of the lock. `None`: none can be named there.
+pub fn probes(name: &[u8]) -> Option<[Name; 2]> {
+    let probes = [
+        prefixed(b"rlock_probe", name),
+        prefixed(b"rlock_probe_2", name),
+    ];
+    (slot_part(&probes[0]) == slot_part(name)).then_some(probes)
+}
+
 /// The lease key of an owner's read hold number `index`:
 /// `{name}:owner:rwlock_timeout:index`.
 pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Name {

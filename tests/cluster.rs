@@ -3,50 +3,11 @@
 use std::time::Duration;
 
 use crate::ask::Ask;
+use crate::cluster_nodes::{id, two_nodes};
 use crate::locks::{code, int, token, Say, Waiter};
 use crate::look::Bound;
 use crate::setup::cluster;
-use crate::support::{eventually, RawClient, Server};
-
-const CLUSTER: [&str; 6] = [
-    "--cluster-enabled",
-    "yes",
-    "--cluster-node-timeout",
-    "5000",
-    "--cluster-require-full-coverage",
-    "no",
-];
-
-/// Two nodes that know each other; all slots are the first one's.
-fn two_nodes() -> (Server, Server) {
-    let (one, two) = (Server::start_with(&CLUSTER), Server::start_with(&CLUSTER));
-    let mut control = one.raw();
-    control.say("CLUSTER ADDSLOTSRANGE 0 16383");
-    control.say(&format!("CLUSTER MEET 127.0.0.1 {}", two.port()));
-    for node in [&one, &two] {
-        eventually("the nodes agree", || {
-            let known = node.info_field("cluster", "cluster_enabled");
-            let info = String::from_utf8(bytes(node.raw().say("CLUSTER INFO"))).expect("text");
-            known.as_deref() == Some("1")
-                && info.contains("cluster_state:ok")
-                && info.contains("cluster_known_nodes:2")
-                && info.contains("cluster_slots_assigned:16384")
-        });
-    }
-    (one, two)
-}
-
-fn bytes(value: redis::Value) -> Vec<u8> {
-    match value {
-        redis::Value::BulkString(bytes) => bytes,
-        redis::Value::VerbatimString { text, .. } => text.into_bytes(),
-        other => panic!("no text: {other:?}"),
-    }
-}
-
-fn id(client: &mut RawClient) -> String {
-    String::from_utf8(bytes(client.say("CLUSTER MYID"))).expect("an id")
-}
+use crate::support::eventually;
 
 #[test]
 fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {

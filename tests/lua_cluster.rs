@@ -3,6 +3,8 @@
 use redis::Value;
 
 use crate::ask::Ask;
+use crate::cluster_nodes::{is_try_again, two_bare_nodes, Move};
+use crate::cluster_orders::{keys_of, orders};
 use crate::lua::Lua;
 use crate::shared_view::lease_key;
 use crate::support::{eventually, RawClient, Server};
@@ -150,4 +152,88 @@ fn a_key_of_another_node_is_refused_by_the_server() {
         let reply = lua.ask(&format!("acquire {key} a 1000"));
         matches!(reply, Value::ServerError(error) if error.code() == "CLUSTERDOWN")
     });
+}
+
+/// A request of the library or the script, as a client of the cluster makes it.
+#[track_caller]
+fn sent(slot: &mut Move, lua: &Lua, line: &str) -> Value {
+    let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+    slot.call(&lua.request(&words))
+}
+
+/// In whatever order the keys move: a reader renews or is told to try again, nobody gets
+/// in beside it, and what is refused has changed nothing.
+#[test]
+fn no_reader_is_lost_and_no_writer_let_in_while_their_slot_moves() {
+    for form in [Lua::library, Lua::script] as [fn(&Server) -> Lua; 2] {
+        let (one, two) = two_bare_nodes();
+        let lua = form(&one);
+        form(&two);
+        for (number, order) in orders(5).into_iter().enumerate().step_by(3) {
+            let lock = format!("doc{number}");
+            let keys = keys_of(&lock);
+            let mut slot = Move::before(&lock, &one, &two);
+            slot.here.ok(&format!("SET {} 0", keys[4]));
+            for reader in ["a", "a", "b"] {
+                let line = format!("acquire {lock} {reader} 100000 READ");
+                assert!(matches!(sent(&mut slot, &lua, &line), Value::Int(_)));
+            }
+            slot.begin();
+            for at in &order {
+                slot.over(&keys[*at]);
+                for mode in ["WRITE", ""] {
+                    let line = format!("acquire {lock} w 100000 {mode}");
+                    let reply = sent(&mut slot, &lua, &line);
+                    assert!(
+                        reply == Value::Nil || is_try_again(&reply),
+                        "{line}: {reply:?}"
+                    );
+                }
+                for reader in ["a", "b"] {
+                    let line = format!("renew {lock} {reader} 100000 READ");
+                    let reply = sent(&mut slot, &lua, &line);
+                    assert!(
+                        reply == Value::Int(1) || is_try_again(&reply),
+                        "{line}: {reply:?}"
+                    );
+                    let line = format!("acquire {lock} new 100000 READ");
+                    assert!(is_try_again(&sent(&mut slot, &lua, &line)), "{line}");
+                }
+            }
+            slot.arrive();
+            let there = lua.on(two.raw());
+            for (reader, left) in [("a", 1), ("a", 0), ("b", 0)] {
+                let line = format!("release {lock} {reader} READ");
+                assert_eq!(
+                    sent(&mut slot, &there, &line),
+                    Value::Int(left),
+                    "{order:?}"
+                );
+            }
+            let left = slot.there.ask(&format!("EXISTS {}", keys.join(" ")));
+            assert_eq!(left, Value::Int(1), "but for the counter nothing is left");
+        }
+    }
+}
+
+/// A plain lock needs no other key to be released, nor one that is new to be taken.
+#[test]
+fn plain_locks_go_on_while_their_slot_moves() {
+    let (one, two) = two_bare_nodes();
+    let lua = Lua::library(&one);
+    Lua::library(&two);
+    let mut slot = Move::before("job", &one, &two);
+    assert!(matches!(
+        sent(&mut slot, &lua, "acquire job a 100000"),
+        Value::Int(_)
+    ));
+    slot.begin();
+    assert_eq!(sent(&mut slot, &lua, "acquire job b 100000"), Value::Nil);
+    assert_eq!(sent(&mut slot, &lua, "release job a"), Value::Int(0));
+    assert!(matches!(
+        sent(&mut slot, &lua, "acquire job b 100000"),
+        Value::Int(_)
+    ));
+    slot.arrive();
+    assert_eq!(sent(&mut slot, &lua, "release job b"), Value::Int(0));
 }

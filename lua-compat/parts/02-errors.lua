@@ -10,21 +10,33 @@ local function refuse(line, ...)
     error({ refusal = line:sub(1, 512) })
 end
 
+-- In a cluster, while a slot is on its way from one node to another, the server lets no
+-- script at keys that are not here. The server's own words for such a command.
+local TRY_AGAIN = 'TRYAGAIN Multiple keys request during rehashing of slot'
+
+local function is_elsewhere(reply)
+    local err = type(reply) == 'table' and reply.err
+    local says = function(what) return err:find(what, 1, true) ~= nil end
+    return err and (says('non local key') or says('during rehashing of the slot'))
+end
+
 -- What the server said. Redis before 7.0 puts the script's line and a dash before it.
 local function said(reply)
+    if is_elsewhere(reply) then return TRY_AGAIN end
     local line = reply.err:gsub('^@user_script: ?%d+: ', ''):gsub('^%-', '')
     return line:find('^%u+ ') and line or 'ERR ' .. line
 end
 
--- Asks the server; nil where a key is of another type. Any other refusal, such as for
--- want of permission, ends the call, and nothing is written: what cannot be read must not
--- be taken for gone.
-local function ask(...)
-    local reply = redis.pcall(...)
+-- What the server replied; nil where a key is of another type. Any other refusal, such as
+-- for want of permission, ends the call, and nothing is written: what cannot be read must
+-- not be taken for gone.
+local function checked(reply)
     if type(reply) ~= 'table' or not reply.err then return reply end
     if reply.err:find('WRONGTYPE', 1, true) then return nil end
     error({ fault = said(reply) })
 end
+
+local function ask(...) return checked(redis.pcall(...)) end
 
 -- A name as it can stand in a line: quoted, what is not printable ASCII escaped, cut
 -- when it is long.

@@ -38,3 +38,10 @@ end
 local function is_near(name, key)
     return slot_part(name) == slot_part(key) or not in_cluster()
 end
+
+-- Ends the call if a key beside the lock that is not here may be on another node: then
+-- the server refuses to look at two of the slot of which one is not here.
+local function needs_settled(key)
+    local probe = prefixed('rlock_probe', key)
+    if in_cluster() and is_near(probe, key) then ask('EXISTS', probe, lease_key(key, probe, 1)) end
+end

@@ -52,18 +52,22 @@ end
 -- Until when its lease keys keep a reader in; nil when all of them are gone. Of what
 -- is in them only the length is looked at.
 local function lease_of(key, owner, holds)
-    local latest
+    local latest, is_missing
     -- Beyond this a count plus one is the same to Lua.
     holds = math.min(holds, MOST_MS)
     local function look_at(index)
         local name = lease_key(key, owner, index)
         local ends = ends_at(name)
-        if not ends then return end
+        if not ends then
+            is_missing = true
+            return
+        end
         local size = ask('STRLEN', name)
         if size == #key or size == 1 then latest = math.max(latest or 0, ends) end
     end
     for index = 1, math.min(holds, FROM_EITHER_END) do look_at(index) end
     for index = math.max(holds - FROM_EITHER_END, FROM_EITHER_END) + 1, holds do look_at(index) end
+    if is_missing then needs_settled(key) end
     return latest
 end
 

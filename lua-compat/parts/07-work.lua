@@ -75,7 +75,9 @@ function Work:wake_plain(key)
     local queue = prefixed('redisson_lock_queue', key)
     local places = prefixed('redisson_lock_timeout', key)
     if not is_near(queue, key) then return end
-    local first = ask('LINDEX', queue, 0)
+    local reply = redis.pcall('LINDEX', queue, 0)
+    if is_elsewhere(reply) then return end
+    local first = checked(reply)
     for at = 1, 64 do
         if type(first) ~= 'string' then return end
         -- Whose place has run out is not there any more.

@@ -10,7 +10,11 @@ local function counter_of(key)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
-    if value == false then return not IS_LIBRARY and name or nil, 0 end
+    if value == false then
+        if IS_LIBRARY then return nil end
+        needs_settled(key)
+        return name, 0
+    end
     -- What INCR would take, and Lua can count.
     local is_number = value and (value == '0' or value:find('^%-?[1-9]%d*$'))
     local counted = is_number and tonumber(value)

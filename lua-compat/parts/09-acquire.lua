@@ -71,6 +71,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
     if ends ~= was then work:move_leases(lock, owner, reads, ends) end
     if mode == 'read' then
+        needs_settled(key)
         local name = lease_key(key, owner, had + 1)
         work:write('SET', name, key)
         if ends ~= NEVER then work:expire(name, ends) end

@@ -56,7 +56,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responde
     let known = core.hold_of(now, (key.db, &key.name), (&holder.owner, holder.mode));
     let remaining = match holder.lease {
         Lease::Until(at) => Some(at.saturating_sub(now.wall_ms()).max(0)),
-        Lease::Gone | Lease::Endless => None,
+        Lease::Gone | Lease::Endless | Lease::Away => None,
     };
     let watchdog = known.watchdog.and_then(|id| i64::try_from(id).ok());
     Responder::Map(vec![

@@ -115,6 +115,7 @@ impl Core {
                 self.settle_pending(step);
                 Ok(Verdict::Granted(token))
             }
+            None if how.is_none() && self.is_half(&key) => Err(Refusal::OnItsWay { key }),
             None => {
                 Counters::up(&mut self.counters.contended);
                 // A lock found after a restart, or one that a script took, is
@@ -151,6 +152,7 @@ impl Core {
                 held_for,
             });
         }
+        self.has_its_leases(key, owner, look)?;
         Ok(match look.kind {
             Kind::Foreign(why) => {
                 let key = key.clone();

@@ -9,6 +9,10 @@ use super::grants::Grant;
 use super::watch::{own_lease, Taken, Watch};
 use super::{Bytes, Cause, Core, Effect, Key, Keyspace, Kind, Lease, Mode, Now, Step};
 
+/// A renewal that has to wait for lease keys on another node is tried again after so
+/// many ms.
+const RETRY_MS: i64 = 100;
+
 /// An owner's lease on a key, as the index of renewals has it.
 pub type Bond = (Key, Bytes);
 
@@ -82,7 +86,7 @@ impl Core {
             party if party.writes => shared.expires,
             party => match party.lease {
                 Lease::Until(at) => Some(shared.expires.map_or(at, |end| end.min(at))),
-                Lease::Gone | Lease::Endless => shared.expires,
+                Lease::Gone | Lease::Endless | Lease::Away => shared.expires,
             },
         }
     }
@@ -311,15 +315,20 @@ impl Core {
         let (lease, bound, from) = (watch.lease, watch.bound, watch.next);
         let full = step.now.deadline(lease);
         let to = bound.map_or(full, |bound| full.min(bound));
+        let away = look.lease == Lease::Away;
         match own_lease(&look) {
-            Lease::Until(at) if at < to => self.set_lease(step, key, owner, &look, to),
-            // Its lease keys were given another end by hand than the hash.
-            Lease::Until(_) | Lease::Endless if look.expires.is_some_and(|end| end < to) => {
+            Lease::Until(at) if at < to && !away => self.set_lease(step, key, owner, &look, to),
+            // Its lease keys were given another end by hand than the hash, or are on
+            // another node.
+            Lease::Until(_) | Lease::Endless | Lease::Away
+                if look.expires.is_some_and(|end| end < to) =>
+            {
                 step.expire_at(key, look.expires, Some(to));
                 self.know_shared(key, |shared| shared.expires = Some(to));
             }
-            Lease::Until(_) | Lease::Gone | Lease::Endless => {}
+            Lease::Until(_) | Lease::Gone | Lease::Endless | Lease::Away => {}
         }
+        let end = self.lease_end(key, owner);
         let last = bound.is_some_and(|bound| bound <= full);
         if let Some(watch) = self
             .entry_mut(key)
@@ -329,6 +338,12 @@ impl Core {
             watch.schedule(step.now);
             if last {
                 watch.next = None;
+            }
+            if away {
+                // As soon as they are here. If that is not before its end, it is
+                // written anew then.
+                let soon = step.now.deadline(RETRY_MS);
+                watch.next = watch.next.map(|at| at.min(soon).min(end.unwrap_or(soon)));
             }
             let next = watch.next;
             let bond = (key.clone(), owner.clone());

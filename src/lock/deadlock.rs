@@ -291,7 +291,7 @@ impl<'a> Search<'a> {
         if let Some(shared) = shared {
             let lives = |party: &&Party| match party.lease {
                 Lease::Until(at) => party.writes || renewed(&party.hold) || !is_over(Some(at)),
-                Lease::Gone | Lease::Endless => true,
+                Lease::Gone | Lease::Endless | Lease::Away => true,
             };
             match (reads, shared.writer()) {
                 (true, Some(writer)) => to(self, writer),

@@ -93,7 +93,7 @@ impl Core {
         for holder in &mut holders {
             // Somebody made a read/write lock of a plain one.
             let plain = entry.is_some_and(|entry| entry.plain_of(&holder.owner).is_some());
-            if holder.lease == Lease::Gone && plain {
+            if holder.lease.is_missing() && plain {
                 holder.mode = Mode::Exclusive;
                 holder.lease = look.expires.map_or(Lease::Endless, Lease::Until);
             }

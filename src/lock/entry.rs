@@ -67,6 +67,8 @@ pub struct Shared {
     writer: Option<Bytes>,
     /// Readers whose lease has no end.
     endless: usize,
+    /// Readers of whose lease there is no news.
+    away: usize,
     /// The fields of the hash that the parties account for.
     fields: usize,
     /// When the hash itself ends.
@@ -107,6 +109,7 @@ impl Shared {
                 self.ends.insert((at, owner.clone()));
             }
             Lease::Endless => self.endless = self.endless.saturating_add(1),
+            Lease::Away => self.away = self.away.saturating_add(1),
             Lease::Gone => {}
         }
         if party.writes {
@@ -123,6 +126,7 @@ impl Shared {
                 self.ends.remove(&(at, party.hold.owner.clone()));
             }
             Lease::Endless => self.endless = self.endless.saturating_sub(1),
+            Lease::Away => self.away = self.away.saturating_sub(1),
             Lease::Gone => {}
         }
         if self.writer.as_deref() == Some(owner) {
@@ -156,10 +160,15 @@ impl Shared {
         all.find(|other| ***other != *owner).cloned()
     }
 
-    /// The latest end of a reader's lease; `None` where one has no end, or where
-    /// there is no reader.
+    /// Of some reader it is not known whether it lives.
+    pub fn is_half(&self) -> bool {
+        self.away > 0
+    }
+
+    /// The latest end of a reader's lease; `None` where one has no end or none that is
+    /// known, or where there is no reader.
     pub fn last_end(&self) -> Option<i64> {
-        if self.endless > 0 {
+        if self.endless > 0 || self.away > 0 {
             return None;
         }
         self.ends.last().map(|(at, _)| *at)

@@ -368,6 +368,6 @@ impl Core {
 fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
     match party.lease {
         Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
-        Lease::Gone | Lease::Endless => hash,
+        Lease::Gone | Lease::Endless | Lease::Away => hash,
     }
 }

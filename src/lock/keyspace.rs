@@ -40,7 +40,8 @@ pub enum Foreign {
     OtherHash,
 }
 
-/// When a reader's lease ends: the latest of its lease keys counts.
+/// When a reader's lease ends: the latest of its lease keys counts, but one that may
+/// be elsewhere counts more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lease {
     /// None of its lease keys is there: it holds nothing.
@@ -49,6 +50,15 @@ pub enum Lease {
     Until(i64),
     /// One of them has no TTL.
     Endless,
+    /// One of them is not here and may be on another node: their slot is on its way.
+    Away,
+}
+
+impl Lease {
+    /// There is no lease key here that would tell of a reader.
+    pub fn is_missing(self) -> bool {
+        matches!(self, Self::Gone | Self::Away)
+    }
 }
 
 /// A key as one owner sees it.
@@ -125,6 +135,9 @@ pub trait Keyspace {
     /// command sees the keys of its own slot alone, for servers look any other name up
     /// in that slot too.
     fn is_at_hand(&self, key: &Key) -> bool;
+    /// Whether a key beside the lock that is not here is nowhere else: always, but in a
+    /// cluster while the slot is on its way from one node to another.
+    fn is_settled(&mut self, key: &Key) -> bool;
     /// Carries out an effect that is a write, at once; ignores any other.
     fn write(&mut self, effect: &Effect);
 }

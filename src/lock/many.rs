@@ -73,7 +73,8 @@ impl Core {
         let Some(ways) = self.ways(step, 0, &waiter)? else {
             return Ok(None);
         };
-        let (token, _) = self.give_all(step, want, ways)?;
+        let fresh = self.fresh(step, want, &ways)?;
+        let (token, _) = self.give_all(step, want, ways, fresh)?;
         Ok(Some(token))
     }
 

@@ -25,6 +25,8 @@ pub struct Memory {
     pub now_ms: i64,
     /// No other key is at hand.
     pub only: Option<Key>,
+    /// What is not here may be on another node: its slot is on its way.
+    pub moving: bool,
 }
 
 impl Memory {
@@ -46,8 +48,14 @@ impl Memory {
     }
 
     fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
+        let missing = if self.moving {
+            Lease::Away
+        } else {
+            Lease::Gone
+        };
         let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
             Some((Value::Text, at)) => at.map_or(Lease::Endless, Lease::Until),
+            None => missing,
             _ => Lease::Gone,
         };
         let all = leases_looked_at(holds).map(|index| lease(self, index));
@@ -176,6 +184,10 @@ impl Keyspace for Memory {
 
     fn is_at_hand(&self, key: &Key) -> bool {
         self.only.as_ref().is_none_or(|only| only == key)
+    }
+
+    fn is_settled(&mut self, _key: &Key) -> bool {
+        !self.moving
     }
 
     fn write(&mut self, effect: &Effect) {

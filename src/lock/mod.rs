@@ -15,9 +15,10 @@
 //! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
 //! happens when a key ends or changes under us, [`heard`] for how that is heard of,
-//! [`moved`] for RENAME, SWAPDB and flushes.
+//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move.
 
 mod acquire;
+mod away;
 mod bonds;
 mod deadlines;
 mod deadlock;
@@ -78,6 +79,7 @@ pub use token::Counter;
 pub use turns::Listening;
 
 use acquire::Want;
+use away::Away;
 use deadlines::Deadlines;
 use entry::{Entry, Hold};
 use grants::Grant;
@@ -152,6 +154,8 @@ pub struct Core {
     /// Keys on which something was written anew that had run out, and when by the
     /// wall clock: what was heard of them by then is older.
     revived: (i64, BTreeSet<Key>),
+    /// Keys whose slot is on its way.
+    away: Away,
     timeouts: Deadlines<WaiterId>,
     renewals: Deadlines<Bond>,
     lapsed: Lapsed,
@@ -187,6 +191,7 @@ impl Core {
             suspects: BTreeSet::new(),
             left: BTreeMap::new(),
             revived: (0, BTreeSet::new()),
+            away: Away::default(),
             timeouts: Deadlines::new(0),
             renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
             lapsed: Lapsed::default(),

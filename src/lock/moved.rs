@@ -125,6 +125,7 @@ impl Core {
         self.pending.clear();
         self.heard.clear();
         self.later = Default::default();
+        self.away = Default::default();
         clients
     }
 

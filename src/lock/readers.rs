@@ -133,7 +133,7 @@ impl Core {
         };
         let end = match party.lease {
             Lease::Until(at) => Some(at),
-            Lease::Gone | Lease::Endless => None,
+            Lease::Gone | Lease::Endless | Lease::Away => None,
         };
         let event = self.event_of(cause, end, step.now);
         if event == Some(Event::Expired) && self.revive(step, key, owner, end) {

@@ -30,6 +30,9 @@ pub enum Refusal {
     CounterUnusable { key: Key },
     /// The request would close a circle of waiting: DEADLOCK.
     Deadlock { circle: Vec<Link> },
+    /// A key beside the lock is needed that may be on another node, for their slot is
+    /// on its way: TRYAGAIN.
+    OnItsWay { key: Key },
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Bytes },
 }

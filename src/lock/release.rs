@@ -55,6 +55,9 @@ impl Core {
         look: Look,
     ) -> Result<i64, Refusal> {
         self.holds(key, ended.owner, ended.mode, &look)?;
+        if ended.mode == Mode::Read {
+            self.has_its_leases(key, ended.owner, &look)?;
+        }
         let holds = count(&look, ended.mode);
         let by = if ended.all { holds } else { 1 };
         if look.kind == Kind::Plain && holds == by {
@@ -78,6 +81,7 @@ impl Core {
         let key = self.key(db, name);
         let look = self.look(step, &key, renewal.owner);
         self.holds(&key, renewal.owner, renewal.mode, &look)?;
+        self.has_its_leases(&key, renewal.owner, &look)?;
         self.renew_one(step, &key, renewal, &look);
         Ok(())
     }
@@ -123,7 +127,11 @@ impl Core {
             return Err(Refusal::NoLease { key });
         }
         if shared {
-            for holder in step.ks.holders(&key) {
+            let holders = step.ks.holders(&key);
+            if holders.iter().any(|holder| holder.lease == Lease::Away) {
+                return Err(Refusal::OnItsWay { key });
+            }
+            for holder in holders {
                 if holder.mode == Mode::Read && holder.lease != Lease::Gone {
                     let owner = Bytes::from(holder.owner);
                     // Not each of them where there are very many: what is left ends
@@ -159,7 +167,9 @@ impl Core {
         let mut stays = 0;
         for (mode, by) in modes {
             let has = self.modes(key, owner, &look);
-            if !has.has(*mode) || *by < 1 {
+            // Lease keys that are on another node end by themselves.
+            let away = *mode == Mode::Read && look.lease == Lease::Away;
+            if !has.has(*mode) || *by < 1 || away {
                 continue;
             }
             let holds = count(&look, *mode);

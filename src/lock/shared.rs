@@ -27,7 +27,7 @@ impl Core {
         let at = match (how, was) {
             (How::First | How::Join, _) => Some(until),
             (_, Lease::Until(at)) => Some(at.max(until)),
-            (_, Lease::Gone | Lease::Endless) => None,
+            (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
         };
         let owner = &want.owner;
         let (held, field) = match want.mode {

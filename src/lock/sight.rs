@@ -118,14 +118,15 @@ impl Core {
             return self.learn(step, key, look);
         }
         let reads = look.holds > 0 && !self.is_left_over(key, owner, look.lease);
-        if reads && look.lease == Lease::Gone {
+        let lease = self.lease_now(key, owner, look.lease, step.now);
+        if reads && lease == Lease::Gone {
             self.bury(step, key, &Bytes::from(owner), Cause::Unknown);
             return true;
         }
         let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
         let as_known = shared.is_none_or(|shared| {
             let party = shared.party(owner).map(|party| (party.lease, party.holds));
-            let same = !reads || party == Some((look.lease, look.holds));
+            let same = !reads || party == Some((lease, look.holds));
             same && shared.expires == look.expires
         });
         if !as_known {
@@ -133,7 +134,7 @@ impl Core {
                 shared.expires = look.expires;
                 shared.change(owner, |party| {
                     if party.reads {
-                        party.lease = look.lease;
+                        party.lease = lease;
                         party.holds = look.holds;
                     }
                 });
@@ -164,7 +165,7 @@ impl Core {
     /// read/write lock of: an exclusive hold until the hash ends.
     pub(super) fn is_left_over(&self, key: &Key, owner: &[u8], lease: Lease) -> bool {
         let plain = self.entry(key).and_then(|entry| entry.plain_of(owner));
-        plain.is_some() && lease == Lease::Gone
+        plain.is_some() && lease.is_missing()
     }
 
     /// Reads all holders of a read/write lock. Readers whose lease keys are gone
@@ -190,7 +191,7 @@ impl Core {
         let mut dead = Vec::new();
         for holder in holders {
             let owner = Bytes::from(holder.owner);
-            let left_over = plain.as_ref() == Some(&owner) && holder.lease == Lease::Gone;
+            let left_over = plain.as_ref() == Some(&owner) && holder.lease.is_missing();
             if holder.mode == Mode::Read && left_over {
                 plain_is_there = true;
                 continue;
@@ -207,9 +208,9 @@ impl Core {
                 Mode::Write => party.writes = true,
                 Mode::Exclusive | Mode::Read => {
                     party.reads = true;
-                    party.lease = holder.lease;
+                    party.lease = self.lease_now(key, &owner, holder.lease, step.now);
                     party.holds = holder.holds;
-                    if holder.lease == Lease::Gone {
+                    if party.lease == Lease::Gone {
                         dead.push(owner);
                     }
                 }
@@ -248,6 +249,9 @@ impl Core {
                 fewer.push((owner.clone(), Mode::Write));
             }
             shared.put(party);
+        }
+        if shared.is_half() {
+            self.look_again(key);
         }
         self.know_shared(key, |known| *known = shared);
         for (owner, mode) in fewer {

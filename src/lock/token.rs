@@ -57,6 +57,10 @@ impl Core {
             match step.ks.counter(key) {
                 Counter::Elsewhere => {}
                 Counter::Absent if !self.rules.counts => {}
+                // It may be on another node, and there must not be two of them.
+                Counter::Absent if !step.ks.is_settled(key) => {
+                    return Err(Refusal::OnItsWay { key: key.clone() })
+                }
                 Counter::Absent => counted.push(key.clone()),
                 Counter::At(last) if last < MOST => {
                     greatest = last.max(greatest);

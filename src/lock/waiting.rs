@@ -250,16 +250,27 @@ impl Core {
             self.timed_out(step, id);
             return Turn::Over;
         }
-        let ways = match self.ways(step, id, &waiter) {
+        let ways = self.ways(step, id, &waiter).and_then(|ways| {
+            let Some(ways) = ways else {
+                return Ok(None);
+            };
+            let fresh = self.fresh(step, &waiter.want, &ways)?;
+            Ok(Some((ways, fresh)))
+        });
+        let (ways, fresh) = match ways {
             Ok(Some(ways)) => ways,
             Ok(None) => return Turn::NotYet,
+            Err(Refusal::OnItsWay { key }) => {
+                self.look_again(&key);
+                return Turn::NotYet;
+            }
             Err(refusal) => {
                 self.refuse(step, id, refusal);
                 return Turn::Over;
             }
         };
         self.dequeue(id);
-        match self.give_all(step, &waiter.want, ways) {
+        match self.give_all(step, &waiter.want, ways, fresh) {
             Ok((token, keys)) => self.granted(step, id, &waiter, token, keys),
             Err(refusal) => step.out.push(Effect::Answer {
                 waiter: id,
@@ -278,6 +289,27 @@ impl Core {
         matches!(self.turn(step, id), Turn::Over)
     }
 
+    /// The token that holds have which begin with a request, if any does, and the keys
+    /// whose counter is to be set to it.
+    pub(super) fn fresh<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        want: &Want,
+        ways: &Ways,
+    ) -> Result<Option<(i64, Vec<Key>)>, Refusal> {
+        // Also for holds that others began: their counter may refuse, and nothing may
+        // be written before that.
+        let lacks = |(key, how, _): &(Key, How, Look)| {
+            let known = self.token_under_way(key, &want.owner, *how);
+            known.is_none()
+        };
+        if !ways.iter().any(lacks) {
+            return Ok(None);
+        }
+        let keys = ways.iter().map(|(key, ..)| key);
+        self.new_token(step, keys).map(Some)
+    }
+
     /// Gives all keys that a request wants: its token, and that of each hold. A
     /// hold that begins with it has the request's token, a nested one its own.
     pub(super) fn give_all<K: Keyspace>(
@@ -285,29 +317,19 @@ impl Core {
         step: &mut Step<'_, K>,
         want: &Want,
         ways: Ways,
+        fresh: Option<(i64, Vec<Key>)>,
     ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
-        // Also for holds that others began: their counter may refuse, and nothing may
-        // be written before that.
-        let lacks = |(key, how, _): &(Key, How, Look)| {
-            let known = self.token_under_way(key, &want.owner, *how);
-            known.is_none()
-        };
-        let (fresh, counted) = if ways.iter().any(lacks) {
-            let (token, counted) = self.new_token(step, ways.iter().map(|(key, ..)| key))?;
-            (Some(token), counted)
-        } else {
-            (None, Vec::new())
-        };
+        let token = fresh.as_ref().map(|(token, _)| *token);
         let mut given = Vec::with_capacity(ways.len());
         for (key, how, look) in ways {
-            let token = self.give(step, &key, want, how, look, fresh)?;
-            given.push((key, token));
+            let given_token = self.give(step, &key, want, how, look, token)?;
+            given.push((key, given_token));
         }
-        if let Some(token) = fresh {
+        if let Some((token, counted)) = fresh {
             Self::fence(step, counted, token);
         }
         let greatest = given.iter().map(|(_, token)| *token).max();
-        Ok((fresh.or(greatest).unwrap_or_default(), given))
+        Ok((token.or(greatest).unwrap_or_default(), given))
     }
 
     /// In what way a waiter can have each of its keys, if it can have them all.

@@ -162,7 +162,7 @@ unsafe extern "C" fn on_role(
             }
         }
         if let Ok(mut inbox) = shell.inbox.try_borrow_mut() {
-            inbox.take(true);
+            inbox.take();
         }
     });
 }

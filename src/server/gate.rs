@@ -10,7 +10,6 @@ use super::ffi::{api, Ctx, Text};
 use super::pulse::{self, Heard};
 use super::replication::errno;
 use super::shell::Shell;
-use crate::lock::Key;
 
 /// A write that changes nothing: no value is put at the start of a key that
 /// nobody has. The server refuses it when it would refuse any write.
@@ -90,44 +89,6 @@ fn would_write(ctx: Ctx) -> bool {
     // Refused, but not for a reason of ours: another node of the cluster has that
     // key, and the other checks came first; or it ran, and somebody has such a key.
     !is_error(reply) || matches!(why, 0 | libc::EPERM)
-}
-
-/// Whether the key's slot is this node's. Outside a cluster every key is.
-pub fn is_ours(shell: &Shell, ctx: Ctx, key: &Key) -> bool {
-    if !shell.server.cluster {
-        return true;
-    }
-    let Some(name) = Text::new(&key.name) else {
-        return false;
-    };
-    // SAFETY: set at load.
-    let Some(call) = (unsafe { raw::RedisModule_Call }) else {
-        return false;
-    };
-    errno::clear();
-    // The one question that does not look whether the key has run out. One that does
-    // expires it, and what is heard of that afterwards would end the hold of whoever
-    // has got the lock since.
-    // SAFETY: the arguments are of the kinds that the format names.
-    let reply = unsafe {
-        call(
-            ctx.0,
-            c"MEMORY".as_ptr(),
-            c"Ecscc".as_ptr(),
-            c"USAGE".as_ptr(),
-            name.as_ptr(),
-            c"SAMPLES".as_ptr(),
-            c"1".as_ptr(),
-        )
-    };
-    if errno::get() != libc::ENOENT {
-        return !is_error(reply);
-    }
-    // Renamed.
-    is_error(reply);
-    // SAFETY: as above.
-    let reply = unsafe { call(ctx.0, c"EXISTS".as_ptr(), c"Es".as_ptr(), name.as_ptr()) };
-    !is_error(reply)
 }
 
 /// Whether a call was refused or failed; frees its reply.

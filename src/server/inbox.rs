@@ -1,7 +1,7 @@
 //! What callbacks saw and left for later: keys to look at again, grants that
 //! never reached their client.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use crate::lock::{Cause, Key, Note};
 
@@ -18,8 +18,6 @@ pub struct Inbox {
     /// The key that a RENAME or MOVE has taken away, until the event that says
     /// where it went; they come as a pair.
     pub leaving: Option<Key>,
-    /// Keys with waiters whose slot is another node's for now.
-    pub away: BTreeSet<Key>,
 }
 
 impl Inbox {
@@ -75,15 +73,10 @@ impl Inbox {
             .retain(|note| !matches!(note, Note::Replaced(..)));
     }
 
-    /// Takes out all notes, and the keys that were away if they are asked for.
-    pub fn take(&mut self, with_those_away: bool) -> (Vec<Note>, BTreeSet<Key>) {
+    /// Takes out all notes.
+    pub fn take(&mut self) -> Vec<Note> {
         self.arrived.clear();
-        let away = if with_those_away {
-            std::mem::take(&mut self.away)
-        } else {
-            BTreeSet::new()
-        };
-        (std::mem::take(&mut self.notes), away)
+        std::mem::take(&mut self.notes)
     }
 }
 
@@ -107,7 +100,7 @@ mod tests {
             assert!(inbox.notes.len() <= MOST_NOTES);
         }
         assert!(!inbox.has_arrived(&key(2)));
-        let (notes, _) = inbox.take(false);
+        let notes = inbox.take();
         assert_eq!(notes[0], Note::Closed(7));
         assert!(notes.contains(&Note::Replaced(None, Cause::Unknown)));
         // The last ones were heard after that.

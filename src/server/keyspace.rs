@@ -16,6 +16,7 @@ use super::lease_keys;
 pub use super::opened::Access;
 use super::opened::{Opened, Type};
 use super::shell::Shell;
+use super::slots;
 use crate::lock::{
     leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
 };
@@ -125,9 +126,18 @@ impl<'a> ServerKeyspace<'a> {
     /// The lease of an owner with so many read holds.
     fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
         let mut lease = Lease::Gone;
+        let mut missing = false;
         for index in leases_looked_at(holds) {
-            let open = self.open_lease(key, owner, index);
-            lease = lease.max(open.map_or(Lease::Gone, |open| lease_keys::lease(open, key)));
+            match self
+                .open_lease(key, owner, index)
+                .filter(|open| open.is_there())
+            {
+                Some(open) => lease = lease.max(lease_keys::lease(open, key)),
+                None => missing = true,
+            }
+        }
+        if missing && !self.is_settled(key) {
+            return Lease::Away;
         }
         lease
     }
@@ -255,6 +265,14 @@ impl Keyspace for ServerKeyspace<'_> {
     fn is_at_hand(&self, key: &Key) -> bool {
         let same = |name| redisson::slot_part(name) == redisson::slot_part(&key.name);
         self.slot_of.is_none_or(same)
+    }
+
+    fn is_settled(&mut self, key: &Key) -> bool {
+        if !self.shell.server.cluster {
+            return true;
+        }
+        self.open = None;
+        slots::is_settled(self.shell, self.ctx, key)
     }
 
     fn write(&mut self, effect: &Effect) {

@@ -34,6 +34,7 @@ mod replication;
 mod reply;
 mod serve;
 mod shell;
+mod slots;
 mod surroundings;
 mod timer;
 mod turns;

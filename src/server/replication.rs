@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_longlong, CStr};
 use redis_module::raw;
 
 use super::ffi::{api, Ctx, Selected, Text};
-use super::records;
+use super::{records, slots};
 
 /// The commands that effects are replicated as, and the one that the gate asks
 /// by. A server on which one of them was renamed away would lose effects, or grant
@@ -92,10 +92,14 @@ pub fn ask_for_ack(ctx: Ctx) -> Option<()> {
     replicate!(ctx, ctx.db(), c"REPLCONF", c"Acc", getack, all)
 }
 
-/// The first of [`COMMANDS`] that this server does not know.
+/// The first of [`COMMANDS`] that this server does not know, in a cluster also of those
+/// that it is asked for its slots by.
 pub fn missing_command(ctx: Ctx) -> Option<&'static CStr> {
+    let in_cluster = ctx.flags() & raw::REDISMODULE_CTX_FLAGS_CLUSTER as i32 != 0;
+    let of_slots = slots::COMMANDS.into_iter().filter(|_| in_cluster);
     COMMANDS
         .into_iter()
+        .chain(of_slots)
         .find(|command| is_missing(ctx, command))
 }
 

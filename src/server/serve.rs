@@ -7,12 +7,13 @@ use super::ffi::{Ctx, Given};
 use super::gate::{self, Gate};
 use super::keyspace::{Access, ServerKeyspace};
 use super::shell::Shell;
+use super::slots::{self, Slot};
 use super::timer;
 use super::turns;
 use super::version::Wakeup;
 use super::watching;
 use crate::config;
-use crate::lock::{Cause, Core, Effects, Key, Note, Now, Step};
+use crate::lock::{Cause, Core, Effects, Key, Keyspace, Kind, Note, Now, Step};
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
@@ -20,7 +21,7 @@ const BATCH: usize = 32;
 /// Each kind of work goes on for so many us, and then other clients have a turn.
 const SLICE_US: i64 = 1500;
 
-/// So many watched keys are looked at in one go.
+/// So many watched keys are looked at in one go, and of those that are away.
 const CHECKED: usize = 500;
 
 /// While the gate is shut and something is due, look again after so many ms.
@@ -194,8 +195,7 @@ fn has_notes(shell: &Shell) -> bool {
 }
 
 fn has_away(shell: &Shell) -> bool {
-    let inbox = shell.inbox.try_borrow();
-    inbox.is_ok_and(|inbox| !inbox.away.is_empty())
+    shell.core.try_borrow().is_ok_and(|core| core.is_any_away())
 }
 
 /// Leases end or are to be renewed.
@@ -279,10 +279,14 @@ impl Tick {
 
     /// Reads the notes, and looks again at keys that were away for a while.
     fn read_notes(&mut self, with_those_away: bool) {
-        let (notes, away) = match self.shell.inbox.try_borrow_mut() {
-            Ok(mut inbox) => inbox.take(with_those_away),
+        let notes = match self.shell.inbox.try_borrow_mut() {
+            Ok(mut inbox) => inbox.take(),
             Err(_) => return,
         };
+        let mut away = Vec::new();
+        if with_those_away {
+            self.step(|core, _| away = core.take_away(CHECKED));
+        }
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
         self.step(|core, step| core.hear(step, away.chain(notes)));
@@ -382,24 +386,30 @@ impl Tick {
         self.review();
     }
 
-    /// Whether the key's slot is this node's. If it is not, what is known of the
-    /// key's holds is void, and those who wait for it are looked at again later.
+    /// Whether the key is this node's to act on: its slot is, or is on its way and the
+    /// key is here. If it is not, what is known of the key's holds is void, and those
+    /// who wait for it are looked at again later.
     fn is_ours(&mut self, key: &Key) -> bool {
-        // The question can expire the key (`MEMORY` renamed), which must not be open then.
         self.ks.close();
-        if gate::is_ours(self.shell, self.ctx, key) {
-            return true;
+        let mut ours = false;
+        match slots::whose(self.shell, self.ctx, key) {
+            Slot::Ours => return true,
+            Slot::OnItsWay => {
+                self.step(|_, step| ours = step.ks.look(key, &[]).kind != Kind::Free);
+            }
+            Slot::Others => {}
         }
-        self.step(|core, step| {
-            core.unheard(key);
-            core.forsake(step, key);
-            core.forget_turn(key);
-        });
-        let waited_for = self.ask(|core| core.knows(key.db, &key.name));
-        if let (true, Ok(mut inbox)) = (waited_for, self.shell.inbox.try_borrow_mut()) {
-            inbox.away.insert(key.clone());
+        if !ours {
+            self.step(|core, step| {
+                core.unheard(key);
+                core.forsake(step, key);
+                core.forget_turn(key);
+                if core.knows(key.db, &key.name) {
+                    core.look_again(key);
+                }
+            });
         }
-        false
+        ours
     }
 
     fn finish(mut self) {

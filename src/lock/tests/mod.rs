@@ -1,6 +1,7 @@
 //! Tests of the core, outside a server: cases of the specification one by one, and
 //! (in `family`) random runs and a model checker against a model of it.
 
+mod away;
 mod circles;
 mod crowds;
 mod family;

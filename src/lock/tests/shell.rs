@@ -187,11 +187,21 @@ impl Shell {
     }
 
     pub fn renew_on(&mut self, at: &Key, owner: &str, lease: i64) -> Result<(), Refusal> {
+        self.renew_as(at, owner, Mode::Exclusive, lease)
+    }
+
+    pub fn renew_as(
+        &mut self,
+        at: &Key,
+        owner: &str,
+        mode: Mode,
+        lease: i64,
+    ) -> Result<(), Refusal> {
         self.read_notes();
         let renewal = Renewal {
             owner: owner.as_bytes(),
             client: 0,
-            mode: Mode::Exclusive,
+            mode,
             lease,
             watch: false,
         };

@@ -59,6 +59,7 @@ pub fn compare(world: &mut World, tokens: &mut Tokens, told: &Effects) {
 
 fn why(refusal: &Refusal) -> Why {
     match refusal {
+        Refusal::OnItsWay { .. } => panic!("there are no slots here"),
         Refusal::NotALock { .. } | Refusal::NoLease { .. } | Refusal::LeaseKeyTaken { .. } => {
             Why::WrongType
         }

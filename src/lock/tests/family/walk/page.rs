@@ -273,7 +273,7 @@ impl<'a> Page<'a> {
             match party.lease {
                 Lease::Gone => self.put(NONE),
                 Lease::Until(at) => self.moment(Some(at)),
-                Lease::Endless => self.moment(None),
+                Lease::Endless | Lease::Away => self.moment(None),
             }
         }
     }
