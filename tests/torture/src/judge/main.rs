@@ -1,12 +1,18 @@
 //! The judge: reads a history, and says what in it cannot be if the documentation is
 //! true. It knows nothing of rlock's code. What it cannot be sure of it lets pass.
 
+mod answers;
+mod copies;
+mod counts;
 mod exclusion;
 mod finding;
 mod holds;
+mod idle;
+mod order;
 mod past;
 mod report;
 mod request;
+mod tokens;
 
 use std::env;
 use std::path::Path;
@@ -40,5 +46,11 @@ fn main() -> ExitCode {
 fn judge(past: &Past) -> Findings {
     let mut found = Findings::default();
     exclusion::check(past, &mut found);
+    order::check(past, &mut found);
+    tokens::check(past, &mut found);
+    answers::check(past, &mut found);
+    idle::check(past, &mut found);
+    counts::check(past, &mut found);
+    copies::check(past, &mut found);
     found
 }

@@ -11,6 +11,8 @@ use crate::request::{Mode, Request};
 
 /// After a fault of a whole server it takes so long until all is as before, us.
 const SETTLE: u64 = 1_500_000;
+/// And after a stall of the machine.
+const SHORT: u64 = 200_000;
 /// A request that was lost is done or forgotten after so long, us.
 const DONE: u64 = 500_000;
 pub const NEVER: u64 = u64::MAX;
@@ -131,7 +133,8 @@ impl Past {
     fn index(&mut self) {
         for (at, asked) in self.ops.iter().enumerate() {
             let request = &asked.request;
-            if !(request.acquires() || request.releases() || request.renews()) {
+            let touches = request.acquires() || request.releases() || request.renews();
+            if !touches || asked.error("ERR") {
                 continue;
             }
             for key in &request.keys {
@@ -144,7 +147,14 @@ impl Past {
     fn rough_times(&self) -> Vec<(u64, u64)> {
         let of_faults = self.faults.iter().filter(|fault| disturbs(&fault.kind));
         let mut all: Vec<(u64, u64)> = of_faults.map(|fault| (fault.begin, fault.end)).collect();
-        all.extend(self.stalls.iter().map(|stall| (stall.from, stall.to)));
+        for (_, end) in &mut all {
+            *end += SETTLE;
+        }
+        all.extend(
+            self.stalls
+                .iter()
+                .map(|stall| (stall.from, stall.to + SHORT)),
+        );
         all.sort_unstable();
         let mut apart: Vec<(u64, u64)> = Vec::new();
         for (from, to) in all {

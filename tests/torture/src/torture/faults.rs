@@ -21,7 +21,12 @@ fn ms(ms: u64) {
 impl World {
     pub fn act(&mut self, act: &Act) -> io::Result<()> {
         match act {
-            Act::Rest => rest::rest(self),
+            Act::Rest => {
+                rest::rest(self)?;
+                self.clients
+                    .iter_mut()
+                    .try_for_each(|client| client.tell("go"))
+            }
             Act::Kill(down) => self.kill(*down),
             Act::Stop(time) => self.stop(*time),
             Act::StopClient(process, time) => self.stop_client(*process, *time),

@@ -136,6 +136,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
         let found = !round(plan, &dir, &options.module)?;
         match found {
             true => println!("kept: {}", dir.display()),
+            false if env::var_os("RLOCK_TORTURE_KEEP").is_some() => (),
             false => fs::remove_dir_all(&dir)?,
         }
         fine &= !found;
@@ -151,7 +152,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
 fn round(plan: Plan, dir: &Path, module: &Path) -> io::Result<bool> {
     let schedule = plan.schedule.clone();
     let mut world = World::start(plan, dir, module)?;
-    let begin = Instant::now();
+    let mut begin = Instant::now();
     for (at, act) in &schedule {
         let due = begin + Duration::from_millis(*at);
         while Instant::now() < due && !world.crashed()? {
@@ -163,6 +164,7 @@ fn round(plan: Plan, dir: &Path, module: &Path) -> io::Result<bool> {
         if world.crashed()? {
             break;
         }
+        let before = Instant::now();
         if let Err(error) = world.act(act) {
             if !world.crashed()? {
                 return Err(Error::other(format!(
@@ -170,6 +172,18 @@ fn round(plan: Plan, dir: &Path, module: &Path) -> io::Result<bool> {
                     dir.display()
                 )));
             }
+        }
+        if *act == plan::Act::Rest {
+            begin += before.elapsed();
+        }
+    }
+    let over = begin + Duration::from_secs(world.plan.seconds);
+    while Instant::now() < over && !world.crashed()? {
+        sleep(Duration::from_millis(20));
+    }
+    if let Err(error) = rest::rest(&mut world) {
+        if !world.crashed()? {
+            return Err(error);
         }
     }
     world.end()?;

@@ -129,7 +129,6 @@ impl Plan {
             acts.push((at, act));
             at += calm;
         }
-        acts.push((end, Act::Rest));
         acts
     }
 

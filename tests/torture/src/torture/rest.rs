@@ -77,11 +77,7 @@ pub fn rest(world: &mut World) -> io::Result<()> {
     if left > 0 {
         fault.note = format!("{left} client processes did not come to rest");
     }
-    world.record(fault)?;
-    world
-        .clients
-        .iter_mut()
-        .try_for_each(|client| client.tell("go"))
+    world.record(fault)
 }
 
 /// Frees what is still held after some seconds, so that those who wait come in.

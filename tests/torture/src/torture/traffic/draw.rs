@@ -110,7 +110,7 @@ fn block(rng: &mut Rng) -> String {
 
 fn lease(rng: &mut Rng, fate: Fate, class: Class, watched: bool) -> u64 {
     let long = [20, 200, 1000, 3000, 10_000, 60_000];
-    let short = [1, 10, 50, 200, 500, LONG_MS];
+    let short = [1, 3, 10, 20, 50, 50, 200, LONG_MS];
     let choice = match (fate, class, watched) {
         (_, _, true) => rng.choice([1500, 2000, 3000, 5000]),
         (_, Class::Mixed, _) | (Fate::Forget | Fate::Crash, ..) => rng.choice(short),

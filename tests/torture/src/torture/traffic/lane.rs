@@ -107,11 +107,11 @@ impl Lane {
     }
 
     fn pause(&mut self) -> u64 {
-        match (self.watches, self.rng.u32(0..10)) {
-            (true, _) => self.rng.u64(10_000..60_000),
-            (_, 0..7) => self.rng.u64(0..8_000),
-            (_, 7..9) => self.rng.u64(0..60_000),
-            _ => self.rng.u64(0..400_000),
+        match (self.watches, self.rng.u32(0..40)) {
+            (true, _) => self.rng.u64(5_000..40_000),
+            (_, 0..30) => self.rng.u64(0..4_000),
+            (_, 30..38) => self.rng.u64(0..30_000),
+            _ => self.rng.u64(0..300_000),
         }
     }
 
@@ -327,6 +327,7 @@ impl Lane {
         let Some(held) = self.holds.last().cloned() else {
             return match shared.orphan() {
                 Some(held) => self.give_back(held, shared, to),
+                None if shared.has_orphans() => Ok(()),
                 None => self.close_all(false, shared, to),
             };
         };

@@ -63,6 +63,10 @@ impl Shared {
         self.orphans.extend(holds.map(|held| (due, 2, held)));
     }
 
+    fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
+    }
+
     fn orphan(&mut self) -> Option<Held> {
         let (due, tries, held) = self.orphans.pop_front()?;
         if due > now_us() {
@@ -215,7 +219,7 @@ impl Process {
                 false => lane.wind_up(&mut self.shared, &mut self.to)?,
             }
         }
-        let orphans = !self.shared.orphans.is_empty() && !late;
+        let orphans = self.shared.has_orphans() && !late;
         if !orphans && self.lanes.iter().all(Lane::rests) {
             self.to.flush()?;
             println!("rests");
