@@ -12,6 +12,8 @@ mod order;
 mod past;
 mod report;
 mod request;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 use std::env;

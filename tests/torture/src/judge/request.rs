@@ -37,7 +37,6 @@ pub struct Request {
     /// us; none: a try.
     pub block: Option<u64>,
     pub watchdog: bool,
-    pub all: bool,
 }
 
 impl Request {
@@ -80,7 +79,6 @@ impl Request {
             mode,
             block: block.map(|ms| ms * 1000),
             watchdog: has("WATCHDOG"),
-            all: has("ALL"),
         }
     }
 

@@ -113,9 +113,9 @@ fn lease(rng: &mut Rng, fate: Fate, class: Class, watched: bool) -> u64 {
     let short = [1, 3, 10, 20, 50, 50, 200, LONG_MS];
     let choice = match (fate, class, watched) {
         (_, _, true) => rng.choice([1500, 2000, 3000, 5000]),
-        (_, Class::Mixed, _) | (Fate::Forget | Fate::Crash, ..) => rng.choice(short),
         // That copies have something to show.
-        (_, Class::Wide, _) => rng.choice([50, 1000, 10_000, 60_000]),
+        (Fate::Forget, Class::Wide, _) => rng.choice([10_000, 60_000]),
+        (_, Class::Mixed, _) | (Fate::Forget | Fate::Crash, ..) => rng.choice(short),
         _ => rng.choice(long),
     };
     choice.unwrap_or(1000)
