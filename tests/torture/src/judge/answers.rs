@@ -1,11 +1,11 @@
 //! Each request is answered once, by what its command may answer, and a wait that is
 //! in vain ends when it should.
 
-use rlock_torture::history::Out;
+use rlock_torture::history::{Op, Out};
 
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Past};
-use crate::request::Verb;
+use crate::request::{Request, Verb};
 
 /// Refusals that the documentation names, and the server's own.
 const CODES: [&str; 20] = [
@@ -64,7 +64,8 @@ pub fn check(past: &Past, found: &mut Findings) {
                 to: asked.op.reply.unwrap_or(asked.op.call),
             });
         };
-        if let Some(wrong) = wrong(asked) {
+        let out = asked.spoiled.as_ref().unwrap_or(&asked.op.out);
+        if let Some(wrong) = wrong(&asked.op.args, &asked.request, out) {
             tell("answers", wrong.to_owned());
         }
         if let Some(wrong) = out_of_time(past, asked) {
@@ -86,11 +87,16 @@ fn around(past: &Past, conn: u32, at: u64) -> Vec<usize> {
     last
 }
 
-fn wrong(asked: &Asked) -> Option<&'static str> {
-    let request = &asked.request;
+/// Whether a request was answered by what answers another kind of request.
+pub fn misfits(op: &Op) -> bool {
+    let told = !matches!(op.out, Out::Error(_) | Out::Unanswered);
+    told && wrong(&op.args, &Request::parse(&op.args), &op.out).is_some()
+}
+
+fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> {
     let refused = ["bad", "mode"].contains(&request.owner.as_str());
     let keys = request.keys.len() as i64;
-    match (&asked.op.out, request.verb) {
+    match (out, request.verb) {
         (Out::Lost, _) => None,
         (Out::Unanswered, _) => Some("never answered, though its connection was open"),
         (Out::Error(text), _) => {
@@ -107,7 +113,7 @@ fn wrong(asked: &Asked) -> Option<&'static str> {
         (Out::Int(1), Verb::Renew | Verb::Mrenew) => None,
         (Out::Int(count), Verb::Mrelease) if (0..=keys).contains(count) => None,
         (Out::View(_), Verb::Info) => None,
-        (Out::Text(text), Verb::Echo) if *text == asked.op.args[1] => None,
+        (Out::Text(text), Verb::Echo) if *text == args[1] => None,
         (Out::Text(_), Verb::Other) => None,
         _ => Some("no answer to what was asked"),
     }

@@ -1,18 +1,19 @@
 //! The history, put in order: operations with what they asked and where, by lock and
 //! by owner, and when the surroundings were calm.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rlock_torture::history::{
     Conn, Copies, Crash, End, Fault, Op, Out, Ping, Record, Rest, Round, Run, Sample, Stall, Stray,
 };
 
+use crate::answers;
 use crate::request::{Mode, Request};
 
 /// After a fault of a whole server it takes so long until all is as before, us.
 const SETTLE: u64 = 1_500_000;
 /// And after a stall of the machine.
-const SHORT: u64 = 200_000;
+const SHORT: u64 = 100_000;
 /// A request that was lost is done or forgotten after so long, us.
 const DONE: u64 = 500_000;
 pub const NEVER: u64 = u64::MAX;
@@ -29,6 +30,9 @@ pub struct Asked {
     pub db: u32,
     /// By when it was answered, or else had surely been done or forgotten.
     pub done: u64,
+    /// What it was told on a connection whose replies do not fit its requests: nobody
+    /// knows which belongs to which, so that all of them count as lost.
+    pub spoiled: Option<Out>,
 }
 
 impl Asked {
@@ -103,12 +107,20 @@ impl Past {
         past.faults.sort_by_key(|fault| fault.begin);
         past.rough = past.rough_times();
         ops.sort_by_key(|op| op.call);
-        past.ops = ops.into_iter().map(|op| past.asked(op)).collect();
+        let strays = past.strays.iter().map(|stray| stray.conn);
+        let wrong = ops.iter().filter(|op| answers::misfits(op));
+        let spoiled: HashSet<u32> = wrong.map(|op| op.conn).chain(strays).collect();
+        let ops = ops.into_iter();
+        past.ops = ops.map(|op| past.asked(op, &spoiled)).collect();
         past.index();
         past
     }
 
-    fn asked(&self, op: Op) -> Asked {
+    fn asked(&self, op: Op, spoiled: &HashSet<u32>) -> Asked {
+        let mut op = op;
+        let is_spoiled = spoiled.contains(&op.conn) && op.out != Out::Unanswered;
+        let told = is_spoiled.then(|| std::mem::replace(&mut op.out, Out::Lost));
+        op.reply = op.reply.filter(|_| !is_spoiled);
         let request = Request::parse(&op.args);
         let conn = self.conns.get(&op.conn);
         let owner = match (request.owner.as_str(), conn) {
@@ -125,6 +137,7 @@ impl Past {
             server: conn.map_or(0, |conn| conn.server),
             db: conn.map_or(0, |conn| conn.db),
             done,
+            spoiled: told,
             request,
             op,
         }

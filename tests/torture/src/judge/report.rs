@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use rlock_torture::history::{Fault, Op, Out};
+use rlock_torture::history::{Fault, Out};
 
 use crate::finding::{Finding, Findings, CHECKS};
-use crate::past::Past;
+use crate::past::{Asked, Past};
 
 /// Of each check so many are told in full.
 const IN_FULL: usize = 3;
@@ -43,7 +43,7 @@ fn tell(past: &Past, finding: &Finding) {
         time(past, finding.from)
     );
     for at in &finding.ops {
-        println!("  {}", line(past, &past.ops[*at].op, "*"));
+        println!("  {}", line(past, &past.ops[*at], "*"));
     }
     let Some((db, key)) = &finding.key else {
         return;
@@ -59,7 +59,7 @@ fn tell(past: &Past, finding: &Finding) {
             && asked.request.verb != crate::request::Verb::Info
         {
             let mark = if finding.ops.contains(&at) { "*" } else { " " };
-            lines.push((asked.op.call, line(past, &asked.op, mark)));
+            lines.push((asked.op.call, line(past, asked, mark)));
         }
     }
     for fault in &past.faults {
@@ -68,7 +68,7 @@ fn tell(past: &Past, finding: &Finding) {
             lines.push((fault.begin, fault_line(past, fault)));
         }
     }
-    lines.sort();
+    lines.sort_by_key(|(at, _)| *at);
     let near = lines.partition_point(|(at, _)| *at < finding.from);
     let first = near
         .saturating_sub(LINES / 2)
@@ -83,12 +83,13 @@ fn time(past: &Past, at: u64) -> String {
     format!("{:.6}", at.saturating_sub(past.round.at) as f64 / 1e6)
 }
 
-fn line(past: &Past, op: &Op, mark: &str) -> String {
+fn line(past: &Past, asked: &Asked, mark: &str) -> String {
+    let op = &asked.op;
     let end = match op.reply {
         Some(reply) => time(past, reply),
         None => "-".to_owned(),
     };
-    let out = match &op.out {
+    let out = match asked.spoiled.as_ref().unwrap_or(&op.out) {
         Out::Int(number) => number.to_string(),
         Out::Null => "null".to_owned(),
         Out::Error(text) | Out::Text(text) | Out::Other(text) => text.chars().take(90).collect(),

@@ -358,6 +358,16 @@ fn each_request_is_answered_once_by_what_it_may() {
 }
 
 #[test]
+fn a_connection_whose_replies_do_not_fit_tells_nothing_else() {
+    let story = Story::new()
+        .op(1, &acquire("a", ""), (0, 1), ok(T))
+        .op(1, "ECHO x", (2, 3), ok(T))
+        .op(1, "RLOCK.RELEASE k a", (4, 5), error("NOTHELD owner"))
+        .op(2, &acquire("b", ""), (6, 7), ok(T + 1));
+    assert_eq!(story.found(), ["answers"]);
+}
+
+#[test]
 fn a_wait_ends_when_it_should() {
     let wait = |reply| {
         Story::new().op(1, &acquire("a", ""), (0, 1), ok(T)).op(

@@ -14,7 +14,7 @@ use rlock_torture::history::{Ping, Record, Recorder, Stall};
 use crate::link::Link;
 
 const EVERY: Duration = Duration::from_millis(10);
-const STALL_US: u64 = 80_000;
+const STALL_US: u64 = 150_000;
 
 pub struct Pulse {
     stop: Arc<AtomicBool>,

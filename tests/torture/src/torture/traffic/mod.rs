@@ -97,7 +97,7 @@ struct Process {
 /// For how long a rest may take before what is open counts as never answered.
 const REST_US: u64 = 12_000_000;
 /// From here on a turn of the loop counts as a stall.
-const STALL_US: u64 = 60_000;
+const STALL_US: u64 = 150_000;
 const TURN_MS: u64 = 10;
 
 pub fn run(orders: &Orders) -> io::Result<()> {
