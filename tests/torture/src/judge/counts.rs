@@ -84,6 +84,12 @@ fn at_rest(past: &Past, rest: &Rest, found: &mut Findings) {
     let run = runs.find(|run| run.from <= rest.at && run.to.is_none_or(|to| to >= rest.at));
     let from = run.map_or(0, |run| run.from);
     let mut bounds: HashMap<&str, (i64, i64)> = HashMap::new();
+    let forced = past.faults.iter().filter(|fault| {
+        let freed = fault.kind == "force" && fault.note == "Int(1)";
+        freed && fault.server == rest.server && (from..=rest.at).contains(&fault.begin)
+    });
+    let forced = forced.count() as i64;
+    bounds.insert("forced", (forced, forced));
     for asked in &past.ops {
         let here = asked.server == rest.server && asked.op.call >= from && asked.op.call <= rest.at;
         if let Some((name, least, most)) = counts(asked).filter(|_| here) {

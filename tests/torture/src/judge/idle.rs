@@ -5,6 +5,8 @@
 //! For each lock all times are found in which anybody may have held it, by the most
 //! that can be believed; what is left is certainly free.
 
+use std::collections::HashMap;
+
 use rlock_torture::history::Out;
 
 use crate::finding::{Finding, Findings};
@@ -22,25 +24,60 @@ pub fn check(past: &Past, found: &mut Findings) {
     let mut faults = past.faults.iter();
     let swapped = faults.find(|fault| fault.kind == "swapdb");
     let last = swapped.map_or(NEVER, |fault| fault.begin);
-    for (lock, owners) in &past.locks {
-        let ops: Vec<usize> = owners.values().flatten().copied().collect();
-        if ops
-            .iter()
-            .any(|at| past.ops[*at].request.verb == Verb::Macquire)
-            || altered(past, lock)
-        {
+    for locks in together(past) {
+        if locks.iter().any(|lock| altered(past, lock)) {
             continue;
         }
         let mut windows: Vec<(u64, u64)> = Vec::new();
-        for ops in owners.values() {
-            windows.extend(possible(past, ops));
+        let mut firsts: Vec<usize> = Vec::new();
+        for owners in locks.iter().map(|lock| &past.locks[*lock]) {
+            for ops in owners.values() {
+                windows.extend(possible(past, ops));
+                firsts.push(ops[0]);
+            }
         }
         let free = gaps(windows, last);
-        let firsts: Vec<usize> = owners.values().map(|ops| ops[0]).collect();
-        waiters(past, lock, &free, &firsts, found);
-        refused(past, lock, &free, &firsts, found);
+        firsts.sort_unstable();
+        firsts.dedup();
+        waiters(past, &free, &firsts, found);
+        refused(past, &free, &firsts, found);
     }
     seen_held(past, last, found);
+}
+
+/// Locks that somebody asked for together: each of them may be kept idle for one who
+/// waits for another, but not if all are free.
+fn together(past: &Past) -> Vec<Vec<&Lock>> {
+    let mut groups: HashMap<Lock, usize> = HashMap::new();
+    let mut members: Vec<Vec<&Lock>> = Vec::new();
+    for lock in past.locks.keys() {
+        groups.insert(lock.clone(), members.len());
+        members.push(vec![lock]);
+    }
+    let many = past
+        .ops
+        .iter()
+        .filter(|asked| asked.request.verb == Verb::Macquire);
+    for asked in many {
+        let keys = asked.request.keys.iter();
+        let known = keys.filter_map(|key| groups.get(&(asked.db, key.clone())).copied());
+        let mut all: Vec<usize> = known.collect();
+        let Some(first) = all.pop() else {
+            continue;
+        };
+        all.retain(|other| *other != first);
+        for other in &all {
+            let moved = std::mem::take(&mut members[*other]);
+            members[first].extend(moved);
+        }
+        if !all.is_empty() {
+            for lock in &members[first] {
+                groups.insert((*lock).clone(), first);
+            }
+        }
+    }
+    members.retain(|group| !group.is_empty());
+    members
 }
 
 /// Somebody laid hands on its lease or its name.
@@ -162,7 +199,7 @@ fn gaps(mut windows: Vec<(u64, u64)>, last: u64) -> Vec<(u64, u64)> {
     free
 }
 
-fn waiters(past: &Past, lock: &Lock, free: &[(u64, u64)], firsts: &[usize], found: &mut Findings) {
+fn waiters(past: &Past, free: &[(u64, u64)], firsts: &[usize], found: &mut Findings) {
     for at in firsts {
         let asked = &past.ops[*at];
         let (Some(_), Some(reply), false) = (asked.waits(), asked.op.reply, asked.op.behind) else {
@@ -181,9 +218,10 @@ fn waiters(past: &Past, lock: &Lock, free: &[(u64, u64)], firsts: &[usize], foun
                     check: "idle",
                     text: format!(
                         "{} waited for {} for {ms} ms while it was free",
-                        asked.owner, lock.1
+                        asked.owner,
+                        asked.request.keys.join(" and ")
                     ),
-                    key: Some(lock.clone()),
+                    key: Some((asked.db, asked.request.keys[0].clone())),
                     ops: vec![*at],
                     from,
                     to,
@@ -199,7 +237,7 @@ fn within(free: &[(u64, u64)], from: u64, to: u64) -> bool {
     free.get(at).is_some_and(|(start, _)| start + IDLE < from)
 }
 
-fn refused(past: &Past, lock: &Lock, free: &[(u64, u64)], firsts: &[usize], found: &mut Findings) {
+fn refused(past: &Past, free: &[(u64, u64)], firsts: &[usize], found: &mut Findings) {
     for at in firsts {
         let asked = &past.ops[*at];
         let Some(reply) = asked.op.reply.filter(|_| asked.request.acquires()) else {
@@ -219,8 +257,12 @@ fn refused(past: &Past, lock: &Lock, free: &[(u64, u64)], firsts: &[usize], foun
         if asked.op.out == Out::Null {
             found.add(Finding {
                 check: "refused",
-                text: format!("{} was refused {}, which was free", asked.owner, lock.1),
-                key: Some(lock.clone()),
+                text: format!(
+                    "{} was refused {} while all it stands with was free",
+                    asked.owner,
+                    asked.request.keys.join(" and ")
+                ),
+                key: Some((asked.db, asked.request.keys[0].clone())),
                 ops: vec![*at],
                 from,
                 to: reply,

@@ -244,6 +244,7 @@ fn disturbs(kind: &str) -> bool {
         "demote",
         "failover",
         "move-slot",
+        "move-slot-at-once",
         "swapdb",
     ];
     kinds.contains(&kind)
@@ -256,6 +257,7 @@ fn cuts_bonds(kind: &str) -> bool {
         "demote",
         "failover",
         "move-slot",
+        "move-slot-at-once",
         "swapdb",
         "reload",
     ];

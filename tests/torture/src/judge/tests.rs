@@ -460,6 +460,19 @@ fn nobody_is_refused_a_lock_that_is_free() {
 }
 
 #[test]
+fn locks_that_are_asked_for_together_may_be_kept_idle_but_not_all_of_them() {
+    let story = |until: u64| {
+        Story::new()
+            .op(1, "RLOCK.ACQUIRE k a 100", (0, 1), ok(T))
+            .op(2, &format!("RLOCK.ACQUIRE l b {until}"), (0, 1), ok(T + 1))
+            .op(3, "RLOCK.MACQUIRE 2 k l c 9 BLOCK 0", (10, 3010), ok(T + 2))
+            .op(4, "RLOCK.ACQUIRE k d 9 BLOCK 0", (20, 3020), ok(T + 3))
+    };
+    assert!(story(3000).found().is_empty());
+    assert_eq!(story(1000).found(), ["idle"]);
+}
+
+#[test]
 fn events_and_counters_grow_alike() {
     let sample = |at, acquired, heard| {
         Record::Sample(Sample {
@@ -493,6 +506,7 @@ fn counters_are_what_clients_were_told() {
                     ("acquired", acquired),
                     ("waiting", waiting),
                     ("watchdog_holds", 0),
+                    ("forced", 0),
                 ]),
                 top: String::new(),
             }))

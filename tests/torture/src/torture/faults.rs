@@ -294,6 +294,10 @@ impl World {
         let mut fault = self.fault("move-slot");
         fault.keys = vec![tag.to_owned()];
         let port = self.servers[to].port;
+        if rng.bool() && moved_at_once(&mut links, (from, to), slot, &ids)? {
+            fault.kind = "move-slot-at-once".to_owned();
+            return self.done(fault);
+        }
         links[to].must(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", ids[from]))?;
         links[from].must(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", ids[to]))?;
         loop {
@@ -316,6 +320,27 @@ impl World {
         links[from].must(&format!("CLUSTER SETSLOT {slot} NODE {}", ids[to]))?;
         self.done(fault)
     }
+}
+
+/// Moves a slot by the server's own command, where it has one (Valkey 9); whether it
+/// did.
+fn moved_at_once(
+    links: &mut [Link],
+    (from, to): (usize, usize),
+    slot: i64,
+    ids: &[String; 2],
+) -> io::Result<bool> {
+    let line = format!(
+        "CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}",
+        ids[to]
+    );
+    if matches!(links[from].say(&line)?, Value::Error(_)) {
+        return Ok(false);
+    }
+    let moved = eventually("the slot has moved", Duration::from_secs(10), || {
+        Ok(owns(&mut links[to], &ids[to], slot)? && owns(&mut links[from], &ids[to], slot)?)
+    });
+    Ok(moved.is_ok())
 }
 
 fn id(link: &mut Link) -> io::Result<String> {

@@ -174,7 +174,7 @@ impl Plan {
             (14..28, Topology::Replica) => Act::Demote(rng.u64(0..300)),
             (28..40, Topology::Replica) => Act::Failover,
             (40..50, Topology::Replica) | (50..60, _) => Act::MinReplicas(rng.u64(100..1200)),
-            (0..25, Topology::Single) => Act::Kill(rng.u64(0..600)),
+            (0..25, Topology::Single) | (90..100, Topology::Replica) => Act::Kill(rng.u64(0..600)),
             (25..35, Topology::Single) if self.dbs => Act::SwapDb,
             (60..70, _) => Act::Memory(rng.u64(100..800)),
             (70..80, _) => Act::Pause(rng.u64(50..900), rng.bool()),

@@ -97,8 +97,10 @@ pub fn release(held: &Held, all: bool) -> Args {
     args
 }
 
-fn block(rng: &mut Rng) -> String {
+fn block(rng: &mut Rng, class: Class) -> String {
     match rng.u32(0..10) {
+        // Held for very long, some of them, by nobody.
+        3.. if class == Class::Wide => format!(" BLOCK {}", rng.u32(1..200)),
         0..3 => String::new(),
         3..5 => " BLOCK 0".to_owned(),
         _ => format!(
@@ -158,7 +160,7 @@ pub fn begin(rng: &mut Rng, shared: &Shared, fresh: &str) -> (Wish, Fate) {
             "RLOCK.MACQUIRE {} {} {owner} {lease}{}{words}",
             keys.len(),
             keys.join(" "),
-            block(rng)
+            block(rng, class)
         );
         return (finish(rng, vec![args(&line)], multi), fate);
     }
@@ -170,7 +172,7 @@ pub fn begin(rng: &mut Rng, shared: &Shared, fresh: &str) -> (Wish, Fate) {
     };
     let acquire = args(&format!(
         "RLOCK.ACQUIRE {key} {owner} {lease}{mode}{}{words}",
-        block(rng)
+        block(rng, class)
     ));
     let mut requests = vec![acquire];
     // All of it in one go: to hold and to have held.
@@ -212,7 +214,10 @@ pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<W
         mode => format!(" {mode}"),
     };
     let line = match rng.u32(0..100) {
-        0..8 if !star => format!("RLOCK.ACQUIRE {key} {owner} {lease}{mode}{}", block(rng)),
+        0..8 if !star => format!(
+            "RLOCK.ACQUIRE {key} {owner} {lease}{mode}{}",
+            block(rng, class)
+        ),
         8..16 => format!("RLOCK.RENEW {key} {owner} {lease}{mode}"),
         16..19 if fate != Fate::Forget && lease >= LONG_MS => {
             format!("RLOCK.RENEW {key} {owner} {lease}{mode} WATCHDOG")
@@ -225,8 +230,13 @@ pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<W
         }
         24..29 if held.mode == "WRITE" => format!("RLOCK.ACQUIRE {key} {owner} {lease} READ"),
         29..31 => format!("RLOCK.RELEASE {key} {owner}{mode}"),
-        31..35 if held.mode.is_empty() && key.contains('m') => {
-            format!("RLOCK.MRENEW 1 {key} {owner} {lease}")
+        31..39 if held.mode.is_empty() && key.contains('m') => {
+            let mut keys = some_keys(rng, names::tag_of(key));
+            if rng.u32(0..3) > 0 || !keys.contains(key) {
+                keys = vec![key.clone()];
+            }
+            let count = keys.len();
+            format!("RLOCK.MRENEW {count} {} {owner} {lease}", keys.join(" "))
         }
         31..50 if mixed => {
             let tag = *rng.choice(shared.tags).expect("a tag");
