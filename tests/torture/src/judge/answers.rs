@@ -94,7 +94,7 @@ pub fn misfits(op: &Op) -> bool {
 }
 
 fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> {
-    let refused = ["bad", "mode"].contains(&request.owner.as_str());
+    let refused = request.is_wrong();
     let keys = request.keys.len() as i64;
     match (out, request.verb) {
         (Out::Lost, _) => None,

@@ -147,7 +147,7 @@ impl Past {
         for (at, asked) in self.ops.iter().enumerate() {
             let request = &asked.request;
             let touches = request.acquires() || request.releases() || request.renews();
-            if !touches || asked.error("ERR") {
+            if !touches || request.is_wrong() {
                 continue;
             }
             for key in &request.keys {

@@ -82,6 +82,11 @@ impl Request {
         }
     }
 
+    /// It is no request that rlock knows, and must be refused.
+    pub fn is_wrong(&self) -> bool {
+        ["bad", "mode"].contains(&self.owner.as_str())
+    }
+
     /// Asks for a hold.
     pub fn acquires(&self) -> bool {
         matches!(self.verb, Verb::Acquire | Verb::Macquire)

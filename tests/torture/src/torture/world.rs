@@ -141,7 +141,7 @@ impl World {
         let server = &self.servers[at];
         let log = server.log();
         let text = match log.find("BUG REPORT START") {
-            Some(start) => log[start..].chars().take(6000).collect(),
+            Some(start) => log[start..].chars().take(2500).collect(),
             None => server.log_tail(40),
         };
         let crash = Crash {

@@ -206,8 +206,8 @@ fn finish(rng: &mut Rng, requests: Vec<Args>, multi: bool) -> Wish {
 pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<Wish> {
     let Held { key, owner, .. } = held;
     let star = owner == "*";
-    let mixed = key.contains('x');
-    let class = if mixed { Class::Mixed } else { Class::Plain };
+    let class = Class::of(key);
+    let mixed = class == Class::Mixed;
     let lease = lease(rng, fate, class, held.watched);
     let mode = match held.mode.as_str() {
         "" => String::new(),
@@ -230,7 +230,7 @@ pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<W
         }
         24..29 if held.mode == "WRITE" => format!("RLOCK.ACQUIRE {key} {owner} {lease} READ"),
         29..31 => format!("RLOCK.RELEASE {key} {owner}{mode}"),
-        31..39 if held.mode.is_empty() && key.contains('m') => {
+        31..39 if class == Class::Many => {
             let mut keys = some_keys(rng, names::tag_of(key));
             if rng.u32(0..3) > 0 || !keys.contains(key) {
                 keys = vec![key.clone()];

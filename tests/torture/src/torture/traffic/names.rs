@@ -28,6 +28,17 @@ impl Class {
         }
     }
 
+    /// The class of a key.
+    pub fn of(key: &str) -> Self {
+        match key[tag_of(key).len()..].chars().next() {
+            Some('p') => Self::Plain,
+            Some('r') => Self::Shared,
+            Some('m') => Self::Many,
+            Some('x') => Self::Mixed,
+            _ => Self::Wide,
+        }
+    }
+
     /// A key of this class, with its hash tag; and whether it is a read/write lock.
     pub fn key(self, tag: &str, rng: &mut Rng) -> (String, bool) {
         let (letter, number, shared) = match self {
