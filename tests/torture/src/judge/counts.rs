@@ -92,7 +92,7 @@ fn at_rest(past: &Past, rest: &Rest, found: &mut Findings) {
     bounds.insert("forced", (forced, forced));
     for asked in &past.ops {
         let here = asked.server == rest.server && asked.op.call >= from && asked.op.call <= rest.at;
-        if let Some((name, least, most)) = counts(asked).filter(|_| here) {
+        for (name, least, most) in counts(asked).into_iter().filter(|_| here) {
             let bound = bounds.entry(name).or_default();
             *bound = (bound.0 + least, bound.1 + most);
         }
@@ -112,24 +112,22 @@ fn at_rest(past: &Past, rest: &Rest, found: &mut Findings) {
     }
 }
 
-/// By how much a request raised a counter, at least and at most.
-fn counts(asked: &Asked) -> Option<(&'static str, i64, i64)> {
+/// By how much a request raised which counters, at least and at most.
+fn counts(asked: &Asked) -> Vec<(&'static str, i64, i64)> {
     let keys = asked.request.keys.len() as i64;
     let name = match asked.request.verb {
-        Verb::Acquire | Verb::Macquire if asked.op.out == Out::Null => {
-            asked.waits()?;
-            // It may have been a try after all, or CLIENT UNBLOCK.
-            return Some(("timed_out", 0, 1));
-        }
         Verb::Acquire | Verb::Macquire => "acquired",
         Verb::Release | Verb::Mrelease => "released",
         Verb::Renew | Verb::Mrenew => "renewed",
-        _ => return None,
+        _ => return Vec::new(),
     };
+    // It may have been CLIENT UNBLOCK, or a try after all.
+    let late = asked.waits().map(|_| ("timed_out", 0, 1));
     match asked.op.out {
-        Out::Int(count) if asked.request.verb == Verb::Mrelease => Some((name, count, count)),
-        Out::Int(_) => Some((name, keys, keys)),
-        Out::Lost | Out::Unanswered => Some((name, 0, keys)),
-        _ => None,
+        Out::Int(count) if asked.request.verb == Verb::Mrelease => vec![(name, count, count)],
+        Out::Int(_) => vec![(name, keys, keys)],
+        Out::Null => late.into_iter().collect(),
+        Out::Lost | Out::Unanswered => late.into_iter().chain([(name, 0, keys)]).collect(),
+        _ => Vec::new(),
     }
 }

@@ -81,7 +81,8 @@ impl World {
     }
 
     fn kill(&mut self, down: u64) -> io::Result<()> {
-        if self.crashed()? {
+        // A server that was a replica has no whole AOF until it has rewritten it.
+        if self.switched || self.crashed()? {
             return Ok(());
         }
         let kind = if self.plan.aof {
@@ -269,6 +270,7 @@ impl World {
 
     fn tell_master(&mut self, at: usize) -> io::Result<()> {
         self.master = at;
+        self.switched = true;
         let line = format!("master {}", self.servers[at].port);
         self.clients
             .iter_mut()

@@ -24,6 +24,8 @@ pub struct World {
     pub servers: Vec<Server>,
     /// Which of them is master, outside a cluster.
     pub master: usize,
+    /// It was another before.
+    pub switched: bool,
     pub clients: Vec<Client>,
     pub heard: Receiver<()>,
     subscribers: Vec<Client>,
@@ -45,6 +47,7 @@ impl World {
             dir: dir.to_owned(),
             servers,
             master: 0,
+            switched: false,
             clients: Vec::new(),
             heard,
             subscribers: Vec::new(),

@@ -140,9 +140,6 @@ impl Process {
                 break;
             }
             self.act()?;
-            if now_us() % 50 == 0 {
-                self.to.flush()?;
-            }
         }
         for mut lane in std::mem::take(&mut self.lanes) {
             lane.end_all(End::Open, false, &mut self.shared, &mut self.to)?;
