@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak walk explore bench lint install lua bindings bindings-check clean tools module server
+.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench lint install lua bindings bindings-check clean tools judge module server
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ run: module server ## start a server with the module in the foreground, on PORT 
 	@build-support/run-server "$(PORT)" "$(TARGET)/run"
 
 test: module server ## run the unit tests, and the suite on the installed server
-	cargo test --locked
+	cargo test --locked --workspace
 
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
@@ -40,6 +40,12 @@ walk: ## walk all that a few clients can do to three keys, to the end (some minu
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
 	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua_differential::the_library
+
+torture: module server judge ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1)
+	@$(TORTURE_SERVER) $(TARGET)/debug/torture --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS) --topology=$(TOPOLOGY)
+
+torture-mutants: server judge ## whether torture notices ten ways of breaking rlock (some minutes; SECONDS=150 at most for each)
+	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
 
 bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
 	cargo bench --locked --bench locks -- $(BENCH)
@@ -65,6 +71,12 @@ bindings-check: tools ## tell whether the checked-in bindings have drifted (need
 
 clean: ## remove all that was built and fetched
 	cargo clean
+
+# A server of the matrix by its name, or any by its path.
+TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER)))
+
+judge: tools
+	@cargo build --quiet --locked -p rlock-torture
 
 module: tools
 	@cargo build --release --locked

@@ -1,0 +1,53 @@
+//! What was found, and how much was looked at.
+
+use std::collections::BTreeMap;
+
+use crate::past::Lock;
+
+/// All checks that there are, so that one that never had anything to do shows.
+pub const CHECKS: [&str; 11] = [
+    "exclusion",
+    "held",
+    "order",
+    "tokens",
+    "answers",
+    "time-outs",
+    "idle",
+    "refused",
+    "counters",
+    "copies",
+    "crashes",
+];
+
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub check: &'static str,
+    pub text: String,
+    /// The lock it is about.
+    pub key: Option<Lock>,
+    /// The operations that show it.
+    pub ops: Vec<usize>,
+    pub from: u64,
+    pub to: u64,
+}
+
+#[derive(Default)]
+pub struct Findings {
+    pub all: Vec<Finding>,
+    pub counts: BTreeMap<&'static str, usize>,
+}
+
+impl Findings {
+    pub fn add(&mut self, finding: Finding) {
+        self.all.push(finding);
+    }
+
+    /// Something was looked at by a check.
+    pub fn checked(&mut self, check: &'static str) {
+        self.count(check, 1);
+    }
+
+    pub fn count(&mut self, check: &'static str, many: usize) {
+        *self.counts.entry(check).or_default() += many;
+    }
+}

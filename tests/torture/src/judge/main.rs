@@ -1,0 +1,58 @@
+//! The judge: reads a history, and says what in it cannot be if the documentation is
+//! true. It knows nothing of rlock's code. What it cannot be sure of it lets pass.
+
+mod answers;
+mod copies;
+mod counts;
+mod exclusion;
+mod finding;
+mod holds;
+mod idle;
+mod order;
+mod past;
+mod report;
+mod request;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+use rlock_torture::history;
+
+use finding::Findings;
+use past::Past;
+
+fn main() -> ExitCode {
+    let Some(path) = env::args().nth(1) else {
+        eprintln!("torture-judge HISTORY");
+        return ExitCode::from(2);
+    };
+    let past = match history::read(Path::new(&path)) {
+        Ok(records) => Past::new(records),
+        Err(error) => {
+            eprintln!("torture-judge: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    let found = judge(&past);
+    report::print(&past, &found);
+    match found.all.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn judge(past: &Past) -> Findings {
+    let mut found = Findings::default();
+    exclusion::check(past, &mut found);
+    order::check(past, &mut found);
+    tokens::check(past, &mut found);
+    answers::check(past, &mut found);
+    idle::check(past, &mut found);
+    counts::check(past, &mut found);
+    copies::check(past, &mut found);
+    found
+}

@@ -1,0 +1,5 @@
+//! What the parts of the torture share: the clock, and what is recorded. Nothing
+//! here knows rlock's code; the judge is built on this alone.
+
+pub mod clock;
+pub mod history;

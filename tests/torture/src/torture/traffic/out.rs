@@ -1,0 +1,36 @@
+//! Replies as they are recorded.
+
+use rlock_torture::history::{Out, View};
+
+use crate::resp::Value;
+
+pub fn of(args: &[String], value: Value) -> Out {
+    match value {
+        Value::Int(number) => Out::Int(number),
+        Value::Null => Out::Null,
+        Value::Error(text) => Out::Error(text),
+        Value::Simple(text) | Value::Text(text) => Out::Text(text),
+        value if args[0] == "RLOCK.INFO" => match view(&value) {
+            Some(view) => Out::View(view),
+            None => Out::Other(format!("{value:?}")),
+        },
+        value @ (Value::Array(_) | Value::Push(_)) => match args[0].as_str() {
+            "RLOCK.WAITERS" | "RLOCK.TOP" => Out::Text(format!("{}", value.array().len())),
+            _ => Out::Other(format!("{value:?}")),
+        },
+    }
+}
+
+fn view(value: &Value) -> Option<View> {
+    let mode = value.get("mode")?.text()?.to_owned();
+    let Value::Int(waiters) = value.get("waiters")? else {
+        return None;
+    };
+    let holders = value.get("holders")?.array().iter();
+    let holders = holders.map(|holder| Some(holder.get("owner")?.text()?.to_owned()));
+    Some(View {
+        mode,
+        holders: holders.collect::<Option<_>>()?,
+        waiters: *waiters,
+    })
+}
