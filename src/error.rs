@@ -101,7 +101,7 @@ pub fn of(refusal: &Refusal) -> String {
             shown(&key.name)
         ),
         Refusal::Deadlock { circle } => deadlock(circle),
-        Refusal::OnItsWay { .. } => TRY_AGAIN.to_owned(),
+        Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
             shown(owner),

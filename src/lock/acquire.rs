@@ -5,6 +5,9 @@ use super::{
     Bytes, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, WaiterId,
 };
 
+/// No decision takes so many ms.
+const NEAR_MS: i64 = 100;
+
 /// A request for a lock, or for several.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
@@ -94,6 +97,18 @@ impl Core {
     /// Acquires a lock, or waits for it. In order of arrival: a free lock with
     /// waiters goes to the first of them, not to the request.
     pub fn acquire<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        name: &[u8],
+        ask: &Ask<'_>,
+    ) -> Result<Verdict, Refusal> {
+        match self.try_to_acquire(step, name, ask) {
+            Err(Refusal::Vanished { .. }) => self.try_to_acquire(step, name, ask),
+            done => done,
+        }
+    }
+
+    fn try_to_acquire<K: Keyspace>(
         &mut self,
         step: &mut Step<'_, K>,
         name: &[u8],
@@ -189,6 +204,38 @@ impl Core {
         self.entry(key)?.hold(owner)?.token
     }
 
+    /// A lock that is about to end could do so between the look at it and what is
+    /// written next: it is prolonged before anything else is.
+    pub(super) fn secure<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        key: &Key,
+        want: &Want,
+        how: How,
+        look: &mut Look,
+    ) -> Result<(), Refusal> {
+        let until = step.now.deadline(want.lease);
+        let soon = step.now.deadline(NEAR_MS);
+        let ends = |end: &i64| how != How::First && *end < soon && *end < until;
+        if look.expires.filter(ends).is_none() {
+            return Ok(());
+        }
+        let key = key.clone();
+        let prolong = Effect::ExpireAt {
+            key: key.clone(),
+            at: until,
+        };
+        if !step.write(prolong) {
+            return Err(Refusal::Vanished { key });
+        }
+        look.expires = Some(until);
+        match look.kind {
+            Kind::ReadWrite(_) => self.know_shared(&key, |shared| shared.expires = Some(until)),
+            _ => self.set_deadline(&key, Some(until)),
+        }
+        Ok(())
+    }
+
     /// The lock is the owner's from now on, or once more; the token.
     pub(super) fn give<K: Keyspace>(
         &mut self,
@@ -259,9 +306,10 @@ impl Core {
         step: &mut Step<'_, K>,
         key: &Key,
         want: &Want,
-        look: Look,
+        mut look: Look,
     ) -> Result<(), Refusal> {
         let holds = one_more(look.holds, key, &want.owner)?;
+        self.secure(step, key, want, How::Nest, &mut look)?;
         step.write(Effect::Count {
             key: key.clone(),
             owner: want.owner.clone(),

@@ -247,11 +247,13 @@ impl Core {
         }
     }
 
-    /// What was heard of a key that is not this server's for now is void.
+    /// What was heard of a key that is not this server's for now is void, and so is what
+    /// was left to be settled on it.
     pub fn unheard(&mut self, key: &Key) {
         self.heard.causes.remove(key);
         self.heard.readers.remove(key);
         self.take_swept(key);
+        self.later.forget(key);
     }
 
     /// What whole databases were heard of says of a key, once.

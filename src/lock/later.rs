@@ -17,6 +17,24 @@ pub struct Later {
 }
 
 impl Later {
+    /// The keys that somebody may be granted by it.
+    pub fn keys(&self) -> Vec<Key> {
+        let nesting = self.nesting.iter().map(|(_, _, key)| key);
+        let risen = self.risen.iter().map(|(key, _)| key);
+        let left = self.left.keys();
+        let all = self.pending.iter().chain(nesting).chain(risen).chain(left);
+        let all: BTreeSet<&Key> = all.collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// Nothing is to be settled on a key.
+    pub fn forget(&mut self, key: &Key) {
+        self.pending.remove(key);
+        self.nesting.retain(|(_, _, of)| of != key);
+        self.risen.retain(|(of, _)| of != key);
+        self.left.remove(key);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
             && self.nesting.is_empty()
@@ -27,6 +45,11 @@ impl Later {
 }
 
 impl Core {
+    /// The keys on which something was left to be settled.
+    pub fn left_for_later(&self) -> Vec<Key> {
+        self.later.keys()
+    }
+
     /// Leaves for later what is to be settled.
     pub(super) fn unsettle(&mut self) {
         self.later.pending.append(&mut self.pending);

@@ -38,7 +38,11 @@ impl Core {
             lease: ask.lease,
             watch: ask.watch,
         };
-        if let Some(token) = self.take_all(step, &keys, &want)? {
+        let taken = match self.take_all(step, &keys, &want) {
+            Err(Refusal::Vanished { .. }) => self.take_all(step, &keys, &want),
+            done => done,
+        };
+        if let Some(token) = taken? {
             self.settle_pending(step);
             return Ok(Verdict::Granted(token));
         }
@@ -70,10 +74,10 @@ impl Core {
             since: 0,
             until: None,
         };
-        let Some(ways) = self.ways(step, 0, &waiter)? else {
+        let Some(mut ways) = self.ways(step, 0, &waiter)? else {
             return Ok(None);
         };
-        let fresh = self.fresh(step, want, &ways)?;
+        let fresh = self.fresh(step, want, &mut ways)?;
         let (token, _) = self.give_all(step, want, ways, fresh)?;
         Ok(Some(token))
     }

@@ -23,6 +23,8 @@ pub struct Memory {
     pub keys: BTreeMap<Key, (Value, Option<i64>)>,
     /// The wall clock in ms.
     pub now_ms: i64,
+    /// It runs out as soon as it is to be prolonged.
+    pub vanishing: Option<Key>,
     /// No other key is at hand.
     pub only: Option<Key>,
     /// What is not here may be on another node: its slot is on its way.
@@ -190,7 +192,7 @@ impl Keyspace for Memory {
         !self.moving
     }
 
-    fn write(&mut self, effect: &Effect) {
+    fn write(&mut self, effect: &Effect) -> bool {
         match effect {
             Effect::Take {
                 key,
@@ -259,6 +261,11 @@ impl Keyspace for Memory {
                 let empty = || (Value::Number(0), None);
                 self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(*token);
             }
+            Effect::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
+                self.vanishing = None;
+                self.keys.remove(key);
+                return false;
+            }
             Effect::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
             Effect::Delete { key } => {
                 assert!(self.keys.remove(key).is_some(), "freed a free lock");
@@ -269,5 +276,6 @@ impl Keyspace for Memory {
             | Effect::Answer { .. }
             | Effect::Close { .. } => {}
         }
+        true
     }
 }

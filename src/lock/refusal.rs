@@ -33,6 +33,9 @@ pub enum Refusal {
     /// A key beside the lock is needed that may be on another node, for their slot is
     /// on its way: TRYAGAIN.
     OnItsWay { key: Key },
+    /// The lock ended between a look at it and the write that was to prolong it. Looked
+    /// at once more, it is free; nobody is told of this.
+    Vanished { key: Key },
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Bytes },
 }

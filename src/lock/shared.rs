@@ -19,7 +19,7 @@ impl Core {
         key: &Key,
         want: &Want,
         how: How,
-        look: Look,
+        mut look: Look,
         token: i64,
     ) -> Result<(), Refusal> {
         let until = step.now.deadline(want.lease);
@@ -46,6 +46,7 @@ impl Core {
                 });
             }
         }
+        self.secure(step, key, want, how, &mut look)?;
         let mode = match (how, look.kind) {
             (How::First | How::Upgrade, _) => Some(want.mode),
             // The writer is gone without a word.

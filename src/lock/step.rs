@@ -10,10 +10,11 @@ pub struct Step<'a, K: Keyspace> {
 }
 
 impl<K: Keyspace> Step<'_, K> {
-    /// Writes at once, so that whatever is looked at next is true.
-    pub(super) fn write(&mut self, effect: Effect) {
-        self.ks.write(&effect);
+    /// Writes at once, so that whatever is looked at next is true. Whether it did.
+    pub(super) fn write(&mut self, effect: Effect) -> bool {
+        let written = self.ks.write(&effect);
         self.out.push(effect);
+        written
     }
 
     /// The key ends at this moment, if it does not already.

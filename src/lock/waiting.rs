@@ -251,10 +251,10 @@ impl Core {
             return Turn::Over;
         }
         let ways = self.ways(step, id, &waiter).and_then(|ways| {
-            let Some(ways) = ways else {
+            let Some(mut ways) = ways else {
                 return Ok(None);
             };
-            let fresh = self.fresh(step, &waiter.want, &ways)?;
+            let fresh = self.fresh(step, &waiter.want, &mut ways)?;
             Ok(Some((ways, fresh)))
         });
         let (ways, fresh) = match ways {
@@ -262,6 +262,10 @@ impl Core {
             Ok(None) => return Turn::NotYet,
             Err(Refusal::OnItsWay { key }) => {
                 self.look_again(&key);
+                return Turn::NotYet;
+            }
+            Err(Refusal::Vanished { key }) => {
+                self.later.pending.insert(key);
                 return Turn::NotYet;
             }
             Err(refusal) => {
@@ -272,6 +276,11 @@ impl Core {
         self.dequeue(id);
         match self.give_all(step, &waiter.want, ways, fresh) {
             Ok((token, keys)) => self.granted(step, id, &waiter, token, keys),
+            Err(Refusal::Vanished { key }) => {
+                self.insert(id, waiter);
+                self.later.pending.insert(key);
+                return Turn::NotYet;
+            }
             Err(refusal) => step.out.push(Effect::Answer {
                 waiter: id,
                 outcome: Outcome::Refused(refusal),
@@ -295,8 +304,14 @@ impl Core {
         &mut self,
         step: &mut Step<'_, K>,
         want: &Want,
-        ways: &Ways,
+        ways: &mut Ways,
     ) -> Result<Option<(i64, Vec<Key>)>, Refusal> {
+        // One that turns out to be gone is to be known before any is taken.
+        if ways.len() > 1 {
+            for (key, how, look) in ways.iter_mut() {
+                self.secure(step, key, want, *how, look)?;
+            }
+        }
         // Also for holds that others began: their counter may refuse, and nothing may
         // be written before that.
         let lacks = |(key, how, _): &(Key, How, Look)| {

@@ -275,7 +275,7 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::is_settled(self.shell, self.ctx, key)
     }
 
-    fn write(&mut self, effect: &Effect) {
-        self.carry_out(effect);
+    fn write(&mut self, effect: &Effect) -> bool {
+        self.carry_out(effect)
     }
 }

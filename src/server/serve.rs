@@ -316,8 +316,12 @@ impl Tick {
         self.in_slices(|tick| {
             let mut keys = Vec::new();
             tick.step(|core, _| keys = core.heard_of(BATCH));
-            for key in tick.ask(|core| core.closed_bonds(BATCH)) {
-                tick.is_ours(&key);
+            if tick.shell.server.cluster {
+                let beside =
+                    |core: &Core| [core.closed_bonds(BATCH), core.left_for_later()].concat();
+                for key in tick.ask(beside) {
+                    tick.is_ours(&key);
+                }
             }
             keys.retain(|key| tick.is_ours(key));
             tick.step(|core, step| core.review(step, &keys, BATCH));

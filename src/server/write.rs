@@ -19,15 +19,15 @@ enum Written {
 
 impl ServerKeyspace<'_> {
     /// Carries out an effect that is a write. One that changed nothing is noted, so
-    /// that nobody is told of it.
-    pub(super) fn carry_out(&mut self, effect: &Effect) {
+    /// that nobody is told of it. Whether it was written.
+    pub(super) fn carry_out(&mut self, effect: &Effect) -> bool {
         let shell = self.shell;
         // A nested call of ours can be under way, in somebody's event callback.
         let before = shell.writing.replace(true);
         let written = self.try_to(effect);
         shell.writing.set(before);
         if matches!(written, Some(Written::Done)) {
-            return;
+            return true;
         }
         if written.is_none() {
             let text = format!("rlock: the server refused a write: {effect:?}");
@@ -36,6 +36,7 @@ impl ServerKeyspace<'_> {
         if let Ok(mut unwritten) = shell.unwritten.try_borrow_mut() {
             unwritten.push(effect.clone());
         }
+        false
     }
 
     /// `None`: the server refused.

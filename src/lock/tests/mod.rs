@@ -13,4 +13,5 @@ mod shared;
 mod shell;
 mod time;
 mod turns;
+mod vanishing;
 mod waiting;
