@@ -14,6 +14,7 @@ mod cluster_half;
 mod cluster_nodes;
 mod cluster_orders;
 mod cluster_reshard;
+mod cluster_slots;
 mod counter;
 mod deadlock;
 mod deadlock_gone;

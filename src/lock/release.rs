@@ -165,7 +165,7 @@ impl Core {
         let mut whom = Whom::OneShared;
         // A last field stays, to go with the hash.
         let mut stays = 0;
-        for (mode, by) in modes {
+        for (at, (mode, by)) in modes.iter().enumerate() {
             let has = self.modes(key, owner, &look);
             // Lease keys that are on another node end by themselves.
             let away = *mode == Mode::Read && look.lease == Lease::Away;
@@ -201,7 +201,9 @@ impl Core {
                 self.tell(step, key, Event::Released);
                 told = true;
             }
-            look = step.ks.look(key, owner);
+            // Nothing more is asked of an owner that leaves.
+            let leaves = left == 0 && at.saturating_add(1) == modes.len();
+            look = step.ks.look(key, if leaves { &[] } else { owner });
             if *mode == Mode::Read && left > 0 && look.lease == Lease::Gone {
                 // The lease of the holds that are left was over before.
                 self.bury(step, key, owner, Cause::Expired);
