@@ -215,6 +215,16 @@ impl Past {
         all.any(|fault| cuts_bonds(&fault.kind) && fault.begin <= to && fault.end >= from)
     }
 
+    /// From when on somebody may hold this lock who never asked for it by this name.
+    pub fn holds_brought(&self, lock: &Lock) -> u64 {
+        let mut faults = self.faults.iter();
+        let brings = faults.find(|fault| {
+            let renamed = fault.kind == "rename" && fault.keys.contains(&lock.1);
+            renamed || fault.kind == "swapdb"
+        });
+        brings.map_or(NEVER, |fault| fault.begin)
+    }
+
     /// From when on a connection may have been closed, and by when it surely was, as
     /// the server saw it.
     pub fn death(&self, conn: u32) -> (u64, u64) {

@@ -64,23 +64,10 @@ fn rise(past: &Past, found: &mut Findings) {
 fn firsts(past: &Past) -> Vec<usize> {
     // How many locks of a request its owner did not hold.
     let mut fresh: BTreeMap<usize, usize> = BTreeMap::new();
-    for ops in past.locks.values().flat_map(BTreeMap::values) {
-        let mut clean = true;
-        let mut busy_until = 0;
-        for at in ops {
-            let asked = &past.ops[*at];
-            let ordered = asked.op.call >= busy_until;
-            busy_until = busy_until.max(asked.done);
-            let request = &asked.request;
-            if request.acquires() && (asked.token().is_some() || asked.lost()) {
-                if clean && ordered && asked.token().is_some() {
-                    *fresh.entry(*at).or_default() += 1;
-                }
-                clean = false;
-            } else if request.verb == Verb::Release && asked.mode() == Mode::Plain {
-                let over = asked.op.out == Out::Int(0) || asked.error("NOTHELD");
-                clean |= over && ordered;
-            }
+    for (lock, owners) in &past.locks {
+        let brought = past.holds_brought(lock);
+        for ops in owners.values() {
+            fresh_in(past, ops, brought, &mut fresh);
         }
     }
     let whole = fresh.into_iter();
@@ -88,6 +75,31 @@ fn firsts(past: &Past) -> Vec<usize> {
         .filter(|(at, count)| *count == past.ops[*at].request.keys.len())
         .map(|(at, _)| at)
         .collect()
+}
+
+/// Adds the requests of one owner for one lock that surely began a hold, before
+/// `brought`.
+fn fresh_in(past: &Past, ops: &[usize], brought: u64, fresh: &mut BTreeMap<usize, usize>) {
+    let mut clean = true;
+    let mut busy_until = 0;
+    for at in ops {
+        let asked = &past.ops[*at];
+        if asked.done >= brought {
+            break;
+        }
+        let ordered = asked.op.call >= busy_until;
+        busy_until = busy_until.max(asked.done);
+        let request = &asked.request;
+        if request.acquires() && (asked.token().is_some() || asked.lost()) {
+            if clean && ordered && asked.token().is_some() {
+                *fresh.entry(*at).or_default() += 1;
+            }
+            clean = false;
+        } else if request.verb == Verb::Release && asked.mode() == Mode::Plain {
+            let over = asked.op.out == Out::Int(0) || asked.error("NOTHELD");
+            clean |= over && ordered;
+        }
+    }
 }
 
 fn nested(past: &Past, lock: &Lock, ends: &Ends, ops: &[usize], found: &mut Findings) {

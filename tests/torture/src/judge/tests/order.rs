@@ -60,3 +60,17 @@ fn requests_at_the_same_time_may_get_tokens_in_any_order() {
         .op(2, "RLOCK.ACQUIRE l b 9", (1, 4), ok(T));
     assert!(story.found().is_empty());
 }
+
+#[test]
+fn a_hold_that_was_renamed_keeps_its_token() {
+    let story = |kind, keys: &[&str]| {
+        Story::new()
+            .op(1, &acquire("a", ""), (0, 1), ok(T))
+            .op(2, "RLOCK.ACQUIRE m b 9", (2, 3), ok(T + 1))
+            .fault(kind, keys, (5, 6), "")
+            .op(1, "RLOCK.ACQUIRE l a 9", (10, 11), ok(T))
+    };
+    assert!(story("rename", &["k", "l"]).found().is_empty());
+    assert!(story("swapdb", &[]).found().is_empty());
+    assert_eq!(story("del", &["k"]).found(), ["tokens"]);
+}
