@@ -72,6 +72,7 @@ mod many_gone;
 mod many_held;
 mod many_leaving;
 mod many_limits;
+mod many_long;
 mod many_locks;
 mod many_waiting;
 mod missing_keys;

@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args::{self, Options};
 use crate::error::Error;
-use crate::lock::{Mode, Verdict};
+use crate::lock::{Mode, Outcome, Verdict};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
@@ -43,8 +43,10 @@ impl Command for Macquire {
             call.watches();
         }
         Ok(match verdict {
-            Verdict::Granted(token) => Responder::Integer(token),
-            Verdict::Refused => Responder::Null,
+            Verdict::Granted(token) => {
+                call.after_long_work(&keys, Outcome::Granted(token), Some(&ask))
+            }
+            Verdict::Refused => call.after_long_work(&keys, Outcome::TimedOut, None),
             Verdict::Waits(waiter) => call.block(waiter, &keys, Mode::Exclusive),
         })
     }

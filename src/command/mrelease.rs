@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Ended, Mode};
+use crate::lock::{Ended, Mode, Outcome};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MRELEASE numkeys key [key ...] owner`
@@ -37,6 +37,6 @@ impl Command for Mrelease {
         let released = call.decide(false, |core, step| {
             core.release_many(step, db, &keys, &ended)
         })?;
-        Ok(Responder::Integer(released))
+        Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }
 }

@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Mode, Renewal};
+use crate::lock::{Mode, Outcome, Renewal};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MRENEW numkeys key [key ...] owner lease`
@@ -40,6 +40,6 @@ impl Command for Mrenew {
         call.decide(false, |core, step| {
             core.renew_many(step, db, &keys, &renewal)
         })?;
-        Ok(Responder::Integer(1))
+        Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

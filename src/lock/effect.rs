@@ -36,6 +36,8 @@ pub enum Outcome {
     Granted(i64),
     /// Its BLOCK time is over.
     TimedOut,
+    /// It was carried out; what it came to.
+    Done(i64),
     /// It can never be granted as things stand now.
     Refused(Refusal),
 }

@@ -10,7 +10,7 @@
 
 use super::queue::Waiter;
 use super::stats::Counters;
-use super::{Bytes, Core, Effect, Hold, Key, Keyspace, Mode, Outcome, Step, WaiterId};
+use super::{Ask, Bytes, Core, Effect, Hold, Key, Keyspace, Mode, Outcome, Step, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
@@ -49,6 +49,29 @@ impl Core {
             waiter: id,
             outcome: Outcome::Granted(token),
         });
+    }
+
+    /// A request for several keys has them, and its reply goes out a little later: its
+    /// number until then.
+    pub fn on_its_way(&mut self, names: &[&[u8]], ask: &Ask<'_>) -> WaiterId {
+        let id = self.next_waiter();
+        let keys = names.iter().map(|name| self.key(ask.db, name));
+        let hold = |key: &Key| self.entry(key)?.hold(ask.owner)?.token;
+        let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
+        let grant = Grant {
+            keys: keys.map(|(token, key)| (key, token)).collect(),
+            owner: Bytes::from(ask.owner),
+            mode: ask.mode,
+            client: ask.client,
+            watched: ask.watch,
+        };
+        self.grants.insert(id, grant);
+        id
+    }
+
+    /// A request that is answered a little later, and has nothing to lose by that.
+    pub fn number(&mut self) -> WaiterId {
+        self.next_waiter()
     }
 
     /// The reply of a grant is out: it stands.

@@ -5,10 +5,11 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::{How, Want};
+use super::acquire::{held, one_more, How, Want};
 use super::queue::Waiter;
 use super::rank::Rank;
 use super::stats::Counters;
+use super::waiting::Ways;
 use super::{Ask, Core, Key, Keyspace, Kind, Mode, Refusal, Renewal, Step, Verdict};
 use super::{Bytes, Ended};
 
@@ -24,13 +25,26 @@ impl Core {
         ask: &Ask<'_>,
     ) -> Result<Verdict, Refusal> {
         let keys: Vec<Key> = names.iter().map(|name| self.key(ask.db, name)).collect();
+        let before = step.out.len();
+        let mut ways = Vec::with_capacity(keys.len());
+        let mut plain = Vec::new();
         for key in &keys {
             let mut look = self.look(step, key, ask.owner);
             let how = self.may(step, key, ask.owner, Mode::Exclusive, &mut look)?;
-            if ask.once && how == Some(How::Nest) {
-                return Err(super::acquire::held(key, ask.owner));
+            if how == Some(How::Nest) {
+                if ask.once {
+                    return Err(held(key, ask.owner));
+                }
+                one_more(look.holds, key, &Bytes::from(ask.owner))?;
             }
+            if look.kind == Kind::Plain {
+                plain.push((key.clone(), look.expires));
+            }
+            let free = how.filter(|how| how.is_holders() || !self.is_waited_for(key));
+            ways.extend(free.map(|how| (key.clone(), how, look)));
         }
+        // What was seen is true still, if no look has changed anything.
+        let ways = (ways.len() == keys.len() && step.out.len() == before).then_some(ways);
         let want = Want {
             owner: Bytes::from(ask.owner),
             client: ask.client,
@@ -38,8 +52,13 @@ impl Core {
             lease: ask.lease,
             watch: ask.watch,
         };
-        let taken = match self.take_all(step, &keys, &want) {
-            Err(Refusal::Vanished { .. }) => self.take_all(step, &keys, &want),
+        let taken = match ways {
+            Some(ways) => self.take(step, &want, ways),
+            None if step.out.len() == before => Ok(None),
+            None => self.look_and_take(step, &keys, &want),
+        };
+        let taken = match taken {
+            Err(Refusal::Vanished { .. }) => self.look_and_take(step, &keys, &want),
             done => done,
         };
         if let Some(token) = taken? {
@@ -47,10 +66,12 @@ impl Core {
             return Ok(Verdict::Granted(token));
         }
         Counters::up(&mut self.counters.contended);
-        for key in &keys {
-            let look = step.ks.look(key, &[]);
-            if look.kind == Kind::Plain {
-                self.set_deadline(key, look.expires);
+        for (key, expires) in plain {
+            if self
+                .entry(&key)
+                .is_none_or(|entry| entry.deadline.is_none())
+            {
+                self.set_deadline(&key, expires);
             }
         }
         match ask.wait {
@@ -60,7 +81,7 @@ impl Core {
     }
 
     /// Takes all keys if each is the owner's, or free and not waited for.
-    fn take_all<K: Keyspace>(
+    fn look_and_take<K: Keyspace>(
         &mut self,
         step: &mut Step<'_, K>,
         keys: &[Key],
@@ -74,9 +95,18 @@ impl Core {
             since: 0,
             until: None,
         };
-        let Some(mut ways) = self.ways(step, 0, &waiter)? else {
-            return Ok(None);
-        };
+        match self.ways(step, 0, &waiter)? {
+            Some(ways) => self.take(step, want, ways),
+            None => Ok(None),
+        }
+    }
+
+    fn take<K: Keyspace>(
+        &mut self,
+        step: &mut Step<'_, K>,
+        want: &Want,
+        mut ways: Ways,
+    ) -> Result<Option<i64>, Refusal> {
         let fresh = self.fresh(step, want, &mut ways)?;
         let (token, _) = self.give_all(step, want, ways, fresh)?;
         Ok(Some(token))

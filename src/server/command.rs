@@ -11,8 +11,11 @@ use super::reply::Responder;
 use super::shell::{shell, Shell};
 use super::{blocking, command_info, effects, key_events, serve, turns, watching};
 use crate::error::{self, Error};
-use crate::lock::{Core, Mode, Now, Refusal, Step, WaiterId};
+use crate::lock::{Ask, Core, Mode, Now, Outcome, Refusal, Step, WaiterId};
 use crate::{config, redisson};
+
+/// A request for so many keys is long work: some hundred microseconds.
+const MANY: usize = 128;
 
 /// What a command does with its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,6 +277,46 @@ impl<'a> Call<'a> {
         match self.shell.core.try_borrow() {
             Ok(core) => Ok(look(&core, &mut ks, self.shell.now())),
             Err(_) => Err(Error::busy()),
+        }
+    }
+
+    /// The reply to a request for several keys. Where they are very many the client gets
+    /// it in the next turn of the event loop, so that others have theirs before the
+    /// next such request in a pipeline. `grant`: what is to be given back if the
+    /// reply is lost.
+    pub fn after_long_work(
+        &self,
+        keys: &[&[u8]],
+        outcome: Outcome,
+        grant: Option<&Ask<'_>>,
+    ) -> Responder {
+        let first = keys
+            .get(..1)
+            .filter(|_| keys.len() >= MANY && self.may_block());
+        let Some(first) = first else {
+            return Responder::of(&outcome);
+        };
+        let id = self
+            .shell
+            .core
+            .try_borrow_mut()
+            .map(|mut core| match grant {
+                Some(ask) => core.on_its_way(keys, ask),
+                None => core.number(),
+            });
+        watching::update(self.shell, self.ctx);
+        match id {
+            Ok(id) if blocking::block(self.shell, self.ctx, id, first) => {
+                blocking::settle(self.shell, self.ctx, id, outcome);
+                Responder::Later
+            }
+            Ok(id) => {
+                if let Ok(mut core) = self.shell.core.try_borrow_mut() {
+                    core.confirm(id);
+                }
+                Responder::of(&outcome)
+            }
+            Err(_) => Responder::of(&outcome),
         }
     }
 

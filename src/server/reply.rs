@@ -26,7 +26,7 @@ impl Responder {
     /// The reply of a request that waited.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Granted(token) => Self::Integer(*token),
+            Outcome::Granted(number) | Outcome::Done(number) => Self::Integer(*number),
             Outcome::TimedOut => Self::Null,
             Outcome::Refused(refusal) => Self::Error(error::of(refusal)),
         }
