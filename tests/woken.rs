@@ -79,6 +79,31 @@ fn a_master_that_needs_replicas_and_was_replaced_during_a_stop_grants_to_nobody(
     assert!(matches!(taken, Value::Int(_)), "{taken:?}");
 }
 
+/// A client's own command goes by the server's rule, and by no more than that.
+#[test]
+fn nor_does_it_for_a_command_that_came_during_the_stop() {
+    let (server, replica) = pair(&["--min-replicas-to-write", "1"]);
+    let mut others: Vec<RawClient> = (0..20).map(|_| server.raw()).collect();
+    token(others[0].say("RLOCK.ACQUIRE other o 60000"));
+    let mut holders = Vec::new();
+    let mut waiters: Vec<Waiter> = (0..20)
+        .map(|n| {
+            let mut holder = server.raw();
+            token(holder.say(&format!("RLOCK.ACQUIRE w{n} a 60000 WATCHDOG")));
+            holders.push(holder);
+            Waiter::new(&server, &format!("w{n}"), "b")
+        })
+        .collect();
+    stop_and(&server, || {
+        holders.into_iter().for_each(RawClient::close);
+        for other in &mut others {
+            other.send(&["RLOCK.RENEW", "other", "o", "60000"]);
+        }
+        promote(&replica);
+    });
+    assert_eq!(granted(&mut waiters, SOON), 0);
+}
+
 /// Three masters of a cluster, and a replica of the first.
 fn cluster() -> Vec<Server> {
     let options = [

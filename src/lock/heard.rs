@@ -292,7 +292,8 @@ impl Core {
         for key in keys {
             self.attend(step, key);
         }
-        if self.heard.has_no_key() {
+        // A sweep goes on meanwhile: it is about older things, and is asked of each key.
+        if self.heard.causes.is_empty() && self.heard.readers.is_empty() {
             let mut left = most;
             while let Some(client) = self.heard.closed.front().copied() {
                 left = left.saturating_sub(self.closed(step, client, left));

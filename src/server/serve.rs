@@ -45,8 +45,8 @@ pub enum Occasion {
     Timer,
     /// After a command that changed keys of ours: the notes.
     Job,
-    /// At the start of a command of ours: the notes, so that the command finds
-    /// every lock as it would be had they been read at once.
+    /// At the start of a command of ours: the notes are heard, so that it finds its
+    /// locks as they would be had all been attended to.
     Command,
 }
 
@@ -290,13 +290,7 @@ impl Tick {
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
         self.step(|core, step| core.hear(step, away.chain(notes)));
-        // A command of a cluster sees its own slot alone. Whatever it looks at itself it
-        // looks at anew; the rest is up to the timer.
-        if self.occasion == Occasion::Command && self.shell.server.cluster {
-            timer::arm_now(self.shell, self.ctx);
-        } else {
-            self.review();
-        }
+        self.review();
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it
@@ -311,8 +305,14 @@ impl Tick {
         }
     }
 
-    /// Looks at what was heard of keys and connections.
+    /// Looks at what was heard of keys and connections: the timer in slices, a job once.
+    /// A command takes into account what was heard of its own keys when it looks at them;
+    /// the rest is not its business, and its slot may be another one.
     fn review(&mut self) {
+        if self.occasion == Occasion::Command {
+            return timer::arm_now(self.shell, self.ctx);
+        }
+        let goes_on = self.occasion == Occasion::Timer;
         self.in_slices(|tick| {
             let mut keys = Vec::new();
             tick.step(|core, _| keys = core.heard_of(BATCH));
@@ -325,7 +325,7 @@ impl Tick {
             }
             keys.retain(|key| tick.is_ours(key));
             tick.step(|core, step| core.review(step, &keys, BATCH));
-            tick.ask(Core::is_unsettled)
+            goes_on && tick.ask(Core::is_unsettled)
         });
     }
 

@@ -126,7 +126,8 @@ fn counts(asked: &Asked) -> Vec<(&'static str, i64, i64)> {
     match asked.op.out {
         Out::Int(count) if asked.request.verb == Verb::Mrelease => vec![(name, count, count)],
         Out::Int(_) => vec![(name, keys, keys)],
-        Out::Null => late.into_iter().collect(),
+        // Its time can have been over when the server sent it away.
+        Out::Null | Out::Error(_) => late.into_iter().collect(),
         Out::Lost | Out::Unanswered => late.into_iter().chain([(name, 0, keys)]).collect(),
         _ => Vec::new(),
     }
