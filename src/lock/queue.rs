@@ -221,8 +221,8 @@ impl Core {
         if self.by_owner.contains_key(&owner) {
             for key in waiter.keys {
                 self.look_later(&key);
-                self.join(&key, &owner);
             }
+            self.suspects.insert(owner);
         }
     }
 

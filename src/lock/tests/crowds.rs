@@ -28,3 +28,22 @@ fn of_an_owner_with_many_requests_one_is_granted_at_once() {
     let took = began.elapsed();
     assert!(took < BOUND, "{took:?}");
 }
+
+#[test]
+fn the_many_requests_of_an_owner_leave_at_once() {
+    const MANY: usize = 40_000;
+    let names: Vec<String> = (0..=MANY).map(|number| format!("k{number}")).collect();
+    let mut s = Shell::new();
+    for name in &names {
+        s.get(by("other").on(name));
+    }
+    let began = Instant::now();
+    let pairs = names.windows(2).map(|pair| pair.join(" "));
+    let ids: Vec<_> = pairs.map(|pair| s.wait(by("process").on(&pair))).collect();
+    for id in ids {
+        s.core.leave(id);
+    }
+    s.tick();
+    let took = began.elapsed();
+    assert!(took < BOUND, "{took:?}");
+}
