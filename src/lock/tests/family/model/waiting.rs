@@ -232,7 +232,11 @@ impl Model {
             // Where it was not known a new one is given.
             self.tokens.entry((place, ask.owner)).or_insert(token);
         }
-        self.judged.insert(ask.owner);
+        for place in ask.keys {
+            if self.queue.iter().any(|w| w.ask.keys.contains(&place)) {
+                self.judged.insert(ask.owner);
+            }
+        }
         (tokens, ids)
     }
 
