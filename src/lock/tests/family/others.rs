@@ -125,7 +125,9 @@ impl Shell {
     pub fn script_leaves(&mut self, place: Place, owner: Owner, mode: Mode) {
         let key = at(place);
         self.touch(&key);
-        self.ks.keys.remove(&lease_key(place, owner, 1));
+        if mode == Mode::Read {
+            self.ks.keys.remove(&lease_key(place, owner, 1));
+        }
         let Some((Value::Hash(fields), _)) = self.ks.keys.get_mut(&key) else {
             panic!("a script gave back no lock");
         };
