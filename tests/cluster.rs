@@ -15,10 +15,12 @@ fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
     let (mut here, mut there) = (one.raw(), two.raw());
     let (here_id, there_id) = (id(&mut here), id(&mut there));
     let slot = int(here.say("CLUSTER KEYSLOT k"));
-    token(here.say("RLOCK.ACQUIRE k a 500"));
+    token(here.say("RLOCK.ACQUIRE k a 100000"));
     let mut waiter = Waiter::new(&one, "k", "b");
     there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
     here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    // Only now: before, its end would let the waiter in.
+    assert_eq!(int(here.say("RLOCK.RENEW k a 200")), 1);
     // Gone here, it may live on there: the try is sent there, nobody is granted.
     eventually("the lease is over", || {
         let reply = here.say("RLOCK.ACQUIRE k c 1");
