@@ -10,6 +10,9 @@ use super::timer;
 use crate::config;
 use redis_module::raw;
 
+/// So many connections are closed in one go: each is a line in the server's log.
+const BATCH: usize = 128;
+
 /// Has a connection closed as soon as the timer runs, unless the operator wants to
 /// keep such connections.
 pub fn close_soon(shell: &Shell, ctx: Ctx, client: u64) {
@@ -17,15 +20,26 @@ pub fn close_soon(shell: &Shell, ctx: Ctx, client: u64) {
         return;
     }
     if let Ok(mut closing) = shell.closing.try_borrow_mut() {
-        closing.push(client);
+        closing.insert(client);
     }
     timer::arm_now(shell, ctx);
 }
 
-/// Closes those that are due. The server frees them before it sleeps.
-pub fn close_now(shell: &Shell, ctx: Ctx) {
-    let clients = shell.closing.take();
-    for client in clients {
+/// Whether connections are to be closed yet.
+pub fn is_due(shell: &Shell) -> bool {
+    let closing = shell.closing.try_borrow();
+    closing.is_ok_and(|closing| !closing.is_empty())
+}
+
+/// Closes the next of those that are due. The server frees them before it sleeps.
+pub fn close_some(shell: &Shell, ctx: Ctx) {
+    let next: Vec<u64> = match shell.closing.try_borrow_mut() {
+        Ok(mut closing) => std::iter::from_fn(|| closing.pop_first())
+            .take(BATCH)
+            .collect(),
+        Err(_) => return,
+    };
+    for client in next {
         let status = api!(RedisModule_DeauthenticateAndCloseClient(ctx.0, client));
         if status == Some(raw::REDISMODULE_OK as i32) {
             ctx.notice(&format!(

@@ -2,6 +2,7 @@
 //! left, leases that ended, waits whose time is over.
 
 use super::blocking;
+use super::closing;
 use super::effects;
 use super::ffi::{Ctx, Given};
 use super::gate::{self, Gate};
@@ -136,7 +137,10 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let away = has_away(shell).then_some(AWAY_POLL_MS);
     let idle = shell.watching_clients.get().then_some(IDLE_MS);
     let turn = next_turn_ms(shell, now).map(|ms| if ms > 0 { ms } else { overdue() });
-    let all = [lease, renewal, check, wait, turn, notes, away, idle];
+    let closing = closing::is_due(shell).then_some(1);
+    let all = [
+        lease, renewal, check, wait, turn, notes, away, idle, closing,
+    ];
     all.into_iter().flatten().min()
 }
 

@@ -7,6 +7,7 @@
 //! come at any time only record what they saw (`inbox`, `blocked`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::ptr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -70,7 +71,7 @@ pub struct Shell {
     /// when the command under way is done.
     pub heard: RefCell<Vec<(Key, Listening)>>,
     /// Clients whose connection is to be closed.
-    pub closing: RefCell<Vec<u64>>,
+    pub closing: RefCell<BTreeSet<u64>>,
     /// The event loop is known to come to its end of a turn before it sleeps.
     pub awake: Cell<bool>,
     /// The uuid of this load of the module, for the owner `*`.

@@ -154,7 +154,7 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, _data: *mut c_void) {
         shell.timer.armed.set(None);
         shell.timer.firing.set(true);
         serve::serve(shell, ctx, Occasion::Timer);
-        closing::close_now(shell, ctx);
+        closing::close_some(shell, ctx);
         shell.timer.firing.set(false);
         serve::arm_for_next(shell, ctx);
     });
