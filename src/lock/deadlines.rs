@@ -36,6 +36,11 @@ impl<T: Ord + Clone> Deadlines<T> {
         }
     }
 
+    /// Removes all that this is not true of.
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.due.retain(|(at, what)| *at == i64::MAX || keep(what));
+    }
+
     /// The earliest moment.
     pub fn first(&self) -> Option<i64> {
         let first = self.due.first().map(|(at, _)| *at);

@@ -43,6 +43,7 @@ mod rank;
 mod readers;
 mod refusal;
 mod release;
+mod renewals;
 mod requests;
 mod shared;
 mod sight;

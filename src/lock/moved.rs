@@ -3,9 +3,6 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
-use std::collections::BTreeSet;
-
-use super::bonds::Bond;
 use super::entry::{Entry, Shared};
 use super::{Bytes, Core, Hold, Key, Keyspace, Lease, Step};
 
@@ -57,11 +54,7 @@ impl Core {
             name: key.name.clone(),
         });
         let is_theirs = |key: &Key| key.db == one || key.db == other;
-        let bonds = self.bonds.values().flatten();
-        let bonds: BTreeSet<Bond> = bonds.filter(|(key, _)| is_theirs(key)).cloned().collect();
-        for (key, owner) in bonds {
-            self.let_rest(step, &key, &owner);
-        }
+        self.lost_on(step, is_theirs);
         let waited_for = self.waited_for.iter().filter(|key| is_theirs(key));
         let waited_for: Vec<Key> = waited_for.cloned().collect();
         let lines: Vec<_> = waited_for
