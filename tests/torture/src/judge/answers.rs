@@ -3,6 +3,7 @@
 
 use rlock_torture::history::{Op, Out};
 
+use crate::closes::names;
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Past};
 use crate::request::{Request, Verb};
@@ -147,16 +148,15 @@ fn out_of_time(past: &Past, asked: &Asked) -> Option<String> {
     None
 }
 
-fn unblocked(past: &Past, asked: &Asked, reply: u64) -> bool {
-    let id = past
-        .conns
-        .get(&asked.op.conn)
-        .and_then(|conn| conn.client_id);
-    let id = id.map_or("?".to_owned(), |id| id.to_string());
+/// Whether somebody sent it away before its time.
+pub fn unblocked(past: &Past, asked: &Asked, reply: u64) -> bool {
+    let Some(conn) = past.conns.get(&asked.op.conn) else {
+        return false;
+    };
     past.faults.iter().any(|fault| {
         fault.kind == "unblock"
             && fault.begin <= reply
             && fault.end >= asked.op.call
-            && fault.note.split(',').any(|one| one == id)
+            && names(fault, conn)
     })
 }

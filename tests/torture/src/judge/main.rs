@@ -2,6 +2,7 @@
 //! true. It knows nothing of rlock's code. What it cannot be sure of it lets pass.
 
 mod answers;
+mod closes;
 mod copies;
 mod counts;
 mod exclusion;

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use crate::answers::unblocked;
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Lock, Past};
 use crate::request::Verb;
@@ -55,7 +56,7 @@ fn of_lock(past: &Past, heard: &Heard, lock: &Lock, firsts: &[usize], found: &mu
                     continue;
                 }
                 found.checked("order");
-                if overtaken(earlier, later, token) {
+                if overtaken(past, earlier, later, token) {
                     found.add(Finding {
                         check: "order",
                         text: format!(
@@ -79,7 +80,7 @@ fn of_lock(past: &Past, heard: &Heard, lock: &Lock, firsts: &[usize], found: &mu
 }
 
 /// Whether the later one surely had the lock before the earlier one's wait was over.
-fn overtaken(earlier: &Asked, later: &Asked, token: i64) -> bool {
+fn overtaken(past: &Past, earlier: &Asked, later: &Asked, token: i64) -> bool {
     if let Some(first) = earlier.token() {
         return token < first;
     }
@@ -88,8 +89,9 @@ fn overtaken(earlier: &Asked, later: &Asked, token: i64) -> bool {
         Some(block) if timed_out && block > 0 => earlier.op.call + block,
         _ => return false,
     };
-    let by_itself = earlier.op.reply.is_some_and(|end| end >= until);
-    by_itself && later.op.reply.is_some_and(|reply| reply < until)
+    // One that was sent away before may have read that later.
+    let by_itself = |end| end >= until && !unblocked(past, earlier, end);
+    earlier.op.reply.is_some_and(by_itself) && later.op.reply.is_some_and(|reply| reply < until)
 }
 
 /// When a server surely had read a request: once it has answered something that was

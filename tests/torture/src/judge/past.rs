@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rlock_torture::history::{
-    Conn, Copies, Crash, End, Fault, Op, Out, Ping, Record, Rest, Round, Run, Sample, Stall, Stray,
+    Conn, Copies, Crash, Fault, Op, Out, Ping, Record, Rest, Round, Run, Sample, Stall, Stray,
 };
 
 use crate::answers;
+use crate::closes;
 use crate::request::{Mode, Request};
 
 /// After a fault of a whole server it takes so long until all is as before, us.
@@ -80,6 +81,7 @@ pub struct Past {
     pub locks: BTreeMap<Lock, BTreeMap<String, Vec<usize>>>,
     /// When time was no measure, in order and apart.
     rough: Vec<(u64, u64)>,
+    deaths: HashMap<u32, (u64, u64)>,
 }
 
 impl Past {
@@ -113,6 +115,7 @@ impl Past {
         let ops = ops.into_iter();
         past.ops = ops.map(|op| past.asked(op, &spoiled)).collect();
         past.index();
+        past.deaths = closes::deaths(&past);
         past
     }
 
@@ -228,14 +231,7 @@ impl Past {
     /// From when on a connection may have been closed, and by when it surely was, as
     /// the server saw it.
     pub fn death(&self, conn: u32) -> (u64, u64) {
-        match self.conns.get(&conn) {
-            Some(conn) => match conn.end {
-                End::Client => (conn.closed, self.settled(conn.closed)),
-                End::Server => (conn.last, self.settled(conn.closed)),
-                End::Open => (conn.closed, NEVER),
-            },
-            None => (0, NEVER),
-        }
+        self.deaths.get(&conn).copied().unwrap_or((0, NEVER))
     }
 }
 
@@ -260,7 +256,8 @@ fn disturbs(kind: &str) -> bool {
     kinds.contains(&kind)
 }
 
-fn cuts_bonds(kind: &str) -> bool {
+/// Faults after which connections and holds are no longer bound to each other.
+pub fn cuts_bonds(kind: &str) -> bool {
     let kinds = [
         "restart",
         "restart-empty",

@@ -56,6 +56,10 @@ fn a_wait_ends_when_it_should() {
         .fault("unblock", &[], (399, 401), "7,2")
         .found()
         .is_empty());
+    let other = wait(400).fault("unblock", &[], (399, 401), "7,22");
+    assert_eq!(other.found(), ["time-outs"]);
+    let elsewhere = wait(400).fault("unblock", &[], (399, 401), "7,2");
+    assert_eq!(elsewhere.elsewhere().found(), ["time-outs"]);
     assert!(wait(1600)
         .fault("stop", &[], (300, 1500), "")
         .found()

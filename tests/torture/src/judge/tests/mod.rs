@@ -2,6 +2,7 @@
 //! sound ones that look much alike and must pass.
 
 mod answers;
+mod closes;
 mod exclusion;
 mod idle;
 mod order;
@@ -56,6 +57,24 @@ impl Story {
         self
     }
 
+    fn change(mut self, conn: u32, change: impl Fn(&mut Conn)) -> Self {
+        for record in &mut self.0 {
+            match record {
+                Record::Conn(other) if other.conn == conn => change(other),
+                _ => (),
+            }
+        }
+        self
+    }
+
+    fn opened(self, conn: u32, at: u64) -> Self {
+        self.change(conn, |conn| conn.opened = at * MS)
+    }
+
+    fn heard_last(self, conn: u32, at: u64) -> Self {
+        self.change(conn, |conn| conn.last = at * MS)
+    }
+
     /// A request with the times of call and reply, ms.
     fn op(mut self, conn: u32, line: &str, (call, reply): (u64, u64), out: Out) -> Self {
         let lost = matches!(out, Out::Lost | Out::Unanswered);
@@ -83,6 +102,16 @@ impl Story {
             ms: 0,
             note: note.to_owned(),
         }));
+        self
+    }
+
+    /// The faults so far were done to another server.
+    fn elsewhere(mut self) -> Self {
+        for record in &mut self.0 {
+            if let Record::Fault(fault) = record {
+                fault.server = 2;
+            }
+        }
         self
     }
 

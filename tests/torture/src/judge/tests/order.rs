@@ -34,6 +34,21 @@ fn a_try_does_not_overtake() {
 }
 
 #[test]
+fn one_who_was_sent_away_no_longer_waits() {
+    // `b` reads at 120 that it waited in vain.
+    let story = |ids| {
+        Story::new()
+            .op(1, "RLOCK.ACQUIRE k a 50", (0, 1), ok(T))
+            .op(2, "RLOCK.ACQUIRE k b 1 BLOCK 100", (10, 120), Out::Null)
+            .ping(12, 14)
+            .op(3, "RLOCK.ACQUIRE k c 1 BLOCK 0", (20, 60), ok(T + 5))
+            .fault("unblock", &[], (30, 31), ids)
+    };
+    assert!(story("7,2").found().is_empty());
+    assert_eq!(story("7,22").found(), ["order"]);
+}
+
+#[test]
 fn order_is_not_asked_for_where_others_stand_in_several_queues() {
     let story = queue(9, 5, true).op(4, "RLOCK.MACQUIRE 2 k l m 1", (30, 31), Out::Null);
     assert!(story.found().is_empty());
