@@ -61,6 +61,23 @@ fn the_replica_has_the_grant_and_not_the_loss() {
 }
 
 #[test]
+fn what_follows_a_move_goes_to_the_database_it_is_meant_for() {
+    let server = Server::start();
+    let replica = Server::start_replica_of(&server);
+    let mut control = server.raw();
+    control.say("RLOCK.ACQUIRE k a 100000");
+    control.say("SET stranger 1");
+    for key in ["stranger", "k"] {
+        assert_eq!(control.say(&format!("MOVE {key} 3")), Value::Int(1));
+        assert_eq!(control.say("INCR follows"), Value::Int(1), "{key}");
+        synced(&mut control);
+        let there = replica.raw().say("GET follows");
+        assert_eq!(there, Value::BulkString(b"1".into()), "{key}");
+        assert_eq!(control.say("DEL follows"), Value::Int(1), "{key}");
+    }
+}
+
+#[test]
 fn an_expiry_that_a_reader_causes_leaves_the_grant_on_the_replica() {
     let server = Server::start_with(&["--appendonly", "yes"]);
     let replica = Server::start_replica_of(&server);

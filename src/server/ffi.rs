@@ -120,6 +120,10 @@ impl Ctx {
         api!(RedisModule_GetSelectedDb(self.0)).unwrap_or(0)
     }
 
+    pub fn select(self, db: i32) {
+        api!(RedisModule_SelectDb(self.0, db as c_int));
+    }
+
     /// The flags of `RedisModule_GetContextFlags`.
     pub fn flags(self) -> i32 {
         api!(RedisModule_GetContextFlags(self.0)).unwrap_or(0)
@@ -165,7 +169,7 @@ impl Selected {
         if now == db {
             return Self { ctx, back: None };
         }
-        api!(RedisModule_SelectDb(ctx.0, db as c_int));
+        ctx.select(db);
         Self {
             ctx,
             back: Some(now),
@@ -176,7 +180,7 @@ impl Selected {
 impl Drop for Selected {
     fn drop(&mut self) {
         if let Some(db) = self.back {
-            api!(RedisModule_SelectDb(self.ctx.0, db as c_int));
+            self.ctx.select(db);
         }
     }
 }

@@ -95,19 +95,29 @@ unsafe extern "C" fn on_key(
 ) -> c_int {
     let ctx = Ctx(ctx);
     guarded(ctx, "a key event", (), || {
-        let Some(shell) = shell().filter(|shell| shell.listens()) else {
+        let Some(shell) = shell() else {
             return;
         };
-        // SAFETY: it lives until the callback returns.
-        let name = unsafe { bytes_of(name) };
+        // SAFETY: both live until the callback returns.
+        let (event, name) = unsafe { (CStr::from_ptr(event).to_bytes(), bytes_of(name)) };
         let db = ctx.db();
-        if !is_strange(shell, db, name) {
-            // SAFETY: as above.
-            let event = unsafe { CStr::from_ptr(event) };
-            key_changed(shell, ctx, db, event.to_bytes(), name);
+        if shell.listens() && !is_strange(shell, db, name) {
+            key_changed(shell, ctx, db, event, name);
         }
+        put_back(shell, ctx, db, event);
     });
     raw::REDISMODULE_OK as c_int
+}
+
+/// Valkey 8.1 runs us on the client of MOVE, perhaps the one that the master's commands
+/// come by, and selects the database of each event there: without this, what follows
+/// would go to the wrong one. Elsewhere it changes nothing.
+fn put_back(shell: &Shell, ctx: Ctx, db: i32, event: &[u8]) {
+    match event {
+        b"move_from" => shell.moved_from.set(db),
+        b"move_to" => ctx.select(shell.moved_from.get()),
+        _ => {}
+    }
 }
 
 unsafe extern "C" fn on_hash(

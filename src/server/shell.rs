@@ -32,6 +32,8 @@ pub struct Shell {
     pub writing: Cell<bool>,
     /// A look of the core's has found a key that had run out.
     pub expired_here: Cell<bool>,
+    /// The database that the last key left by MOVE.
+    pub moved_from: Cell<i32>,
     /// Key events are subscribed to, for good: from the first lock on.
     pub watching_keys: Cell<bool>,
     /// So are changes of hashes: from the first wait for a read/write lock on.
@@ -106,6 +108,7 @@ pub fn install(server: Server, replicas: bool) -> Option<&'static Shell> {
         server,
         writing: Cell::new(false),
         expired_here: Cell::new(false),
+        moved_from: Cell::new(0),
         watching_keys: Cell::new(false),
         watching_hashes: Cell::new(false),
         watching_overwrites: Cell::new(false),
