@@ -6,9 +6,10 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::ask::Ask;
-use crate::cluster_nodes::{asking, is_try_again, two_nodes, Move};
+use crate::cluster_nodes::{asking, is_try_again, keys_in_slot, slot_of, two_nodes, Move};
 use crate::locks::{code, int, now_ms, pass, token, Say, Waiter, LONG};
 use crate::look::{held_by, Bound};
+use crate::many_waiting::{still_waits, wait_many};
 use crate::shared_view::{layout, lease_key, read, wait_write, write};
 use crate::support::{eventually, RawClient};
 
@@ -172,4 +173,29 @@ fn a_writer_that_reads_too_stops_writing_while_its_lease_key_is_elsewhere() {
     slot.over(&lease_key("doc", "b", 1));
     slot.arrive();
     assert_eq!(held_by(&mut slot.there, "doc"), "a read 1, b read 1");
+}
+
+#[test]
+fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
+    let (one, two) = two_nodes();
+    let mut slot = Move::before("{t}", &one, &two);
+    let both = format!("RLOCK.MACQUIRE 2 {{t}}ahead {{t}}here");
+    token(slot.here.ask(&format!("{both} a {LONG}")));
+    let mut many = wait_many(&one, "{t}ahead {t}here", "m");
+    let mut single = Waiter::new(&one, "{t}ahead", "s");
+    slot.begin();
+    slot.over("{t}ahead");
+    // This key is here, and whoever waits for it is looked at.
+    assert_eq!(slot.here.int("RLOCK.RELEASE {t}here a"), 0);
+    let tag = i64::from(slot_of("{t}"));
+    assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
+    still_waits(&mut many);
+    // And now whoever stands behind it.
+    assert_eq!(slot.here.int(&format!("CLIENT UNBLOCK {}", many.id)), 1);
+    assert_eq!(many.client.read(), Value::Nil);
+    assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
+    still_waits(&mut single);
+    slot.arrive();
+    assert_eq!(code(&single.client.read()), "MOVED");
+    assert_eq!(slot.there.int("RLOCK.RELEASE {t}ahead a"), 0);
 }

@@ -138,6 +138,9 @@ pub trait Keyspace {
     /// Whether a key beside the lock that is not here is nowhere else: always, but in a
     /// cluster while the slot is on its way from one node to another.
     fn is_settled(&mut self, key: &Key) -> bool;
+    /// Whether the lock itself, which is not here, is nowhere else. Nobody asks the
+    /// server that about a request that has waited.
+    fn is_free(&mut self, key: &Key) -> bool;
     /// Carries out an effect that is a write, at once; ignores any other. Whether it
     /// changed anything.
     fn write(&mut self, effect: &Effect) -> bool;

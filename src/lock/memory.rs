@@ -192,6 +192,10 @@ impl Keyspace for Memory {
         !self.moving
     }
 
+    fn is_free(&mut self, _key: &Key) -> bool {
+        true
+    }
+
     fn write(&mut self, effect: &Effect) -> bool {
         match effect {
             Effect::Take {

@@ -369,6 +369,9 @@ impl Core {
                 }
                 one_more(look.holds.max(look.writes), key, &want.owner)?;
             }
+            if how == Some(How::First) && !step.ks.is_free(key) {
+                return Err(Refusal::OnItsWay { key: key.clone() });
+            }
             let is_next = self.next(key).is_none_or(|next| next == Next::Waiter(id));
             match how.filter(|how| is_next || how.is_holders()) {
                 Some(how) => ways.push((key.clone(), how, look)),

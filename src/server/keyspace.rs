@@ -16,7 +16,7 @@ use super::lease_keys;
 pub use super::opened::Access;
 use super::opened::{Opened, Type};
 use super::shell::Shell;
-use super::slots;
+use super::slots::{self, Slot};
 use crate::lock::{
     leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
 };
@@ -273,6 +273,18 @@ impl Keyspace for ServerKeyspace<'_> {
         }
         self.open = None;
         slots::is_settled(self.shell, self.ctx, key)
+    }
+
+    fn is_free(&mut self, key: &Key) -> bool {
+        if !self.shell.server.cluster {
+            return true;
+        }
+        // The server has let the command in for this key.
+        if self.slot_of == Some(&key.name[..]) {
+            return true;
+        }
+        self.open = None;
+        slots::whose(self.shell, self.ctx, key) == Slot::Ours
     }
 
     fn write(&mut self, effect: &Effect) -> bool {
