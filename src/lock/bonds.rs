@@ -318,8 +318,13 @@ impl Core {
     ) -> usize {
         let bonds = self.bonds.get(&client).into_iter().flatten();
         let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
-        let count = bonds.len();
+        let before = step.out.len();
+        let mut count: usize = 0;
         for (key, owner) in bonds {
+            if step.is_long(before) {
+                break;
+            }
+            count = count.saturating_add(1);
             // What it was granted and never got is over with it.
             let its = |grant: &&mut Grant| grant.watched && grant.client == client;
             for grant in self.grants.values_mut().filter(its) {

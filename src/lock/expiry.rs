@@ -63,13 +63,20 @@ impl Core {
     }
 
     /// Deadlines of these keys have passed: their own, or those of readers. All that
-    /// has ended is ended before any of it is handed on.
-    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key]) {
+    /// has ended is ended before any of it is handed on. Whether that was so much that
+    /// some are left, and due still.
+    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key]) -> bool {
         self.lapsed = Lapsed::default();
-        for key in keys {
+        let before = step.out.len();
+        let mut keys = keys.iter();
+        for key in keys.by_ref() {
             self.expire_one(step, key);
+            if step.is_long(before) {
+                break;
+            }
         }
         self.settle_pending(step);
+        keys.len() > 0
     }
 
     fn expire_one<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {

@@ -22,17 +22,22 @@ impl Core {
         self.renewals.first()
     }
 
-    /// Renews the leases that are due, at most so many; see `renew_watch`.
-    #[cfg(test)]
-    pub fn renew_watched<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) {
-        for (key, owner) in self.due_renewals(step.now, most) {
-            self.renew_watch(step, &key, &owner);
+    /// Renews these leases. Whether that was so much that some are left, and due still.
+    pub fn renew_watched<K: Keyspace>(&mut self, step: &mut Step<'_, K>, due: &[Bond]) -> bool {
+        let before = step.out.len();
+        let mut due = due.iter();
+        for (key, owner) in due.by_ref() {
+            self.renew_watch(step, key, owner);
+            if step.is_long(before) {
+                break;
+            }
         }
+        due.len() > 0
     }
 
     /// Renews a watched lease: to its full length from now, but not beyond
     /// `rlock.watchdog-max`, and never to an earlier moment.
-    pub fn renew_watch<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
+    fn renew_watch<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, owner: &Bytes) {
         let look = self.look(step, key, owner);
         let its = self.entry(key).is_some_and(|e| e.plain_of(owner).is_some());
         if its && look.kind == Kind::Plain && look.holds == 0 {

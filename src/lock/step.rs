@@ -2,6 +2,9 @@
 
 use super::{Effect, Effects, Key, Keyspace, Now};
 
+/// A piece of long work that has had so many effects goes on in another decision.
+const MANY: usize = 1024;
+
 /// The keyspace, the clocks, and the effects so far.
 pub struct Step<'a, K: Keyspace> {
     pub ks: &'a mut K,
@@ -10,6 +13,11 @@ pub struct Step<'a, K: Keyspace> {
 }
 
 impl<K: Keyspace> Step<'_, K> {
+    /// Whether very much has come of this step since there were so many effects.
+    pub(super) fn is_long(&self, since: usize) -> bool {
+        self.out.len().saturating_sub(since) >= MANY
+    }
+
     /// Writes at once, so that whatever is looked at next is true. Whether it did.
     pub(super) fn write(&mut self, effect: Effect) -> bool {
         let written = self.ks.write(&effect);

@@ -206,8 +206,9 @@ impl Core {
             return;
         }
         let mut turns = MOST_TURNS;
+        let before = step.out.len();
         loop {
-            if turns == 0 {
+            if turns == 0 || step.is_long(before) {
                 // The rest has a decision of its own, after others had a turn.
                 return self.unsettle();
             }

@@ -31,6 +31,9 @@ pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
         }
     }
     shell.writing.set(before);
+    if let Ok(mut unwritten) = shell.unwritten.try_borrow_mut() {
+        unwritten.clear();
+    }
     for effect in effects.drain(..) {
         match effect {
             Effect::Answer { waiter, outcome } => blocking::settle(shell, ctx, waiter, outcome),
@@ -40,18 +43,11 @@ pub fn tell(shell: &Shell, ctx: Ctx, given: Given<'_>, effects: &mut Effects) {
     }
 }
 
-/// Whether the write took place, as nearly all do.
+/// Whether the write took place, as nearly all do. Those that did not stand in the same
+/// order as all.
 fn was_written(shell: &Shell, effect: &Effect) -> bool {
-    let Ok(mut unwritten) = shell.unwritten.try_borrow_mut() else {
-        return true;
-    };
-    match unwritten.iter().position(|other| other == effect) {
-        Some(at) => {
-            unwritten.remove(at);
-            false
-        }
-        None => true,
-    }
+    let unwritten = shell.unwritten.try_borrow_mut();
+    !unwritten.is_ok_and(|mut all| all.pop_front_if(|next| next == effect).is_some())
 }
 
 /// Emits the keyspace events of an effect.

@@ -344,13 +344,11 @@ impl Tick {
     fn renew(&mut self) {
         self.in_slices(|tick| {
             let now = tick.now;
-            let due = tick.ask(|core| core.due_renewals(now, BATCH));
-            for (key, owner) in &due {
-                if tick.is_ours(key) {
-                    tick.step(|core, step| core.renew_watch(step, key, owner));
-                }
-            }
-            due.len() == BATCH
+            let mut due = tick.ask(|core| core.due_renewals(now, BATCH));
+            let mut more = due.len() == BATCH;
+            due.retain(|(key, _)| tick.is_ours(key));
+            tick.step(|core, step| more |= core.renew_watched(step, &due));
+            more
         });
     }
 
@@ -358,10 +356,10 @@ impl Tick {
         self.in_slices(|tick| {
             let now = tick.now;
             let mut due = tick.ask(|core| core.due(now, BATCH));
-            let is_full = due.len() == BATCH;
+            let mut more = due.len() == BATCH;
             due.retain(|key| tick.is_ours(key));
-            tick.step(|core, step| core.expire(step, &due));
-            is_full
+            tick.step(|core, step| more |= core.expire(step, &due));
+            more
         });
     }
 

@@ -7,7 +7,7 @@
 //! come at any time only record what they saw (`inbox`, `blocked`).
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ptr;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -18,7 +18,7 @@ use super::pending::Pending;
 use super::pulse::Pulse;
 use super::timer::Timer;
 use super::version::Server;
-use crate::lock::{Bond, Core, Effects, Key, Listening, Now};
+use crate::lock::{Bond, Core, Effect, Effects, Key, Listening, Now};
 
 pub struct Shell {
     pub core: RefCell<Core>,
@@ -68,7 +68,7 @@ pub struct Shell {
     /// A list of effects to use again.
     pub spare: Cell<Effects>,
     /// Writes that changed nothing or were refused: nobody is told of them.
-    pub unwritten: RefCell<Effects>,
+    pub unwritten: RefCell<VecDeque<Effect>>,
     /// What was found out about those who wait by subscription, for the core to know
     /// when the command under way is done.
     pub heard: RefCell<Vec<(Key, Listening)>>,

@@ -34,7 +34,7 @@ impl ServerKeyspace<'_> {
             self.ctx.warn(&text);
         }
         if let Ok(mut unwritten) = shell.unwritten.try_borrow_mut() {
-            unwritten.push(effect.clone());
+            unwritten.push_back(effect.clone());
         }
         false
     }

@@ -243,9 +243,10 @@ impl Shell {
     /// The module's timer fires.
     pub fn tick(&mut self) {
         self.read_notes();
-        self.step(|core, step| core.renew_watched(step, 500));
+        let due = self.core.due_renewals(self.now, 500);
+        while self.step(|core, step| core.renew_watched(step, &due)) {}
         let due = self.core.due(self.now, 500);
-        self.step(|core, step| core.expire(step, &due));
+        while self.step(|core, step| core.expire(step, &due)) {}
         self.step(|core, step| core.time_out(step, 500));
     }
 

@@ -174,9 +174,10 @@ impl Shell {
     pub fn tick(&mut self) {
         self.step(|core, step| core.time_out(step, 500));
         self.read_notes();
-        self.step(|core, step| core.renew_watched(step, 500));
+        let due = self.core.due_renewals(self.now, 500);
+        while self.step(|core, step| core.renew_watched(step, &due)) {}
         let due = self.core.due(self.now, 500);
-        self.step(|core, step| core.expire(step, &due));
+        while self.step(|core, step| core.expire(step, &due)) {}
     }
 
     /// It fires behind the gate, again and again.
