@@ -179,8 +179,8 @@ fn a_writer_that_reads_too_stops_writing_while_its_lease_key_is_elsewhere() {
 fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("{t}", &one, &two);
-    let both = format!("RLOCK.MACQUIRE 2 {{t}}ahead {{t}}here");
-    token(slot.here.ask(&format!("{both} a {LONG}")));
+    let take = "RLOCK.MACQUIRE 2 {t}ahead {t}here a 3600000";
+    token(slot.here.ask(take));
     let mut many = wait_many(&one, "{t}ahead {t}here", "m");
     let mut single = Waiter::new(&one, "{t}ahead", "s");
     slot.begin();
