@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use super::names::Place;
 use super::{Bytes, Cause, Core, Key, Keyspace, Step, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
@@ -56,8 +57,8 @@ struct Sweep {
     cause: Cause,
     /// Those whose entry has an older stamp.
     stamp: u32,
-    /// So many of the table's entries may be among them.
-    left: usize,
+    /// Those behind it were looked at.
+    place: Place,
 }
 
 impl Heard {
@@ -111,14 +112,14 @@ impl Heard {
         }
     }
 
-    fn sweep(&mut self, db: i32, cause: Cause, left: usize) {
+    fn sweep(&mut self, db: i32, cause: Cause) {
         self.stamp = self.stamp.wrapping_add(1);
         let stamp = self.stamp;
         self.sweeps.push_back(Sweep {
             db,
             cause,
             stamp,
-            left,
+            place: Place::END,
         });
     }
 
@@ -185,10 +186,13 @@ impl Core {
     /// be looked at.
     fn begin_sweep(&mut self, db: Option<i32>, cause: Cause) {
         let tables = self.tables.iter();
-        let meant = tables.filter(|(number, _)| db.is_none_or(|db| db == **number));
-        let meant: Vec<(i32, usize)> = meant.map(|(db, table)| (*db, table.len())).collect();
-        for (db, left) in meant.into_iter().filter(|(_, left)| *left > 0) {
-            self.heard.sweep(db, cause, left);
+        let meant = tables.filter(|(number, table)| {
+            let is_meant = db.is_none_or(|db| db == **number);
+            is_meant && !table.is_empty()
+        });
+        let meant: Vec<i32> = meant.map(|(db, _)| *db).collect();
+        for db in meant {
+            self.heard.sweep(db, cause);
         }
     }
 
@@ -225,22 +229,23 @@ impl Core {
         while let Some(sweep) = self.heard.sweeps.front_mut() {
             let (db, stamp) = (sweep.db, sweep.stamp);
             let table = self.tables.get(&db);
-            sweep.left = sweep.left.min(table.map_or(0, |table| table.len()));
-            while sweep.left > 0 && steps > 0 {
+            let mut next = || table.and_then(|table| table.before(&mut sweep.place));
+            let mut is_over = false;
+            while steps > 0 && !is_over {
                 steps = steps.saturating_sub(1);
-                sweep.left = sweep.left.saturating_sub(1);
-                let found = table.and_then(|table| table.at(sweep.left));
+                let found = next();
+                is_over = found.is_none();
                 let meant = found.filter(|(_, e)| stamp.wrapping_sub(e.stamp) as i32 > 0);
                 keys.extend(meant.map(|(name, _)| Key {
                     db,
                     name: name.clone(),
                 }));
             }
-            if sweep.left > 0 {
+            if !is_over {
                 return;
             }
             // The sweep stays until its last keys are looked at: they ask for its cause.
-            if !keys.is_empty() || steps == 0 {
+            if !keys.is_empty() {
                 return;
             }
             self.heard.sweeps.pop_front();

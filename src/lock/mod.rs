@@ -38,6 +38,7 @@ mod many;
 #[cfg(test)]
 mod memory;
 mod moved;
+mod names;
 mod queue;
 mod rank;
 mod readers;

@@ -1,0 +1,175 @@
+//! Names with what is known of each, in so many parts that no part is ever large: a
+//! hash table grows in one go, and with a million locks in one that would be a stall.
+
+use std::hash::{BuildHasher, RandomState};
+
+use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
+use indexmap::IndexMap;
+
+use super::Bytes;
+
+/// A part of a million names grows within a ms.
+const PARTS: usize = 256;
+
+/// A part gives memory back from this room on.
+const ROOM: usize = 64;
+
+/// The names of each part stand in a list, so that all of them can be looked at a few
+/// at a time: from the end, for one that is removed leaves its place to the last one.
+#[derive(Clone, Debug)]
+pub struct Names<T> {
+    parts: Vec<IndexMap<Bytes, T>>,
+    /// And one more, so that there is one for any number.
+    last: IndexMap<Bytes, T>,
+    hasher: RandomState,
+}
+
+/// Behind those names that were looked at, on the way from the last to the first.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    part: usize,
+    left: usize,
+}
+
+impl Place {
+    pub const END: Self = Self {
+        part: PARTS,
+        left: 0,
+    };
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self {
+            parts: std::iter::repeat_with(IndexMap::new)
+                .take(PARTS - 1)
+                .collect(),
+            last: IndexMap::new(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl<T> Names<T> {
+    pub fn is_empty(&self) -> bool {
+        self.last.is_empty() && self.parts.iter().all(IndexMap::is_empty)
+    }
+
+    fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash_one(name)
+    }
+
+    fn part(&self, number: usize) -> &IndexMap<Bytes, T> {
+        self.parts.get(number).unwrap_or(&self.last)
+    }
+
+    fn part_mut(&mut self, number: usize) -> &mut IndexMap<Bytes, T> {
+        self.parts.get_mut(number).unwrap_or(&mut self.last)
+    }
+
+    pub fn get(&self, name: &[u8]) -> Option<(&Bytes, &T)> {
+        let hash = self.hash(name);
+        let part = self.part(number(hash)).raw_entry_v1();
+        part.from_hash(hash, |other| other[..] == *name)
+    }
+
+    pub fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
+        let hash = self.hash(name);
+        let part = self.part_mut(number(hash)).raw_entry_mut_v1();
+        match part.from_hash(hash, |other| other[..] == *name) {
+            RawEntryMut::Occupied(entry) => Some(entry.into_mut()),
+            RawEntryMut::Vacant(_) => None,
+        }
+    }
+
+    /// What is known of a name, or this from now on.
+    pub fn get_or_insert(&mut self, name: &Bytes, new: impl FnOnce() -> T) -> &mut T {
+        let hash = self.hash(name);
+        let part = self.part_mut(number(hash)).raw_entry_mut_v1();
+        match part.from_hash(hash, |other| other == name) {
+            RawEntryMut::Occupied(entry) => entry.into_mut(),
+            RawEntryMut::Vacant(entry) => entry.insert_hashed_nocheck(hash, name.clone(), new()).1,
+        }
+    }
+
+    /// Removes a name if this is true of it.
+    pub fn remove_if(&mut self, name: &[u8], is_over: impl FnOnce(&T) -> bool) {
+        let hash = self.hash(name);
+        let part = self.part_mut(number(hash));
+        let entry = part.raw_entry_mut_v1();
+        if let RawEntryMut::Occupied(entry) = entry.from_hash(hash, |other| other[..] == *name) {
+            if !is_over(entry.get()) {
+                return;
+            }
+            entry.swap_remove();
+            // After a crowd has gone; seldom enough to cost nothing.
+            let (room, len) = (part.capacity(), part.len());
+            if room > ROOM && len < room / 8 {
+                part.shrink_to(len.saturating_mul(2).max(ROOM / 2));
+            }
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &T)> {
+        self.parts.iter().flatten().chain(&self.last)
+    }
+
+    /// The name before a place, which moves there. Whatever is added or removed
+    /// meanwhile, none that was there all the time is passed over.
+    pub fn before(&self, place: &mut Place) -> Option<(&Bytes, &T)> {
+        loop {
+            let part = self.part(place.part);
+            place.left = place.left.min(part.len());
+            if let Some(at) = place.left.checked_sub(1) {
+                place.left = at;
+                return part.get_index(at);
+            }
+            place.part = place.part.checked_sub(1)?;
+            place.left = self.part(place.part).len();
+        }
+    }
+}
+
+/// The part of a name with this hash. Its place in the part goes by other bits.
+fn number(hash: u64) -> usize {
+    let bits = (hash >> 32) % PARTS as u64;
+    usize::try_from(bits).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(number: usize) -> Bytes {
+        Bytes::from(format!("name {number}").as_bytes())
+    }
+
+    /// On the way from the end some are removed and others added.
+    #[test]
+    fn none_that_stays_is_passed_over() {
+        const MANY: usize = 5000;
+        let mut names = Names::default();
+        for number in 0..MANY {
+            *names.get_or_insert(&name(number), || 0) = number;
+        }
+        let mut place = Place::END;
+        let mut seen = vec![false; MANY];
+        let mut steps = 0;
+        while let Some((_, number)) = names.before(&mut place) {
+            let number = *number;
+            if number < MANY {
+                seen[number] = true;
+            }
+            steps += 1;
+            if number % 3 == 0 {
+                names.remove_if(&name(number), |_| true);
+            }
+            names.remove_if(&name(steps * 7 % MANY), |number| number % 2 == 0);
+            names.get_or_insert(&name(MANY + steps), || MANY);
+        }
+        for number in (0..MANY).filter(|number| number % 2 == 1) {
+            assert!(seen[number], "{number}");
+            assert_eq!(names.get(&name(number)).is_some(), number % 3 != 0);
+        }
+    }
+}
