@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::Bytes;
 
-/// A part of a million names grows within a ms.
+/// One for each number that a byte can be. A part of a million names grows within a ms.
 const PARTS: usize = 256;
 
 /// A part gives memory back from this room on.
@@ -132,8 +132,8 @@ impl<T> Names<T> {
 
 /// The part of a name with this hash. Its place in the part goes by other bits.
 fn number(hash: u64) -> usize {
-    let bits = (hash >> 32) % PARTS as u64;
-    usize::try_from(bits).unwrap_or_default()
+    let [.., byte, _, _, _] = hash.to_le_bytes();
+    usize::from(byte)
 }
 
 #[cfg(test)]
