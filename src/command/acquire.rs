@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args::{self, Options, Owner};
 use crate::error::Error;
-use crate::lock::{Mode, Verdict};
+use crate::lock::{self, Mode, Verdict};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]`
@@ -66,9 +66,7 @@ impl Command for Acquire {
         ask.owner = &owner;
         ask.lease = request.lease;
         ask.mode = mode;
-        let verdict = call.decide(ask.wait.is_some(), |core, step| {
-            core.acquire(step, request.key, &ask)
-        })?;
+        let verdict = call.decide(ask.wait.is_some(), |d| lock::acquire(d, request.key, &ask))?;
         if ask.watch {
             call.watches();
         }

@@ -2,6 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
+use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.FORCE key`
@@ -27,7 +28,7 @@ impl Command for Force {
         args.end()?;
         let place = (call.db(), key);
         let client = call.client_id();
-        let freed = call.decide(false, |core, step| core.force(step, place, client))?;
+        let freed = call.decide(false, |d| lock::force(d, place, client))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

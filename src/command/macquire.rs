@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args::{self, Options};
 use crate::error::Error;
-use crate::lock::{Mode, Outcome, Verdict};
+use crate::lock::{self, Mode, Outcome, Verdict};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
@@ -36,9 +36,7 @@ impl Command for Macquire {
         let mut ask = options.ask(call, &owner)?;
         ask.owner = &id;
         ask.lease = lease;
-        let verdict = call.decide(ask.wait.is_some(), |core, step| {
-            core.acquire_many(step, &keys, &ask)
-        })?;
+        let verdict = call.decide(ask.wait.is_some(), |d| lock::acquire_many(d, &keys, &ask))?;
         if ask.watch {
             call.watches();
         }

@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Ended, Mode, Outcome};
+use crate::lock::{self, Ended, Mode, Outcome};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MRELEASE numkeys key [key ...] owner`
@@ -34,9 +34,7 @@ impl Command for Mrelease {
             all: false,
         };
         let db = call.db();
-        let released = call.decide(false, |core, step| {
-            core.release_many(step, db, &keys, &ended)
-        })?;
+        let released = call.decide(false, |d| lock::release_many(d, db, &keys, &ended))?;
         Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }
 }

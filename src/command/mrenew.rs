@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Mode, Outcome, Renewal};
+use crate::lock::{self, Mode, Outcome, Renewal};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.MRENEW numkeys key [key ...] owner lease`
@@ -37,9 +37,7 @@ impl Command for Mrenew {
             watch: false,
         };
         let db = call.db();
-        call.decide(false, |core, step| {
-            core.renew_many(step, db, &keys, &renewal)
-        })?;
+        call.decide(false, |d| lock::renew_many(d, db, &keys, &renewal))?;
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Ended, Mode};
+use crate::lock::{self, Ended, Mode};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE] [ALL]`
@@ -44,7 +44,7 @@ impl Command for Release {
             mode: mode.unwrap_or(Mode::Exclusive),
             all,
         };
-        let left = call.decide(false, |core, step| core.release(step, place, &ended))?;
+        let left = call.decide(false, |d| lock::release(d, place, &ended))?;
         Ok(Responder::Integer(left))
     }
 }

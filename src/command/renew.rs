@@ -2,7 +2,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Mode, Renewal};
+use crate::lock::{self, Mode, Renewal};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
@@ -50,7 +50,7 @@ impl Command for Renew {
             lease,
             watch,
         };
-        call.decide(false, |core, step| core.renew(step, place, &renewal))?;
+        call.decide(false, |d| lock::renew(d, place, &renewal))?;
         if watch {
             call.watches();
         }

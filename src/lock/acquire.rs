@@ -1,8 +1,9 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
 use super::stats::Counters;
+use super::{readers, shared, sight, token, turns, waiting};
 use super::{
-    Bytes, Core, Effect, Event, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, WaiterId,
+    Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, WaiterId,
 };
 
 /// No decision takes so many ms.
@@ -94,247 +95,12 @@ impl How {
 }
 
 impl Core {
-    /// Acquires a lock, or waits for it. In order of arrival: a free lock with
-    /// waiters goes to the first of them, not to the request.
-    pub fn acquire<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        name: &[u8],
-        ask: &Ask<'_>,
-    ) -> Result<Verdict, Refusal> {
-        match self.try_to_acquire(step, name, ask) {
-            Err(Refusal::Vanished { .. }) => self.try_to_acquire(step, name, ask),
-            done => done,
-        }
-    }
-
-    fn try_to_acquire<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        name: &[u8],
-        ask: &Ask<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let key = self.key(ask.db, name);
-        let mut look = self.look(step, &key, ask.owner);
-        let how = self.may(step, &key, ask.owner, ask.mode, &mut look)?;
-        if ask.once && how == Some(How::Nest) {
-            return Err(held(&key, ask.owner));
-        }
-        match how.filter(|how| how.is_holders() || !self.is_waited_for(&key)) {
-            Some(how) => {
-                let want = Want::of(ask);
-                let token = self.give(step, &key, &want, how, look, None)?;
-                if how == How::Join {
-                    self.passed(step, &key, true);
-                }
-                self.settle_pending(step);
-                Ok(Verdict::Granted(token))
-            }
-            None if how.is_none() && self.is_half(&key) => Err(Refusal::OnItsWay { key }),
-            None => {
-                Counters::up(&mut self.counters.contended);
-                // A lock found after a restart, or one that a script took, is
-                // watched from the moment rlock touches it.
-                if look.kind == Kind::Plain {
-                    self.set_deadline(&key, look.expires);
-                }
-                if how == Some(How::Join) {
-                    self.keeps_out(&key, step.now);
-                }
-                match ask.wait {
-                    Some(wait) => self.wait_for(step, vec![key], Want::of(ask), ask.once, wait),
-                    None => Ok(Verdict::Refused),
-                }
-            }
-        }
-    }
-
-    /// In what way the owner can have the lock now, whoever waits for it; `None`:
-    /// it is not to be had. A mode that does not go with those it has is refused.
-    pub(super) fn may<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        owner: &[u8],
-        mode: Mode,
-        look: &mut Look,
-    ) -> Result<Option<How>, Refusal> {
-        let has = self.modes(key, owner, look);
-        if let Some(held_for) = has.other_kind_than(mode) {
-            return Err(Refusal::OtherMode {
-                key: key.clone(),
-                owner: Bytes::from(owner),
-                held_for,
-            });
-        }
-        self.has_its_leases(key, owner, look)?;
-        Ok(match look.kind {
-            Kind::Foreign(why) => {
-                let key = key.clone();
-                return Err(Refusal::NotALock { key, why });
-            }
-            Kind::Free => Some(How::First),
-            Kind::Plain => has.plain.then_some(How::Nest),
-            Kind::ReadWrite(_) => match mode {
-                Mode::Exclusive if has.plain => Some(How::Nest),
-                Mode::Read if has.reads => Some(How::Nest),
-                Mode::Write if has.writes => Some(How::Nest),
-                Mode::Read if has.writes => Some(How::Under),
-                Mode::Read if self.keeps_readers_out(step, key) => None,
-                _ if mode != Mode::Read && self.others(step, key, owner) => None,
-                _ => {
-                    // Whoever was found dead is gone from the hash now.
-                    *look = self.see(step, key, owner);
-                    match look.kind {
-                        Kind::Free => Some(How::First),
-                        Kind::ReadWrite(_) if mode == Mode::Read => Some(How::Join),
-                        Kind::ReadWrite(_) if has.reads => Some(How::Upgrade),
-                        _ => None,
-                    }
-                }
-            },
-        })
-    }
-
     /// The token of the hold that an acquisition nests in, if it is known.
     pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<i64> {
         if how.is_new() {
             return None;
         }
         self.entry(key)?.hold(owner)?.token
-    }
-
-    /// A lock that is about to end could do so between the look at it and what is
-    /// written next: it is prolonged before anything else is.
-    pub(super) fn secure<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        want: &Want,
-        how: How,
-        look: &mut Look,
-    ) -> Result<(), Refusal> {
-        let until = step.now.deadline(want.lease);
-        let soon = step.now.deadline(NEAR_MS);
-        let ends = |end: &i64| how != How::First && *end < soon && *end < until;
-        if look.expires.filter(ends).is_none() {
-            return Ok(());
-        }
-        let key = key.clone();
-        let prolong = Effect::ExpireAt {
-            key: key.clone(),
-            at: until,
-        };
-        if !step.write(prolong) {
-            return Err(Refusal::Vanished { key });
-        }
-        look.expires = Some(until);
-        match look.kind {
-            Kind::ReadWrite(_) => self.know_shared(&key, |shared| shared.expires = Some(until)),
-            _ => self.set_deadline(&key, Some(until)),
-        }
-        Ok(())
-    }
-
-    /// The lock is the owner's from now on, or once more; the token.
-    pub(super) fn give<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        want: &Want,
-        how: How,
-        look: Look,
-        token: Option<i64>,
-    ) -> Result<i64, Refusal> {
-        let now = step.now;
-        let before = [
-            (Mode::Write, look.writes),
-            match look.kind {
-                Kind::ReadWrite(_) if want.mode != Mode::Exclusive => (Mode::Read, look.holds),
-                _ => (Mode::Exclusive, look.holds),
-            },
-        ];
-        let known = self.token_under_way(key, &want.owner, how);
-        let (token, counted) = match known.or(token) {
-            Some(token) => (token, Vec::new()),
-            None => self.new_token(step, std::iter::once(key))?,
-        };
-        match (want.mode, how) {
-            (Mode::Exclusive, How::First) => {
-                let at = now.deadline(want.lease);
-                step.write(Effect::Take {
-                    key: key.clone(),
-                    owner: want.owner.clone(),
-                    holds: 1,
-                    at,
-                });
-                self.set_holder(key, want, token, Some(at), now);
-            }
-            (Mode::Exclusive, _) => {
-                self.nest(step, key, want, look)?;
-                let known = self.entry(key).and_then(|e| e.hold(&want.owner)?.token);
-                if known.is_none() {
-                    self.know_plain(step, key, &want.owner, &look);
-                    let hold = self.entry_mut(key).and_then(|e| e.hold_mut(&want.owner));
-                    if let Some(hold) = hold {
-                        hold.token = Some(token);
-                        hold.since_us = Some(now.wall_us);
-                    }
-                }
-            }
-            _ => self.give_shared(step, key, want, how, look, token)?,
-        }
-        Self::fence(step, counted, token);
-        if matches!(how, How::First | How::Join) {
-            self.count_grant(key);
-        }
-        self.tell(step, key, Event::Acquired);
-        let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
-        if want.watch || !is_first {
-            let lease = want.watch.then_some(want.lease);
-            let who = (want.client, want.mode);
-            self.took((key, &want.owner), who, &before, lease, now);
-        }
-        self.join(key, &want.owner);
-        Ok(token)
-    }
-
-    /// One more plain hold for an owner that has the lock. The lease is lengthened
-    /// to at least the new one, never shortened; a lock without one stays without.
-    fn nest<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        want: &Want,
-        mut look: Look,
-    ) -> Result<(), Refusal> {
-        let holds = one_more(look.holds, key, &want.owner)?;
-        self.secure(step, key, want, How::Nest, &mut look)?;
-        step.write(Effect::Count {
-            key: key.clone(),
-            owner: want.owner.clone(),
-            mode: Mode::Exclusive,
-            holds,
-            by: 1,
-        });
-        let until = step.now.deadline(want.lease);
-        let expires = look.expires.map(|at| at.max(until));
-        step.expire_at(key, look.expires, expires);
-        match look.kind {
-            // Others may be in it by now, with leases of their own.
-            Kind::ReadWrite(_) => self.know_shared(key, |shared| shared.expires = expires),
-            _ => self.set_deadline(key, expires),
-        }
-        Ok(())
-    }
-
-    /// Tells an event of rlock's own, and counts it.
-    pub(super) fn tell<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, event: Event) {
-        self.counters.event(event);
-        step.out.push(Effect::Tell {
-            key: key.clone(),
-            event,
-        });
     }
 
     /// In which modes the owner holds the lock.
@@ -352,6 +118,224 @@ impl Core {
             writes: shared && look.writes > 0,
         }
     }
+}
+
+/// Acquires a lock, or waits for it. In order of arrival: a free lock with
+/// waiters goes to the first of them, not to the request.
+pub fn acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
+    match try_to_acquire(d, name, ask) {
+        Err(Refusal::Vanished { .. }) => try_to_acquire(d, name, ask),
+        done => done,
+    }
+}
+
+fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
+    let key = d.core.key(ask.db, name);
+    let mut look = sight::look(d, &key, ask.owner);
+    let how = may(d, &key, ask.owner, ask.mode, &mut look)?;
+    if ask.once && how == Some(How::Nest) {
+        return Err(held(&key, ask.owner));
+    }
+    match how.filter(|how| how.is_holders() || !d.core.is_waited_for(&key)) {
+        Some(how) => {
+            let want = Want::of(ask);
+            let token = give(d, &key, &want, how, look, None)?;
+            if how == How::Join {
+                turns::passed(d, &key, true);
+            }
+            waiting::settle_pending(d);
+            Ok(Verdict::Granted(token))
+        }
+        None if how.is_none() && d.core.is_half(&key) => Err(Refusal::OnItsWay { key }),
+        None => {
+            Counters::up(&mut d.core.counters.contended);
+            // A lock found after a restart, or one that a script took, is
+            // watched from the moment rlock touches it.
+            if look.kind == Kind::Plain {
+                d.core.set_deadline(&key, look.expires);
+            }
+            if how == Some(How::Join) {
+                d.core.keeps_out(&key, d.now);
+            }
+            match ask.wait {
+                Some(wait) => waiting::wait_for(d, vec![key], Want::of(ask), ask.once, wait),
+                None => Ok(Verdict::Refused),
+            }
+        }
+    }
+}
+
+/// In what way the owner can have the lock now, whoever waits for it; `None`:
+/// it is not to be had. A mode that does not go with those it has is refused.
+pub fn may(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    mode: Mode,
+    look: &mut Look,
+) -> Result<Option<How>, Refusal> {
+    let has = d.core.modes(key, owner, look);
+    if let Some(held_for) = has.other_kind_than(mode) {
+        return Err(Refusal::OtherMode {
+            key: key.clone(),
+            owner: Bytes::from(owner),
+            held_for,
+        });
+    }
+    d.core.has_its_leases(key, owner, look)?;
+    Ok(match look.kind {
+        Kind::Foreign(why) => {
+            let key = key.clone();
+            return Err(Refusal::NotALock { key, why });
+        }
+        Kind::Free => Some(How::First),
+        Kind::Plain => has.plain.then_some(How::Nest),
+        Kind::ReadWrite(_) => match mode {
+            Mode::Exclusive if has.plain => Some(How::Nest),
+            Mode::Read if has.reads => Some(How::Nest),
+            Mode::Write if has.writes => Some(How::Nest),
+            Mode::Read if has.writes => Some(How::Under),
+            Mode::Read if readers::keeps_readers_out(d, key) => None,
+            _ if mode != Mode::Read && readers::others(d, key, owner) => None,
+            _ => {
+                // Whoever was found dead is gone from the hash now.
+                *look = sight::see(d, key, owner);
+                match look.kind {
+                    Kind::Free => Some(How::First),
+                    Kind::ReadWrite(_) if mode == Mode::Read => Some(How::Join),
+                    Kind::ReadWrite(_) if has.reads => Some(How::Upgrade),
+                    _ => None,
+                }
+            }
+        },
+    })
+}
+
+/// A lock that is about to end could do so between the look at it and what is
+/// written next: it is prolonged before anything else is.
+pub fn secure(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: How,
+    look: &mut Look,
+) -> Result<(), Refusal> {
+    let until = d.now.deadline(want.lease);
+    let soon = d.now.deadline(NEAR_MS);
+    let ends = |end: &i64| how != How::First && *end < soon && *end < until;
+    if look.expires.filter(ends).is_none() {
+        return Ok(());
+    }
+    let key = key.clone();
+    let prolong = Effect::ExpireAt {
+        key: key.clone(),
+        at: until,
+    };
+    if !d.write(prolong) {
+        return Err(Refusal::Vanished { key });
+    }
+    look.expires = Some(until);
+    match look.kind {
+        Kind::ReadWrite(_) => d
+            .core
+            .know_shared(&key, |shared| shared.expires = Some(until)),
+        _ => d.core.set_deadline(&key, Some(until)),
+    }
+    Ok(())
+}
+
+/// The lock is the owner's from now on, or once more; the token.
+pub fn give(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: How,
+    look: Look,
+    token: Option<i64>,
+) -> Result<i64, Refusal> {
+    let now = d.now;
+    let before = [
+        (Mode::Write, look.writes),
+        match look.kind {
+            Kind::ReadWrite(_) if want.mode != Mode::Exclusive => (Mode::Read, look.holds),
+            _ => (Mode::Exclusive, look.holds),
+        },
+    ];
+    let known = d.core.token_under_way(key, &want.owner, how);
+    let (token, counted) = match known.or(token) {
+        Some(token) => (token, Vec::new()),
+        None => token::new_token(d, std::iter::once(key))?,
+    };
+    match (want.mode, how) {
+        (Mode::Exclusive, How::First) => {
+            let at = now.deadline(want.lease);
+            d.write(Effect::Take {
+                key: key.clone(),
+                owner: want.owner.clone(),
+                holds: 1,
+                at,
+            });
+            d.core.set_holder(key, want, token, Some(at), now);
+        }
+        (Mode::Exclusive, _) => {
+            nest(d, key, want, look)?;
+            let known = d.core.entry(key).and_then(|e| e.hold(&want.owner)?.token);
+            if known.is_none() {
+                waiting::know_plain(d, key, &want.owner, &look);
+                let hold = d.core.entry_mut(key).and_then(|e| e.hold_mut(&want.owner));
+                if let Some(hold) = hold {
+                    hold.token = Some(token);
+                    hold.since_us = Some(now.wall_us);
+                }
+            }
+        }
+        _ => shared::give_shared(d, key, want, how, look, token)?,
+    }
+    token::fence(d, counted, token);
+    if matches!(how, How::First | How::Join) {
+        d.core.count_grant(key);
+    }
+    tell(d, key, Event::Acquired);
+    let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
+    if want.watch || !is_first {
+        let lease = want.watch.then_some(want.lease);
+        let who = (want.client, want.mode);
+        d.core.took((key, &want.owner), who, &before, lease, now);
+    }
+    d.core.join(key, &want.owner);
+    Ok(token)
+}
+
+/// One more plain hold for an owner that has the lock. The lease is lengthened
+/// to at least the new one, never shortened; a lock without one stays without.
+fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
+    let holds = one_more(look.holds, key, &want.owner)?;
+    secure(d, key, want, How::Nest, &mut look)?;
+    d.write(Effect::Count {
+        key: key.clone(),
+        owner: want.owner.clone(),
+        mode: Mode::Exclusive,
+        holds,
+        by: 1,
+    });
+    let until = d.now.deadline(want.lease);
+    let expires = look.expires.map(|at| at.max(until));
+    d.expire_at(key, look.expires, expires);
+    match look.kind {
+        // Others may be in it by now, with leases of their own.
+        Kind::ReadWrite(_) => d.core.know_shared(key, |shared| shared.expires = expires),
+        _ => d.core.set_deadline(key, expires),
+    }
+    Ok(())
+}
+
+/// Tells an event of rlock's own, and counts it.
+pub fn tell(d: &mut Decision<'_>, key: &Key, event: Event) {
+    d.core.counters.event(event);
+    d.out.push(Effect::Tell {
+        key: key.clone(),
+        event,
+    });
 }
 
 /// In which modes an owner holds a lock.

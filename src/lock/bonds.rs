@@ -1,13 +1,14 @@
 //! The bonds between connections and holds: made when a watchdog hold is taken,
 //! kept up by renewals, ended with the hold or with the connection.
 
+use super::{release, sight};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::entry::Hold;
 use super::grants::Grant;
 use super::watch::{Taken, Watch};
-use super::{Bytes, Core, Effect, Key, Keyspace, Lease, Mode, Now, Step};
+use super::{Bytes, Core, Decision, Effect, Key, Lease, Mode, Now};
 
 /// An owner's lease on a key, as the index of renewals has it.
 pub type Bond = (Key, Bytes);
@@ -150,66 +151,6 @@ impl Core {
         clients
     }
 
-    /// A hold is lost: those who watched it have to know.
-    pub(super) fn lost<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, hold: &Hold) {
-        for client in self.unwatch(key, hold) {
-            if client != self.spared {
-                step.out.push(Effect::Close { client });
-            }
-        }
-    }
-
-    /// The watched holds on all these keys are lost; those who watched them have to
-    /// know.
-    pub(super) fn lost_on<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        keys: impl Fn(&Key) -> bool,
-    ) {
-        let mut lost = Vec::new();
-        self.bonds.retain(|client, bonds| {
-            let before = bonds.len();
-            bonds.retain(|bond| {
-                let stays = !keys(&bond.0);
-                if !stays {
-                    lost.push(bond.clone());
-                }
-                stays
-            });
-            if bonds.len() < before {
-                step.out.push(Effect::Close { client: *client });
-            }
-            !bonds.is_empty()
-        });
-        self.renewals.retain(|(key, _)| !keys(key));
-        for (key, owner) in lost {
-            let hold = self
-                .entry_mut(&key)
-                .and_then(|entry| entry.hold_mut(&owner));
-            if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
-                watch.rest();
-            }
-        }
-    }
-
-    /// The owner's holds in this mode are lost, others of its are not.
-    pub(super) fn lost_in<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        (key, owner): (&Key, &Bytes),
-        mode: Mode,
-    ) {
-        let held = self.entry(key).and_then(|entry| entry.hold(owner));
-        let watch = held.and_then(|hold| hold.watch.as_ref());
-        let taken = watch.iter().flat_map(|watch| &watch.taken);
-        let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
-        let clients: BTreeSet<u64> = lost.map(|taken| taken.client).collect();
-        self.dropped(key, owner, mode, None);
-        for client in clients {
-            step.out.push(Effect::Close { client });
-        }
-    }
-
     /// The lease of a watched hold was set by hand of its owner: that is the
     /// watchdog's lease from now on. With `client` all the owner's holds here
     /// belong to that connection.
@@ -308,45 +249,6 @@ impl Core {
         !self.bonds.is_empty()
     }
 
-    /// A connection is closed: exactly its watchdog holds end, as if they were
-    /// released. On how many keys; at most so many at a time.
-    pub(super) fn closed<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        client: u64,
-        most: usize,
-    ) -> usize {
-        let bonds = self.bonds.get(&client).into_iter().flatten();
-        let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
-        let before = step.out.len();
-        let mut count: usize = 0;
-        for (key, owner) in bonds {
-            if step.is_long(before) {
-                break;
-            }
-            count = count.saturating_add(1);
-            // What it was granted and never got is over with it.
-            let its = |grant: &&mut Grant| grant.watched && grant.client == client;
-            for grant in self.grants.values_mut().filter(its) {
-                grant.keys.retain(|(granted, _)| *granted != key);
-            }
-            let look = self.see(step, &key, &owner);
-            let held = self.entry(&key).and_then(|entry| entry.hold(&owner));
-            let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
-                continue;
-            };
-            let mut modes = Vec::new();
-            for taken in &watch.taken {
-                if taken.watched && taken.client == client {
-                    modes.push((taken.mode, taken.holds));
-                }
-            }
-            self.forget_client(&key, &owner, client);
-            self.end_holds(step, &key, &owner, look, &modes);
-        }
-        count
-    }
-
     fn forget_client(&mut self, key: &Key, owner: &Bytes, client: u64) {
         let held = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
         let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
@@ -357,4 +259,90 @@ impl Core {
         watch.taken.retain(|taken| !its(taken));
         self.watched_less(key, owner, &before);
     }
+}
+
+/// A hold is lost: those who watched it have to know.
+pub fn lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
+    for client in d.core.unwatch(key, hold) {
+        if client != d.core.spared {
+            d.out.push(Effect::Close { client });
+        }
+    }
+}
+
+/// The watched holds on all these keys are lost; those who watched them have to
+/// know.
+pub fn lost_on(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
+    let mut lost = Vec::new();
+    d.core.bonds.retain(|client, bonds| {
+        let before = bonds.len();
+        bonds.retain(|bond| {
+            let stays = !keys(&bond.0);
+            if !stays {
+                lost.push(bond.clone());
+            }
+            stays
+        });
+        if bonds.len() < before {
+            d.out.push(Effect::Close { client: *client });
+        }
+        !bonds.is_empty()
+    });
+    d.core.renewals.retain(|(key, _)| !keys(key));
+    for (key, owner) in lost {
+        let hold = d
+            .core
+            .entry_mut(&key)
+            .and_then(|entry| entry.hold_mut(&owner));
+        if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
+            watch.rest();
+        }
+    }
+}
+
+/// The owner's holds in this mode are lost, others of its are not.
+pub fn lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode) {
+    let held = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    let watch = held.and_then(|hold| hold.watch.as_ref());
+    let taken = watch.iter().flat_map(|watch| &watch.taken);
+    let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
+    let clients: BTreeSet<u64> = lost.map(|taken| taken.client).collect();
+    d.core.dropped(key, owner, mode, None);
+    for client in clients {
+        d.out.push(Effect::Close { client });
+    }
+}
+
+/// A connection is closed: exactly its watchdog holds end, as if they were
+/// released. On how many keys; at most so many at a time.
+pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
+    let bonds = d.core.bonds.get(&client).into_iter().flatten();
+    let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
+    let before = d.out.len();
+    let mut count: usize = 0;
+    for (key, owner) in bonds {
+        if d.is_long(before) {
+            break;
+        }
+        count = count.saturating_add(1);
+        // What it was granted and never got is over with it.
+        let its = |grant: &&mut Grant| grant.watched && grant.client == client;
+        for grant in d.core.grants.values_mut().filter(its) {
+            grant.keys.retain(|(granted, _)| *granted != key);
+        }
+        let look = sight::see(d, &key, &owner);
+        let held = d.core.entry(&key).and_then(|entry| entry.hold(&owner));
+        let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
+            continue;
+        };
+        let mut modes = Vec::new();
+        for taken in &watch.taken {
+            if taken.watched && taken.client == client {
+                modes.push((taken.mode, taken.holds));
+            }
+        }
+        d.core.forget_client(&key, &owner, client);
+        release::end_holds(d, &key, &owner, look, &modes);
+    }
+    count
 }

@@ -9,13 +9,14 @@
 //! for whom the one behind it does not wait too, so the search steps over it; only
 //! a writer that stands before a reader is looked at, for it waits for readers.
 
+use super::{judge, waiting};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 
 use super::entry::{Entry, Hold, Party};
 use super::queue::Waiter;
 use super::rank::Rank;
-use super::{Bytes, Core, Key, Keyspace, Lease, Link, Mode, Now, Step, WaiterId};
+use super::{Bytes, Core, Decision, Key, Lease, Link, Mode, Now, WaiterId};
 
 /// A search that comes to more owners than these is put off until it is known that
 /// somebody waits for the one who asks.
@@ -129,43 +130,6 @@ impl Core {
         true
     }
 
-    /// Seeks a way out: the request goes before the foremost waiter that waits for
-    /// its owner, and has the lock if it is free for it there. The circle that is
-    /// left, if one is.
-    pub(super) fn let_past<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-        circle: Vec<Link>,
-    ) -> Option<Vec<Link>> {
-        let now = step.now;
-        let Some(rank) = self.foremost_that_waits_for(id, now) else {
-            return Some(circle);
-        };
-        self.rerank(id, Rank::just_before(&rank, id));
-        if self.has_its_turn(step, id) {
-            return None;
-        }
-        self.proven(step, |core| core.closes_a_circle(id, now))
-    }
-
-    /// As [`Core::let_past`], for a request that waits already. If that is no way out it
-    /// stays where it was.
-    pub(super) fn finds_a_way<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-    ) -> bool {
-        let Some(rank) = self.waiters.get(&id).map(|waiter| waiter.rank.clone()) else {
-            return false;
-        };
-        if self.let_past(step, id, Vec::new()).is_none() {
-            return true;
-        }
-        self.rerank(id, rank);
-        false
-    }
-
     fn foremost_that_waits_for(&self, id: WaiterId, now: Now) -> Option<Rank> {
         let waiter = self.waiters.get(&id)?;
         let ahead = |entry: &Entry| -> Vec<(Rank, WaiterId)> {
@@ -184,6 +148,34 @@ impl Core {
             waits.then_some(rank)
         })
     }
+}
+
+/// Seeks a way out: the request goes before the foremost waiter that waits for
+/// its owner, and has the lock if it is free for it there. The circle that is
+/// left, if one is.
+pub fn let_past(d: &mut Decision<'_>, id: WaiterId, circle: Vec<Link>) -> Option<Vec<Link>> {
+    let now = d.now;
+    let Some(rank) = d.core.foremost_that_waits_for(id, now) else {
+        return Some(circle);
+    };
+    d.core.rerank(id, Rank::just_before(&rank, id));
+    if waiting::has_its_turn(d, id) {
+        return None;
+    }
+    judge::proven(d, |core| core.closes_a_circle(id, now))
+}
+
+/// As [`Core::let_past`], for a request that waits already. If that is no way out it
+/// stays where it was.
+pub fn finds_a_way(d: &mut Decision<'_>, id: WaiterId) -> bool {
+    let Some(rank) = d.core.waiters.get(&id).map(|waiter| waiter.rank.clone()) else {
+        return false;
+    };
+    if let_past(d, id, Vec::new()).is_none() {
+        return true;
+    }
+    d.core.rerank(id, rank);
+    false
 }
 
 /// What became of a search.

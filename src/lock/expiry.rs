@@ -6,7 +6,8 @@
 use super::entry::Party;
 use super::lapse::Lapsed;
 use super::release::end_leases;
-use super::{Bytes, Core, Effect, Event, Hold, Key, Keyspace, Kind, Lease, Look, Now, Step, Whom};
+use super::{acquire, bonds, heard, readers, release, renewals, sight, waiting};
+use super::{Bytes, Core, Decision, Effect, Event, Hold, Key, Kind, Lease, Look, Now, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -52,193 +53,6 @@ impl Core {
         due
     }
 
-    /// Forgets the key's holds, for they are lost: connections that watched them are
-    /// closed, and no event tells of it. Also for a key that is not this server's any
-    /// more (its slot moved away): nothing that happens to it is ours to act on, and
-    /// its waiters are sent on by the server.
-    pub fn forsake<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        for hold in self.forget_holders(key) {
-            self.lost(step, key, &hold);
-        }
-    }
-
-    /// Deadlines of these keys have passed: their own, or those of readers. All that
-    /// has ended is ended before any of it is handed on. Whether that was so much that
-    /// some are left, and due still.
-    pub fn expire<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key]) -> bool {
-        self.lapsed = Lapsed::default();
-        let before = step.out.len();
-        let mut keys = keys.iter();
-        for key in keys.by_ref() {
-            self.expire_one(step, key);
-            if step.is_long(before) {
-                break;
-            }
-        }
-        self.settle_pending(step);
-        keys.len() > 0
-    }
-
-    fn expire_one<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        self.attend(step, key);
-        if !self.end_readers(step, key) {
-            self.review_key(step, key, Cause::Unknown);
-        }
-        // Whatever is there has not ended: it is not due again and again.
-        let deadline = self.entry(key).and_then(|entry| entry.deadline);
-        let long_ago = step.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
-        if deadline.is_some_and(|at| at < long_ago) {
-            let expires = step.ks.look(key, &[]).expires;
-            self.set_deadline(key, expires.filter(|at| *at >= step.now.wall_ms()));
-            self.tidy(key);
-        }
-    }
-
-    /// Readers whose lease is over leave; whether there were any.
-    pub(super) fn end_readers<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
-        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
-        let over = shared.map_or_else(Vec::new, |shared| shared.over(step.now.wall_ms()));
-        for owner in &over {
-            self.see(step, key, owner);
-        }
-        if !over.is_empty() {
-            self.readers_left(step, key);
-        }
-        !over.is_empty()
-    }
-
-    /// Readers have left by no request of theirs.
-    fn readers_left<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        let told = |effect: &Effect| matches!(effect, Effect::Wake { key: of, .. } if of == key);
-        if step.ks.look(key, &[]).kind == Kind::Free && !step.out.iter().any(told) {
-            self.left_free(step, key, Whom::OneShared);
-        }
-        self.look_later(key);
-    }
-
-    /// Looks at a key again that may have changed without rlock's doing.
-    pub(super) fn review_key<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        cause: Cause,
-    ) {
-        if self.has_turn(key.db, &key.name)
-            && (cause > Cause::Unknown || step.ks.look(key, &[]).kind != Kind::Free)
-        {
-            self.turn_was_used(key);
-        }
-        let Some(entry) = self.entry(key) else {
-            return;
-        };
-        let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
-        let was_shared = entry.shared.is_some();
-        let whom = match entry.shared.as_ref().map(|shared| shared.writer()) {
-            None => Whom::One,
-            Some(None) => Whom::OneShared,
-            Some(Some(_)) => Whom::AllShared,
-        };
-        let waited_for = !entry.queue().is_empty();
-        // What was heard is older than a hold that began in this very tick.
-        let is_new = |hold: &Hold| hold.since_us == Some(step.now.wall_us);
-        let newly = match &entry.shared {
-            None => entry.plain.as_ref().is_some_and(is_new),
-            Some(shared) => shared.parties().any(|party| is_new(&party.hold)),
-        };
-        let (at, revived) = &self.revived;
-        let newly = newly || (*at == step.now.wall_us && revived.contains(key));
-        let look = step.ks.look(key, known.as_deref().unwrap_or_default());
-        let cause = match cause {
-            Cause::Unknown => Cause::seen_by(&look),
-            _ if newly && look.kind != Kind::Free => Cause::Unknown,
-            told => told,
-        };
-        match look.kind {
-            Kind::Free => {
-                let before = step.out.len();
-                let revived = self.ended_by(step, key, cause, true);
-                let told = step.out.get(before..).unwrap_or_default();
-                let ran_out = told.iter().any(|effect| {
-                    let event = match effect {
-                        Effect::Tell { event, .. } => *event,
-                        _ => return false,
-                    };
-                    matches!(event, Event::Expired | Event::Evicted)
-                });
-                if !revived && ran_out {
-                    self.left_free(step, key, whom);
-                }
-                self.look_later(key);
-            }
-            Kind::Plain => {
-                // Removed and there again: another hold, be it the same owner's.
-                let replaced = known.is_some() && look.holds == 0;
-                if was_shared || replaced || cause > Cause::Unknown {
-                    self.ended_by(step, key, cause.max(Cause::Removed), false);
-                }
-                self.set_deadline(key, look.expires);
-                if waited_for {
-                    self.know_holder(step, key);
-                    self.judge_holders(step, key);
-                }
-            }
-            Kind::ReadWrite(_) => {
-                if cause > Cause::Unknown {
-                    self.ended_by(step, key, cause, false);
-                }
-                if look.fields > 0 {
-                    self.learn(step, key, &look);
-                }
-                // A plain hold that is not there any more.
-                let look = self.see(step, key, known.as_deref().unwrap_or_default());
-                if matches!(look.kind, Kind::Foreign(_)) {
-                    self.ended_by(step, key, Cause::Removed, false);
-                }
-                self.judge_holders(step, key);
-                self.look_later(key);
-            }
-            // Waiters stay until the name is free; the holder has lost the lock.
-            Kind::Foreign(_) => {
-                self.ended_by(step, key, cause.max(Cause::Removed), false);
-                if waited_for {
-                    self.set_deadline(key, look.expires);
-                    self.entry_or_new(key).foreign = look.expires.is_some();
-                }
-            }
-        }
-        self.tidy(key);
-    }
-
-    /// Something happened to a lease key of a reader.
-    pub(super) fn review_reader<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        owner: &[u8],
-        cause: Cause,
-    ) {
-        if !self.knows_reader(key.db, &key.name, owner) {
-            return;
-        }
-        let look = step.ks.look(key, owner);
-        let is_over =
-            matches!(look.kind, Kind::ReadWrite(_)) && look.holds > 0 && look.lease == Lease::Gone;
-        let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
-        if is_over {
-            self.bury(step, key, &Bytes::from(owner), cause);
-        } else if by_hand && look.kind == Kind::Free {
-            // The lock has run out since.
-            if let Some(event) = self.event_of(cause, None, step.now) {
-                self.tell(step, key, event);
-            }
-            self.reads_no_more(step, key, &Bytes::from(owner));
-            self.see(step, key, owner);
-        } else {
-            self.see(step, key, owner);
-        }
-        self.readers_left(step, key);
-    }
-
     /// Whether the owner is known to read under this lock.
     pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
         if !self.lengths.has(name.len()) {
@@ -248,115 +62,6 @@ impl Core {
         let shared = entry.and_then(|entry| entry.shared.as_ref());
         let party = shared.and_then(|shared| shared.party(owner));
         party.is_some_and(|party| party.reads)
-    }
-
-    /// Somebody who waits may have become a holder by another way than ours.
-    pub(super) fn judge_holders<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        if !self.is_waited_for(key) {
-            return;
-        }
-        for holder in step.ks.holders(key) {
-            self.join(key, &holder.owner);
-        }
-    }
-
-    /// The key is gone, or no lock any more: tells how its holds ended and forgets
-    /// them. Whether one was written anew.
-    pub(super) fn ended<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        cause: Cause,
-    ) -> bool {
-        self.ended_by(step, key, cause, cause != Cause::Removed)
-    }
-
-    /// `free`: nothing is there now, so that what only stood still can be written
-    /// anew.
-    fn ended_by<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        cause: Cause,
-        free: bool,
-    ) -> bool {
-        let Some(entry) = self.entry(key) else {
-            return false;
-        };
-        let (deadline, foreign) = (entry.deadline, entry.foreign);
-        let was_held = !foreign && (deadline.is_some() || entry.is_held());
-        let plain = entry.plain.clone().filter(|hold| hold.watch.is_some());
-        let shared = entry.shared.clone();
-        self.look_later(key);
-        if !was_held {
-            self.forget_holders(key);
-            return false;
-        }
-        let Some(shared) = shared else {
-            let event = self.event_of(cause, deadline, step.now);
-            if let Some(hold) = plain.filter(|_| free && event == Some(Event::Expired)) {
-                if self.revive(step, key, &hold.owner, deadline) {
-                    return true;
-                }
-            }
-            if let Some(event) = event {
-                self.tell(step, key, event);
-            }
-            self.forsake(step, key);
-            return false;
-        };
-        let mut revived = false;
-        for party in shared.parties() {
-            let end = end_of(party, shared.expires);
-            let event = self.event_of(cause, end, step.now);
-            let watched = party.hold.watch.is_some();
-            let owner = &party.hold.owner;
-            if free && watched && event == Some(Event::Expired) {
-                revived |= self.revive(step, key, owner, end);
-                if step.ks.look(key, owner).lease != Lease::Gone
-                    || step.ks.look(key, owner).writes > 0
-                {
-                    continue;
-                }
-            }
-            self.know_shared(key, |known| {
-                known.remove(owner);
-            });
-            if free {
-                end_leases(step, key, owner, 1, party.holds);
-            }
-            self.party_gone(step, key, party, event);
-        }
-        if !revived {
-            self.forsake(step, key);
-        }
-        revived
-    }
-
-    /// An owner of a read/write lock is not in it any more.
-    pub(super) fn party_ended<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        party: &Party,
-        cause: Cause,
-    ) {
-        let event = self.event_of(cause, end_of(party, None), step.now);
-        self.party_gone(step, key, party, event);
-    }
-
-    fn party_gone<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        party: &Party,
-        event: Option<Event>,
-    ) {
-        if let Some(event) = event {
-            self.tell(step, key, event);
-        }
-        let hold: &Hold = &party.hold;
-        self.lost(step, key, hold);
     }
 
     /// What is told of a lease that ended at this moment, for this cause.
@@ -369,6 +74,267 @@ impl Core {
             Cause::Unknown | Cause::Removed => None,
         }
     }
+}
+
+/// Forgets the key's holds, for they are lost: connections that watched them are
+/// closed, and no event tells of it. Also for a key that is not this server's any
+/// more (its slot moved away): nothing that happens to it is ours to act on, and
+/// its waiters are sent on by the server.
+pub fn forsake(d: &mut Decision<'_>, key: &Key) {
+    for hold in d.core.forget_holders(key) {
+        bonds::lost(d, key, &hold);
+    }
+}
+
+/// Deadlines of these keys have passed: their own, or those of readers. All that
+/// has ended is ended before any of it is handed on. Whether that was so much that
+/// some are left, and due still.
+pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
+    d.core.lapsed = Lapsed::default();
+    let before = d.out.len();
+    let mut keys = keys.iter();
+    for key in keys.by_ref() {
+        expire_one(d, key);
+        if d.is_long(before) {
+            break;
+        }
+    }
+    waiting::settle_pending(d);
+    keys.len() > 0
+}
+
+fn expire_one(d: &mut Decision<'_>, key: &Key) {
+    heard::attend(d, key);
+    if !end_readers(d, key) {
+        review_key(d, key, Cause::Unknown);
+    }
+    // Whatever is there has not ended: it is not due again and again.
+    let deadline = d.core.entry(key).and_then(|entry| entry.deadline);
+    let long_ago = d.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
+    if deadline.is_some_and(|at| at < long_ago) {
+        let expires = d.ks.look(key, &[]).expires;
+        d.core
+            .set_deadline(key, expires.filter(|at| *at >= d.now.wall_ms()));
+        d.core.tidy(key);
+    }
+}
+
+/// Readers whose lease is over leave; whether there were any.
+pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
+    let shared = d.core.entry(key).and_then(|entry| entry.shared.as_ref());
+    let over = shared.map_or_else(Vec::new, |shared| shared.over(d.now.wall_ms()));
+    for owner in &over {
+        sight::see(d, key, owner);
+    }
+    if !over.is_empty() {
+        readers_left(d, key);
+    }
+    !over.is_empty()
+}
+
+/// Readers have left by no request of theirs.
+fn readers_left(d: &mut Decision<'_>, key: &Key) {
+    let told = |effect: &Effect| matches!(effect, Effect::Wake { key: of, .. } if of == key);
+    if d.ks.look(key, &[]).kind == Kind::Free && !d.out.iter().any(told) {
+        release::left_free(d, key, Whom::OneShared);
+    }
+    d.core.look_later(key);
+}
+
+/// Looks at a key again that may have changed without rlock's doing.
+pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
+    if d.core.has_turn(key.db, &key.name)
+        && (cause > Cause::Unknown || d.ks.look(key, &[]).kind != Kind::Free)
+    {
+        d.core.turn_was_used(key);
+    }
+    let Some(entry) = d.core.entry(key) else {
+        return;
+    };
+    let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
+    let was_shared = entry.shared.is_some();
+    let whom = match entry.shared.as_ref().map(|shared| shared.writer()) {
+        None => Whom::One,
+        Some(None) => Whom::OneShared,
+        Some(Some(_)) => Whom::AllShared,
+    };
+    let waited_for = !entry.queue().is_empty();
+    // What was heard is older than a hold that began in this very tick.
+    let is_new = |hold: &Hold| hold.since_us == Some(d.now.wall_us);
+    let newly = match &entry.shared {
+        None => entry.plain.as_ref().is_some_and(is_new),
+        Some(shared) => shared.parties().any(|party| is_new(&party.hold)),
+    };
+    let (at, revived) = &d.core.revived;
+    let newly = newly || (*at == d.now.wall_us && revived.contains(key));
+    let look = d.ks.look(key, known.as_deref().unwrap_or_default());
+    let cause = match cause {
+        Cause::Unknown => Cause::seen_by(&look),
+        _ if newly && look.kind != Kind::Free => Cause::Unknown,
+        told => told,
+    };
+    match look.kind {
+        Kind::Free => {
+            let before = d.out.len();
+            let revived = ended_by(d, key, cause, true);
+            let told = d.out.get(before..).unwrap_or_default();
+            let ran_out = told.iter().any(|effect| {
+                let event = match effect {
+                    Effect::Tell { event, .. } => *event,
+                    _ => return false,
+                };
+                matches!(event, Event::Expired | Event::Evicted)
+            });
+            if !revived && ran_out {
+                release::left_free(d, key, whom);
+            }
+            d.core.look_later(key);
+        }
+        Kind::Plain => {
+            // Removed and there again: another hold, be it the same owner's.
+            let replaced = known.is_some() && look.holds == 0;
+            if was_shared || replaced || cause > Cause::Unknown {
+                ended_by(d, key, cause.max(Cause::Removed), false);
+            }
+            d.core.set_deadline(key, look.expires);
+            if waited_for {
+                waiting::know_holder(d, key);
+                judge_holders(d, key);
+            }
+        }
+        Kind::ReadWrite(_) => {
+            if cause > Cause::Unknown {
+                ended_by(d, key, cause, false);
+            }
+            if look.fields > 0 {
+                sight::learn(d, key, &look);
+            }
+            // A plain hold that is not there any more.
+            let look = sight::see(d, key, known.as_deref().unwrap_or_default());
+            if matches!(look.kind, Kind::Foreign(_)) {
+                ended_by(d, key, Cause::Removed, false);
+            }
+            judge_holders(d, key);
+            d.core.look_later(key);
+        }
+        // Waiters stay until the name is free; the holder has lost the lock.
+        Kind::Foreign(_) => {
+            ended_by(d, key, cause.max(Cause::Removed), false);
+            if waited_for {
+                d.core.set_deadline(key, look.expires);
+                d.core.entry_or_new(key).foreign = look.expires.is_some();
+            }
+        }
+    }
+    d.core.tidy(key);
+}
+
+/// Something happened to a lease key of a reader.
+pub fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &[u8], cause: Cause) {
+    if !d.core.knows_reader(key.db, &key.name, owner) {
+        return;
+    }
+    let look = d.ks.look(key, owner);
+    let is_over =
+        matches!(look.kind, Kind::ReadWrite(_)) && look.holds > 0 && look.lease == Lease::Gone;
+    let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
+    if is_over {
+        readers::bury(d, key, &Bytes::from(owner), cause);
+    } else if by_hand && look.kind == Kind::Free {
+        // The lock has run out since.
+        if let Some(event) = d.core.event_of(cause, None, d.now) {
+            acquire::tell(d, key, event);
+        }
+        readers::reads_no_more(d, key, &Bytes::from(owner));
+        sight::see(d, key, owner);
+    } else {
+        sight::see(d, key, owner);
+    }
+    readers_left(d, key);
+}
+
+/// Somebody who waits may have become a holder by another way than ours.
+pub fn judge_holders(d: &mut Decision<'_>, key: &Key) {
+    if !d.core.is_waited_for(key) {
+        return;
+    }
+    for holder in d.ks.holders(key) {
+        d.core.join(key, &holder.owner);
+    }
+}
+
+/// The key is gone, or no lock any more: tells how its holds ended and forgets
+/// them. Whether one was written anew.
+pub fn ended(d: &mut Decision<'_>, key: &Key, cause: Cause) -> bool {
+    ended_by(d, key, cause, cause != Cause::Removed)
+}
+
+/// `free`: nothing is there now, so that what only stood still can be written
+/// anew.
+fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
+    let Some(entry) = d.core.entry(key) else {
+        return false;
+    };
+    let (deadline, foreign) = (entry.deadline, entry.foreign);
+    let was_held = !foreign && (deadline.is_some() || entry.is_held());
+    let plain = entry.plain.clone().filter(|hold| hold.watch.is_some());
+    let shared = entry.shared.clone();
+    d.core.look_later(key);
+    if !was_held {
+        d.core.forget_holders(key);
+        return false;
+    }
+    let Some(shared) = shared else {
+        let event = d.core.event_of(cause, deadline, d.now);
+        if let Some(hold) = plain.filter(|_| free && event == Some(Event::Expired)) {
+            if renewals::revive(d, key, &hold.owner, deadline) {
+                return true;
+            }
+        }
+        if let Some(event) = event {
+            acquire::tell(d, key, event);
+        }
+        forsake(d, key);
+        return false;
+    };
+    let mut revived = false;
+    for party in shared.parties() {
+        let end = end_of(party, shared.expires);
+        let event = d.core.event_of(cause, end, d.now);
+        let watched = party.hold.watch.is_some();
+        let owner = &party.hold.owner;
+        if free && watched && event == Some(Event::Expired) {
+            revived |= renewals::revive(d, key, owner, end);
+            if d.ks.look(key, owner).lease != Lease::Gone || d.ks.look(key, owner).writes > 0 {
+                continue;
+            }
+        }
+        d.core.know_shared(key, |known| {
+            known.remove(owner);
+        });
+        if free {
+            end_leases(d, key, owner, 1, party.holds);
+        }
+        party_gone(d, key, party, event);
+    }
+    if !revived {
+        forsake(d, key);
+    }
+    revived
+}
+
+/// An owner of a read/write lock is not in it any more.
+pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, cause: Cause) {
+    let event = d.core.event_of(cause, end_of(party, None), d.now);
+    party_gone(d, key, party, event);
+}
+
+fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Event>) {
+    if let Some(event) = event {
+        acquire::tell(d, key, event);
+    }
+    let hold: &Hold = &party.hold;
+    bonds::lost(d, key, hold);
 }
 
 /// When a party's lease ends, or ended.

@@ -10,7 +10,8 @@
 
 use super::queue::Waiter;
 use super::stats::Counters;
-use super::{Ask, Bytes, Core, Effect, Hold, Key, Keyspace, Mode, Outcome, Step, WaiterId};
+use super::{release, sight, turns};
+use super::{Ask, Bytes, Core, Decision, Effect, Hold, Key, Mode, Outcome, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
@@ -24,33 +25,6 @@ pub struct Grant {
 }
 
 impl Core {
-    pub(super) fn granted<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-        waiter: &Waiter,
-        token: i64,
-        keys: Vec<(Key, i64)>,
-    ) {
-        let waited = step.now.mono_us.saturating_sub(waiter.since);
-        self.counters.waits.add(waited);
-        for (key, _) in &keys {
-            self.passed(step, key, waiter.want.mode != Mode::Exclusive);
-        }
-        let grant = Grant {
-            keys,
-            owner: waiter.want.owner.clone(),
-            mode: waiter.want.mode,
-            client: waiter.want.client,
-            watched: waiter.want.watch,
-        };
-        self.grants.insert(id, grant);
-        step.out.push(Effect::Answer {
-            waiter: id,
-            outcome: Outcome::Granted(token),
-        });
-    }
-
     /// A request for several keys has them, and its reply goes out a little later: its
     /// number until then.
     pub fn on_its_way(&mut self, names: &[&[u8]], ask: &Ask<'_>) -> WaiterId {
@@ -78,40 +52,66 @@ impl Core {
     pub fn confirm(&mut self, id: WaiterId) {
         self.grants.remove(&id);
     }
+}
 
-    /// The reply of a grant will never reach its client: the holds end as if they
-    /// were released.
-    pub(super) fn take_back<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
-        let Some(grant) = self.grants.remove(&id) else {
-            return;
+pub fn granted(
+    d: &mut Decision<'_>,
+    id: WaiterId,
+    waiter: &Waiter,
+    token: i64,
+    keys: Vec<(Key, i64)>,
+) {
+    let waited = d.now.mono_us.saturating_sub(waiter.since);
+    d.core.counters.waits.add(waited);
+    for (key, _) in &keys {
+        turns::passed(d, key, waiter.want.mode != Mode::Exclusive);
+    }
+    let grant = Grant {
+        keys,
+        owner: waiter.want.owner.clone(),
+        mode: waiter.want.mode,
+        client: waiter.want.client,
+        watched: waiter.want.watch,
+    };
+    d.core.grants.insert(id, grant);
+    d.out.push(Effect::Answer {
+        waiter: id,
+        outcome: Outcome::Granted(token),
+    });
+}
+
+/// The reply of a grant will never reach its client: the holds end as if they
+/// were released.
+pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
+    let Some(grant) = d.core.grants.remove(&id) else {
+        return;
+    };
+    let mut any = false;
+    for (key, token) in &grant.keys {
+        let look = sight::see(d, key, &grant.owner);
+        let entry = d.core.entry(key);
+        let known = entry.and_then(|entry| entry.hold(&grant.owner));
+        let shared = entry.and_then(|entry| entry.shared.as_ref());
+        let first = shared.and_then(|shared| shared.party(&grant.owner)?.first);
+        let its = |hold: &&Hold| [hold.token, first].contains(&Some(*token));
+        let Some(hold) = known.filter(its) else {
+            continue;
         };
-        let mut any = false;
-        for (key, token) in &grant.keys {
-            let look = self.see(step, key, &grant.owner);
-            let entry = self.entry(key);
-            let known = entry.and_then(|entry| entry.hold(&grant.owner));
-            let shared = entry.and_then(|entry| entry.shared.as_ref());
-            let first = shared.and_then(|shared| shared.party(&grant.owner)?.first);
-            let its = |hold: &&Hold| [hold.token, first].contains(&Some(*token));
-            let Some(hold) = known.filter(its) else {
-                continue;
-            };
-            // Released meanwhile, by another connection of its owner's, or ended
-            // with its own.
-            let (client, mode) = (grant.client, grant.mode);
-            let is_there = match &hold.watch {
-                Some(watch) => watch.has(mode, client),
-                None => hold.client == client,
-            };
-            if !is_there {
-                continue;
-            }
-            any = true;
-            self.dropped(key, &grant.owner, mode, Some(client));
-            self.end_holds(step, key, &grant.owner, look, &[(mode, 1)]);
+        // Released meanwhile, by another connection of its owner's, or ended
+        // with its own.
+        let (client, mode) = (grant.client, grant.mode);
+        let is_there = match &hold.watch {
+            Some(watch) => watch.has(mode, client),
+            None => hold.client == client,
+        };
+        if !is_there {
+            continue;
         }
-        if any {
-            Counters::up(&mut self.counters.taken_back);
-        }
+        any = true;
+        d.core.dropped(key, &grant.owner, mode, Some(client));
+        release::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
+    }
+    if any {
+        Counters::up(&mut d.core.counters.taken_back);
     }
 }

@@ -8,10 +8,11 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`Core::attend`]).
 
+use super::{bonds, expiry, grants, moved, waiting};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::names::Place;
-use super::{Bytes, Cause, Core, Key, Keyspace, Step, WaiterId};
+use super::{Bytes, Cause, Core, Decision, Key, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,39 +150,6 @@ impl Heard {
 }
 
 impl Core {
-    /// Takes in what was noted, in order. What has moved is known under its new name
-    /// from then on; the rest is due for a [`Core::review`].
-    pub fn hear<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        notes: impl IntoIterator<Item = Note>,
-    ) {
-        for note in notes {
-            match note {
-                Note::Changed(key, cause) => self.heard.of(key, cause),
-                Note::Reader(key, owner, cause) => self.heard.of_reader(key, owner, cause),
-                Note::Renamed(from, to) => {
-                    let swept = self.take_swept(&from);
-                    self.heard.renamed(&from, &to, swept);
-                    self.renamed(step, &from, &to);
-                }
-                Note::Swapped(one, other) => {
-                    self.heard.swapped(one, other);
-                    self.swapped(step, one, other);
-                    for db in [one, other] {
-                        self.begin_sweep(Some(db), Cause::Unknown);
-                    }
-                }
-                Note::Replaced(db, cause) => self.begin_sweep(db, cause),
-                Note::Closed(client) => {
-                    self.stop_waiting(client);
-                    self.heard.closed.push_back(client);
-                }
-                Note::Lost(waiter) => self.heard.lost.push(waiter),
-            }
-        }
-    }
-
     /// All keys of a database of which anything is known, or of all databases, are to
     /// be looked at.
     fn begin_sweep(&mut self, db: Option<i32>, cause: Cause) {
@@ -273,47 +241,6 @@ impl Core {
         Some(cause)
     }
 
-    /// Takes into account what was heard of a key. Whether anything was.
-    pub(super) fn attend<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
-        if self.heard.has_no_key() {
-            return false;
-        }
-        let cause = self.heard.causes.remove(key).max(self.take_swept(key));
-        let readers = self.heard.readers.remove(key);
-        if let Some(cause) = cause {
-            self.review_key(step, key, cause);
-        }
-        for (owner, cause) in readers.iter().flatten() {
-            self.review_reader(step, key, owner, *cause);
-        }
-        cause.is_some() || readers.is_some()
-    }
-
-    /// Looks at these keys, and when nothing else was heard of any key at connections
-    /// that are closed, at most at so many of their holds, and at lost grants. Then
-    /// hands on what has become free.
-    pub fn review<K: Keyspace>(&mut self, step: &mut Step<'_, K>, keys: &[Key], most: usize) {
-        self.take_up();
-        for key in keys {
-            self.attend(step, key);
-        }
-        // A sweep goes on meanwhile: it is about older things, and is asked of each key.
-        if self.heard.causes.is_empty() && self.heard.readers.is_empty() {
-            let mut left = most;
-            while let Some(client) = self.heard.closed.front().copied() {
-                left = left.saturating_sub(self.closed(step, client, left));
-                if self.is_bound(client) {
-                    break;
-                }
-                self.heard.closed.pop_front();
-            }
-            for waiter in std::mem::take(&mut self.heard.lost) {
-                self.take_back(step, waiter);
-            }
-        }
-        self.settle_pending(step);
-    }
-
     /// The connections that are closed and whose holds are to be ended, with the next
     /// of those holds.
     pub fn closed_bonds(&self, most: usize) -> Vec<Key> {
@@ -325,4 +252,74 @@ impl Core {
             .map(|(key, _)| key.clone())
             .collect()
     }
+}
+
+/// Takes in what was noted, in order. What has moved is known under its new name
+/// from then on; the rest is due for a [`Core::review`].
+pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
+    for note in notes {
+        match note {
+            Note::Changed(key, cause) => d.core.heard.of(key, cause),
+            Note::Reader(key, owner, cause) => d.core.heard.of_reader(key, owner, cause),
+            Note::Renamed(from, to) => {
+                let swept = d.core.take_swept(&from);
+                d.core.heard.renamed(&from, &to, swept);
+                moved::renamed(d, &from, &to);
+            }
+            Note::Swapped(one, other) => {
+                d.core.heard.swapped(one, other);
+                moved::swapped(d, one, other);
+                for db in [one, other] {
+                    d.core.begin_sweep(Some(db), Cause::Unknown);
+                }
+            }
+            Note::Replaced(db, cause) => d.core.begin_sweep(db, cause),
+            Note::Closed(client) => {
+                d.core.stop_waiting(client);
+                d.core.heard.closed.push_back(client);
+            }
+            Note::Lost(waiter) => d.core.heard.lost.push(waiter),
+        }
+    }
+}
+
+/// Takes into account what was heard of a key. Whether anything was.
+pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
+    if d.core.heard.has_no_key() {
+        return false;
+    }
+    let cause = d.core.heard.causes.remove(key).max(d.core.take_swept(key));
+    let readers = d.core.heard.readers.remove(key);
+    if let Some(cause) = cause {
+        expiry::review_key(d, key, cause);
+    }
+    for (owner, cause) in readers.iter().flatten() {
+        expiry::review_reader(d, key, owner, *cause);
+    }
+    cause.is_some() || readers.is_some()
+}
+
+/// Looks at these keys, and when nothing else was heard of any key at connections
+/// that are closed, at most at so many of their holds, and at lost grants. Then
+/// hands on what has become free.
+pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
+    d.core.take_up();
+    for key in keys {
+        attend(d, key);
+    }
+    // A sweep goes on meanwhile: it is about older things, and is asked of each key.
+    if d.core.heard.causes.is_empty() && d.core.heard.readers.is_empty() {
+        let mut left = most;
+        while let Some(client) = d.core.heard.closed.front().copied() {
+            left = left.saturating_sub(bonds::closed(d, client, left));
+            if d.core.is_bound(client) {
+                break;
+            }
+            d.core.heard.closed.pop_front();
+        }
+        for waiter in std::mem::take(&mut d.core.heard.lost) {
+            grants::take_back(d, waiter);
+        }
+    }
+    waiting::settle_pending(d);
 }

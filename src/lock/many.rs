@@ -10,154 +10,140 @@ use super::queue::Waiter;
 use super::rank::Rank;
 use super::stats::Counters;
 use super::waiting::Ways;
-use super::{Ask, Core, Key, Keyspace, Kind, Mode, Refusal, Renewal, Step, Verdict};
+use super::{acquire, release, sight, waiting};
+use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Verdict};
 use super::{Bytes, Ended};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
 
-impl Core {
-    /// Acquires all of these locks, or waits for them; one token for all.
-    pub fn acquire_many<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        names: &[&[u8]],
-        ask: &Ask<'_>,
-    ) -> Result<Verdict, Refusal> {
-        let keys: Vec<Key> = names.iter().map(|name| self.key(ask.db, name)).collect();
-        let before = step.out.len();
-        let mut ways = Vec::with_capacity(keys.len());
-        let mut plain = Vec::new();
-        for key in &keys {
-            let mut look = self.look(step, key, ask.owner);
-            let how = self.may(step, key, ask.owner, Mode::Exclusive, &mut look)?;
-            if how == Some(How::Nest) {
-                if ask.once {
-                    return Err(held(key, ask.owner));
-                }
-                one_more(look.holds, key, &Bytes::from(ask.owner))?;
+/// Acquires all of these locks, or waits for them; one token for all.
+pub fn acquire_many(
+    d: &mut Decision<'_>,
+    names: &[&[u8]],
+    ask: &Ask<'_>,
+) -> Result<Verdict, Refusal> {
+    let keys: Vec<Key> = names.iter().map(|name| d.core.key(ask.db, name)).collect();
+    let before = d.out.len();
+    let mut ways = Vec::with_capacity(keys.len());
+    let mut plain = Vec::new();
+    for key in &keys {
+        let mut look = sight::look(d, key, ask.owner);
+        let how = acquire::may(d, key, ask.owner, Mode::Exclusive, &mut look)?;
+        if how == Some(How::Nest) {
+            if ask.once {
+                return Err(held(key, ask.owner));
             }
-            if look.kind == Kind::Plain {
-                plain.push((key.clone(), look.expires));
-            }
-            let free = how.filter(|how| how.is_holders() || !self.is_waited_for(key));
-            ways.extend(free.map(|how| (key.clone(), how, look)));
+            one_more(look.holds, key, &Bytes::from(ask.owner))?;
         }
-        // What was seen is true still, if no look has changed anything.
-        let ways = (ways.len() == keys.len() && step.out.len() == before).then_some(ways);
-        let want = Want {
-            owner: Bytes::from(ask.owner),
-            client: ask.client,
-            mode: Mode::Exclusive,
-            lease: ask.lease,
-            watch: ask.watch,
-        };
-        let taken = match ways {
-            Some(ways) => self.take(step, &want, ways),
-            None if step.out.len() == before => Ok(None),
-            None => self.look_and_take(step, &keys, &want),
-        };
-        let taken = match taken {
-            Err(Refusal::Vanished { .. }) => self.look_and_take(step, &keys, &want),
-            done => done,
-        };
-        if let Some(token) = taken? {
-            self.settle_pending(step);
-            return Ok(Verdict::Granted(token));
+        if look.kind == Kind::Plain {
+            plain.push((key.clone(), look.expires));
         }
-        Counters::up(&mut self.counters.contended);
-        for (key, expires) in plain {
-            if self
-                .entry(&key)
-                .is_none_or(|entry| entry.deadline.is_none())
-            {
-                self.set_deadline(&key, expires);
-            }
-        }
-        match ask.wait {
-            Some(wait) => self.wait_for(step, keys, want, ask.once, wait),
-            None => Ok(Verdict::Refused),
+        let free = how.filter(|how| how.is_holders() || !d.core.is_waited_for(key));
+        ways.extend(free.map(|how| (key.clone(), how, look)));
+    }
+    // What was seen is true still, if no look has changed anything.
+    let ways = (ways.len() == keys.len() && d.out.len() == before).then_some(ways);
+    let want = Want {
+        owner: Bytes::from(ask.owner),
+        client: ask.client,
+        mode: Mode::Exclusive,
+        lease: ask.lease,
+        watch: ask.watch,
+    };
+    let taken = match ways {
+        Some(ways) => take(d, &want, ways),
+        None if d.out.len() == before => Ok(None),
+        None => look_and_take(d, &keys, &want),
+    };
+    let taken = match taken {
+        Err(Refusal::Vanished { .. }) => look_and_take(d, &keys, &want),
+        done => done,
+    };
+    if let Some(token) = taken? {
+        waiting::settle_pending(d);
+        return Ok(Verdict::Granted(token));
+    }
+    Counters::up(&mut d.core.counters.contended);
+    for (key, expires) in plain {
+        if d.core
+            .entry(&key)
+            .is_none_or(|entry| entry.deadline.is_none())
+        {
+            d.core.set_deadline(&key, expires);
         }
     }
+    match ask.wait {
+        Some(wait) => waiting::wait_for(d, keys, want, ask.once, wait),
+        None => Ok(Verdict::Refused),
+    }
+}
 
-    /// Takes all keys if each is the owner's, or free and not waited for.
-    fn look_and_take<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        keys: &[Key],
-        want: &Want,
-    ) -> Result<Option<i64>, Refusal> {
-        let waiter = Waiter {
-            keys: keys.to_vec(),
-            want: want.clone(),
-            once: false,
-            rank: Rank::arrived(0),
-            since: 0,
-            until: None,
-        };
-        match self.ways(step, 0, &waiter)? {
-            Some(ways) => self.take(step, want, ways),
-            None => Ok(None),
-        }
+/// Takes all keys if each is the owner's, or free and not waited for.
+fn look_and_take(d: &mut Decision<'_>, keys: &[Key], want: &Want) -> Result<Option<i64>, Refusal> {
+    let waiter = Waiter {
+        keys: keys.to_vec(),
+        want: want.clone(),
+        once: false,
+        rank: Rank::arrived(0),
+        since: 0,
+        until: None,
+    };
+    match waiting::ways(d, 0, &waiter)? {
+        Some(ways) => take(d, want, ways),
+        None => Ok(None),
     }
+}
 
-    fn take<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        want: &Want,
-        mut ways: Ways,
-    ) -> Result<Option<i64>, Refusal> {
-        let fresh = self.fresh(step, want, &mut ways)?;
-        let (token, _) = self.give_all(step, want, ways, fresh)?;
-        Ok(Some(token))
-    }
+fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<i64>, Refusal> {
+    let fresh = waiting::fresh(d, want, &mut ways)?;
+    let (token, _) = waiting::give_all(d, want, ways, fresh)?;
+    Ok(Some(token))
+}
 
-    /// Releases one plain hold on each key where the owner has one; on how many. None
-    /// is handed on before all of them are released: what another request of the
-    /// owner's gets by that it keeps.
-    pub fn release_many<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        db: i32,
-        names: &[&[u8]],
-        ended: &Ended<'_>,
-    ) -> Result<i64, Refusal> {
-        for name in names {
-            let key = self.key(db, name);
-            let look = self.look(step, &key, ended.owner);
-            if let Kind::Foreign(why) = look.kind {
-                return Err(Refusal::NotALock { key, why });
-            }
+/// Releases one plain hold on each key where the owner has one; on how many. None
+/// is handed on before all of them are released: what another request of the
+/// owner's gets by that it keeps.
+pub fn release_many(
+    d: &mut Decision<'_>,
+    db: i32,
+    names: &[&[u8]],
+    ended: &Ended<'_>,
+) -> Result<i64, Refusal> {
+    for name in names {
+        let key = d.core.key(db, name);
+        let look = sight::look(d, &key, ended.owner);
+        if let Kind::Foreign(why) = look.kind {
+            return Err(Refusal::NotALock { key, why });
         }
-        let mut released: i64 = 0;
-        for name in names {
-            let key = self.key(db, name);
-            let look = self.see(step, &key, ended.owner);
-            if self.release_one(step, &key, ended, look).is_ok() {
-                released = released.saturating_add(1);
-            }
-        }
-        self.settle_pending(step);
-        Ok(released)
     }
+    let mut released: i64 = 0;
+    for name in names {
+        let key = d.core.key(db, name);
+        let look = sight::see(d, &key, ended.owner);
+        if release::release_one(d, &key, ended, look).is_ok() {
+            released = released.saturating_add(1);
+        }
+    }
+    waiting::settle_pending(d);
+    Ok(released)
+}
 
-    /// Renews the owner's lease on all keys, or on none if it lacks one.
-    pub fn renew_many<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        db: i32,
-        names: &[&[u8]],
-        renewal: &Renewal<'_>,
-    ) -> Result<(), Refusal> {
-        let keys: Vec<Key> = names.iter().map(|name| self.key(db, name)).collect();
-        for key in &keys {
-            let look = self.look(step, key, renewal.owner);
-            self.holds(key, renewal.owner, Mode::Exclusive, &look)?;
-        }
-        for key in &keys {
-            let look = self.see(step, key, renewal.owner);
-            self.renew_one(step, key, renewal, &look);
-        }
-        Ok(())
+/// Renews the owner's lease on all keys, or on none if it lacks one.
+pub fn renew_many(
+    d: &mut Decision<'_>,
+    db: i32,
+    names: &[&[u8]],
+    renewal: &Renewal<'_>,
+) -> Result<(), Refusal> {
+    let keys: Vec<Key> = names.iter().map(|name| d.core.key(db, name)).collect();
+    for key in &keys {
+        let look = sight::look(d, key, renewal.owner);
+        d.core.holds(key, renewal.owner, Mode::Exclusive, &look)?;
     }
+    for key in &keys {
+        let look = sight::see(d, key, renewal.owner);
+        release::renew_one(d, key, renewal, &look);
+    }
+    Ok(())
 }

@@ -22,6 +22,7 @@ mod away;
 mod bonds;
 mod deadlines;
 mod deadlock;
+mod decision;
 mod describe;
 mod effect;
 mod entry;
@@ -49,7 +50,7 @@ mod requests;
 mod shared;
 mod sight;
 mod stats;
-mod step;
+
 mod table;
 #[cfg(test)]
 mod tests;
@@ -61,24 +62,27 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-pub use acquire::{Ask, Verdict, Wait};
+pub use acquire::{acquire, Ask, Verdict, Wait};
 pub use bonds::Bond;
+pub use decision::Decision;
 pub use describe::{Contended, Waiting};
 pub use effect::{Effect, Effects, Event, Outcome, WaiterId, Whom};
-pub use expiry::Cause;
-pub use heard::Note;
+pub use expiry::{expire, forsake, Cause};
+pub use heard::{hear, review, Note};
 pub use key::{Bytes, Key};
 pub use keyspace::{
     leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
-pub use many::MOST_KEYS;
+pub use lapse::let_lapse;
+pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
+pub use queue::time_out;
 pub use refusal::{Link, Refusal};
-pub use release::{Ended, Renewal};
+pub use release::{force, release, renew, Ended, Renewal};
+pub use renewals::renew_watched;
 pub use stats::Stats;
-pub use step::Step;
 pub use time::Now;
 pub use token::Counter;
-pub use turns::Listening;
+pub use turns::{subscribed, Listening};
 
 use acquire::Want;
 use away::Away;
@@ -204,6 +208,19 @@ impl Core {
             counters: Counters::default(),
             rules: Rules::DEFAULT,
         }
+    }
+
+    /// Makes a decision: looks at the keyspace, writes to it, and leaves what others
+    /// are to be told.
+    pub fn decide<T>(
+        &mut self,
+        ks: &mut dyn Keyspace,
+        now: Now,
+        out: &mut Effects,
+        run: impl FnOnce(&mut Decision<'_>) -> T,
+    ) -> T {
+        let core = self;
+        run(&mut Decision { core, ks, now, out })
     }
 
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.

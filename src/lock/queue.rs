@@ -3,7 +3,7 @@
 
 use super::acquire::Want;
 use super::rank::Rank;
-use super::{Bytes, Core, Effect, Key, Keyspace, Now, Outcome, Step, WaiterId};
+use super::{Bytes, Core, Decision, Effect, Key, Now, Outcome, WaiterId};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -225,23 +225,23 @@ impl Core {
             self.suspects.insert(owner);
         }
     }
+}
 
-    /// Ends the waits whose BLOCK time is over.
-    pub fn time_out<K: Keyspace>(&mut self, step: &mut Step<'_, K>, most: usize) {
-        let limit = step.now.mono_us.saturating_add(1);
-        for id in self.timeouts.before(limit, most) {
-            self.timed_out(step, id);
-        }
-        self.unsettle();
+/// Ends the waits whose BLOCK time is over.
+pub fn time_out(d: &mut Decision<'_>, most: usize) {
+    let limit = d.now.mono_us.saturating_add(1);
+    for id in d.core.timeouts.before(limit, most) {
+        timed_out(d, id);
     }
+    d.core.unsettle();
+}
 
-    /// The BLOCK time of a request is over.
-    pub(super) fn timed_out<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) {
-        self.give_up(id);
-        super::stats::Counters::up(&mut self.counters.timed_out);
-        step.out.push(Effect::Answer {
-            waiter: id,
-            outcome: Outcome::TimedOut,
-        });
-    }
+/// The BLOCK time of a request is over.
+pub fn timed_out(d: &mut Decision<'_>, id: WaiterId) {
+    d.core.give_up(id);
+    super::stats::Counters::up(&mut d.core.counters.timed_out);
+    d.out.push(Effect::Answer {
+        waiter: id,
+        outcome: Outcome::TimedOut,
+    });
 }

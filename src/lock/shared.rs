@@ -4,183 +4,13 @@
 //! for each reader and one for the writer, and each read hold has a lease key. A
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
+use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
 use super::entry::{Hold, Party, Shared};
 use super::watch::own_lease;
-use super::{
-    Bytes, Core, Effect, Key, Keyspace, Kind, Lease, Look, Mode, Refusal, Step, MOST_READS,
-};
+use super::{Bytes, Core, Decision, Effect, Key, Kind, Lease, Look, Mode, Refusal, MOST_READS};
 
 impl Core {
-    /// A hold in READ or WRITE mode.
-    pub(super) fn give_shared<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        want: &Want,
-        how: How,
-        mut look: Look,
-        token: i64,
-    ) -> Result<(), Refusal> {
-        let until = step.now.deadline(want.lease);
-        let was = own_lease(&look);
-        let at = match (how, was) {
-            (How::First | How::Join, _) => Some(until),
-            (_, Lease::Until(at)) => Some(at.max(until)),
-            (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
-        };
-        let owner = &want.owner;
-        let (held, field) = match want.mode {
-            Mode::Write => (look.writes, Mode::Write),
-            _ => (look.holds, Mode::Read),
-        };
-        let holds = one_more(held, key, owner)?;
-        if want.mode == Mode::Read {
-            if holds > MOST_READS {
-                return Err(too_many(key, owner));
-            }
-            if !step.ks.may_lease(key, owner, holds) {
-                return Err(Refusal::LeaseKeyTaken {
-                    key: key.clone(),
-                    owner: owner.clone(),
-                });
-            }
-        }
-        self.secure(step, key, want, how, &mut look)?;
-        let mode = match (how, look.kind) {
-            (How::First | How::Upgrade, _) => Some(want.mode),
-            // The writer is gone without a word.
-            (How::Join, Kind::ReadWrite(Mode::Write)) => Some(Mode::Read),
-            _ => None,
-        };
-        if let Some(mode) = mode {
-            let key = key.clone();
-            step.write(Effect::SetMode { key, mode });
-        }
-        step.write(Effect::Count {
-            key: key.clone(),
-            owner: owner.clone(),
-            mode: field,
-            holds,
-            by: 1,
-        });
-        let reads = look.holds.min(MOST_READS);
-        // By hand, the lease keys of a writer that reads too may have had another end.
-        if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
-            self.lease_reads(step, key, owner, reads, at);
-        }
-        if want.mode == Mode::Read {
-            step.write(Effect::Lease {
-                key: key.clone(),
-                owner: owner.clone(),
-                index: holds,
-                at,
-            });
-        }
-        let expires = match (how, look.expires) {
-            (How::First, _) => at,
-            // Its reader is alone now: the lock ends with it.
-            (How::Upgrade, Some(_)) if at.is_some() => at,
-            (_, None) => None,
-            // A lease without an end goes with the hash all the same.
-            (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
-        };
-        step.expire_at(key, look.expires, expires);
-        let lease = at.map_or(Lease::Endless, Lease::Until);
-        let since_us = Some(step.now.wall_us);
-        self.know_shared(key, |shared| {
-            shared.expires = expires;
-            if shared.party(owner).is_none() {
-                shared.put(Party {
-                    hold: Hold::found(owner.clone()),
-                    first: None,
-                    reads: false,
-                    writes: false,
-                    lease: Lease::Gone,
-                    holds: 0,
-                });
-            }
-            let mut party = match shared.remove(owner) {
-                Some(party) => party,
-                None => return,
-            };
-            if want.mode == Mode::Read {
-                party.reads = true;
-                party.holds = holds;
-            }
-            party.writes |= want.mode == Mode::Write;
-            if party.reads {
-                party.lease = lease;
-            }
-            if party.hold.token != Some(token) {
-                party.hold.token = Some(token);
-                party.first = party.first.or(Some(token));
-                party.hold.since_us = since_us;
-            }
-            shared.put(party);
-        });
-        Ok(())
-    }
-
-    /// Sets the lease keys of a reader's holds.
-    fn lease_reads<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        owner: &Bytes,
-        holds: i64,
-        at: i64,
-    ) {
-        for index in 1..=holds.min(MOST_READS) {
-            step.write(Effect::LeaseAt {
-                key: key.clone(),
-                owner: owner.clone(),
-                index,
-                at,
-            });
-        }
-    }
-
-    /// Sets the lease of an owner that holds the lock, in every mode.
-    pub(super) fn set_lease<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        owner: &Bytes,
-        look: &Look,
-        at: i64,
-    ) {
-        let has = self.modes(key, owner, look);
-        if has.plain {
-            step.expire_at(key, None, Some(at));
-            match look.kind {
-                Kind::ReadWrite(_) => {
-                    self.know_shared(key, |shared| shared.expires = Some(at));
-                }
-                _ => self.set_deadline(key, Some(at)),
-            }
-            return;
-        }
-        if has.reads {
-            self.lease_reads(step, key, owner, look.holds, at);
-        }
-        let mut expires = Some(at);
-        self.know_shared(key, |shared| {
-            shared.change(owner, |party| {
-                if party.reads {
-                    party.lease = Lease::Until(at);
-                }
-            });
-            // The hash stays for the reader that stays longest.
-            if !has.writes {
-                let end = look.expires.map(|end| end.max(at));
-                expires = shared.last_end().or(end);
-            }
-            shared.expires = expires;
-        });
-        step.expire_at(key, look.expires, expires);
-    }
-
     /// Puts this in the place of what was known of a read/write lock.
     pub(super) fn put_shared(
         &mut self,
@@ -209,4 +39,158 @@ impl Core {
         self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
     }
+}
+
+/// A hold in READ or WRITE mode.
+pub fn give_shared(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: How,
+    mut look: Look,
+    token: i64,
+) -> Result<(), Refusal> {
+    let until = d.now.deadline(want.lease);
+    let was = own_lease(&look);
+    let at = match (how, was) {
+        (How::First | How::Join, _) => Some(until),
+        (_, Lease::Until(at)) => Some(at.max(until)),
+        (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
+    };
+    let owner = &want.owner;
+    let (held, field) = match want.mode {
+        Mode::Write => (look.writes, Mode::Write),
+        _ => (look.holds, Mode::Read),
+    };
+    let holds = one_more(held, key, owner)?;
+    if want.mode == Mode::Read {
+        if holds > MOST_READS {
+            return Err(too_many(key, owner));
+        }
+        if !d.ks.may_lease(key, owner, holds) {
+            return Err(Refusal::LeaseKeyTaken {
+                key: key.clone(),
+                owner: owner.clone(),
+            });
+        }
+    }
+    acquire::secure(d, key, want, how, &mut look)?;
+    let mode = match (how, look.kind) {
+        (How::First | How::Upgrade, _) => Some(want.mode),
+        // The writer is gone without a word.
+        (How::Join, Kind::ReadWrite(Mode::Write)) => Some(Mode::Read),
+        _ => None,
+    };
+    if let Some(mode) = mode {
+        let key = key.clone();
+        d.write(Effect::SetMode { key, mode });
+    }
+    d.write(Effect::Count {
+        key: key.clone(),
+        owner: owner.clone(),
+        mode: field,
+        holds,
+        by: 1,
+    });
+    let reads = look.holds.min(MOST_READS);
+    // By hand, the lease keys of a writer that reads too may have had another end.
+    if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
+        lease_reads(d, key, owner, reads, at);
+    }
+    if want.mode == Mode::Read {
+        d.write(Effect::Lease {
+            key: key.clone(),
+            owner: owner.clone(),
+            index: holds,
+            at,
+        });
+    }
+    let expires = match (how, look.expires) {
+        (How::First, _) => at,
+        // Its reader is alone now: the lock ends with it.
+        (How::Upgrade, Some(_)) if at.is_some() => at,
+        (_, None) => None,
+        // A lease without an end goes with the hash all the same.
+        (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
+    };
+    d.expire_at(key, look.expires, expires);
+    let lease = at.map_or(Lease::Endless, Lease::Until);
+    let since_us = Some(d.now.wall_us);
+    d.core.know_shared(key, |shared| {
+        shared.expires = expires;
+        if shared.party(owner).is_none() {
+            shared.put(Party {
+                hold: Hold::found(owner.clone()),
+                first: None,
+                reads: false,
+                writes: false,
+                lease: Lease::Gone,
+                holds: 0,
+            });
+        }
+        let mut party = match shared.remove(owner) {
+            Some(party) => party,
+            None => return,
+        };
+        if want.mode == Mode::Read {
+            party.reads = true;
+            party.holds = holds;
+        }
+        party.writes |= want.mode == Mode::Write;
+        if party.reads {
+            party.lease = lease;
+        }
+        if party.hold.token != Some(token) {
+            party.hold.token = Some(token);
+            party.first = party.first.or(Some(token));
+            party.hold.since_us = since_us;
+        }
+        shared.put(party);
+    });
+    Ok(())
+}
+
+/// Sets the lease keys of a reader's holds.
+fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64) {
+    for index in 1..=holds.min(MOST_READS) {
+        d.write(Effect::LeaseAt {
+            key: key.clone(),
+            owner: owner.clone(),
+            index,
+            at,
+        });
+    }
+}
+
+/// Sets the lease of an owner that holds the lock, in every mode.
+pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: i64) {
+    let has = d.core.modes(key, owner, look);
+    if has.plain {
+        d.expire_at(key, None, Some(at));
+        match look.kind {
+            Kind::ReadWrite(_) => {
+                d.core.know_shared(key, |shared| shared.expires = Some(at));
+            }
+            _ => d.core.set_deadline(key, Some(at)),
+        }
+        return;
+    }
+    if has.reads {
+        lease_reads(d, key, owner, look.holds, at);
+    }
+    let mut expires = Some(at);
+    d.core.know_shared(key, |shared| {
+        shared.change(owner, |party| {
+            if party.reads {
+                party.lease = Lease::Until(at);
+            }
+        });
+        // The hash stays for the reader that stays longest.
+        if !has.writes {
+            let end = look.expires.map(|end| end.max(at));
+            expires = shared.last_end().or(end);
+        }
+        shared.expires = expires;
+    });
+    d.expire_at(key, look.expires, expires);
 }

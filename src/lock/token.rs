@@ -8,7 +8,7 @@
 //! holder whose lease ended without its notice.
 
 use super::time::Now;
-use super::{Core, Effect, Key, Keyspace, Refusal, Step};
+use super::{Decision, Effect, Key, Refusal};
 
 /// What a double counts exactly. All locks draw from one row: a counter beyond this
 /// would take the tokens of every lock with it.
@@ -43,41 +43,38 @@ impl Tokens {
     }
 }
 
-impl Core {
-    /// The token of holds that begin on these keys, and those of them whose counter
-    /// is to be set to it ([`Core::fence`]) once they are held.
-    pub(super) fn new_token<'k, K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        keys: impl Iterator<Item = &'k Key>,
-    ) -> Result<(i64, Vec<Key>), Refusal> {
-        let mut counted = Vec::new();
-        let mut greatest = 0;
-        for key in keys {
-            match step.ks.counter(key) {
-                Counter::Elsewhere => {}
-                Counter::Absent if !self.rules.counts => {}
-                // It may be on another node, and there must not be two of them.
-                Counter::Absent if !step.ks.is_settled(key) => {
-                    return Err(Refusal::OnItsWay { key: key.clone() })
-                }
-                Counter::Absent => counted.push(key.clone()),
-                Counter::At(last) if last < MOST => {
-                    greatest = last.max(greatest);
-                    counted.push(key.clone());
-                }
-                Counter::At(_) | Counter::Unusable => {
-                    return Err(Refusal::CounterUnusable { key: key.clone() })
-                }
+/// The token of holds that begin on these keys, and those of them whose counter
+/// is to be set to it ([`Core::fence`]) once they are held.
+pub fn new_token<'k>(
+    d: &mut Decision<'_>,
+    keys: impl Iterator<Item = &'k Key>,
+) -> Result<(i64, Vec<Key>), Refusal> {
+    let mut counted = Vec::new();
+    let mut greatest = 0;
+    for key in keys {
+        match d.ks.counter(key) {
+            Counter::Elsewhere => {}
+            Counter::Absent if !d.core.rules.counts => {}
+            // It may be on another node, and there must not be two of them.
+            Counter::Absent if !d.ks.is_settled(key) => {
+                return Err(Refusal::OnItsWay { key: key.clone() })
+            }
+            Counter::Absent => counted.push(key.clone()),
+            Counter::At(last) if last < MOST => {
+                greatest = last.max(greatest);
+                counted.push(key.clone());
+            }
+            Counter::At(_) | Counter::Unusable => {
+                return Err(Refusal::CounterUnusable { key: key.clone() })
             }
         }
-        Ok((self.tokens.next(step.now, greatest), counted))
     }
+    Ok((d.core.tokens.next(d.now, greatest), counted))
+}
 
-    /// Writes a token to the counters of the locks that have it.
-    pub(super) fn fence<K: Keyspace>(step: &mut Step<'_, K>, counted: Vec<Key>, token: i64) {
-        for key in counted {
-            step.write(Effect::Fence { key, token });
-        }
+/// Writes a token to the counters of the locks that have it.
+pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: i64) {
+    for key in counted {
+        d.write(Effect::Fence { key, token });
     }
 }

@@ -15,7 +15,8 @@
 
 use super::rank::Rank;
 use super::stats::Counters;
-use super::{Core, Effect, Key, Keyspace, Kind, Mode, Now, Step, WaiterId, Whom};
+use super::{sight, waiting};
+use super::{Core, Decision, Effect, Key, Kind, Mode, Now, WaiterId, Whom};
 
 /// At most so many grants go before a place.
 const NEAREST: u32 = 4;
@@ -142,40 +143,6 @@ impl Core {
         .collect()
     }
 
-    /// It was found whether anybody waits for the key by subscription.
-    pub fn subscribed<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        listening: Listening,
-    ) {
-        match listening {
-            _ if self.rules.redisson_turn_us <= 0 => self.drop_subscribers(key),
-            Listening::Nobody => self.drop_subscribers(key),
-            _ if self.is_turn(key) => {
-                self.look_at_turn(key, step.now);
-                // Who subscribes may try by a command of rlock's, and was refused.
-                if !self.is_turn(key) && !self.is_waited_for(key) {
-                    let whom = self.whom(key);
-                    self.wake(step, key, whom);
-                }
-            }
-            Listening::Woken { shared } => {
-                self.put_place(key, shared);
-                let is_next = self.next(key) == Some(Next::Subscribers);
-                if is_next && self.see(step, key, &[]).kind == Kind::Free {
-                    self.begin_turn(key, step.now);
-                }
-            }
-            Listening::Waiting { shared } => {
-                self.put_place(key, shared);
-                self.look_at_place(key, step.now);
-            }
-        }
-        self.look_later(key);
-        self.settle_pending(step);
-    }
-
     fn put_place(&mut self, key: &Key, shared: bool) {
         // Now and then: what is left of turns in vain on locks that nobody uses.
         if self.subscribers.len() >= self.subscribers_most {
@@ -210,23 +177,6 @@ impl Core {
         }
     }
 
-    /// Those who subscribe are first in the queue: if the key is free it is left to
-    /// them. `false`: they have no place any more.
-    pub(super) fn offer<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) -> bool {
-        if self.rules.redisson_turn_us <= 0 {
-            self.drop_subscribers(key);
-            return false;
-        }
-        if self.is_turn(key) || self.see(step, key, &[]).kind != Kind::Free {
-            return true;
-        }
-        self.begin_turn(key, step.now);
-        let whom = self.whom(key);
-        let key = key.clone();
-        step.out.push(Effect::Wake { key, whom });
-        true
-    }
-
     /// Who is to be woken of those who subscribe.
     fn whom(&self, key: &Key) -> Whom {
         match self.subscribers.get(key) {
@@ -242,15 +192,6 @@ impl Core {
             place.turn = Some(until);
             self.look_at(key, Some(look));
             Counters::up(&mut self.counters.turns);
-        }
-    }
-
-    /// Whoever waits by subscription is to know that the key is free, unless their
-    /// turn has begun with that.
-    pub(super) fn wake<K: Keyspace>(&self, step: &mut Step<'_, K>, key: &Key, whom: Whom) {
-        if !self.is_turn(key) {
-            let key = key.clone();
-            step.out.push(Effect::Wake { key, whom });
         }
     }
 
@@ -374,34 +315,89 @@ impl Core {
         }
     }
 
-    /// The key went to the next without being free: is there anybody who would have
-    /// liked to find it so?
-    pub(super) fn passed<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, shared: bool) {
-        let known = self.subscribers.get(key);
-        let knows = known.is_some_and(|known| known.place.is_some() || known.not_before > 0);
-        if self.rules.redisson_turn_us <= 0 || knows {
-            return;
-        }
-        let Some(entry) = self.entry_mut(key) else {
-            return;
-        };
-        let asks = entry.passes == 0;
-        entry.passes = entry
-            .passes
-            .wrapping_add(1)
-            .checked_rem(ASKS_ONE_IN)
-            .unwrap_or(0);
-        if asks {
-            let key = key.clone();
-            step.out.push(Effect::Passed { key, shared });
-        }
-    }
-
     /// Of turns nothing is remembered.
     pub(super) fn forget_turns(&mut self) {
         let keys: Vec<Key> = self.subscribers.keys().cloned().collect();
         for key in keys {
             self.drop_subscribers(&key);
         }
+    }
+}
+
+/// It was found whether anybody waits for the key by subscription.
+pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
+    match listening {
+        _ if d.core.rules.redisson_turn_us <= 0 => d.core.drop_subscribers(key),
+        Listening::Nobody => d.core.drop_subscribers(key),
+        _ if d.core.is_turn(key) => {
+            d.core.look_at_turn(key, d.now);
+            // Who subscribes may try by a command of rlock's, and was refused.
+            if !d.core.is_turn(key) && !d.core.is_waited_for(key) {
+                let whom = d.core.whom(key);
+                wake(d, key, whom);
+            }
+        }
+        Listening::Woken { shared } => {
+            d.core.put_place(key, shared);
+            let is_next = d.core.next(key) == Some(Next::Subscribers);
+            if is_next && sight::see(d, key, &[]).kind == Kind::Free {
+                d.core.begin_turn(key, d.now);
+            }
+        }
+        Listening::Waiting { shared } => {
+            d.core.put_place(key, shared);
+            d.core.look_at_place(key, d.now);
+        }
+    }
+    d.core.look_later(key);
+    waiting::settle_pending(d);
+}
+
+/// Those who subscribe are first in the queue: if the key is free it is left to
+/// them. `false`: they have no place any more.
+pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
+    if d.core.rules.redisson_turn_us <= 0 {
+        d.core.drop_subscribers(key);
+        return false;
+    }
+    if d.core.is_turn(key) || sight::see(d, key, &[]).kind != Kind::Free {
+        return true;
+    }
+    d.core.begin_turn(key, d.now);
+    let whom = d.core.whom(key);
+    let key = key.clone();
+    d.out.push(Effect::Wake { key, whom });
+    true
+}
+
+/// Whoever waits by subscription is to know that the key is free, unless their
+/// turn has begun with that.
+pub fn wake(d: &mut Decision<'_>, key: &Key, whom: Whom) {
+    if !d.core.is_turn(key) {
+        let key = key.clone();
+        d.out.push(Effect::Wake { key, whom });
+    }
+}
+
+/// The key went to the next without being free: is there anybody who would have
+/// liked to find it so?
+pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
+    let known = d.core.subscribers.get(key);
+    let knows = known.is_some_and(|known| known.place.is_some() || known.not_before > 0);
+    if d.core.rules.redisson_turn_us <= 0 || knows {
+        return;
+    }
+    let Some(entry) = d.core.entry_mut(key) else {
+        return;
+    };
+    let asks = entry.passes == 0;
+    entry.passes = entry
+        .passes
+        .wrapping_add(1)
+        .checked_rem(ASKS_ONE_IN)
+        .unwrap_or(0);
+    if asks {
+        let key = key.clone();
+        d.out.push(Effect::Passed { key, shared });
     }
 }

@@ -5,9 +5,10 @@ use super::queue::Waiter;
 use super::rank::Rank;
 use super::stats::Counters;
 use super::turns::Next;
+use super::{acquire, bonds, deadlock, expiry, grants, judge, queue, sight, token, turns};
 use super::{
-    Bytes, Cause, Core, Effect, Hold, Key, Keyspace, Kind, Look, Mode, Outcome, Refusal, Step,
-    Verdict, Wait, WaiterId, Whom,
+    Bytes, Cause, Core, Decision, Effect, Hold, Key, Kind, Look, Mode, Outcome, Refusal, Verdict,
+    Wait, WaiterId, Whom,
 };
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -26,62 +27,6 @@ pub enum Turn {
 }
 
 impl Core {
-    /// The request waits, unless it would wait for itself.
-    pub(super) fn wait_for<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        keys: Vec<Key>,
-        want: Want,
-        once: bool,
-        wait: Wait,
-    ) -> Result<Verdict, Refusal> {
-        for key in &keys {
-            self.know_holder(step, key);
-        }
-        // Who was found dead on the way may have let somebody else in.
-        let stirred = self.is_stirred();
-        if stirred {
-            self.settle_pending(step);
-        }
-        let id = self.next_waiter();
-        let upgrades = self.upgrades(&keys, &want);
-        let rank = match keys.first() {
-            Some(key) if upgrades => self.front(key, id),
-            _ => Rank::arrived(id),
-        };
-        let waiter = Waiter {
-            keys,
-            want,
-            once,
-            rank,
-            since: step.now.mono_us,
-            until: (wait.ms > 0).then(|| step.now.until(wait.ms)),
-        };
-        if stirred {
-            self.pending.extend(waiter.keys.iter().cloned());
-        }
-        self.insert(id, waiter);
-        let now = step.now;
-        let circle = self.proven(step, |core| {
-            let second = upgrades.then(|| core.other_upgrade(id)).flatten();
-            second.or_else(|| core.closes_a_circle(id, now))
-        });
-        let circle = match circle {
-            None if !self.is_stirred() => return Ok(Verdict::Waits(id)),
-            Some(circle) if !upgrades => self.let_past(step, id, circle),
-            circle => circle,
-        };
-        if circle.is_some() {
-            self.withdraw(id);
-            Counters::up(&mut self.counters.deadlocks);
-        }
-        self.settle_pending(step);
-        match circle {
-            Some(circle) => Err(Refusal::Deadlock { circle }),
-            None => self.claim(step, id),
-        }
-    }
-
     /// Something is to be settled yet.
     fn is_stirred(&self) -> bool {
         !self.pending.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
@@ -94,33 +39,6 @@ impl Core {
         self.pending = pending;
     }
 
-    /// What a request that was queued a moment ago got, if it got something.
-    fn claim<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-    ) -> Result<Verdict, Refusal> {
-        let answer =
-            |effect: &Effect| matches!(effect, Effect::Answer { waiter, .. } if *waiter == id);
-        let Some(at) = step.out.iter().position(answer) else {
-            return Ok(Verdict::Waits(id));
-        };
-        match step.out.remove(at) {
-            Effect::Answer {
-                outcome: Outcome::Granted(token),
-                ..
-            } => {
-                self.grants.remove(&id);
-                Ok(Verdict::Granted(token))
-            }
-            Effect::Answer {
-                outcome: Outcome::Refused(refusal),
-                ..
-            } => Err(refusal),
-            _ => Ok(Verdict::Refused),
-        }
-    }
-
     /// The request of a reader that wants to write, while others read.
     pub(super) fn upgrades(&self, keys: &[Key], want: &Want) -> bool {
         let [key] = keys else {
@@ -130,268 +48,323 @@ impl Core {
         let party = shared.and_then(|shared| shared.party(&want.owner));
         want.mode == Mode::Write && party.is_some_and(|party| party.reads)
     }
+}
 
-    /// Whose lock it is that is waited for, be it found a moment ago.
-    pub(super) fn know_holder<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key) {
-        if let Some(entry) = self.entry(key).filter(|entry| entry.is_held()) {
-            let Some(owner) = entry.plain.as_ref().map(|hold| hold.owner.clone()) else {
-                return;
-            };
-            let look = step.ks.look(key, &owner);
-            if look.kind != Kind::Plain || look.holds > 0 {
-                return;
-            }
-            // Another has it since, and nobody told.
-            self.ended(step, key, Cause::Removed);
-            self.set_deadline(key, look.expires);
-            self.judge_holders(step, key);
-        }
-        if let Some(holder) = step.ks.holders(key).into_iter().next() {
-            if holder.mode == Mode::Exclusive {
-                let owner = Bytes::from(holder.owner);
-                self.entry_or_new(key).plain = Some(Hold::found(owner));
-            }
-        }
+/// The request waits, unless it would wait for itself.
+pub fn wait_for(
+    d: &mut Decision<'_>,
+    keys: Vec<Key>,
+    want: Want,
+    once: bool,
+    wait: Wait,
+) -> Result<Verdict, Refusal> {
+    for key in &keys {
+        know_holder(d, key);
     }
-
-    /// As `know_holder`, for an owner that has it for certain.
-    pub(super) fn know_plain<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        key: &Key,
-        owner: &Bytes,
-        look: &Look,
-    ) {
-        let known = self.entry(key).and_then(|entry| entry.hold(owner));
-        if known.is_none() && look.kind == Kind::Plain {
-            let found = Hold::found(owner.clone());
-            if let Some(other) = self.entry_or_new(key).plain.replace(found) {
-                self.lost(step, key, &other);
-            }
-        }
+    // Who was found dead on the way may have let somebody else in.
+    let stirred = d.core.is_stirred();
+    if stirred {
+        settle_pending(d);
     }
-
-    /// Gives a key to those at the head of its queue who can have it now, as far as
-    /// turns are left.
-    fn settle<K: Keyspace>(&mut self, step: &mut Step<'_, K>, key: &Key, turns: &mut u32) {
-        while let Some(next) = self.next(key) {
-            if *turns == 0 {
-                self.later.pending.insert(key.clone());
-                break;
-            }
-            *turns = turns.saturating_sub(1);
-            let id = match next {
-                Next::Waiter(id) => id,
-                Next::Subscribers if self.offer(step, key) => break,
-                Next::Subscribers => continue,
-            };
-            // Who nests in what was granted a moment ago may have come before.
-            let rank = self.waiters.get(&id).map(|waiter| waiter.rank.clone());
-            if self.nest_first(step, rank.as_ref()) {
-                continue;
-            }
-            match self.turn(step, id) {
-                Turn::Over => {}
-                Turn::NotYet => break,
-            }
-        }
-        self.pending.remove(key);
+    let id = d.core.next_waiter();
+    let upgrades = d.core.upgrades(&keys, &want);
+    let rank = match keys.first() {
+        Some(key) if upgrades => d.core.front(key, id),
+        _ => Rank::arrived(id),
+    };
+    let waiter = Waiter {
+        keys,
+        want,
+        once,
+        rank,
+        since: d.now.mono_us,
+        until: (wait.ms > 0).then(|| d.now.until(wait.ms)),
+    };
+    if stirred {
+        d.core.pending.extend(waiter.keys.iter().cloned());
     }
+    d.core.insert(id, waiter);
+    let now = d.now;
+    let circle = judge::proven(d, |core| {
+        let second = upgrades.then(|| core.other_upgrade(id)).flatten();
+        second.or_else(|| core.closes_a_circle(id, now))
+    });
+    let circle = match circle {
+        None if !d.core.is_stirred() => return Ok(Verdict::Waits(id)),
+        Some(circle) if !upgrades => deadlock::let_past(d, id, circle),
+        circle => circle,
+    };
+    if circle.is_some() {
+        d.core.withdraw(id);
+        Counters::up(&mut d.core.counters.deadlocks);
+    }
+    settle_pending(d);
+    match circle {
+        Some(circle) => Err(Refusal::Deadlock { circle }),
+        None => claim(d, id),
+    }
+}
 
-    /// Settles what the decision under way has stirred up: first who can have what
-    /// it waits for gets it, then nobody may wait in a circle.
-    pub(super) fn settle_pending<K: Keyspace>(&mut self, step: &mut Step<'_, K>) {
-        // As nearly always where nobody waits.
-        if !self.is_stirred() && self.suspects.is_empty() && self.left.is_empty() {
+/// What a request that was queued a moment ago got, if it got something.
+fn claim(d: &mut Decision<'_>, id: WaiterId) -> Result<Verdict, Refusal> {
+    let answer = |effect: &Effect| matches!(effect, Effect::Answer { waiter, .. } if *waiter == id);
+    let Some(at) = d.out.iter().position(answer) else {
+        return Ok(Verdict::Waits(id));
+    };
+    match d.out.remove(at) {
+        Effect::Answer {
+            outcome: Outcome::Granted(token),
+            ..
+        } => {
+            d.core.grants.remove(&id);
+            Ok(Verdict::Granted(token))
+        }
+        Effect::Answer {
+            outcome: Outcome::Refused(refusal),
+            ..
+        } => Err(refusal),
+        _ => Ok(Verdict::Refused),
+    }
+}
+
+/// Whose lock it is that is waited for, be it found a moment ago.
+pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
+    if let Some(entry) = d.core.entry(key).filter(|entry| entry.is_held()) {
+        let Some(owner) = entry.plain.as_ref().map(|hold| hold.owner.clone()) else {
+            return;
+        };
+        let look = d.ks.look(key, &owner);
+        if look.kind != Kind::Plain || look.holds > 0 {
             return;
         }
-        let mut turns = MOST_TURNS;
-        let before = step.out.len();
-        loop {
-            if turns == 0 || step.is_long(before) {
-                // The rest has a decision of its own, after others had a turn.
-                return self.unsettle();
-            }
-            if let Some(key) = self.pending.pop_first() {
-                if step.ks.is_at_hand(&key) {
-                    self.settle(step, &key, &mut turns);
-                } else {
-                    self.later.pending.insert(key);
-                }
-                continue;
-            }
-            turns = turns.saturating_sub(1);
-            if !self.nest_first(step, None)
-                && !self.judge_upgrades(step)
-                && !self.judge_circles(step)
-                && !self.is_stirred()
-            {
-                break;
-            }
-        }
-        for (key, whom) in std::mem::take(&mut self.left) {
-            let is_open = match step.ks.look(&key, &[]).kind {
-                Kind::Free => true,
-                Kind::ReadWrite(Mode::Read) => whom == Whom::AllShared && !self.is_waited_for(&key),
-                Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
-            };
-            if is_open {
-                self.wake(step, &key, whom);
-            }
+        // Another has it since, and nobody told.
+        expiry::ended(d, key, Cause::Removed);
+        d.core.set_deadline(key, look.expires);
+        expiry::judge_holders(d, key);
+    }
+    if let Some(holder) = d.ks.holders(key).into_iter().next() {
+        if holder.mode == Mode::Exclusive {
+            let owner = Bytes::from(holder.owner);
+            d.core.entry_or_new(key).plain = Some(Hold::found(owner));
         }
     }
+}
 
-    /// One who waits, and stands first in a queue, or holds something now: it is
-    /// given what it waits for if that is to be had.
-    pub(super) fn turn<K: Keyspace>(&mut self, step: &mut Step<'_, K>, id: WaiterId) -> Turn {
-        let Some(waiter) = self.waiters.get(&id).cloned() else {
-            return Turn::Over;
-        };
-        if waiter.is_late(step.now) {
-            self.timed_out(step, id);
-            return Turn::Over;
+/// As `know_holder`, for an owner that has it for certain.
+pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+    let known = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    if known.is_none() && look.kind == Kind::Plain {
+        let found = Hold::found(owner.clone());
+        if let Some(other) = d.core.entry_or_new(key).plain.replace(found) {
+            bonds::lost(d, key, &other);
         }
-        let ways = self.ways(step, id, &waiter).and_then(|ways| {
-            let Some(mut ways) = ways else {
-                return Ok(None);
-            };
-            let fresh = self.fresh(step, &waiter.want, &mut ways)?;
-            Ok(Some((ways, fresh)))
-        });
-        let (ways, fresh) = match ways {
-            Ok(Some(ways)) => ways,
-            Ok(None) => return Turn::NotYet,
-            Err(Refusal::OnItsWay { key }) => {
-                self.look_again(&key);
-                return Turn::NotYet;
-            }
-            Err(Refusal::Vanished { key }) => {
-                self.later.pending.insert(key);
-                return Turn::NotYet;
-            }
-            Err(refusal) => {
-                self.refuse(step, id, refusal);
-                return Turn::Over;
-            }
-        };
-        self.dequeue(id);
-        match self.give_all(step, &waiter.want, ways, fresh) {
-            Ok((token, keys)) => self.granted(step, id, &waiter, token, keys),
-            Err(Refusal::Vanished { key }) => {
-                self.insert(id, waiter);
-                self.later.pending.insert(key);
-                return Turn::NotYet;
-            }
-            Err(refusal) => step.out.push(Effect::Answer {
-                waiter: id,
-                outcome: Outcome::Refused(refusal),
-            }),
-        }
-        Turn::Over
     }
+}
 
-    /// Whether a waiter can have what it waits for; it has it then, or its answer.
-    pub(super) fn has_its_turn<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-    ) -> bool {
-        matches!(self.turn(step, id), Turn::Over)
-    }
-
-    /// The token that holds have which begin with a request, if any does, and the keys
-    /// whose counter is to be set to it.
-    pub(super) fn fresh<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        want: &Want,
-        ways: &mut Ways,
-    ) -> Result<Option<(i64, Vec<Key>)>, Refusal> {
-        // One that turns out to be gone is to be known before any is taken.
-        if ways.len() > 1 {
-            for (key, how, look) in ways.iter_mut() {
-                self.secure(step, key, want, *how, look)?;
-            }
+/// Gives a key to those at the head of its queue who can have it now, as far as
+/// turns are left.
+fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
+    while let Some(next) = d.core.next(key) {
+        if *turns == 0 {
+            d.core.later.pending.insert(key.clone());
+            break;
         }
-        // Also for holds that others began: their counter may refuse, and nothing may
-        // be written before that.
-        let lacks = |(key, how, _): &(Key, How, Look)| {
-            let known = self.token_under_way(key, &want.owner, *how);
-            known.is_none()
+        *turns = turns.saturating_sub(1);
+        let id = match next {
+            Next::Waiter(id) => id,
+            Next::Subscribers if turns::offer(d, key) => break,
+            Next::Subscribers => continue,
         };
-        if !ways.iter().any(lacks) {
+        // Who nests in what was granted a moment ago may have come before.
+        let rank = d.core.waiters.get(&id).map(|waiter| waiter.rank.clone());
+        if judge::nest_first(d, rank.as_ref()) {
+            continue;
+        }
+        match turn(d, id) {
+            Turn::Over => {}
+            Turn::NotYet => break,
+        }
+    }
+    d.core.pending.remove(key);
+}
+
+/// Settles what the decision under way has stirred up: first who can have what
+/// it waits for gets it, then nobody may wait in a circle.
+pub fn settle_pending(d: &mut Decision<'_>) {
+    // As nearly always where nobody waits.
+    if !d.core.is_stirred() && d.core.suspects.is_empty() && d.core.left.is_empty() {
+        return;
+    }
+    let mut turns = MOST_TURNS;
+    let before = d.out.len();
+    loop {
+        if turns == 0 || d.is_long(before) {
+            // The rest has a decision of its own, after others had a turn.
+            return d.core.unsettle();
+        }
+        if let Some(key) = d.core.pending.pop_first() {
+            if d.ks.is_at_hand(&key) {
+                settle(d, &key, &mut turns);
+            } else {
+                d.core.later.pending.insert(key);
+            }
+            continue;
+        }
+        turns = turns.saturating_sub(1);
+        if !judge::nest_first(d, None)
+            && !judge::judge_upgrades(d)
+            && !judge::judge_circles(d)
+            && !d.core.is_stirred()
+        {
+            break;
+        }
+    }
+    for (key, whom) in std::mem::take(&mut d.core.left) {
+        let is_open = match d.ks.look(&key, &[]).kind {
+            Kind::Free => true,
+            Kind::ReadWrite(Mode::Read) => whom == Whom::AllShared && !d.core.is_waited_for(&key),
+            Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
+        };
+        if is_open {
+            turns::wake(d, &key, whom);
+        }
+    }
+}
+
+/// One who waits, and stands first in a queue, or holds something now: it is
+/// given what it waits for if that is to be had.
+pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
+    let Some(waiter) = d.core.waiters.get(&id).cloned() else {
+        return Turn::Over;
+    };
+    if waiter.is_late(d.now) {
+        queue::timed_out(d, id);
+        return Turn::Over;
+    }
+    let ways = ways(d, id, &waiter).and_then(|ways| {
+        let Some(mut ways) = ways else {
             return Ok(None);
+        };
+        let fresh = fresh(d, &waiter.want, &mut ways)?;
+        Ok(Some((ways, fresh)))
+    });
+    let (ways, fresh) = match ways {
+        Ok(Some(ways)) => ways,
+        Ok(None) => return Turn::NotYet,
+        Err(Refusal::OnItsWay { key }) => {
+            d.core.look_again(&key);
+            return Turn::NotYet;
         }
-        let keys = ways.iter().map(|(key, ..)| key);
-        self.new_token(step, keys).map(Some)
-    }
-
-    /// Gives all keys that a request wants: its token, and that of each hold. A
-    /// hold that begins with it has the request's token, a nested one its own.
-    pub(super) fn give_all<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        want: &Want,
-        ways: Ways,
-        fresh: Option<(i64, Vec<Key>)>,
-    ) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
-        let token = fresh.as_ref().map(|(token, _)| *token);
-        let mut given = Vec::with_capacity(ways.len());
-        for (key, how, look) in ways {
-            let given_token = self.give(step, &key, want, how, look, token)?;
-            given.push((key, given_token));
+        Err(Refusal::Vanished { key }) => {
+            d.core.later.pending.insert(key);
+            return Turn::NotYet;
         }
-        if let Some((token, counted)) = fresh {
-            Self::fence(step, counted, token);
+        Err(refusal) => {
+            refuse(d, id, refusal);
+            return Turn::Over;
         }
-        let greatest = given.iter().map(|(_, token)| *token).max();
-        Ok((token.or(greatest).unwrap_or_default(), given))
-    }
-
-    /// In what way a waiter can have each of its keys, if it can have them all.
-    pub(super) fn ways<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-        waiter: &Waiter,
-    ) -> Result<Option<Ways>, Refusal> {
-        let want = &waiter.want;
-        let mut ways = Vec::with_capacity(waiter.keys.len());
-        for key in &waiter.keys {
-            let mut look = self.see(step, key, &want.owner);
-            // A name that is something else now may be free again later.
-            let how = match self.may(step, key, &want.owner, want.mode, &mut look) {
-                Err(Refusal::NotALock { .. }) => None,
-                how => how?,
-            };
-            if how == Some(How::Nest) {
-                if waiter.once {
-                    return Err(held(key, &want.owner));
-                }
-                one_more(look.holds.max(look.writes), key, &want.owner)?;
-            }
-            if how == Some(How::First) && !step.ks.is_free(key) {
-                return Err(Refusal::OnItsWay { key: key.clone() });
-            }
-            let is_next = self.next(key).is_none_or(|next| next == Next::Waiter(id));
-            match how.filter(|how| is_next || how.is_holders()) {
-                Some(how) => ways.push((key.clone(), how, look)),
-                None => return Ok(None),
-            }
+    };
+    d.core.dequeue(id);
+    match give_all(d, &waiter.want, ways, fresh) {
+        Ok((token, keys)) => grants::granted(d, id, &waiter, token, keys),
+        Err(Refusal::Vanished { key }) => {
+            d.core.insert(id, waiter);
+            d.core.later.pending.insert(key);
+            return Turn::NotYet;
         }
-        Ok(Some(ways))
-    }
-
-    pub(super) fn refuse<K: Keyspace>(
-        &mut self,
-        step: &mut Step<'_, K>,
-        id: WaiterId,
-        refusal: Refusal,
-    ) {
-        self.give_up(id);
-        step.out.push(Effect::Answer {
+        Err(refusal) => d.out.push(Effect::Answer {
             waiter: id,
             outcome: Outcome::Refused(refusal),
-        });
+        }),
     }
+    Turn::Over
+}
+
+/// Whether a waiter can have what it waits for; it has it then, or its answer.
+pub fn has_its_turn(d: &mut Decision<'_>, id: WaiterId) -> bool {
+    matches!(turn(d, id), Turn::Over)
+}
+
+/// The token that holds have which begin with a request, if any does, and the keys
+/// whose counter is to be set to it.
+pub fn fresh(
+    d: &mut Decision<'_>,
+    want: &Want,
+    ways: &mut Ways,
+) -> Result<Option<(i64, Vec<Key>)>, Refusal> {
+    // One that turns out to be gone is to be known before any is taken.
+    if ways.len() > 1 {
+        for (key, how, look) in ways.iter_mut() {
+            acquire::secure(d, key, want, *how, look)?;
+        }
+    }
+    // Also for holds that others began: their counter may refuse, and nothing may
+    // be written before that.
+    let lacks = |(key, how, _): &(Key, How, Look)| {
+        let known = d.core.token_under_way(key, &want.owner, *how);
+        known.is_none()
+    };
+    if !ways.iter().any(lacks) {
+        return Ok(None);
+    }
+    let keys = ways.iter().map(|(key, ..)| key);
+    token::new_token(d, keys).map(Some)
+}
+
+/// Gives all keys that a request wants: its token, and that of each hold. A
+/// hold that begins with it has the request's token, a nested one its own.
+pub fn give_all(
+    d: &mut Decision<'_>,
+    want: &Want,
+    ways: Ways,
+    fresh: Option<(i64, Vec<Key>)>,
+) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
+    let token = fresh.as_ref().map(|(token, _)| *token);
+    let mut given = Vec::with_capacity(ways.len());
+    for (key, how, look) in ways {
+        let given_token = acquire::give(d, &key, want, how, look, token)?;
+        given.push((key, given_token));
+    }
+    if let Some((token, counted)) = fresh {
+        token::fence(d, counted, token);
+    }
+    let greatest = given.iter().map(|(_, token)| *token).max();
+    Ok((token.or(greatest).unwrap_or_default(), given))
+}
+
+/// In what way a waiter can have each of its keys, if it can have them all.
+pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Ways>, Refusal> {
+    let want = &waiter.want;
+    let mut ways = Vec::with_capacity(waiter.keys.len());
+    for key in &waiter.keys {
+        let mut look = sight::see(d, key, &want.owner);
+        // A name that is something else now may be free again later.
+        let how = match acquire::may(d, key, &want.owner, want.mode, &mut look) {
+            Err(Refusal::NotALock { .. }) => None,
+            how => how?,
+        };
+        if how == Some(How::Nest) {
+            if waiter.once {
+                return Err(held(key, &want.owner));
+            }
+            one_more(look.holds.max(look.writes), key, &want.owner)?;
+        }
+        if how == Some(How::First) && !d.ks.is_free(key) {
+            return Err(Refusal::OnItsWay { key: key.clone() });
+        }
+        let is_next = d.core.next(key).is_none_or(|next| next == Next::Waiter(id));
+        match how.filter(|how| is_next || how.is_holders()) {
+            Some(how) => ways.push((key.clone(), how, look)),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(ways))
+}
+
+pub fn refuse(d: &mut Decision<'_>, id: WaiterId, refusal: Refusal) {
+    d.core.give_up(id);
+    d.out.push(Effect::Answer {
+        waiter: id,
+        outcome: Outcome::Refused(refusal),
+    });
 }

@@ -11,7 +11,7 @@ use super::reply::Responder;
 use super::shell::{shell, Shell};
 use super::{blocking, command_info, effects, key_events, serve, turns, watching};
 use crate::error::{self, Error};
-use crate::lock::{Ask, Core, Mode, Now, Outcome, Refusal, Step, WaiterId};
+use crate::lock::{Ask, Core, Decision, Mode, Now, Outcome, Refusal, WaiterId};
 use crate::{config, redisson};
 
 /// A request for so many keys is long work: some hundred microseconds.
@@ -235,7 +235,7 @@ impl<'a> Call<'a> {
     pub fn decide<T>(
         &self,
         waits: bool,
-        ask: impl FnOnce(&mut Core, &mut Step<'_, ServerKeyspace<'_>>) -> Result<T, Refusal>,
+        ask: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
@@ -251,12 +251,7 @@ impl<'a> Call<'a> {
                     shell.now_by_wall()
                 };
                 core.rules = config::rules();
-                let mut step = Step {
-                    ks: &mut ks,
-                    now,
-                    out: &mut out,
-                };
-                ask(&mut core, &mut step)
+                core.decide(&mut ks, now, &mut out, ask)
             }
             Err(_) => return Err(Error::busy()),
         };

@@ -14,7 +14,7 @@ use super::turns;
 use super::version::Wakeup;
 use super::watching;
 use crate::config;
-use crate::lock::{Cause, Core, Effects, Key, Keyspace, Kind, Note, Now, Step};
+use crate::lock::{self, Cause, Core, Decision, Effects, Key, Kind, Note, Now};
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
@@ -263,15 +263,10 @@ struct Tick {
 }
 
 impl Tick {
-    fn step(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, ServerKeyspace<'static>>)) {
+    fn decide(&mut self, act: impl FnOnce(&mut Decision<'_>)) {
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {
             core.rules = config::rules();
-            let mut step = Step {
-                ks: &mut self.ks,
-                now: self.now,
-                out: &mut self.told,
-            };
-            act(&mut core, &mut step);
+            core.decide(&mut self.ks, self.now, &mut self.told, act);
         }
     }
 
@@ -289,11 +284,11 @@ impl Tick {
         };
         let mut away = Vec::new();
         if with_those_away {
-            self.step(|core, _| away = core.take_away(CHECKED));
+            self.decide(|d| away = d.core.take_away(CHECKED));
         }
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
-        self.step(|core, step| core.hear(step, away.chain(notes)));
+        self.decide(|d| lock::hear(d, away.chain(notes)));
         self.review();
     }
 
@@ -319,7 +314,7 @@ impl Tick {
         let goes_on = self.occasion == Occasion::Timer;
         self.in_slices(|tick| {
             let mut keys = Vec::new();
-            tick.step(|core, _| keys = core.heard_of(BATCH));
+            tick.decide(|d| keys = d.core.heard_of(BATCH));
             if tick.shell.server.cluster {
                 let beside =
                     |core: &Core| [core.closed_bonds(BATCH), core.left_for_later()].concat();
@@ -328,14 +323,14 @@ impl Tick {
                 }
             }
             keys.retain(|key| tick.is_ours(key));
-            tick.step(|core, step| core.review(step, &keys, BATCH));
+            tick.decide(|d| lock::review(d, &keys, BATCH));
             goes_on && tick.ask(Core::is_unsettled)
         });
     }
 
     fn time_out(&mut self) {
         self.in_slices(|tick| {
-            tick.step(|core, step| core.time_out(step, BATCH));
+            tick.decide(|d| lock::time_out(d, BATCH));
             let next = tick.ask(Core::next_timeout);
             next.is_some_and(|at| at <= tick.now.mono_us)
         });
@@ -347,7 +342,7 @@ impl Tick {
             let mut due = tick.ask(|core| core.due_renewals(now, BATCH));
             let mut more = due.len() == BATCH;
             due.retain(|(key, _)| tick.is_ours(key));
-            tick.step(|core, step| more |= core.renew_watched(step, &due));
+            tick.decide(|d| more |= lock::renew_watched(d, &due));
             more
         });
     }
@@ -358,7 +353,7 @@ impl Tick {
             let mut due = tick.ask(|core| core.due(now, BATCH));
             let mut more = due.len() == BATCH;
             due.retain(|key| tick.is_ours(key));
-            tick.step(|core, step| more |= core.expire(step, &due));
+            tick.decide(|d| more |= lock::expire(d, &due));
             more
         });
     }
@@ -368,7 +363,7 @@ impl Tick {
         if config::closes_on_loss() {
             self.in_slices(|tick| {
                 let mut more = false;
-                tick.step(|core, step| more = core.let_lapse(step, BATCH));
+                tick.decide(|d| more = lock::let_lapse(d, BATCH));
                 more
             });
         }
@@ -388,7 +383,7 @@ impl Tick {
         self.shell.checked.replace(watched.last().cloned());
         let keys = watched.into_iter().map(|(_, (key, _))| key);
         let notes = keys.map(|key| Note::Changed(key, Cause::Unknown));
-        self.step(|core, step| core.hear(step, notes));
+        self.decide(|d| lock::hear(d, notes));
         self.review();
     }
 
@@ -401,17 +396,17 @@ impl Tick {
         match slots::whose(self.shell, self.ctx, key) {
             Slot::Ours => return true,
             Slot::OnItsWay => {
-                self.step(|_, step| ours = step.ks.look(key, &[]).kind != Kind::Free);
+                self.decide(|d| ours = d.ks.look(key, &[]).kind != Kind::Free);
             }
             Slot::Others => {}
         }
         if !ours {
-            self.step(|core, step| {
-                core.unheard(key);
-                core.forsake(step, key);
-                core.forget_turn(key);
-                if core.knows(key.db, &key.name) {
-                    core.look_again(key);
+            self.decide(|d| {
+                d.core.unheard(key);
+                lock::forsake(d, key);
+                d.core.forget_turn(key);
+                if d.core.knows(key.db, &key.name) {
+                    d.core.look_again(key);
                 }
             });
         }

@@ -6,7 +6,7 @@ use super::keyspace::{Access, ServerKeyspace};
 use super::publish;
 use super::shell::Shell;
 use crate::config;
-use crate::lock::{Effects, Key, Listening, Step};
+use crate::lock::{self, Effects, Key, Listening};
 
 /// Notes what was found out about those who wait by subscription, if anything was.
 pub fn heard(shell: &Shell, key: &Key, listening: Option<Listening>) {
@@ -38,12 +38,9 @@ fn hear(shell: &'static Shell, ctx: Ctx, key: &Key, listening: Listening) {
     let mut ks = ServerKeyspace::new(shell, ctx, Access::Write, Given::default());
     if let Ok(mut core) = shell.core.try_borrow_mut() {
         core.rules = config::rules();
-        let mut step = Step {
-            ks: &mut ks,
-            now: shell.now(),
-            out: &mut told,
-        };
-        core.subscribed(&mut step, key, listening);
+        core.decide(&mut ks, shell.now(), &mut told, |d| {
+            lock::subscribed(d, key, listening);
+        });
     }
     ks.close();
     effects::tell(shell, ctx, Given::default(), &mut told);

@@ -6,8 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effect, Effects, Ended, Event, Key, Listening, Mode, Note, Now, Outcome,
-    Refusal, Renewal, Step, Verdict, Wait, WaiterId,
+    self, Ask, Cause, Core, Decision, Effect, Effects, Ended, Event, Key, Listening, Mode, Note,
+    Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -120,11 +120,9 @@ impl Shell {
             watch: request.watch,
             wait: request.block.map(|ms| Wait { ms }),
         };
-        self.step(|core, step| match request.name.split_once(' ') {
-            None => core.acquire(step, request.name.as_bytes(), &ask),
-            Some((one, other)) => {
-                core.acquire_many(step, &[one.as_bytes(), other.as_bytes()], &ask)
-            }
+        self.step(|d| match request.name.split_once(' ') {
+            None => lock::acquire(d, request.name.as_bytes(), &ask),
+            Some((one, other)) => lock::acquire_many(d, &[one.as_bytes(), other.as_bytes()], &ask),
         })
     }
 
@@ -158,7 +156,7 @@ impl Shell {
             all: false,
         };
         let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
-        self.step(|core, step| core.release_many(step, 0, &names, &ended))
+        self.step(|d| lock::release_many(d, 0, &names, &ended))
     }
 
     pub fn release_as(
@@ -175,7 +173,7 @@ impl Shell {
             mode,
             all,
         };
-        self.step(|core, step| core.release(step, (at.db, &at.name), &ended))
+        self.step(|d| lock::release(d, (at.db, &at.name), &ended))
     }
 
     pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
@@ -205,7 +203,7 @@ impl Shell {
             lease,
             watch: false,
         };
-        self.step(|core, step| core.renew(step, (at.db, &at.name), &renewal))
+        self.step(|d| lock::renew(d, (at.db, &at.name), &renewal))
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
@@ -214,7 +212,7 @@ impl Shell {
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
         self.read_notes();
-        self.step(|core, step| core.force(step, (at.db, &at.name), 0))
+        self.step(|d| lock::force(d, (at.db, &at.name), 0))
     }
 
     pub fn force(&mut self) -> Result<bool, Refusal> {
@@ -244,10 +242,10 @@ impl Shell {
     pub fn tick(&mut self) {
         self.read_notes();
         let due = self.core.due_renewals(self.now, 500);
-        while self.step(|core, step| core.renew_watched(step, &due)) {}
+        while self.step(|d| lock::renew_watched(d, &due)) {}
         let due = self.core.due(self.now, 500);
-        while self.step(|core, step| core.expire(step, &due)) {}
-        self.step(|core, step| core.time_out(step, 500));
+        while self.step(|d| lock::expire(d, &due)) {}
+        self.step(|d| lock::time_out(d, 500));
     }
 
     pub fn pass_and_tick(&mut self, ms: i64) {
@@ -292,12 +290,12 @@ impl Shell {
     }
 
     fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
-        self.step(|core, step| {
-            core.hear(step, notes);
+        self.step(|d| {
+            lock::hear(d, notes);
             loop {
-                let keys = core.heard_of(usize::MAX);
-                core.review(step, &keys, usize::MAX);
-                if !core.is_unsettled() {
+                let keys = d.core.heard_of(usize::MAX);
+                lock::review(d, &keys, usize::MAX);
+                if !d.core.is_unsettled() {
                     break;
                 }
             }
@@ -306,7 +304,7 @@ impl Shell {
 
     /// The key's slot has moved to another node.
     pub fn forsake(&mut self, key: &Key) {
-        self.step(|core, step| core.forsake(step, key));
+        self.step(|d| lock::forsake(d, key));
     }
 
     // Who waits by subscription.
@@ -339,18 +337,14 @@ impl Shell {
                 } else {
                     Listening::Nobody
                 };
-                self.step(|core, step| core.subscribed(step, &key, listening));
+                self.step(|d| lock::subscribed(d, &key, listening));
             }
         }
     }
 
-    fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, Memory>) -> T) -> T {
-        let mut step = Step {
-            ks: &mut self.ks,
-            now: self.now,
-            out: &mut self.told,
-        };
-        act(&mut self.core, &mut step)
+    fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        self.core
+            .decide(&mut self.ks, self.now, &mut self.told, act)
     }
 
     // What came of it.

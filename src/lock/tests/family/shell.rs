@@ -5,8 +5,8 @@
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    Ask, Cause, Core, Effects, Ended, Key, Mode, Note, Now, Refusal, Renewal, Step, Verdict, Wait,
-    WaiterId,
+    self, Ask, Cause, Core, Decision, Effects, Ended, Key, Mode, Note, Now, Refusal, Renewal,
+    Verdict, Wait, WaiterId,
 };
 
 pub fn at(place: Place) -> Key {
@@ -47,13 +47,9 @@ impl Shell {
         shell
     }
 
-    fn step<T>(&mut self, act: impl FnOnce(&mut Core, &mut Step<'_, Memory>) -> T) -> T {
-        let mut step = Step {
-            ks: &mut self.ks,
-            now: self.now,
-            out: &mut self.told,
-        };
-        act(&mut self.core, &mut step)
+    fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        self.core
+            .decide(&mut self.ks, self.now, &mut self.told, act)
     }
 
     // Clients.
@@ -71,8 +67,8 @@ impl Shell {
             wait: words.block.map(|ms| Wait { ms }),
         };
         match names[..] {
-            [name] => self.step(|core, step| core.acquire(step, name, &ask)),
-            _ => self.step(|core, step| core.acquire_many(step, &names, &ask)),
+            [name] => self.step(|d| lock::acquire(d, name, &ask)),
+            _ => self.step(|d| lock::acquire_many(d, &names, &ask)),
         }
     }
 
@@ -90,7 +86,7 @@ impl Shell {
             mode: mode(way),
             all,
         };
-        self.step(|core, step| core.release(step, (db, name.as_bytes()), &ended))
+        self.step(|d| lock::release(d, (db, name.as_bytes()), &ended))
     }
 
     pub fn release_many(
@@ -106,7 +102,7 @@ impl Shell {
             mode: Mode::Exclusive,
             all: false,
         };
-        self.step(|core, step| core.release_many(step, places[0].0, &names, &ended))
+        self.step(|d| lock::release_many(d, places[0].0, &names, &ended))
     }
 
     pub fn renew(
@@ -123,7 +119,7 @@ impl Shell {
             lease,
             watch,
         };
-        self.step(|core, step| core.renew(step, (db, name.as_bytes()), &renewal))
+        self.step(|d| lock::renew(d, (db, name.as_bytes()), &renewal))
     }
 
     pub fn renew_many(
@@ -141,11 +137,11 @@ impl Shell {
             lease,
             watch: false,
         };
-        self.step(|core, step| core.renew_many(step, places[0].0, &names, &renewal))
+        self.step(|d| lock::renew_many(d, places[0].0, &names, &renewal))
     }
 
     pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
-        self.step(|core, step| core.force(step, (db, name.as_bytes()), client))
+        self.step(|d| lock::force(d, (db, name.as_bytes()), client))
     }
 
     pub fn closed(&mut self, client: Client) {
@@ -172,17 +168,17 @@ impl Shell {
 
     /// The module's timer fires.
     pub fn tick(&mut self) {
-        self.step(|core, step| core.time_out(step, 500));
+        self.step(|d| lock::time_out(d, 500));
         self.read_notes();
         let due = self.core.due_renewals(self.now, 500);
-        while self.step(|core, step| core.renew_watched(step, &due)) {}
+        while self.step(|d| lock::renew_watched(d, &due)) {}
         let due = self.core.due(self.now, 500);
-        while self.step(|core, step| core.expire(step, &due)) {}
+        while self.step(|d| lock::expire(d, &due)) {}
     }
 
     /// It fires behind the gate, again and again.
     pub fn lapse(&mut self) {
-        while self.step(|core, step| core.let_lapse(step, 1)) {}
+        while self.step(|d| lock::let_lapse(d, 1)) {}
     }
 
     // Notes.
@@ -230,12 +226,12 @@ impl Shell {
     }
 
     fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
-        self.step(|core, step| {
-            core.hear(step, notes);
+        self.step(|d| {
+            lock::hear(d, notes);
             loop {
-                let keys = core.heard_of(usize::MAX);
-                core.review(step, &keys, usize::MAX);
-                if !core.is_unsettled() {
+                let keys = d.core.heard_of(usize::MAX);
+                lock::review(d, &keys, usize::MAX);
+                if !d.core.is_unsettled() {
                     break;
                 }
             }
