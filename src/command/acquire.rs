@@ -66,7 +66,7 @@ impl Command for Acquire {
         ask.owner = &owner;
         ask.lease = request.lease;
         ask.mode = mode;
-        let verdict = call.decide(ask.wait.is_some(), |d| lock::acquire(d, request.key, &ask))?;
+        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire(d, request.key, &ask))?;
         if ask.watch {
             call.watches();
         }

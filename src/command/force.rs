@@ -28,7 +28,7 @@ impl Command for Force {
         args.end()?;
         let place = (call.db(), key);
         let client = call.client_id();
-        let freed = call.decide(false, |d| lock::force(d, place, client))?;
+        let freed = call.decide(|d| lock::force(d, place, client))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

@@ -36,7 +36,7 @@ impl Command for Macquire {
         let mut ask = options.ask(call, &owner)?;
         ask.owner = &id;
         ask.lease = lease;
-        let verdict = call.decide(ask.wait.is_some(), |d| lock::acquire_many(d, &keys, &ask))?;
+        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire_many(d, &keys, &ask))?;
         if ask.watch {
             call.watches();
         }

@@ -34,7 +34,7 @@ impl Command for Mrelease {
             all: false,
         };
         let db = call.db();
-        let released = call.decide(false, |d| lock::release_many(d, db, &keys, &ended))?;
+        let released = call.decide(|d| lock::release_many(d, db, &keys, &ended))?;
         Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }
 }

@@ -37,7 +37,7 @@ impl Command for Mrenew {
             watch: false,
         };
         let db = call.db();
-        call.decide(false, |d| lock::renew_many(d, db, &keys, &renewal))?;
+        call.decide(|d| lock::renew_many(d, db, &keys, &renewal))?;
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

@@ -44,7 +44,7 @@ impl Command for Release {
             mode: mode.unwrap_or(Mode::Exclusive),
             all,
         };
-        let left = call.decide(false, |d| lock::release(d, place, &ended))?;
+        let left = call.decide(|d| lock::release(d, place, &ended))?;
         Ok(Responder::Integer(left))
     }
 }

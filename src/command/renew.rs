@@ -50,7 +50,7 @@ impl Command for Renew {
             lease,
             watch,
         };
-        call.decide(false, |d| lock::renew(d, place, &renewal))?;
+        call.decide(|d| lock::renew(d, place, &renewal))?;
         if watch {
             call.watches();
         }

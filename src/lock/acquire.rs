@@ -1,6 +1,7 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
 use super::stats::Counters;
+use super::table::Hold;
 use super::{readers, shared, sight, token, turns, waiting};
 use super::{
     Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, WaiterId,
@@ -100,7 +101,7 @@ impl Core {
         if how.is_new() {
             return None;
         }
-        self.entry(key)?.hold(owner)?.token
+        self.locks.get(key)?.hold(owner)?.token
     }
 
     /// In which modes the owner holds the lock.
@@ -130,7 +131,7 @@ pub fn acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdi
 }
 
 fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
-    let key = d.core.key(ask.db, name);
+    let key = d.core.locks.key(ask.db, name);
     let mut look = sight::look(d, &key, ask.owner);
     let how = may(d, &key, ask.owner, ask.mode, &mut look)?;
     if ask.once && how == Some(How::Nest) {
@@ -143,7 +144,6 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             if how == How::Join {
                 turns::passed(d, &key, true);
             }
-            waiting::settle_pending(d);
             Ok(Verdict::Granted(token))
         }
         None if how.is_none() && d.core.is_half(&key) => Err(Refusal::OnItsWay { key }),
@@ -152,7 +152,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             // A lock found after a restart, or one that a script took, is
             // watched from the moment rlock touches it.
             if look.kind == Kind::Plain {
-                d.core.set_deadline(&key, look.expires);
+                d.core.locks.set_deadline(&key, look.expires);
             }
             if how == Some(How::Join) {
                 d.core.keeps_out(&key, d.now);
@@ -238,8 +238,9 @@ pub fn secure(
     match look.kind {
         Kind::ReadWrite(_) => d
             .core
-            .know_shared(&key, |shared| shared.expires = Some(until)),
-        _ => d.core.set_deadline(&key, Some(until)),
+            .locks
+            .change_shared(&key, |shared| shared.expires = Some(until)),
+        _ => d.core.locks.set_deadline(&key, Some(until)),
     }
     Ok(())
 }
@@ -275,14 +276,24 @@ pub fn give(
                 holds: 1,
                 at,
             });
-            d.core.set_holder(key, want, token, Some(at), now);
+            let hold = Hold {
+                token: Some(token),
+                since_us: Some(now.wall_us),
+                client: want.client,
+                ..Hold::found(want.owner.clone())
+            };
+            d.core.locks.set_plain(key, hold, Some(at));
         }
         (Mode::Exclusive, _) => {
             nest(d, key, want, look)?;
-            let known = d.core.entry(key).and_then(|e| e.hold(&want.owner)?.token);
+            let known = d
+                .core
+                .locks
+                .get(key)
+                .and_then(|e| e.hold(&want.owner)?.token);
             if known.is_none() {
                 waiting::know_plain(d, key, &want.owner, &look);
-                let hold = d.core.entry_mut(key).and_then(|e| e.hold_mut(&want.owner));
+                let hold = d.core.locks.hold_mut(key, &want.owner);
                 if let Some(hold) = hold {
                     hold.token = Some(token);
                     hold.since_us = Some(now.wall_us);
@@ -302,7 +313,7 @@ pub fn give(
         let who = (want.client, want.mode);
         d.core.took((key, &want.owner), who, &before, lease, now);
     }
-    d.core.join(key, &want.owner);
+    d.joined(key, &want.owner);
     Ok(token)
 }
 
@@ -323,8 +334,11 @@ fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<
     d.expire_at(key, look.expires, expires);
     match look.kind {
         // Others may be in it by now, with leases of their own.
-        Kind::ReadWrite(_) => d.core.know_shared(key, |shared| shared.expires = expires),
-        _ => d.core.set_deadline(key, expires),
+        Kind::ReadWrite(_) => d
+            .core
+            .locks
+            .change_shared(key, |shared| shared.expires = expires),
+        _ => d.core.locks.set_deadline(key, expires),
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ impl Core {
         if seen != Lease::Away {
             return seen;
         }
-        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
+        let shared = self.locks.shared(key);
         match shared.and_then(|shared| shared.party(owner)) {
             // Nobody can have renewed it meanwhile: that needs the hash, which is here.
             Some(party) => match party.lease {
@@ -59,7 +59,7 @@ impl Core {
 
     /// Whether of some reader here it is not known if it lives.
     pub(super) fn is_half(&self, key: &Key) -> bool {
-        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
+        let shared = self.locks.shared(key);
         shared.is_some_and(|shared| shared.is_half())
     }
 

@@ -5,10 +5,10 @@ use super::{release, sight};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::entry::Hold;
 use super::grants::Grant;
-use super::watch::{Taken, Watch};
-use super::{Bytes, Core, Decision, Effect, Key, Lease, Mode, Now};
+use super::table::Hold;
+use super::table::{Taken, Watch};
+use super::{Bytes, Core, Decision, Effect, Key, Mode, Now};
 
 /// An owner's lease on a key, as the index of renewals has it.
 pub type Bond = (Key, Bytes);
@@ -25,8 +25,8 @@ impl Core {
         now: Now,
     ) {
         let max = self.rules.watchdog_max;
-        let end = self.lease_end(key, owner);
-        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+        let end = self.locks.lease_end(key, owner);
+        let Some(hold) = self.locks.hold_mut(key, owner) else {
             return;
         };
         let holds = before.iter().map(|(_, holds)| *holds);
@@ -73,21 +73,6 @@ impl Core {
         self.bind(client, key, owner, from, to);
     }
 
-    /// When an owner's lease ends, as far as is known.
-    pub(super) fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
-        let entry = self.entry(key)?;
-        let Some(shared) = &entry.shared else {
-            return entry.deadline;
-        };
-        match shared.party(owner)? {
-            party if party.writes => shared.expires,
-            party => match party.lease {
-                Lease::Until(at) => Some(shared.expires.map_or(at, |end| end.min(at))),
-                Lease::Gone | Lease::Endless | Lease::Away => shared.expires,
-            },
-        }
-    }
-
     fn bind(&mut self, client: u64, key: &Key, owner: &Bytes, from: Option<i64>, to: Option<i64>) {
         let bond = (key.clone(), owner.clone());
         self.renewals.change(&bond, from, to);
@@ -105,7 +90,7 @@ impl Core {
 
     /// An owner has fewer holds in this mode: one, by this connection, or all.
     pub(super) fn dropped(&mut self, key: &Key, owner: &Bytes, mode: Mode, by: Option<u64>) {
-        let held = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
+        let held = self.locks.hold_mut(key, owner);
         let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
             return;
         };
@@ -119,7 +104,7 @@ impl Core {
 
     /// Ends the bonds of connections that watch no hold here any more.
     fn watched_less(&mut self, key: &Key, owner: &Bytes, before: &BTreeSet<u64>) {
-        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+        let Some(hold) = self.locks.hold_mut(key, owner) else {
             return;
         };
         let Some(watch) = hold.watch.as_mut() else {
@@ -163,7 +148,7 @@ impl Core {
         now: Now,
     ) {
         let max = self.rules.watchdog_max;
-        let Some(hold) = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner)) else {
+        let Some(hold) = self.locks.hold_mut(key, owner) else {
             return;
         };
         let (before, from) = match &hold.watch {
@@ -230,7 +215,7 @@ impl Core {
 
     /// How many holds belong to connections.
     pub(super) fn watched_holds(&self) -> u64 {
-        let hold = |(key, owner): &Bond| self.entry(key).and_then(|entry| entry.hold(owner));
+        let hold = |(key, owner): &Bond| self.locks.hold(key, owner);
         let count = |(client, bond): (&u64, &Bond)| {
             let watch = hold(bond).and_then(|hold| hold.watch.as_ref());
             let taken = watch.iter().flat_map(|watch| &watch.taken);
@@ -250,7 +235,7 @@ impl Core {
     }
 
     fn forget_client(&mut self, key: &Key, owner: &Bytes, client: u64) {
-        let held = self.entry_mut(key).and_then(|entry| entry.hold_mut(owner));
+        let held = self.locks.hold_mut(key, owner);
         let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
             return;
         };
@@ -264,7 +249,7 @@ impl Core {
 /// A hold is lost: those who watched it have to know.
 pub fn lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
     for client in d.core.unwatch(key, hold) {
-        if client != d.core.spared {
+        if client != d.spared {
             d.out.push(Effect::Close { client });
         }
     }
@@ -290,10 +275,7 @@ pub fn lost_on(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
     });
     d.core.renewals.retain(|(key, _)| !keys(key));
     for (key, owner) in lost {
-        let hold = d
-            .core
-            .entry_mut(&key)
-            .and_then(|entry| entry.hold_mut(&owner));
+        let hold = d.core.locks.hold_mut(&key, &owner);
         if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
             watch.rest();
         }
@@ -302,7 +284,7 @@ pub fn lost_on(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
 
 /// The owner's holds in this mode are lost, others of its are not.
 pub fn lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode) {
-    let held = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    let held = d.core.locks.hold(key, owner);
     let watch = held.and_then(|hold| hold.watch.as_ref());
     let taken = watch.iter().flat_map(|watch| &watch.taken);
     let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
@@ -331,7 +313,7 @@ pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
             grant.keys.retain(|(granted, _)| *granted != key);
         }
         let look = sight::see(d, &key, &owner);
-        let held = d.core.entry(&key).and_then(|entry| entry.hold(&owner));
+        let held = d.core.locks.hold(&key, &owner);
         let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
             continue;
         };

@@ -13,9 +13,8 @@ use super::{judge, waiting};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 
-use super::entry::{Entry, Hold, Party};
-use super::queue::Waiter;
-use super::rank::Rank;
+use super::queue::{Rank, Waiter};
+use super::table::{Hold, Party};
 use super::{Bytes, Core, Decision, Key, Lease, Link, Mode, Now, WaiterId};
 
 /// A search that comes to more owners than these is put off until it is known that
@@ -30,10 +29,10 @@ impl Core {
     /// that it closes. Those that its owner's other requests could close have been
     /// looked for before.
     pub(super) fn closes_a_circle(&self, id: WaiterId, now: Now) -> Option<Vec<Link>> {
-        let waiter = self.waiters.get(&id)?;
+        let waiter = self.queues.get(id)?;
         // Only at the end of a queue has it nobody behind it.
         let last = |key: &Key| {
-            let last = self.entry(key).and_then(|e| e.queue().last_key_value());
+            let last = self.queues.line(key).queue().last_key_value();
             last.is_some_and(|(rank, _)| *rank == waiter.rank)
         };
         let only = waiter.keys.iter().all(last).then_some(id);
@@ -41,12 +40,12 @@ impl Core {
     }
 
     pub(super) fn is_in_circle(&self, owner: &Bytes, now: Now) -> bool {
-        self.by_owner.contains_key(owner) && self.circle(owner, None, now).is_some()
+        self.queues.owner(owner).is_some() && self.circle(owner, None, now).is_some()
     }
 
     /// A circle that a request is part of; it begins there.
     pub(super) fn circle_through(&self, id: WaiterId, now: Now) -> Option<Vec<Link>> {
-        self.circle(&self.waiters.get(&id)?.want.owner, Some(id), now)
+        self.circle(&self.queues.get(id)?.want.owner, Some(id), now)
     }
 
     /// A circle that begins with an owner; `only`: with this request of its.
@@ -68,13 +67,12 @@ impl Core {
 
     /// Another reader waits to write: neither will ever leave the other alone.
     pub(super) fn other_upgrade(&self, id: WaiterId) -> Option<Vec<Link>> {
-        let waiter = self.waiters.get(&id)?;
+        let waiter = self.queues.get(id)?;
         let (key, me) = (waiter.keys.first()?, &waiter.want.owner);
-        let entry = self.entry(key)?;
-        let shared = entry.shared.as_ref()?;
+        let entry = self.locks.get(key)?;
+        let shared = entry.shared()?;
         // Upgrades stand before all others; one whose lease is over keeps its place.
-        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
-        let mut upgrades = waiters.take_while(|w| w.rank.is_front());
+        let mut upgrades = self.queues.waiting(key).take_while(|w| w.rank.is_front());
         let reads = |owner: &Bytes| shared.party(owner).is_some_and(|party| party.reads);
         let other = upgrades.find(|w| w.want.owner != *me && reads(&w.want.owner))?;
         let other = other.want.owner.clone();
@@ -95,28 +93,22 @@ impl Core {
         let mut todo = vec![owner];
         while let Some(waited_for) = todo.pop() {
             let mut queues = Vec::new();
-            for key in &self.waited_for {
+            for key in self.queues.keys() {
                 left = left.saturating_sub(1);
-                let entry = self.entry(key).filter(|e| e.hold(waited_for).is_some());
-                queues.extend(entry.map(|entry| entry.queue().range::<Rank, _>(..)));
+                let entry = self.locks.get(key).filter(|e| e.hold(waited_for).is_some());
+                queues.extend(entry.map(|_| self.queues.line(key).queue().range::<Rank, _>(..)));
                 if left == 0 {
                     return false;
                 }
             }
-            let requests = self.by_owner.get(waited_for);
-            for id in requests.into_iter().flat_map(|r| r.ids()) {
-                let waiter = self.waiters.get(&id);
-                for (waiter, key) in waiter
-                    .iter()
-                    .flat_map(|w| w.keys.iter().map(move |k| (w, k)))
-                {
-                    let behind = (Bound::Excluded(&waiter.rank), Bound::Unbounded);
-                    queues.extend(self.entry(key).map(|entry| entry.queue().range(behind)));
-                }
+            for waiter in self.queues.of_owner(waited_for) {
+                let behind = (Bound::Excluded(&waiter.rank), Bound::Unbounded);
+                let lines = waiter.keys.iter().map(|key| self.queues.line(key));
+                queues.extend(lines.map(|line| line.queue().range(behind)));
             }
             for (_, id) in queues.into_iter().flatten() {
                 left = left.saturating_sub(1);
-                let Some(other) = self.waiters.get(id).map(|waiter| &waiter.want.owner) else {
+                let Some(other) = self.queues.get(*id).map(|waiter| &waiter.want.owner) else {
                     continue;
                 };
                 if left == 0 || (other == owner && waited_for != owner) {
@@ -131,19 +123,16 @@ impl Core {
     }
 
     fn foremost_that_waits_for(&self, id: WaiterId, now: Now) -> Option<Rank> {
-        let waiter = self.waiters.get(&id)?;
-        let ahead = |entry: &Entry| -> Vec<(Rank, WaiterId)> {
-            let ahead = entry.queue().range(..&waiter.rank);
-            ahead.map(|(rank, id)| (rank.clone(), *id)).collect()
-        };
-        let entries = waiter.keys.iter().filter_map(|key| self.entry(key));
-        let mut all: Vec<(Rank, WaiterId)> = entries.flat_map(ahead).collect();
+        let waiter = self.queues.get(id)?;
+        let lines = waiter.keys.iter().map(|key| self.queues.line(key));
+        let ahead = lines.flat_map(|line| line.queue().range(..&waiter.rank));
+        let mut all: Vec<(Rank, WaiterId)> = ahead.map(|(rank, id)| (rank.clone(), *id)).collect();
         all.sort();
         all.dedup();
         let goal = &waiter.want.owner;
         let mut search = Search::new(self, goal, usize::MAX, now);
         all.into_iter().find_map(|(rank, other)| {
-            let owner = &self.waiters.get(&other)?.want.owner;
+            let owner = &self.queues.get(other)?.want.owner;
             let waits = owner != goal && search.run(owner, None).is_way();
             waits.then_some(rank)
         })
@@ -158,7 +147,7 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, circle: Vec<Link>) -> Option
     let Some(rank) = d.core.foremost_that_waits_for(id, now) else {
         return Some(circle);
     };
-    d.core.rerank(id, Rank::just_before(&rank, id));
+    d.core.queues.rerank(id, Rank::just_before(&rank, id));
     if waiting::has_its_turn(d, id) {
         return None;
     }
@@ -168,13 +157,13 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, circle: Vec<Link>) -> Option
 /// As [`Core::let_past`], for a request that waits already. If that is no way out it
 /// stays where it was.
 pub fn finds_a_way(d: &mut Decision<'_>, id: WaiterId) -> bool {
-    let Some(rank) = d.core.waiters.get(&id).map(|waiter| waiter.rank.clone()) else {
+    let Some(rank) = d.core.queues.get(id).map(|waiter| waiter.rank.clone()) else {
         return false;
     };
     if let_past(d, id, Vec::new()).is_none() {
         return true;
     }
-    d.core.rerank(id, rank);
+    d.core.queues.rerank(id, rank);
     false
 }
 
@@ -230,11 +219,10 @@ impl<'a> Search<'a> {
             self.todo.push_back(from.clone());
         }
         while let Some(owner) = self.todo.pop_front() {
-            let requests = self.core.by_owner.get(&owner);
             let begins = only.filter(|_| owner == *from);
-            let all = requests.filter(|_| begins.is_none());
-            let ids = all.into_iter().flat_map(|r| r.ids()).chain(begins);
-            for waiter in ids.filter_map(|id| self.core.waiters.get(&id)) {
+            let all = begins.is_none().then(|| self.core.queues.ids_of(&owner));
+            let ids = all.into_iter().flatten().chain(begins);
+            for waiter in ids.filter_map(|id| self.core.queues.get(id)) {
                 for key in &waiter.keys {
                     if let Some(last) = self.expand(waiter, key) {
                         return Found::Way(self.way(last));
@@ -251,7 +239,7 @@ impl<'a> Search<'a> {
     /// Follows the edges of one request on one key; the one that leads to the
     /// goal, if any does.
     fn expand(&mut self, waiter: &Waiter, key: &Key) -> Option<Link> {
-        let entry = self.core.entry(key)?;
+        let entry = self.core.locks.get(key)?;
         let owner = &waiter.want.owner;
         // Held already, and not waited for.
         if entry.plain_of(owner).is_some() {
@@ -272,11 +260,11 @@ impl<'a> Search<'a> {
         let is_over = |end: Option<i64>| end.is_some_and(|at| at < now_ms);
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
-        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
-        if let Some(hold) = entry.plain.as_ref().filter(lives) {
+        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline());
+        if let Some(hold) = entry.plain().filter(lives) {
             to(self, &hold.owner);
         }
-        let shared = entry.shared.as_ref().filter(|shared| {
+        let shared = entry.shared().filter(|shared| {
             let mut holds = shared.parties().map(|party| &party.hold);
             !is_over(shared.expires) || holds.any(renewed)
         });
@@ -296,16 +284,21 @@ impl<'a> Search<'a> {
         }
         // Behind its owner's first request for the key nobody stands in its way: once
         // that is granted, the rest need not queue.
-        let place = self.core.first_of(owner, key).unwrap_or(&waiter.rank);
-        let of = |id: &WaiterId| self.core.waiters.get(id);
+        let line = self.core.queues.line(key);
+        let place = self
+            .core
+            .queues
+            .first_of(owner, key)
+            .unwrap_or(&waiter.rank);
+        let of = |id: &WaiterId| self.core.queues.get(*id);
         if reads {
             // The nearest writer that really waits here stands for those ahead.
-            let ahead = entry.queue().range(..place).rev();
+            let ahead = line.queue().range(..place).rev();
             let others = ahead.filter_map(|(_, id)| of(id));
             for other in others.filter(|w| w.want.mode != Mode::Read && w.want.owner != *owner) {
                 let its = &other.want.owner;
                 to(self, its);
-                let first = self.core.first_of(its, key) == Some(&other.rank);
+                let first = self.core.queues.first_of(its, key) == Some(&other.rank);
                 if first && entry.plain_of(its).is_none() {
                     break;
                 }
@@ -317,7 +310,7 @@ impl<'a> Search<'a> {
             return found;
         }
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
-        let ahead = entry
+        let ahead = line
             .entangled()
             .range::<Rank, _>((from, Bound::Excluded(place)));
         for other in ahead.filter_map(|(_, id)| of(id)) {
@@ -338,7 +331,7 @@ impl<'a> Search<'a> {
         if other == self.goal {
             return true;
         }
-        if self.core.by_owner.contains_key(other) && self.seen.insert(other.clone()) {
+        if self.core.queues.owner(other).is_some() && self.seen.insert(other.clone()) {
             let link = Link {
                 waits: owner.clone(),
                 on: key.clone(),

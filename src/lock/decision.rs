@@ -1,6 +1,8 @@
 //! One decision of the core under way: what it looks at and what it leaves.
 
-use super::{Core, Effect, Effects, Key, Keyspace, Now};
+use super::leaving;
+use super::work::Work;
+use super::{Core, Effect, Effects, Key, Keyspace, Now, Outcome, WaiterId};
 
 /// A piece of long work that has had so many effects goes on in another decision.
 const MANY: usize = 1024;
@@ -11,9 +13,67 @@ pub struct Decision<'a> {
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
     pub out: &'a mut Effects,
+    /// What it has stirred up and is to settle yet.
+    pub(super) work: Work,
+    /// The connection that need not be told that its hold is lost: it does that.
+    pub(super) spared: u64,
+    /// The request that is decided, if it stands in a queue, and what became of it.
+    pub(super) asking: Option<WaiterId>,
+    pub(super) answer: Option<Outcome>,
 }
 
-impl Decision<'_> {
+impl<'a> Decision<'a> {
+    pub(super) fn new(
+        core: &'a mut Core,
+        ks: &'a mut dyn Keyspace,
+        now: Now,
+        out: &'a mut Effects,
+    ) -> Self {
+        Self {
+            core,
+            ks,
+            now,
+            out,
+            work: Work::default(),
+            spared: 0,
+            asking: None,
+            answer: None,
+        }
+    }
+
+    /// A request that waits gets its reply: the one that is decided with the decision.
+    pub(super) fn answer(&mut self, waiter: WaiterId, outcome: Outcome) {
+        if self.asking == Some(waiter) {
+            self.answer = Some(outcome);
+        } else {
+            self.out.push(Effect::Answer { waiter, outcome });
+        }
+    }
+
+    /// The queue of a key is to be looked at before the decision is over.
+    pub(super) fn look_later(&mut self, key: &Key) {
+        leaving::look_later(self.core, &mut self.work, key);
+    }
+
+    /// An owner has come to hold a key, or lost a request for it: its other requests
+    /// for the key nest at once, or are refused. What else comes of it is judged when
+    /// nobody can be granted any more.
+    pub(super) fn joined(&mut self, key: &Key, owner: &[u8]) {
+        let queues = &self.core.queues;
+        let Some(owner) = queues.owner(owner).cloned() else {
+            return;
+        };
+        // Where nobody waits, nobody waits for the new holder.
+        if queues.line(key).queue().is_empty() {
+            return;
+        }
+        let requests = queues.requests(&owner, key).into_iter();
+        let nesting = requests.map(|(rank, id)| (rank, id, key.clone()));
+        self.work.nesting.extend(nesting);
+        self.work.suspects.insert(owner.clone());
+        self.work.risen.insert((key.clone(), owner));
+    }
+
     /// Whether very much has come of this decision since there were so many effects.
     pub fn is_long(&self, since: usize) -> bool {
         self.out.len().saturating_sub(since) >= MANY

@@ -1,6 +1,6 @@
 //! What operators are told of a lock beyond what its key says.
 
-use super::entry::Entry;
+use super::table::Entry;
 use super::{Bytes, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal};
 
 /// A lock's queue.
@@ -39,14 +39,12 @@ pub struct Contended {
 impl Core {
     /// The queue of a key.
     pub fn describe(&self, now: Now, db: i32, name: &[u8]) -> Queue {
-        let Some(entry) = self.tables.get(&db).and_then(|t| t.get(name)) else {
-            return Queue::default();
-        };
-        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
+        let key = self.locks.key(db, name);
+        let waiters = self.queues.waiting(&key);
         // The first to be served is not always the first that came.
         let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
-            waiters: entry.queue().len(),
+            waiters: self.queues.line(&key).queue().len(),
             oldest_wait_ms: oldest.map(|since| ms_since(now, since)),
         }
     }
@@ -58,7 +56,7 @@ impl Core {
         (db, name): (i32, &[u8]),
         (owner, mode): (&[u8], Mode),
     ) -> Known {
-        let entry = self.tables.get(&db).and_then(|t| t.get(name));
+        let entry = self.locks.by_name(db, name);
         let Some(hold) = entry.and_then(|entry| entry.hold(owner)) else {
             return Known::default();
         };
@@ -89,7 +87,7 @@ impl Core {
             Kind::Foreign(why) => return no_lock(why),
             Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
         };
-        let entry = self.entry(key);
+        let entry = self.locks.get(key);
         for holder in &mut holders {
             // Somebody made a read/write lock of a plain one.
             let plain = entry.is_some_and(|entry| entry.plain_of(&holder.owner).is_some());
@@ -117,10 +115,8 @@ impl Core {
 
     /// Those who wait for a key, first to last, at most so many.
     pub fn waiters_of(&self, now: Now, db: i32, name: &[u8], most: usize) -> Vec<Waiting> {
-        let Some(entry) = self.tables.get(&db).and_then(|t| t.get(name)) else {
-            return Vec::new();
-        };
-        let waiters = entry.queue().values().filter_map(|id| self.waiters.get(id));
+        let key = self.locks.key(db, name);
+        let waiters = self.queues.waiting(&key);
         waiters
             .take(most)
             .map(|waiter| Waiting {
@@ -138,7 +134,7 @@ impl Core {
             queue: self.describe(now, key.db, &key.name),
             key: key.clone(),
         };
-        let mut all: Vec<Contended> = self.waited_for.iter().map(describe).collect();
+        let mut all: Vec<Contended> = self.queues.keys().map(describe).collect();
         all.sort_by_key(|lock| {
             let wait = std::cmp::Reverse(lock.queue.oldest_wait_ms);
             (std::cmp::Reverse(lock.queue.waiters), wait)

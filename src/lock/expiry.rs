@@ -3,11 +3,11 @@
 //! A key's event is a hint, the key is the truth: whatever was heard, the key is
 //! looked at again. The hint only says why a key that is gone went.
 
-use super::entry::Party;
 use super::lapse::Lapsed;
 use super::release::end_leases;
-use super::{acquire, bonds, heard, readers, release, renewals, sight, waiting};
-use super::{Bytes, Core, Decision, Effect, Event, Hold, Key, Kind, Lease, Look, Now, Whom};
+use super::table::{Hold, Party};
+use super::{acquire, bonds, heard, readers, release, renewals, sight, turns, waiting};
+use super::{Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Now, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -44,24 +44,12 @@ impl Core {
     /// The locks on which a deadline has passed, at most so many, earliest first.
     /// Each is due for a [`Core::expire`].
     pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
-        let mut due = Vec::new();
-        for (db, table) in &self.tables {
-            let room = most.saturating_sub(due.len());
-            let names = table.due(now.wall_ms(), room).into_iter();
-            due.extend(names.map(|name| Key { db: *db, name }));
-        }
-        due
+        self.locks.due(now, most)
     }
 
     /// Whether the owner is known to read under this lock.
     pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
-        if !self.lengths.has(name.len()) {
-            return false;
-        }
-        let entry = self.tables.get(&db).and_then(|table| table.get(name));
-        let shared = entry.and_then(|entry| entry.shared.as_ref());
-        let party = shared.and_then(|shared| shared.party(owner));
-        party.is_some_and(|party| party.reads)
+        self.locks.knows_reader(db, name, owner)
     }
 
     /// What is told of a lease that ended at this moment, for this cause.
@@ -81,7 +69,7 @@ impl Core {
 /// more (its slot moved away): nothing that happens to it is ours to act on, and
 /// its waiters are sent on by the server.
 pub fn forsake(d: &mut Decision<'_>, key: &Key) {
-    for hold in d.core.forget_holders(key) {
+    for hold in d.core.locks.forget_holders(key) {
         bonds::lost(d, key, &hold);
     }
 }
@@ -99,7 +87,6 @@ pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
             break;
         }
     }
-    waiting::settle_pending(d);
     keys.len() > 0
 }
 
@@ -109,19 +96,20 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
         review_key(d, key, Cause::Unknown);
     }
     // Whatever is there has not ended: it is not due again and again.
-    let deadline = d.core.entry(key).and_then(|entry| entry.deadline);
+    let deadline = d.core.locks.get(key).and_then(|entry| entry.deadline());
     let long_ago = d.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
     if deadline.is_some_and(|at| at < long_ago) {
         let expires = d.ks.look(key, &[]).expires;
         d.core
+            .locks
             .set_deadline(key, expires.filter(|at| *at >= d.now.wall_ms()));
-        d.core.tidy(key);
+        d.core.locks.tidy(key);
     }
 }
 
 /// Readers whose lease is over leave; whether there were any.
 pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
-    let shared = d.core.entry(key).and_then(|entry| entry.shared.as_ref());
+    let shared = d.core.locks.shared(key);
     let over = shared.map_or_else(Vec::new, |shared| shared.over(d.now.wall_ms()));
     for owner in &over {
         sight::see(d, key, owner);
@@ -138,7 +126,7 @@ fn readers_left(d: &mut Decision<'_>, key: &Key) {
     if d.ks.look(key, &[]).kind == Kind::Free && !d.out.iter().any(told) {
         release::left_free(d, key, Whom::OneShared);
     }
-    d.core.look_later(key);
+    d.look_later(key);
 }
 
 /// Looks at a key again that may have changed without rlock's doing.
@@ -146,31 +134,22 @@ pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     if d.core.has_turn(key.db, &key.name)
         && (cause > Cause::Unknown || d.ks.look(key, &[]).kind != Kind::Free)
     {
-        d.core.turn_was_used(key);
+        turns::turn_was_used(d, key);
     }
-    let Some(entry) = d.core.entry(key) else {
+    let Some(entry) = d.core.locks.get(key) else {
         return;
     };
-    let known = entry.plain.as_ref().map(|hold| hold.owner.clone());
-    let was_shared = entry.shared.is_some();
-    let whom = match entry.shared.as_ref().map(|shared| shared.writer()) {
+    let known = entry.plain().map(|hold| hold.owner.clone());
+    let was_shared = entry.shared().is_some();
+    let whom = match entry.shared().map(|shared| shared.writer()) {
         None => Whom::One,
         Some(None) => Whom::OneShared,
         Some(Some(_)) => Whom::AllShared,
     };
-    let waited_for = !entry.queue().is_empty();
-    // What was heard is older than a hold that began in this very tick.
-    let is_new = |hold: &Hold| hold.since_us == Some(d.now.wall_us);
-    let newly = match &entry.shared {
-        None => entry.plain.as_ref().is_some_and(is_new),
-        Some(shared) => shared.parties().any(|party| is_new(&party.hold)),
-    };
-    let (at, revived) = &d.core.revived;
-    let newly = newly || (*at == d.now.wall_us && revived.contains(key));
+    let waited_for = entry.is_waited_for();
     let look = d.ks.look(key, known.as_deref().unwrap_or_default());
     let cause = match cause {
         Cause::Unknown => Cause::seen_by(&look),
-        _ if newly && look.kind != Kind::Free => Cause::Unknown,
         told => told,
     };
     match look.kind {
@@ -188,7 +167,7 @@ pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
             if !revived && ran_out {
                 release::left_free(d, key, whom);
             }
-            d.core.look_later(key);
+            d.look_later(key);
         }
         Kind::Plain => {
             // Removed and there again: another hold, be it the same owner's.
@@ -196,7 +175,7 @@ pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
             if was_shared || replaced || cause > Cause::Unknown {
                 ended_by(d, key, cause.max(Cause::Removed), false);
             }
-            d.core.set_deadline(key, look.expires);
+            d.core.locks.set_deadline(key, look.expires);
             if waited_for {
                 waiting::know_holder(d, key);
                 judge_holders(d, key);
@@ -215,23 +194,22 @@ pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
                 ended_by(d, key, Cause::Removed, false);
             }
             judge_holders(d, key);
-            d.core.look_later(key);
+            d.look_later(key);
         }
         // Waiters stay until the name is free; the holder has lost the lock.
         Kind::Foreign(_) => {
             ended_by(d, key, cause.max(Cause::Removed), false);
             if waited_for {
-                d.core.set_deadline(key, look.expires);
-                d.core.entry_or_new(key).foreign = look.expires.is_some();
+                d.core.locks.set_foreign_deadline(key, look.expires);
             }
         }
     }
-    d.core.tidy(key);
+    d.core.locks.tidy(key);
 }
 
 /// Something happened to a lease key of a reader.
 pub fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &[u8], cause: Cause) {
-    if !d.core.knows_reader(key.db, &key.name, owner) {
+    if !d.core.locks.knows_reader(key.db, &key.name, owner) {
         return;
     }
     let look = d.ks.look(key, owner);
@@ -259,7 +237,7 @@ pub fn judge_holders(d: &mut Decision<'_>, key: &Key) {
         return;
     }
     for holder in d.ks.holders(key) {
-        d.core.join(key, &holder.owner);
+        d.joined(key, &holder.owner);
     }
 }
 
@@ -272,16 +250,16 @@ pub fn ended(d: &mut Decision<'_>, key: &Key, cause: Cause) -> bool {
 /// `free`: nothing is there now, so that what only stood still can be written
 /// anew.
 fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
-    let Some(entry) = d.core.entry(key) else {
+    let Some(entry) = d.core.locks.get(key) else {
         return false;
     };
-    let (deadline, foreign) = (entry.deadline, entry.foreign);
+    let (deadline, foreign) = (entry.deadline(), entry.is_foreign());
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
-    let plain = entry.plain.clone().filter(|hold| hold.watch.is_some());
-    let shared = entry.shared.clone();
-    d.core.look_later(key);
+    let plain = entry.plain().cloned().filter(|hold| hold.watch.is_some());
+    let shared = entry.shared().cloned();
+    d.look_later(key);
     if !was_held {
-        d.core.forget_holders(key);
+        d.core.locks.forget_holders(key);
         return false;
     }
     let Some(shared) = shared else {
@@ -309,7 +287,7 @@ fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
                 continue;
             }
         }
-        d.core.know_shared(key, |known| {
+        d.core.locks.change_shared(key, |known| {
             known.remove(owner);
         });
         if free {

@@ -10,8 +10,9 @@
 
 use super::queue::Waiter;
 use super::stats::Counters;
+use super::table::Hold;
 use super::{release, sight, turns};
-use super::{Ask, Bytes, Core, Decision, Effect, Hold, Key, Mode, Outcome, WaiterId};
+use super::{Ask, Bytes, Core, Decision, Key, Mode, Outcome, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
@@ -28,9 +29,9 @@ impl Core {
     /// A request for several keys has them, and its reply goes out a little later: its
     /// number until then.
     pub fn on_its_way(&mut self, names: &[&[u8]], ask: &Ask<'_>) -> WaiterId {
-        let id = self.next_waiter();
-        let keys = names.iter().map(|name| self.key(ask.db, name));
-        let hold = |key: &Key| self.entry(key)?.hold(ask.owner)?.token;
+        let id = self.queues.number();
+        let keys = names.iter().map(|name| self.locks.key(ask.db, name));
+        let hold = |key: &Key| self.locks.get(key)?.hold(ask.owner)?.token;
         let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
         let grant = Grant {
             keys: keys.map(|(token, key)| (key, token)).collect(),
@@ -45,7 +46,7 @@ impl Core {
 
     /// A request that is answered a little later, and has nothing to lose by that.
     pub fn number(&mut self) -> WaiterId {
-        self.next_waiter()
+        self.queues.number()
     }
 
     /// The reply of a grant is out: it stands.
@@ -73,11 +74,11 @@ pub fn granted(
         client: waiter.want.client,
         watched: waiter.want.watch,
     };
-    d.core.grants.insert(id, grant);
-    d.out.push(Effect::Answer {
-        waiter: id,
-        outcome: Outcome::Granted(token),
-    });
+    // The reply to the request that is decided leaves with the decision.
+    if d.asking != Some(id) {
+        d.core.grants.insert(id, grant);
+    }
+    d.answer(id, Outcome::Granted(token));
 }
 
 /// The reply of a grant will never reach its client: the holds end as if they
@@ -89,9 +90,9 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
     let mut any = false;
     for (key, token) in &grant.keys {
         let look = sight::see(d, key, &grant.owner);
-        let entry = d.core.entry(key);
+        let entry = d.core.locks.get(key);
         let known = entry.and_then(|entry| entry.hold(&grant.owner));
-        let shared = entry.and_then(|entry| entry.shared.as_ref());
+        let shared = entry.and_then(|entry| entry.shared());
         let first = shared.and_then(|shared| shared.party(&grant.owner)?.first);
         let its = |hold: &&Hold| [hold.token, first].contains(&Some(*token));
         let Some(hold) = known.filter(its) else {

@@ -8,10 +8,10 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`Core::attend`]).
 
-use super::{bonds, expiry, grants, moved, waiting};
+use super::{bonds, expiry, grants, leaving, moved};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::names::Place;
+use super::table::Place;
 use super::{Bytes, Cause, Core, Decision, Key, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
@@ -43,8 +43,6 @@ pub struct Heard {
     readers: BTreeMap<Key, BTreeMap<Bytes, Cause>>,
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
-    /// Entries that are made now were not meant by any sweep so far.
-    stamp: u32,
     /// Connections that are closed.
     closed: VecDeque<u64>,
     /// Grants whose reply is lost.
@@ -63,11 +61,6 @@ struct Sweep {
 }
 
 impl Heard {
-    /// The stamp of an entry that is made now.
-    pub fn stamp(&self) -> u32 {
-        self.stamp
-    }
-
     pub fn of(&mut self, key: Key, cause: Cause) {
         match self.causes.get_mut(&key) {
             Some(heard) => *heard = cause.max(*heard),
@@ -113,9 +106,7 @@ impl Heard {
         }
     }
 
-    fn sweep(&mut self, db: i32, cause: Cause) {
-        self.stamp = self.stamp.wrapping_add(1);
-        let stamp = self.stamp;
+    fn sweep(&mut self, db: i32, cause: Cause, stamp: u32) {
         self.sweeps.push_back(Sweep {
             db,
             cause,
@@ -142,10 +133,7 @@ impl Heard {
 
     /// Of whatever database or key: nothing is to be looked at any more.
     pub fn clear(&mut self) {
-        *self = Self {
-            stamp: self.stamp,
-            ..Self::default()
-        };
+        *self = Self::default();
     }
 }
 
@@ -153,21 +141,19 @@ impl Core {
     /// All keys of a database of which anything is known, or of all databases, are to
     /// be looked at.
     fn begin_sweep(&mut self, db: Option<i32>, cause: Cause) {
-        let tables = self.tables.iter();
-        let meant = tables.filter(|(number, table)| {
-            let is_meant = db.is_none_or(|db| db == **number);
-            is_meant && !table.is_empty()
-        });
-        let meant: Vec<i32> = meant.map(|(db, _)| *db).collect();
+        let known = self.locks.databases();
+        let meant: Vec<i32> = known
+            .filter(|known| db.is_none_or(|db| db == *known))
+            .collect();
         for db in meant {
-            self.heard.sweep(db, cause);
+            self.heard.sweep(db, cause, self.locks.begin_sweep());
         }
     }
 
     /// Whether something that was heard, or that a request has left behind outside a
     /// decision, is to be looked at: a [`Core::review`] is due.
     pub fn is_unsettled(&self) -> bool {
-        !self.heard.is_empty() || !self.later.is_empty()
+        !self.heard.is_empty() || !self.due.is_empty()
     }
 
     /// The next keys that are to be looked at, at most so many of each kind: those of
@@ -196,18 +182,15 @@ impl Core {
         let mut steps = most;
         while let Some(sweep) = self.heard.sweeps.front_mut() {
             let (db, stamp) = (sweep.db, sweep.stamp);
-            let table = self.tables.get(&db);
-            let mut next = || table.and_then(|table| table.before(&mut sweep.place));
+            let locks = &self.locks;
+            let mut next = || locks.before(db, &mut sweep.place);
             let mut is_over = false;
             while steps > 0 && !is_over {
                 steps = steps.saturating_sub(1);
                 let found = next();
                 is_over = found.is_none();
-                let meant = found.filter(|(_, e)| stamp.wrapping_sub(e.stamp) as i32 > 0);
-                keys.extend(meant.map(|(name, _)| Key {
-                    db,
-                    name: name.clone(),
-                }));
+                let meant = found.filter(|(_, of)| stamp.wrapping_sub(*of) as i32 > 0);
+                keys.extend(meant.map(|(key, _)| key));
             }
             if !is_over {
                 return;
@@ -226,7 +209,7 @@ impl Core {
         self.heard.causes.remove(key);
         self.heard.readers.remove(key);
         self.take_swept(key);
-        self.later.forget(key);
+        self.due.forget(key);
     }
 
     /// What whole databases were heard of says of a key, once.
@@ -234,10 +217,9 @@ impl Core {
         if self.heard.sweeps.is_empty() {
             return None;
         }
-        let now = self.heard.stamp;
-        let stamp = self.entry(key)?.stamp;
+        let stamp = self.locks.stamp_of(key)?;
         let cause = self.heard.swept(key.db, stamp)?;
-        self.entry_mut(key)?.stamp = now;
+        self.locks.restamp(key);
         Some(cause)
     }
 
@@ -275,7 +257,7 @@ pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
             }
             Note::Replaced(db, cause) => d.core.begin_sweep(db, cause),
             Note::Closed(client) => {
-                d.core.stop_waiting(client);
+                leaving::stop_waiting(d.core, &mut d.work, client);
                 d.core.heard.closed.push_back(client);
             }
             Note::Lost(waiter) => d.core.heard.lost.push(waiter),
@@ -303,7 +285,7 @@ pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
 /// that are closed, at most at so many of their holds, and at lost grants. Then
 /// hands on what has become free.
 pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
-    d.core.take_up();
+    d.work.append(std::mem::take(&mut d.core.due));
     for key in keys {
         attend(d, key);
     }
@@ -321,5 +303,4 @@ pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
             grants::take_back(d, waiter);
         }
     }
-    waiting::settle_pending(d);
 }

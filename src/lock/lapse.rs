@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Bytes, Core, Decision, Effect, Key};
+use super::moved;
+use super::{Bytes, Decision, Effect, Key};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
@@ -16,35 +17,15 @@ pub struct Lapsed {
     ends: BTreeSet<(i64, Key, Bytes)>,
 }
 
-impl Core {
-    fn watched_on(&self, key: &Key) -> Vec<Bytes> {
-        let Some(entry) = self.entry(key) else {
-            return Vec::new();
-        };
-        let shared = entry.shared.iter().flat_map(|shared| shared.parties());
-        let holds = entry.plain.iter().chain(shared.map(|party| &party.hold));
-        holds
-            .filter(|hold| hold.watch.is_some())
-            .map(|hold| hold.owner.clone())
-            .collect()
-    }
-}
-
 /// Closes the connections that watch a lease which is over. Looks at so many at
 /// most, and at each once; whether there are more. The lease is not renewed any more.
 pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     let now_ms = d.now.wall_ms();
-    let mut over = Vec::new();
-    for (db, table) in &d.core.tables {
-        let behind = d.core.lapsed.upto.get(db);
-        let room = most.saturating_sub(over.len());
-        let due = table.due_behind(behind, now_ms, room).into_iter();
-        over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
-    }
+    let over = d.core.locks.due_behind(&d.core.lapsed.upto, d.now, most);
     let is_full = over.len() == most;
     for (at, key) in over {
-        for owner in d.core.watched_on(&key) {
-            let end = d.core.lease_end(&key, &owner);
+        for owner in moved::watched_on(d.core, &key) {
+            let end = d.core.locks.lease_end(&key, &owner);
             let end = end.map(|end| (end, key.clone(), owner));
             d.core.lapsed.ends.extend(end);
         }
@@ -63,14 +44,11 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
 }
 
 fn lapsed(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
-    let over = d.core.lease_end(key, owner);
+    let over = d.core.locks.lease_end(key, owner);
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
-    let held = d
-        .core
-        .entry_mut(key)
-        .and_then(|entry| entry.hold_mut(owner));
+    let held = d.core.locks.hold_mut(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
         return;
     };

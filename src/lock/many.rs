@@ -6,8 +6,7 @@
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
 use super::acquire::{held, one_more, How, Want};
-use super::queue::Waiter;
-use super::rank::Rank;
+use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, release, sight, waiting};
@@ -23,7 +22,10 @@ pub fn acquire_many(
     names: &[&[u8]],
     ask: &Ask<'_>,
 ) -> Result<Verdict, Refusal> {
-    let keys: Vec<Key> = names.iter().map(|name| d.core.key(ask.db, name)).collect();
+    let keys: Vec<Key> = names
+        .iter()
+        .map(|name| d.core.locks.key(ask.db, name))
+        .collect();
     let before = d.out.len();
     let mut ways = Vec::with_capacity(keys.len());
     let mut plain = Vec::new();
@@ -61,16 +63,13 @@ pub fn acquire_many(
         done => done,
     };
     if let Some(token) = taken? {
-        waiting::settle_pending(d);
         return Ok(Verdict::Granted(token));
     }
     Counters::up(&mut d.core.counters.contended);
     for (key, expires) in plain {
-        if d.core
-            .entry(&key)
-            .is_none_or(|entry| entry.deadline.is_none())
-        {
-            d.core.set_deadline(&key, expires);
+        let known = d.core.locks.get(&key);
+        if known.is_none_or(|entry| entry.deadline().is_none()) {
+            d.core.locks.set_deadline(&key, expires);
         }
     }
     match ask.wait {
@@ -111,7 +110,7 @@ pub fn release_many(
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
     for name in names {
-        let key = d.core.key(db, name);
+        let key = d.core.locks.key(db, name);
         let look = sight::look(d, &key, ended.owner);
         if let Kind::Foreign(why) = look.kind {
             return Err(Refusal::NotALock { key, why });
@@ -119,13 +118,12 @@ pub fn release_many(
     }
     let mut released: i64 = 0;
     for name in names {
-        let key = d.core.key(db, name);
+        let key = d.core.locks.key(db, name);
         let look = sight::see(d, &key, ended.owner);
         if release::release_one(d, &key, ended, look).is_ok() {
             released = released.saturating_add(1);
         }
     }
-    waiting::settle_pending(d);
     Ok(released)
 }
 
@@ -136,7 +134,10 @@ pub fn renew_many(
     names: &[&[u8]],
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
-    let keys: Vec<Key> = names.iter().map(|name| d.core.key(db, name)).collect();
+    let keys: Vec<Key> = names
+        .iter()
+        .map(|name| d.core.locks.key(db, name))
+        .collect();
     for key in &keys {
         let look = sight::look(d, key, renewal.owner);
         d.core.holds(key, renewal.owner, Mode::Exclusive, &look)?;

@@ -3,45 +3,26 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
-use super::entry::{Entry, Shared};
+use super::table::{Entry, Holders, Shared};
 use super::{bonds, expiry};
-use super::{Bytes, Core, Decision, Hold, Key, Lease};
-
-/// What is known of a key's holders.
-type Known = (Option<Hold>, Option<Box<Shared>>, Option<i64>);
+use super::{Bytes, Core, Decision, Key, Lease};
 
 impl Core {
-    /// All keys of a database of which anything is known, or of all databases:
-    /// each is due for a [`Core::review`] when the database was emptied.
-    pub fn keys(&self, db: Option<i32>) -> Vec<Key> {
-        self.tables
-            .iter()
-            .filter(|(number, _)| db.is_none_or(|db| db == **number))
-            .flat_map(|(number, table)| table.names().map(|name| (*number, name.clone())))
-            .map(|(db, name)| Key { db, name })
-            .collect()
-    }
-
     /// The server is no master any more: what it knew of holds is out of date as
     /// soon as its new master writes. Waiters are sent away by the server. The
     /// connections that have lost watchdog holds by it.
     pub fn demoted(&mut self) -> Vec<u64> {
         let clients = self.bonds.keys().copied().collect();
-        for key in self.keys(None) {
-            for hold in self.forget_holders(&key) {
+        for key in self.locks.keys(None) {
+            for hold in self.locks.forget_holders(&key) {
                 self.unwatch(&key, &hold);
             }
         }
         // The server sends the waiters away; what they were granted is void.
         self.grants.clear();
         self.forget_turns();
-        self.nesting.clear();
-        self.risen.clear();
-        self.suspects.clear();
-        self.left.clear();
-        self.pending.clear();
         self.heard.clear();
-        self.later = Default::default();
+        self.due = Default::default();
         self.away = Default::default();
         clients
     }
@@ -53,17 +34,6 @@ impl Core {
             }
         }
     }
-
-    /// Puts what is known of holders to a key.
-    fn lay(&mut self, key: &Key, (plain, shared, deadline): Known) {
-        if plain.is_some() || shared.is_some() {
-            let entry = self.entry_or_new(key);
-            entry.plain = plain;
-            self.put_shared(key, shared);
-        }
-        self.set_deadline(key, deadline);
-        self.tidy(key);
-    }
 }
 
 /// The key was renamed or moved to another database: its hold goes with it,
@@ -73,8 +43,15 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     expiry::forsake(d, to);
     d.core
         .grants_move(|key| if key == from { to.clone() } else { key.clone() });
-    let (plain, shared, deadline) = lift(d, from);
-    d.core.tidy(from);
+    let rest: Vec<Bytes> = watched_on(d.core, from);
+    for owner in rest {
+        let_rest(d, from, &owner);
+    }
+    let Holders {
+        plain,
+        shared,
+        deadline,
+    } = d.core.locks.lift(from);
     let was_shared = shared.is_some();
     let shared = shared.and_then(|shared| {
         let mut moved = Shared::default();
@@ -93,7 +70,12 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         Some(shared) => shared.first_end(),
         None => deadline.filter(|_| !was_shared),
     };
-    d.core.lay(to, (plain, shared, deadline));
+    let holders = Holders {
+        plain,
+        shared,
+        deadline,
+    };
+    d.core.locks.lay(to, holders);
 }
 
 /// Two databases were exchanged. All keys of both are due for a
@@ -112,64 +94,32 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     });
     let is_theirs = |key: &Key| key.db == one || key.db == other;
     bonds::lost_on(d, is_theirs);
-    let waited_for = d.core.waited_for.iter().filter(|key| is_theirs(key));
+    let waited_for = d.core.queues.keys().filter(|key| is_theirs(key));
     let waited_for: Vec<Key> = waited_for.cloned().collect();
-    let lines: Vec<_> = waited_for
-        .iter()
-        .map(|key| d.core.entry_mut(key).and_then(Entry::take_line))
-        .collect();
-    let (a, b) = (d.core.tables.remove(&one), d.core.tables.remove(&other));
-    d.core.tables.extend(a.map(|table| (other, table)));
-    d.core.tables.extend(b.map(|table| (one, table)));
-    for (key, line) in waited_for.iter().zip(lines) {
-        d.core.entry_or_new(key).put_line(line);
-        // What took the other's place may be nothing.
-        let moved = Key {
-            db: if key.db == one { other } else { one },
-            name: key.name.clone(),
-        };
-        d.core.tidy(&moved);
+    for key in &waited_for {
+        d.core.locks.set_waited_for(key, false);
+    }
+    d.core.locks.swap(one, other);
+    for key in &waited_for {
+        d.core.locks.set_waited_for(key, true);
     }
 }
 
 /// A watched hold moves: who watched it has lost it.
 fn let_rest(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
-    let Some(hold) = d
-        .core
-        .entry(key)
-        .and_then(|entry| entry.hold(owner))
-        .cloned()
-    else {
+    let Some(hold) = d.core.locks.hold(key, owner).cloned() else {
         return;
     };
     bonds::lost(d, key, &hold);
-    let hold = d
-        .core
-        .entry_mut(key)
-        .and_then(|entry| entry.hold_mut(owner));
+    let hold = d.core.locks.hold_mut(key, owner);
     if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
         watch.rest();
     }
 }
 
-/// Takes away what is known of a key's holders.
-fn lift(d: &mut Decision<'_>, key: &Key) -> Known {
-    let Some(entry) = d.core.entry_mut(key) else {
-        return (None, None, None);
-    };
-    let deadline = entry.deadline.filter(|_| !entry.foreign);
-    let shared = entry.shared.iter().flat_map(|shared| shared.parties());
-    let holds = shared.map(|party| &party.hold).chain(&entry.plain);
+/// The owners whose holds on a lock are watched.
+pub fn watched_on(core: &Core, key: &Key) -> Vec<Bytes> {
+    let holds = core.locks.get(key).into_iter().flat_map(Entry::holds);
     let watched = holds.filter(|hold| hold.watch.is_some());
-    let watched: Vec<Bytes> = watched.map(|hold| hold.owner.clone()).collect();
-    for owner in watched {
-        let_rest(d, key, &owner);
-    }
-    let Some(entry) = d.core.entry_mut(key) else {
-        return (None, None, None);
-    };
-    let plain = entry.plain.take();
-    let shared = d.core.put_shared(key, None);
-    d.core.set_deadline(key, None);
-    (plain, shared, deadline)
+    watched.map(|hold| hold.owner.clone()).collect()
 }

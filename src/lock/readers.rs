@@ -1,6 +1,6 @@
 //! Who holds a read/write lock, and what happens when one of them is gone.
 
-use super::entry::Entry;
+use super::table::Entry;
 use super::{acquire, bonds, expiry, release, renewals, sight};
 use super::{
     Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Mode, Whom, MOST_READS,
@@ -9,7 +9,7 @@ use super::{
 impl Core {
     /// Whether the owner is known to read under this lock.
     fn reads(&self, key: &Key, owner: &[u8]) -> bool {
-        self.knows_reader(key.db, &key.name, owner)
+        self.locks.knows_reader(key.db, &key.name, owner)
     }
 }
 
@@ -17,11 +17,11 @@ impl Core {
 /// made a read/write lock of.
 pub fn keeps_readers_out(d: &mut Decision<'_>, key: &Key) -> bool {
     for _ in 0..2 {
-        let Some(entry) = d.core.entry(key) else {
+        let Some(entry) = d.core.locks.get(key) else {
             return false;
         };
-        let plain = entry.plain.as_ref().map(|hold| hold.owner.clone());
-        let writer = entry.shared.as_ref().and_then(|s| s.writer().cloned());
+        let plain = entry.plain().map(|hold| hold.owner.clone());
+        let writer = entry.shared().and_then(|s| s.writer().cloned());
         let gone = match (&plain, &writer) {
             (Some(owner), _) if d.ks.look(key, owner).holds > 0 => return true,
             (_, Some(owner)) if d.ks.look(key, owner).writes > 0 => return true,
@@ -38,11 +38,11 @@ pub fn keeps_readers_out(d: &mut Decision<'_>, key: &Key) -> bool {
 /// found dead on the way are removed.
 pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
     loop {
-        let Some(entry) = d.core.entry(key) else {
+        let Some(entry) = d.core.locks.get(key) else {
             return false;
         };
-        let plain = entry.plain.as_ref().map(|hold| hold.owner.clone());
-        let party = entry.shared.as_ref().and_then(|s| s.other_than(owner));
+        let plain = entry.plain().map(|hold| hold.owner.clone());
+        let party = entry.shared().and_then(|s| s.other_than(owner));
         let Some(other) = plain.filter(|plain| **plain != *owner).or(party) else {
             return false;
         };
@@ -93,11 +93,15 @@ pub fn shorten(d: &mut Decision<'_>, key: &Key) {
         return;
     };
     // A plain hold that somebody put readers beside lasts as long as the hash.
-    if d.core.entry(key).is_some_and(|entry| entry.plain.is_some()) {
+    if d.core
+        .locks
+        .get(key)
+        .is_some_and(|entry| entry.plain().is_some())
+    {
         return;
     }
     let mut to = end;
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         if shared.writer().is_none() {
             to = shared.last_end().map_or(end, |last| last.min(end));
             shared.expires = Some(to);
@@ -109,7 +113,7 @@ pub fn shorten(d: &mut Decision<'_>, key: &Key) {
 /// The lease of a reader is over: its field goes, and with the last one the
 /// lock. A watchdog's that only stood still is written anew.
 pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
-    let shared = d.core.entry(key).and_then(|entry| entry.shared.as_ref());
+    let shared = d.core.locks.shared(key);
     let Some(party) = shared.and_then(|shared| shared.party(owner)).cloned() else {
         return;
     };
@@ -138,18 +142,18 @@ pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
     }
     reads_no_more(d, key, owner);
     // With the last field all have left, whoever was known: nobody told.
-    let is_held = !is_last && d.core.entry(key).is_some_and(Entry::is_held);
+    let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
     if !is_held && !sweep(d, key, usize::from(is_last)) {
         // Whoever asks may not take it: those who wait are to know.
         release::left_free(d, key, Whom::OneShared);
     }
-    d.core.look_later(key);
+    d.look_later(key);
 }
 
 /// The owner has no read holds any more, by no doing of its own.
 pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let mut gone = None;
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         let writes = shared.party(owner).is_some_and(|party| party.writes);
         if writes {
             shared.change(owner, |party| {
@@ -167,18 +171,21 @@ pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
             d.core.dropped(key, owner, Mode::Read, None);
         }
     }
-    d.core.tidy(key);
+    d.core.locks.tidy(key);
 }
 
 /// An owner that was known is not in the hash any more.
 fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let mut gone = None;
-    if let Some(entry) = d.core.entry_mut(key) {
-        if entry.plain_of(owner).is_some() {
-            gone = entry.plain.take();
-        }
+    let plain = d
+        .core
+        .locks
+        .get(key)
+        .and_then(|entry| entry.plain_of(owner));
+    if plain.is_some() {
+        gone = d.core.locks.take_plain(key);
     }
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         if let Some(party) = shared.remove(owner) {
             gone = Some(party.hold);
         }
@@ -186,7 +193,7 @@ fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     if let Some(hold) = gone {
         bonds::lost(d, key, &hold);
     }
-    d.core.tidy(key);
+    d.core.locks.tidy(key);
 }
 
 /// Writes the holds of one owner anew: so many reads, so many writes.
@@ -230,7 +237,7 @@ pub fn rewrite_party(
         _ => look.expires.map(|end| end.max(at)),
     };
     d.expire_at(key, look.expires, expires);
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         shared.change(owner, |party| {
             party.reads = reads > 0;

@@ -64,10 +64,9 @@ pub fn release(
     (db, name): (i32, &[u8]),
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
-    let key = d.core.key(db, name);
+    let key = d.core.locks.key(db, name);
     let look = sight::look(d, &key, ended.owner);
     let left = release_one(d, &key, ended, look)?;
-    waiting::settle_pending(d);
     Ok(left)
 }
 
@@ -101,7 +100,7 @@ pub fn renew(
     (db, name): (i32, &[u8]),
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
-    let key = d.core.key(db, name);
+    let key = d.core.locks.key(db, name);
     let look = sight::look(d, &key, renewal.owner);
     d.core.holds(&key, renewal.owner, renewal.mode, &look)?;
     d.core.has_its_leases(&key, renewal.owner, &look)?;
@@ -128,7 +127,7 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
 pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Result<bool, Refusal> {
-    let key = d.core.key(db, name);
+    let key = d.core.locks.key(db, name);
     let look = sight::look(d, &key, &[]);
     let shared = match look.kind {
         Kind::Free => return Ok(false),
@@ -155,11 +154,10 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
             }
         }
     }
-    d.core.spared = client;
+    d.spared = client;
     let whom = if shared { Whom::AllShared } else { Whom::One };
     free(d, &key, Event::Forced, whom);
-    d.core.spared = 0;
-    waiting::settle_pending(d);
+    d.spared = 0;
     Ok(true)
 }
 
@@ -196,7 +194,7 @@ pub fn end_holds(
             _ if left > 0 => {
                 count_down(d, key, owner, (*mode, holds, left));
                 if *mode == Mode::Exclusive && !shared {
-                    d.core.set_deadline(key, look.expires);
+                    d.core.locks.set_deadline(key, look.expires);
                 }
             }
             Mode::Write => {
@@ -228,7 +226,7 @@ pub fn end_holds(
             return;
         }
         readers::shorten(d, key);
-        d.core.look_later(key);
+        d.look_later(key);
     }
 }
 
@@ -250,7 +248,7 @@ fn count_down(
         end_leases(d, key, owner, left.saturating_add(1), holds);
         // Others give each hold a lease of its own.
         let lease = d.ks.look(key, owner).lease;
-        d.core.know_shared(key, |shared| {
+        d.core.locks.change_shared(key, |shared| {
             shared.change(owner, |party| {
                 party.holds = left;
                 if lease != Lease::Gone {
@@ -265,7 +263,7 @@ fn count_down(
 fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     drop_field(d, key, owner, Mode::Write, look);
     let mut gone = None;
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         gone = shared.change(owner, |party| party.writes = false);
     });
     // Who lowered the count by hand has left more holds known than there were.
@@ -295,7 +293,7 @@ fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
         owner: owner.clone(),
         mode: Mode::Exclusive,
     });
-    let hold = d.core.entry_mut(key).and_then(|entry| entry.plain.take());
+    let hold = d.core.locks.take_plain(key);
     if let Some(hold) = hold {
         d.core.unwatch(key, &hold);
     }
@@ -305,7 +303,7 @@ fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 fn let_go(d: &mut Decision<'_>, key: &Key) {
     d.write(Effect::Delete { key: key.clone() });
     acquire::tell(d, key, Event::Released);
-    for hold in d.core.forget_holders(key) {
+    for hold in d.core.locks.forget_holders(key) {
         d.core.unwatch(key, &hold);
     }
     left_free(d, key, Whom::One);
@@ -315,7 +313,7 @@ fn let_go(d: &mut Decision<'_>, key: &Key) {
 fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
     d.write(Effect::Delete { key: key.clone() });
     acquire::tell(d, key, event);
-    for hold in d.core.forget_holders(key) {
+    for hold in d.core.locks.forget_holders(key) {
         bonds::lost(d, key, &hold);
     }
     left_free(d, key, whom);
@@ -325,8 +323,8 @@ fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
 /// whoever waits elsewhere learns of it if it is still to be had then.
 pub fn left_free(d: &mut Decision<'_>, key: &Key, whom: Whom) {
     if d.core.is_waited_for(key) {
-        d.core.pending.insert(key.clone());
-        d.core.left.insert(key.clone(), whom);
+        d.work.dirty.insert(key.clone());
+        d.work.freed.insert(key.clone(), whom);
     } else {
         turns::wake(d, key, whom);
     }

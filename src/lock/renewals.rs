@@ -1,10 +1,8 @@
 //! The renewals of watched leases: when they are due, and what each of them writes.
 
-use super::{expiry, readers, shared, sight, waiting};
-use std::collections::BTreeSet;
-
 use super::bonds::Bond;
-use super::watch::own_lease;
+use super::table::own_lease;
+use super::{expiry, readers, shared, sight, waiting};
 use super::{Bytes, Cause, Core, Decision, Effect, Key, Kind, Lease, Mode, Now};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
@@ -43,14 +41,15 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let look = sight::look(d, key, owner);
     let its = d
         .core
-        .entry(key)
+        .locks
+        .get(key)
         .is_some_and(|e| e.plain_of(owner).is_some());
     if its && look.kind == Kind::Plain && look.holds == 0 {
         // Somebody else has it, and nobody told.
         expiry::ended(d, key, Cause::Removed);
         waiting::settle_pending(d);
     }
-    let held = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return;
     };
@@ -66,16 +65,18 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
             if look.expires.is_some_and(|end| end < to) =>
         {
             d.expire_at(key, look.expires, Some(to));
-            d.core.know_shared(key, |shared| shared.expires = Some(to));
+            d.core
+                .locks
+                .change_shared(key, |shared| shared.expires = Some(to));
         }
         Lease::Until(_) | Lease::Gone | Lease::Endless | Lease::Away => {}
     }
-    let end = d.core.lease_end(key, owner);
+    let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
     if let Some(watch) = d
         .core
-        .entry_mut(key)
-        .and_then(|entry| entry.hold_mut(owner))
+        .locks
+        .hold_mut(key, owner)
         .and_then(|hold| hold.watch.as_mut())
     {
         watch.schedule(d.now);
@@ -97,7 +98,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 /// A watched lease ran out because the server stood still: it is written anew
 /// with the same token, for nobody can have come between. Whether it was.
 pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>) -> bool {
-    let held = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return false;
     };
@@ -111,10 +112,6 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>
     }
     let plain = watch.holds(Mode::Exclusive);
     let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
-    if d.core.revived.0 != d.now.wall_us {
-        d.core.revived = (d.now.wall_us, BTreeSet::new());
-    }
-    d.core.revived.1.insert(key.clone());
     if plain > 0 {
         d.write(Effect::Take {
             key: key.clone(),
@@ -122,7 +119,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>
             holds: plain,
             at,
         });
-        d.core.set_deadline(key, Some(at));
+        d.core.locks.set_deadline(key, Some(at));
         return true;
     }
     readers::rewrite_party(d, key, owner, (reads, writes), at);

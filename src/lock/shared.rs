@@ -6,40 +6,9 @@
 
 use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
-use super::entry::{Hold, Party, Shared};
-use super::watch::own_lease;
-use super::{Bytes, Core, Decision, Effect, Key, Kind, Lease, Look, Mode, Refusal, MOST_READS};
-
-impl Core {
-    /// Puts this in the place of what was known of a read/write lock.
-    pub(super) fn put_shared(
-        &mut self,
-        key: &Key,
-        shared: Option<Box<Shared>>,
-    ) -> Option<Box<Shared>> {
-        let is = shared.is_some();
-        let was = std::mem::replace(&mut self.entry_or_new(key).shared, shared);
-        self.lengths.change(key.name.len(), was.is_some(), is);
-        was
-    }
-
-    /// Changes what is known of a read/write lock, and when it is due.
-    pub(super) fn know_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
-        let entry = self.entry_or_new(key);
-        let was = entry.shared.is_some();
-        let shared = entry.shared.get_or_insert_default();
-        change(shared);
-        entry.foreign = false;
-        let mut to = shared.first_end();
-        if shared.is_empty() && entry.plain.is_none() {
-            entry.shared = None;
-            to = None;
-        }
-        let is = entry.shared.is_some();
-        self.lengths.change(key.name.len(), was, is);
-        self.set_deadline(key, to);
-    }
-}
+use super::table::own_lease;
+use super::table::{Hold, Party};
+use super::{Bytes, Decision, Effect, Key, Kind, Lease, Look, Mode, Refusal, MOST_READS};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -116,7 +85,7 @@ pub fn give_shared(
     d.expire_at(key, look.expires, expires);
     let lease = at.map_or(Lease::Endless, Lease::Until);
     let since_us = Some(d.now.wall_us);
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         if shared.party(owner).is_none() {
             shared.put(Party {
@@ -169,9 +138,11 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at
         d.expire_at(key, None, Some(at));
         match look.kind {
             Kind::ReadWrite(_) => {
-                d.core.know_shared(key, |shared| shared.expires = Some(at));
+                d.core
+                    .locks
+                    .change_shared(key, |shared| shared.expires = Some(at));
             }
-            _ => d.core.set_deadline(key, Some(at)),
+            _ => d.core.locks.set_deadline(key, Some(at)),
         }
         return;
     }
@@ -179,7 +150,7 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at
         lease_reads(d, key, owner, look.holds, at);
     }
     let mut expires = Some(at);
-    d.core.know_shared(key, |shared| {
+    d.core.locks.change_shared(key, |shared| {
         shared.change(owner, |party| {
             if party.reads {
                 party.lease = Lease::Until(at);

@@ -1,9 +1,9 @@
 //! Looking at a key: what was known of it is brought in line with what it is.
 
-use super::{bonds, expiry, heard, readers, waiting};
+use super::{bonds, expiry, heard, readers, turns, waiting};
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Hold, Party, Shared};
+use super::table::{Entry, Hold, Party, Shared};
 use super::turns::Next;
 use super::{Bytes, Cause, Core, Decision, Effect, Foreign, Key, Kind, Lease, Look, Mode};
 
@@ -14,26 +14,23 @@ const MOST_LOOKS: u32 = 16;
 impl Core {
     /// The owner is known otherwise than it stands in the hash.
     fn differs(&self, key: &Key, owner: &[u8], look: &Look) -> bool {
-        let Some(entry) = self.entry(key) else {
+        let Some(entry) = self.locks.get(key) else {
             return look.holds > 0 || look.writes > 0;
         };
-        let party = entry.shared.as_ref().and_then(|shared| shared.party(owner));
+        let party = entry.shared().and_then(|shared| shared.party(owner));
         let reads = party.is_some_and(|party| party.reads) || entry.plain_of(owner).is_some();
         let writes = party.is_some_and(|party| party.writes);
         (reads, writes) != (look.holds > 0, look.writes > 0)
     }
 
     pub(super) fn fields_known(&self, key: &Key) -> usize {
-        self.entry(key).map_or(0, |entry| {
-            let shared = entry.shared.as_ref().map_or(0, |shared| shared.fields());
-            shared.saturating_add(usize::from(entry.plain.is_some()))
-        })
+        self.locks.get(key).map_or(0, Entry::fields)
     }
 
     /// Whether the owner's field is that of a plain lock which somebody has made a
     /// read/write lock of: an exclusive hold until the hash ends.
     pub(super) fn is_left_over(&self, key: &Key, owner: &[u8], lease: Lease) -> bool {
-        let plain = self.entry(key).and_then(|entry| entry.plain_of(owner));
+        let plain = self.locks.get(key).and_then(|entry| entry.plain_of(owner));
         plain.is_some() && lease.is_missing()
     }
 }
@@ -50,15 +47,15 @@ pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     }
     let one = match d.core.next(key) {
         // Who waits for several keys has had its look at the others.
-        Some(Next::Waiter(id)) => d.core.waiters.get(&id).is_some_and(|w| !w.is_many()),
+        Some(Next::Waiter(id)) => d.core.queues.get(id).is_some_and(|w| !w.is_many()),
         Some(Next::Subscribers) => true,
         None => false,
     };
     let is_free = look.kind == Kind::Free && one;
-    if !is_free && !d.core.pending.contains(key) {
+    if !is_free && !d.work.dirty.contains(key) {
         return look;
     }
-    d.core.pending.insert(key.clone());
+    d.work.dirty.insert(key.clone());
     waiting::settle_pending(d);
     see(d, key, owner)
 }
@@ -70,7 +67,7 @@ pub fn see(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     loop {
         let look = d.ks.look(key, owner);
         if look.kind != Kind::Free {
-            d.core.turn_was_used(key);
+            turns::turn_was_used(d, key);
         }
         tries = tries.saturating_sub(1);
         if align(d, key, owner, &look) && tries > 0 {
@@ -94,25 +91,25 @@ pub fn see(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
 fn align(d: &mut Decision<'_>, key: &Key, owner: &[u8], look: &Look) -> bool {
     if matches!(look.kind, Kind::ReadWrite(_)) && look.fields == 0 {
         // All holders are gone. If none is known it is somebody's data.
-        let known = d.core.entry(key).is_some_and(Entry::is_held);
+        let known = d.core.locks.get(key).is_some_and(Entry::is_held);
         if known {
             d.write(Effect::Delete { key: key.clone() });
             expiry::ended(d, key, Cause::Unknown);
         }
         return known;
     }
-    let Some(entry) = d.core.entry(key) else {
+    let Some(entry) = d.core.locks.get(key) else {
         return match look.kind {
             Kind::ReadWrite(_) => learn(d, key, look),
             _ => false,
         };
     };
-    let known = entry.is_held() || entry.deadline.is_some();
+    let known = entry.is_held() || entry.deadline().is_some();
     match look.kind {
         Kind::Free if known => expiry::ended(d, key, Cause::seen_by(look)),
         // SET over a lock is no event that rlock hears everywhere.
-        Kind::Foreign(_) if known && !entry.foreign => expiry::ended(d, key, Cause::Removed),
-        Kind::Plain if entry.shared.is_some() => expiry::ended(d, key, Cause::Removed),
+        Kind::Foreign(_) if known && !entry.is_foreign() => expiry::ended(d, key, Cause::Removed),
+        Kind::Plain if entry.shared().is_some() => expiry::ended(d, key, Cause::Removed),
         Kind::ReadWrite(_) => align_shared(d, key, owner, look),
         Kind::Free | Kind::Plain | Kind::Foreign(_) => false,
     }
@@ -128,14 +125,14 @@ fn align_shared(d: &mut Decision<'_>, key: &Key, owner: &[u8], look: &Look) -> b
         readers::bury(d, key, &Bytes::from(owner), Cause::Unknown);
         return true;
     }
-    let shared = d.core.entry(key).and_then(|entry| entry.shared.as_ref());
+    let shared = d.core.locks.shared(key);
     let as_known = shared.is_none_or(|shared| {
         let party = shared.party(owner).map(|party| (party.lease, party.holds));
         let same = !reads || party == Some((lease, look.holds));
         same && shared.expires == look.expires
     });
     if !as_known {
-        d.core.know_shared(key, |shared| {
+        d.core.locks.change_shared(key, |shared| {
             shared.expires = look.expires;
             shared.change(owner, |party| {
                 if party.reads {
@@ -154,13 +151,13 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     let holders = d.ks.holders(key);
     if holders.len() != look.fields {
         // No lock, or no more: a field is no count of holds.
-        if d.core.entry(key).is_some_and(Entry::is_held) {
+        if d.core.locks.get(key).is_some_and(Entry::is_held) {
             expiry::ended(d, key, Cause::Removed);
         }
         return false;
     }
-    let entry = d.core.entry(key);
-    let plain = entry.and_then(|entry| Some(entry.plain.as_ref()?.owner.clone()));
+    let entry = d.core.locks.get(key);
+    let plain = entry.and_then(|entry| Some(entry.plain()?.owner.clone()));
     let mut plain_is_there = false;
     let mut found: BTreeMap<Bytes, Party> = BTreeMap::new();
     let mut dead = Vec::new();
@@ -193,12 +190,12 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     }
     // What looks like readers that died, in a hash that never ends, may be
     // somebody's data.
-    let known = d.core.entry(key).is_some_and(Entry::is_held);
+    let known = d.core.locks.get(key).is_some_and(Entry::is_held);
     let lives = found.values().any(|party| party.writes);
     if look.expires.is_none() && !known && dead.len() == found.len() && !lives {
         return false;
     }
-    let old = d.core.put_shared(key, None).unwrap_or_default();
+    let old = d.core.locks.replace_shared(key, None).unwrap_or_default();
     let mut vanished = Vec::new();
     for party in old.parties() {
         match found.get_mut(&party.hold.owner) {
@@ -228,7 +225,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     if shared.is_half() {
         d.core.look_again(key);
     }
-    d.core.know_shared(key, |known| *known = shared);
+    d.core.locks.change_shared(key, |known| *known = shared);
     for (owner, mode) in fewer {
         bonds::lost_in(d, (key, &owner), mode);
     }
@@ -236,7 +233,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
         expiry::party_ended(d, key, &party, Cause::Unknown);
     }
     if plain.is_some() && !plain_is_there {
-        let hold = d.core.entry_mut(key).and_then(|entry| entry.plain.take());
+        let hold = d.core.locks.take_plain(key);
         if let Some(hold) = hold {
             bonds::lost(d, key, &hold);
         }
@@ -245,7 +242,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     for owner in dead {
         readers::bury(d, key, &owner, Cause::Unknown);
     }
-    d.core.tidy(key);
-    d.core.look_later(key);
+    d.core.locks.tidy(key);
+    d.look_later(key);
     wrote
 }

@@ -147,7 +147,7 @@ impl Core {
             taken_back: counters.taken_back,
             turns: counters.turns,
             turns_used: counters.turns_used,
-            waiting: count(self.waiters.len()),
+            waiting: count(self.queues.len()),
             watched: self.watched_holds(),
             wait_p50_us: counters.waits.percentile(50),
             wait_p99_us: counters.waits.percentile(99),

@@ -13,9 +13,9 @@
 //! ([`Effect::Passed`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
-use super::rank::Rank;
+use super::queue::Rank;
+use super::sight;
 use super::stats::Counters;
-use super::{sight, waiting};
 use super::{Core, Decision, Effect, Key, Kind, Mode, Now, WaiterId, Whom};
 
 /// At most so many grants go before a place.
@@ -89,13 +89,13 @@ pub enum Next {
 impl Core {
     /// The first in the queue of a key, the place of subscribers counted.
     pub(super) fn next(&self, key: &Key) -> Option<Next> {
-        let first = self.entry(key).and_then(|e| e.queue().first_key_value());
+        let first = self.queues.line(key).first();
         if let Some(place) = self.place(key) {
-            if first.is_none_or(|(rank, _)| place.rank < *rank) {
+            if first.as_ref().is_none_or(|(rank, _)| place.rank < **rank) {
                 return Some(Next::Subscribers);
             }
         }
-        first.map(|(_, id)| Next::Waiter(*id))
+        first.map(|(_, id)| Next::Waiter(id))
     }
 
     fn place(&self, key: &Key) -> Option<&Place> {
@@ -112,7 +112,7 @@ impl Core {
 
     /// Whether it is the turn of those who subscribe: the key is left free for them.
     pub fn has_turn(&self, db: i32, name: &[u8]) -> bool {
-        !self.subscribers.is_empty() && self.is_turn(&self.key(db, name))
+        !self.subscribers.is_empty() && self.is_turn(&self.locks.key(db, name))
     }
 
     fn is_turn(&self, key: &Key) -> bool {
@@ -151,9 +151,9 @@ impl Core {
             let twice = self.subscribers.len().saturating_mul(2);
             self.subscribers_most = twice.max(MOST_IN_VAIN);
         }
-        let id = self.next_waiter();
+        let id = self.queues.number();
         let near = usize::try_from(NEAREST).unwrap_or(usize::MAX);
-        let behind = self.entry(key).and_then(|e| e.queue().keys().nth(near));
+        let behind = self.queues.line(key).queue().keys().nth(near);
         let rank = match behind {
             Some(rank) => Rank::just_before(rank, id),
             None => Rank::arrived(id),
@@ -204,45 +204,10 @@ impl Core {
         }
     }
 
-    /// Somebody listens still: the place goes on to be looked at for as long as
-    /// anybody stands behind it.
-    fn look_at_place(&mut self, key: &Key, now: Now) {
-        let look = self.place(key).and_then(|place| place.look);
-        if look.is_some_and(|at| at <= now.mono_us) {
-            self.let_readers_past(key);
-            let waits = self.entry(key).is_some_and(|e| !e.queue().is_empty());
-            let next = now.mono_us.saturating_add(LOOK_AT_PLACE_US);
-            self.look_at(key, waits.then_some(next));
-        }
-    }
-
-    /// A reader that a place alone keeps out can be part of a circle that the search
-    /// does not see: no owner stands for those who subscribe. So one that somebody
-    /// waits for elsewhere goes before them.
-    fn let_readers_past(&mut self, key: &Key) {
-        let (Some(place), Some(entry)) = (self.place(key), self.entry(key)) else {
-            return;
-        };
-        let rank = place.rank.clone();
-        let waiters = entry.queue().iter().filter(|(other, _)| **other > rank);
-        let readers = waiters
-            .take(READERS_LOOKED_AT)
-            .filter_map(|(_, id)| Some((*id, self.waiters.get(id)?)))
-            .take_while(|(_, waiter)| waiter.want.mode == Mode::Read);
-        let past: Vec<WaiterId> = readers
-            .filter(|(_, waiter)| self.holds_others_up(&waiter.want.owner))
-            .map(|(id, _)| id)
-            .collect();
-        for id in past {
-            self.rerank(id, Rank::just_before(&rank, id));
-            self.look_later(key);
-        }
-    }
-
     /// Whether anybody waits for a lock that this owner holds.
     fn holds_others_up(&self, owner: &[u8]) -> bool {
-        let mut keys = self.waited_for.iter().take(KEYS_LOOKED_AT);
-        keys.any(|key| self.entry(key).is_some_and(|e| e.hold(owner).is_some()))
+        let mut keys = self.queues.keys().take(KEYS_LOOKED_AT);
+        keys.any(|key| self.locks.get(key).is_some_and(|e| e.hold(owner).is_some()))
     }
 
     /// Sets when a place is looked at next.
@@ -255,42 +220,6 @@ impl Core {
 
     fn place_mut(&mut self, key: &Key) -> Option<&mut Place> {
         self.subscribers.get_mut(key)?.place.as_mut()
-    }
-
-    /// A turn goes on, or its time is over.
-    fn look_at_turn(&mut self, key: &Key, now: Now) {
-        let Some(until) = self.place(key).and_then(|place| place.turn) else {
-            return;
-        };
-        if until > now.mono_us {
-            let next = now.mono_us.saturating_add(LOOK_AGAIN_US);
-            self.look_at(key, Some(next.min(until)));
-            return;
-        }
-        self.look_at(key, None);
-        if let Some(known) = self.subscribers.get_mut(key) {
-            known.place = None;
-            known.distance = known.distance.saturating_mul(2).min(FARTHEST);
-            known.not_before = known.distance.saturating_sub(NEAR);
-        }
-        self.look_later(key);
-    }
-
-    /// Somebody who is none of rlock's own has taken the key in its turn, or had it
-    /// meanwhile.
-    pub(super) fn turn_was_used(&mut self, key: &Key) {
-        if !self.is_turn(key) {
-            return;
-        }
-        Counters::up(&mut self.counters.turns_used);
-        self.drop_subscribers(key);
-    }
-
-    /// Nobody waits for the key by subscription any more, as far as is known.
-    fn drop_subscribers(&mut self, key: &Key) {
-        if self.forget_turn(key) {
-            self.look_later(key);
-        }
     }
 
     /// Forgets who waits for a key by subscription, and leaves its queue alone: whom
@@ -319,7 +248,7 @@ impl Core {
     pub(super) fn forget_turns(&mut self) {
         let keys: Vec<Key> = self.subscribers.keys().cloned().collect();
         for key in keys {
-            self.drop_subscribers(&key);
+            self.forget_turn(&key);
         }
     }
 }
@@ -327,10 +256,10 @@ impl Core {
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
     match listening {
-        _ if d.core.rules.redisson_turn_us <= 0 => d.core.drop_subscribers(key),
-        Listening::Nobody => d.core.drop_subscribers(key),
+        _ if d.core.rules.redisson_turn_us <= 0 => drop_subscribers(d, key),
+        Listening::Nobody => drop_subscribers(d, key),
         _ if d.core.is_turn(key) => {
-            d.core.look_at_turn(key, d.now);
+            look_at_turn(d, key);
             // Who subscribes may try by a command of rlock's, and was refused.
             if !d.core.is_turn(key) && !d.core.is_waited_for(key) {
                 let whom = d.core.whom(key);
@@ -346,18 +275,17 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
         }
         Listening::Waiting { shared } => {
             d.core.put_place(key, shared);
-            d.core.look_at_place(key, d.now);
+            look_at_place(d, key);
         }
     }
-    d.core.look_later(key);
-    waiting::settle_pending(d);
+    d.look_later(key);
 }
 
 /// Those who subscribe are first in the queue: if the key is free it is left to
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
     if d.core.rules.redisson_turn_us <= 0 {
-        d.core.drop_subscribers(key);
+        drop_subscribers(d, key);
         return false;
     }
     if d.core.is_turn(key) || sight::see(d, key, &[]).kind != Kind::Free {
@@ -387,17 +315,79 @@ pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
     if d.core.rules.redisson_turn_us <= 0 || knows {
         return;
     }
-    let Some(entry) = d.core.entry_mut(key) else {
-        return;
-    };
-    let asks = entry.passes == 0;
-    entry.passes = entry
-        .passes
-        .wrapping_add(1)
-        .checked_rem(ASKS_ONE_IN)
-        .unwrap_or(0);
-    if asks {
+    if d.core.locks.passes(key, ASKS_ONE_IN) {
         let key = key.clone();
         d.out.push(Effect::Passed { key, shared });
+    }
+}
+
+/// Somebody listens still: the place goes on to be looked at for as long as
+/// anybody stands behind it.
+fn look_at_place(d: &mut Decision<'_>, key: &Key) {
+    let look = d.core.place(key).and_then(|place| place.look);
+    if look.is_some_and(|at| at <= d.now.mono_us) {
+        let_readers_past(d, key);
+        let waits = !d.core.queues.line(key).queue().is_empty();
+        let next = d.now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+        d.core.look_at(key, waits.then_some(next));
+    }
+}
+
+/// A reader that a place alone keeps out can be part of a circle that the search
+/// does not see: no owner stands for those who subscribe. So one that somebody
+/// waits for elsewhere goes before them.
+fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
+    let Some(rank) = d.core.place(key).map(|place| place.rank.clone()) else {
+        return;
+    };
+    let queue = d.core.queues.line(key).queue();
+    let waiters = queue.iter().filter(|(other, _)| **other > rank);
+    let readers = waiters
+        .take(READERS_LOOKED_AT)
+        .filter_map(|(_, id)| Some((*id, d.core.queues.get(*id)?)))
+        .take_while(|(_, waiter)| waiter.want.mode == Mode::Read);
+    let past: Vec<WaiterId> = readers
+        .filter(|(_, waiter)| d.core.holds_others_up(&waiter.want.owner))
+        .map(|(id, _)| id)
+        .collect();
+    for id in past {
+        d.core.queues.rerank(id, Rank::just_before(&rank, id));
+        d.look_later(key);
+    }
+}
+
+/// A turn goes on, or its time is over.
+fn look_at_turn(d: &mut Decision<'_>, key: &Key) {
+    let Some(until) = d.core.place(key).and_then(|place| place.turn) else {
+        return;
+    };
+    if until > d.now.mono_us {
+        let next = d.now.mono_us.saturating_add(LOOK_AGAIN_US);
+        d.core.look_at(key, Some(next.min(until)));
+        return;
+    }
+    d.core.look_at(key, None);
+    if let Some(known) = d.core.subscribers.get_mut(key) {
+        known.place = None;
+        known.distance = known.distance.saturating_mul(2).min(FARTHEST);
+        known.not_before = known.distance.saturating_sub(NEAR);
+    }
+    d.look_later(key);
+}
+
+/// Somebody who is none of rlock's own has taken the key in its turn, or had it
+/// meanwhile.
+pub fn turn_was_used(d: &mut Decision<'_>, key: &Key) {
+    if !d.core.is_turn(key) {
+        return;
+    }
+    Counters::up(&mut d.core.counters.turns_used);
+    drop_subscribers(d, key);
+}
+
+/// Nobody waits for the key by subscription any more, as far as is known.
+fn drop_subscribers(d: &mut Decision<'_>, key: &Key) {
+    if d.core.forget_turn(key) {
+        d.look_later(key);
     }
 }

@@ -1,14 +1,16 @@
 //! Waiting, and how a lock goes to the next.
 
 use super::acquire::{held, one_more, How, Want};
-use super::queue::Waiter;
-use super::rank::Rank;
+use super::queue::{Rank, Waiter};
 use super::stats::Counters;
+use super::table::Hold;
 use super::turns::Next;
-use super::{acquire, bonds, deadlock, expiry, grants, judge, queue, sight, token, turns};
 use super::{
-    Bytes, Cause, Core, Decision, Effect, Hold, Key, Kind, Look, Mode, Outcome, Refusal, Verdict,
-    Wait, WaiterId, Whom,
+    acquire, bonds, deadlock, expiry, grants, judge, leaving, sight, timeouts, token, turns,
+};
+use super::{
+    Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
+    Whom,
 };
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -27,25 +29,12 @@ pub enum Turn {
 }
 
 impl Core {
-    /// Something is to be settled yet.
-    fn is_stirred(&self) -> bool {
-        !self.pending.is_empty() || !self.nesting.is_empty() || !self.risen.is_empty()
-    }
-
-    /// Takes a request back that has not waited, as if it had never come.
-    pub(super) fn withdraw(&mut self, id: WaiterId) {
-        let pending = self.pending.clone();
-        self.dequeue(id);
-        self.pending = pending;
-    }
-
     /// The request of a reader that wants to write, while others read.
     pub(super) fn upgrades(&self, keys: &[Key], want: &Want) -> bool {
         let [key] = keys else {
             return false;
         };
-        let shared = self.entry(key).and_then(|entry| entry.shared.as_ref());
-        let party = shared.and_then(|shared| shared.party(&want.owner));
+        let party = self.locks.party(key, &want.owner);
         want.mode == Mode::Write && party.is_some_and(|party| party.reads)
     }
 }
@@ -62,11 +51,11 @@ pub fn wait_for(
         know_holder(d, key);
     }
     // Who was found dead on the way may have let somebody else in.
-    let stirred = d.core.is_stirred();
+    let stirred = d.work.is_stirred();
     if stirred {
         settle_pending(d);
     }
-    let id = d.core.next_waiter();
+    let id = d.core.queues.number();
     let upgrades = d.core.upgrades(&keys, &want);
     let rank = match keys.first() {
         Some(key) if upgrades => d.core.front(key, id),
@@ -81,56 +70,32 @@ pub fn wait_for(
         until: (wait.ms > 0).then(|| d.now.until(wait.ms)),
     };
     if stirred {
-        d.core.pending.extend(waiter.keys.iter().cloned());
+        d.work.dirty.extend(waiter.keys.iter().cloned());
     }
-    d.core.insert(id, waiter);
+    d.core.enqueue(id, waiter);
+    d.asking = Some(id);
     let now = d.now;
     let circle = judge::proven(d, |core| {
         let second = upgrades.then(|| core.other_upgrade(id)).flatten();
         second.or_else(|| core.closes_a_circle(id, now))
     });
     let circle = match circle {
-        None if !d.core.is_stirred() => return Ok(Verdict::Waits(id)),
         Some(circle) if !upgrades => deadlock::let_past(d, id, circle),
         circle => circle,
     };
-    if circle.is_some() {
-        d.core.withdraw(id);
-        Counters::up(&mut d.core.counters.deadlocks);
-    }
-    settle_pending(d);
-    match circle {
-        Some(circle) => Err(Refusal::Deadlock { circle }),
-        None => claim(d, id),
-    }
-}
-
-/// What a request that was queued a moment ago got, if it got something.
-fn claim(d: &mut Decision<'_>, id: WaiterId) -> Result<Verdict, Refusal> {
-    let answer = |effect: &Effect| matches!(effect, Effect::Answer { waiter, .. } if *waiter == id);
-    let Some(at) = d.out.iter().position(answer) else {
+    let Some(circle) = circle else {
         return Ok(Verdict::Waits(id));
     };
-    match d.out.remove(at) {
-        Effect::Answer {
-            outcome: Outcome::Granted(token),
-            ..
-        } => {
-            d.core.grants.remove(&id);
-            Ok(Verdict::Granted(token))
-        }
-        Effect::Answer {
-            outcome: Outcome::Refused(refusal),
-            ..
-        } => Err(refusal),
-        _ => Ok(Verdict::Refused),
-    }
+    // As if it had never come.
+    d.core.dequeue(id);
+    Counters::up(&mut d.core.counters.deadlocks);
+    Err(Refusal::Deadlock { circle })
 }
 
 /// Whose lock it is that is waited for, be it found a moment ago.
 pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
-    if let Some(entry) = d.core.entry(key).filter(|entry| entry.is_held()) {
-        let Some(owner) = entry.plain.as_ref().map(|hold| hold.owner.clone()) else {
+    if let Some(entry) = d.core.locks.get(key).filter(|entry| entry.is_held()) {
+        let Some(owner) = entry.plain().map(|hold| hold.owner.clone()) else {
             return;
         };
         let look = d.ks.look(key, &owner);
@@ -139,23 +104,23 @@ pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
         }
         // Another has it since, and nobody told.
         expiry::ended(d, key, Cause::Removed);
-        d.core.set_deadline(key, look.expires);
+        d.core.locks.set_deadline(key, look.expires);
         expiry::judge_holders(d, key);
     }
     if let Some(holder) = d.ks.holders(key).into_iter().next() {
         if holder.mode == Mode::Exclusive {
             let owner = Bytes::from(holder.owner);
-            d.core.entry_or_new(key).plain = Some(Hold::found(owner));
+            d.core.locks.replace_plain(key, Hold::found(owner));
         }
     }
 }
 
 /// As `know_holder`, for an owner that has it for certain.
 pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
-    let known = d.core.entry(key).and_then(|entry| entry.hold(owner));
+    let known = d.core.locks.hold(key, owner);
     if known.is_none() && look.kind == Kind::Plain {
         let found = Hold::found(owner.clone());
-        if let Some(other) = d.core.entry_or_new(key).plain.replace(found) {
+        if let Some(other) = d.core.locks.replace_plain(key, found) {
             bonds::lost(d, key, &other);
         }
     }
@@ -166,7 +131,7 @@ pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
 fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
     while let Some(next) = d.core.next(key) {
         if *turns == 0 {
-            d.core.later.pending.insert(key.clone());
+            d.core.due.dirty.insert(key.clone());
             break;
         }
         *turns = turns.saturating_sub(1);
@@ -176,7 +141,7 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
             Next::Subscribers => continue,
         };
         // Who nests in what was granted a moment ago may have come before.
-        let rank = d.core.waiters.get(&id).map(|waiter| waiter.rank.clone());
+        let rank = d.core.queues.get(id).map(|waiter| waiter.rank.clone());
         if judge::nest_first(d, rank.as_ref()) {
             continue;
         }
@@ -185,14 +150,14 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
             Turn::NotYet => break,
         }
     }
-    d.core.pending.remove(key);
+    d.work.dirty.remove(key);
 }
 
 /// Settles what the decision under way has stirred up: first who can have what
 /// it waits for gets it, then nobody may wait in a circle.
 pub fn settle_pending(d: &mut Decision<'_>) {
     // As nearly always where nobody waits.
-    if !d.core.is_stirred() && d.core.suspects.is_empty() && d.core.left.is_empty() {
+    if !d.work.is_stirred() && d.work.suspects.is_empty() && d.work.freed.is_empty() {
         return;
     }
     let mut turns = MOST_TURNS;
@@ -200,13 +165,14 @@ pub fn settle_pending(d: &mut Decision<'_>) {
     loop {
         if turns == 0 || d.is_long(before) {
             // The rest has a decision of its own, after others had a turn.
-            return d.core.unsettle();
+            d.core.due.append(std::mem::take(&mut d.work));
+            return;
         }
-        if let Some(key) = d.core.pending.pop_first() {
+        if let Some(key) = d.work.dirty.pop_first() {
             if d.ks.is_at_hand(&key) {
                 settle(d, &key, &mut turns);
             } else {
-                d.core.later.pending.insert(key);
+                d.core.due.dirty.insert(key);
             }
             continue;
         }
@@ -214,12 +180,12 @@ pub fn settle_pending(d: &mut Decision<'_>) {
         if !judge::nest_first(d, None)
             && !judge::judge_upgrades(d)
             && !judge::judge_circles(d)
-            && !d.core.is_stirred()
+            && !d.work.is_stirred()
         {
             break;
         }
     }
-    for (key, whom) in std::mem::take(&mut d.core.left) {
+    for (key, whom) in std::mem::take(&mut d.work.freed) {
         let is_open = match d.ks.look(&key, &[]).kind {
             Kind::Free => true,
             Kind::ReadWrite(Mode::Read) => whom == Whom::AllShared && !d.core.is_waited_for(&key),
@@ -234,11 +200,11 @@ pub fn settle_pending(d: &mut Decision<'_>) {
 /// One who waits, and stands first in a queue, or holds something now: it is
 /// given what it waits for if that is to be had.
 pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
-    let Some(waiter) = d.core.waiters.get(&id).cloned() else {
+    let Some(waiter) = d.core.queues.get(id).cloned() else {
         return Turn::Over;
     };
     if waiter.is_late(d.now) {
-        queue::timed_out(d, id);
+        timeouts::timed_out(d, id);
         return Turn::Over;
     }
     let ways = ways(d, id, &waiter).and_then(|ways| {
@@ -256,7 +222,7 @@ pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
             return Turn::NotYet;
         }
         Err(Refusal::Vanished { key }) => {
-            d.core.later.pending.insert(key);
+            d.core.due.dirty.insert(key);
             return Turn::NotYet;
         }
         Err(refusal) => {
@@ -264,18 +230,18 @@ pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
             return Turn::Over;
         }
     };
-    d.core.dequeue(id);
+    let Some(gone) = d.core.dequeue(id) else {
+        return Turn::Over;
+    };
+    leaving::left(d.core, &mut d.work, &gone);
     match give_all(d, &waiter.want, ways, fresh) {
         Ok((token, keys)) => grants::granted(d, id, &waiter, token, keys),
         Err(Refusal::Vanished { key }) => {
-            d.core.insert(id, waiter);
-            d.core.later.pending.insert(key);
+            d.core.enqueue(id, waiter);
+            d.core.due.dirty.insert(key);
             return Turn::NotYet;
         }
-        Err(refusal) => d.out.push(Effect::Answer {
-            waiter: id,
-            outcome: Outcome::Refused(refusal),
-        }),
+        Err(refusal) => d.answer(id, Outcome::Refused(refusal)),
     }
     Turn::Over
 }
@@ -362,9 +328,6 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
 }
 
 pub fn refuse(d: &mut Decision<'_>, id: WaiterId, refusal: Refusal) {
-    d.core.give_up(id);
-    d.out.push(Effect::Answer {
-        waiter: id,
-        outcome: Outcome::Refused(refusal),
-    });
+    leaving::give_up(d.core, &mut d.work, id);
+    d.answer(id, Outcome::Refused(refusal));
 }

@@ -11,7 +11,9 @@ use super::reply::Responder;
 use super::shell::{shell, Shell};
 use super::{blocking, command_info, effects, key_events, serve, turns, watching};
 use crate::error::{self, Error};
-use crate::lock::{Ask, Core, Decision, Mode, Now, Outcome, Refusal, WaiterId};
+use crate::lock::{
+    self, Ask, Core, Decision, Effects, Keyspace, Mode, Now, Outcome, Refusal, Verdict, WaiterId,
+};
 use crate::{config, redisson};
 
 /// A request for so many keys is long work: some hundred microseconds.
@@ -230,12 +232,31 @@ impl<'a> Call<'a> {
         self.ctx.flags() & never as i32 == 0
     }
 
-    /// Puts a request to the core and tells what it decides. `waits`: it may have to
-    /// stand in a queue.
+    /// Puts a request to the core and tells what it decides.
     pub fn decide<T>(
         &self,
-        waits: bool,
         ask: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        self.put(false, |core, ks, now, out| {
+            lock::decide(core, ks, now, out, ask)
+        })
+    }
+
+    /// The same for a request that may have to stand in a queue, if it `waits`.
+    pub fn request(
+        &self,
+        waits: bool,
+        ask: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Verdict, Error> {
+        self.put(waits, |core, ks, now, out| {
+            lock::request(core, ks, now, out, ask)
+        })
+    }
+
+    fn put<T>(
+        &self,
+        waits: bool,
+        ask: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell, self.ctx);
         serve::attend(shell, ctx);
@@ -251,7 +272,7 @@ impl<'a> Call<'a> {
                     shell.now_by_wall()
                 };
                 core.rules = config::rules();
-                core.decide(&mut ks, now, &mut out, ask)
+                ask(&mut core, &mut ks, now, &mut out)
             }
             Err(_) => return Err(Error::busy()),
         };

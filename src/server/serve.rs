@@ -263,10 +263,19 @@ struct Tick {
 }
 
 impl Tick {
+    /// Decides something, and hands on what has become free.
     fn decide(&mut self, act: impl FnOnce(&mut Decision<'_>)) {
         if let Ok(mut core) = self.shell.core.try_borrow_mut() {
             core.rules = config::rules();
-            core.decide(&mut self.ks, self.now, &mut self.told, act);
+            lock::decide(&mut core, &mut self.ks, self.now, &mut self.told, act);
+        }
+    }
+
+    /// Takes something in, and hands nothing on yet.
+    fn note(&mut self, act: impl FnOnce(&mut Decision<'_>)) {
+        if let Ok(mut core) = self.shell.core.try_borrow_mut() {
+            core.rules = config::rules();
+            lock::note(&mut core, &mut self.ks, self.now, &mut self.told, act);
         }
     }
 
@@ -284,11 +293,11 @@ impl Tick {
         };
         let mut away = Vec::new();
         if with_those_away {
-            self.decide(|d| away = d.core.take_away(CHECKED));
+            self.note(|d| away = d.core.take_away(CHECKED));
         }
         let away = away.into_iter();
         let away = away.map(|key| Note::Changed(key, Cause::Unknown));
-        self.decide(|d| lock::hear(d, away.chain(notes)));
+        self.note(|d| lock::hear(d, away.chain(notes)));
         self.review();
     }
 
@@ -314,7 +323,7 @@ impl Tick {
         let goes_on = self.occasion == Occasion::Timer;
         self.in_slices(|tick| {
             let mut keys = Vec::new();
-            tick.decide(|d| keys = d.core.heard_of(BATCH));
+            tick.note(|d| keys = d.core.heard_of(BATCH));
             if tick.shell.server.cluster {
                 let beside =
                     |core: &Core| [core.closed_bonds(BATCH), core.left_for_later()].concat();
@@ -330,7 +339,7 @@ impl Tick {
 
     fn time_out(&mut self) {
         self.in_slices(|tick| {
-            tick.decide(|d| lock::time_out(d, BATCH));
+            tick.note(|d| lock::time_out(d, BATCH));
             let next = tick.ask(Core::next_timeout);
             next.is_some_and(|at| at <= tick.now.mono_us)
         });
@@ -363,7 +372,7 @@ impl Tick {
         if config::closes_on_loss() {
             self.in_slices(|tick| {
                 let mut more = false;
-                tick.decide(|d| more = lock::let_lapse(d, BATCH));
+                tick.note(|d| more = lock::let_lapse(d, BATCH));
                 more
             });
         }
@@ -383,7 +392,7 @@ impl Tick {
         self.shell.checked.replace(watched.last().cloned());
         let keys = watched.into_iter().map(|(_, (key, _))| key);
         let notes = keys.map(|key| Note::Changed(key, Cause::Unknown));
-        self.decide(|d| lock::hear(d, notes));
+        self.note(|d| lock::hear(d, notes));
         self.review();
     }
 
@@ -396,12 +405,12 @@ impl Tick {
         match slots::whose(self.shell, self.ctx, key) {
             Slot::Ours => return true,
             Slot::OnItsWay => {
-                self.decide(|d| ours = d.ks.look(key, &[]).kind != Kind::Free);
+                self.note(|d| ours = d.ks.look(key, &[]).kind != Kind::Free);
             }
             Slot::Others => {}
         }
         if !ours {
-            self.decide(|d| {
+            self.note(|d| {
                 d.core.unheard(key);
                 lock::forsake(d, key);
                 d.core.forget_turn(key);

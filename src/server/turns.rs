@@ -38,7 +38,7 @@ fn hear(shell: &'static Shell, ctx: Ctx, key: &Key, listening: Listening) {
     let mut ks = ServerKeyspace::new(shell, ctx, Access::Write, Given::default());
     if let Ok(mut core) = shell.core.try_borrow_mut() {
         core.rules = config::rules();
-        core.decide(&mut ks, shell.now(), &mut told, |d| {
+        lock::decide(&mut core, &mut ks, shell.now(), &mut told, |d| {
             lock::subscribed(d, key, listening);
         });
     }

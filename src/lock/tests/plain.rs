@@ -232,8 +232,5 @@ fn a_released_lock_leaves_nothing_behind() {
         assert_eq!(s.release_on(&key(0, name), "a", true), Ok(0));
     }
     assert!(s.core.is_idle());
-    assert_eq!(
-        (s.core.tables[&0].deadlines(), s.core.next_expiry()),
-        (0, None)
-    );
+    assert_eq!((s.core.locks.deadlines(), s.core.next_expiry()), (0, None));
 }

@@ -120,7 +120,7 @@ impl Shell {
             watch: request.watch,
             wait: request.block.map(|ms| Wait { ms }),
         };
-        self.step(|d| match request.name.split_once(' ') {
+        self.request(|d| match request.name.split_once(' ') {
             None => lock::acquire(d, request.name.as_bytes(), &ask),
             Some((one, other)) => lock::acquire_many(d, &[one.as_bytes(), other.as_bytes()], &ask),
         })
@@ -245,7 +245,7 @@ impl Shell {
         while self.step(|d| lock::renew_watched(d, &due)) {}
         let due = self.core.due(self.now, 500);
         while self.step(|d| lock::expire(d, &due)) {}
-        self.step(|d| lock::time_out(d, 500));
+        self.note(|d| lock::time_out(d, 500));
     }
 
     pub fn pass_and_tick(&mut self, ms: i64) {
@@ -290,21 +290,19 @@ impl Shell {
     }
 
     fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
-        self.step(|d| {
-            lock::hear(d, notes);
-            loop {
-                let keys = d.core.heard_of(usize::MAX);
-                lock::review(d, &keys, usize::MAX);
-                if !d.core.is_unsettled() {
-                    break;
-                }
+        self.note(|d| lock::hear(d, notes));
+        loop {
+            let keys = self.core.heard_of(usize::MAX);
+            self.step(|d| lock::review(d, &keys, usize::MAX));
+            if !self.core.is_unsettled() {
+                break;
             }
-        });
+        }
     }
 
     /// The key's slot has moved to another node.
     pub fn forsake(&mut self, key: &Key) {
-        self.step(|d| lock::forsake(d, key));
+        self.note(|d| lock::forsake(d, key));
     }
 
     // Who waits by subscription.
@@ -343,8 +341,18 @@ impl Shell {
     }
 
     fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        self.core
-            .decide(&mut self.ks, self.now, &mut self.told, act)
+        lock::decide(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    }
+
+    fn note<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        lock::note(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    }
+
+    fn request(
+        &mut self,
+        act: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Verdict, Refusal> {
+        lock::request(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
     }
 
     // What came of it.

@@ -261,7 +261,7 @@ fn a_lock_whose_waiters_are_all_too_late_is_free() {
     s.get(by("d"));
     assert_eq!(s.answers().len(), 2);
     s.release("d").unwrap();
-    assert!(s.core.is_idle() && s.core.by_owner.is_empty());
+    assert!(s.core.is_idle() && s.core.queues.owner(b"a").is_none());
 }
 
 #[test]

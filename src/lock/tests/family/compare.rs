@@ -375,7 +375,12 @@ fn same_queues(world: &World) {
     assert!(world.same_order(), "the queues are {}", show());
     let ids: BTreeSet<u64> = model.queue.iter().map(|w| world.ids[w.id]).collect();
     assert_eq!(
-        shell.core.waiters.keys().copied().collect::<BTreeSet<_>>(),
+        shell
+            .core
+            .queues
+            .iter()
+            .map(|(id, _)| id)
+            .collect::<BTreeSet<_>>(),
         ids
     );
     let open: BTreeSet<u64> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
@@ -391,7 +396,7 @@ fn all_is_scheduled(world: &World) {
     let (model, core) = (&world.model, &world.shell.core);
     let first = model.queue.iter().filter_map(|waiter| waiter.until).min();
     assert_eq!(core.next_timeout(), first, "the next time-out");
-    assert!(core.counts_its_names(), "the lengths of names");
+    core.check();
     for hold in &model.holds {
         let ends = model.ends(hold.place, hold.owner);
         let ends = ends.min(model.keys[&hold.place].ends);

@@ -92,10 +92,10 @@ impl Promises {
             }
         }
         // Those whose client went get no answer.
-        let waiters = &world.shell.core.waiters;
-        self.waiting.retain(|id, _| waiters.contains_key(id));
+        let waiters = &world.shell.core.queues;
+        self.waiting.retain(|id, _| waiters.get(*id).is_some());
         for (id, request) in &mut self.waiting {
-            request.upgrades |= waiters[id].rank.is_front();
+            request.upgrades |= waiters.get(*id).is_some_and(|w| w.rank.is_front());
         }
         assert_eq!(waiters.len(), self.waiting.len());
     }
@@ -115,7 +115,7 @@ impl Promises {
         for (_, other) in self.waiting.range(..id) {
             let shares = other.keys.iter().any(|place| request.keys.contains(place));
             let together = (other.mode, request.mode) == (Mode::Read, Mode::Read);
-            let waits = world.shell.core.waiters.len() >= self.waiting.len();
+            let waits = world.shell.core.queues.len() >= self.waiting.len();
             let same = other.owner == request.owner;
             assert!(
                 !shares || together || same || !waits,

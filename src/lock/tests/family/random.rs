@@ -125,8 +125,8 @@ impl Run {
             self.step(&Op::Other { what, late });
         }
         let core = &self.world.shell.core;
-        assert!(core.is_idle(), "remembered: {:?}", core.keys(None));
-        assert!(core.grants.is_empty() && core.waiters.is_empty());
+        assert!(core.is_idle(), "remembered: {:?}", core.locks.keys(None));
+        assert!(core.grants.is_empty() && core.queues.is_empty());
         assert_eq!((core.next_expiry(), core.next_timeout()), (None, None));
     }
 
@@ -157,7 +157,7 @@ impl Run {
             self.step(&Op::Release { whose, all: true });
         }
         self.step(&Op::Confirm);
-        let waiters = &self.world.shell.core.waiters;
+        let waiters = &self.world.shell.core.queues;
         assert!(
             waiters.is_empty(),
             "nobody holds, and some wait: {waiters:?}"

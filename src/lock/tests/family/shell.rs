@@ -47,9 +47,27 @@ impl Shell {
         shell
     }
 
+    /// Whatever was noted is heard before anything is decided, as in the server.
+    fn take_in(&mut self) {
+        let notes = std::mem::take(&mut self.notes);
+        self.note(|d| lock::hear(d, notes));
+    }
+
     fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        self.core
-            .decide(&mut self.ks, self.now, &mut self.told, act)
+        self.take_in();
+        lock::decide(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    }
+
+    fn note<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        lock::note(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    }
+
+    fn request(
+        &mut self,
+        act: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Verdict, Refusal> {
+        self.take_in();
+        lock::request(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
     }
 
     // Clients.
@@ -67,8 +85,8 @@ impl Shell {
             wait: words.block.map(|ms| Wait { ms }),
         };
         match names[..] {
-            [name] => self.step(|d| lock::acquire(d, name, &ask)),
-            _ => self.step(|d| lock::acquire_many(d, &names, &ask)),
+            [name] => self.request(|d| lock::acquire(d, name, &ask)),
+            _ => self.request(|d| lock::acquire_many(d, &names, &ask)),
         }
     }
 
@@ -168,7 +186,7 @@ impl Shell {
 
     /// The module's timer fires.
     pub fn tick(&mut self) {
-        self.step(|d| lock::time_out(d, 500));
+        self.note(|d| lock::time_out(d, 500));
         self.read_notes();
         let due = self.core.due_renewals(self.now, 500);
         while self.step(|d| lock::renew_watched(d, &due)) {}
@@ -178,7 +196,7 @@ impl Shell {
 
     /// It fires behind the gate, again and again.
     pub fn lapse(&mut self) {
-        while self.step(|d| lock::let_lapse(d, 1)) {}
+        while self.note(|d| lock::let_lapse(d, 1)) {}
     }
 
     // Notes.
@@ -226,15 +244,13 @@ impl Shell {
     }
 
     fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
-        self.step(|d| {
-            lock::hear(d, notes);
-            loop {
-                let keys = d.core.heard_of(usize::MAX);
-                lock::review(d, &keys, usize::MAX);
-                if !d.core.is_unsettled() {
-                    break;
-                }
+        self.note(|d| lock::hear(d, notes));
+        loop {
+            let keys = self.core.heard_of(usize::MAX);
+            self.step(|d| lock::review(d, &keys, usize::MAX));
+            if !self.core.is_unsettled() {
+                break;
             }
-        });
+        }
     }
 }

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::hash::Hasher;
 
 use super::names::{Labels, Names, LEASE_KEYS};
-use crate::lock::entry::{Entry, Hold};
 use crate::lock::memory::Value;
+use crate::lock::table::{Entry, Hold};
 use crate::lock::tests::family::model::{self, Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Core, Key, Lease, WaiterId};
+use crate::lock::{Core, Key, Lease, Now, WaiterId};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -48,7 +48,8 @@ const NONE: u8 = u8::MAX;
 impl<'a> Page<'a> {
     fn new(world: &'a World, labels: &'a Labels) -> Self {
         let core = &world.shell.core;
-        let mut ids: Vec<_> = core.waiters.keys().chain(core.grants.keys()).collect();
+        let waiting = core.queues.iter().map(|(id, _)| id);
+        let mut ids: Vec<_> = waiting.chain(core.grants.keys().copied()).collect();
         ids.sort_unstable();
         Self {
             world,
@@ -56,7 +57,7 @@ impl<'a> Page<'a> {
             names: &labels.names,
             text: Vec::with_capacity(512),
             tokens: Default::default(),
-            ids: ids.into_iter().copied().collect(),
+            ids,
         }
     }
 
@@ -64,9 +65,9 @@ impl<'a> Page<'a> {
     fn write(&mut self, promises: &Promises, least: &[u8]) -> Option<()> {
         let world = self.world;
         for key in &self.labels.keys {
-            match world.shell.core.entry(key) {
+            match world.shell.core.locks.get(key) {
                 None => self.put(NONE),
-                Some(entry) => self.entry(entry),
+                Some(entry) => self.entry(key, entry),
             }
             self.goes_on(least)?;
         }
@@ -171,15 +172,15 @@ impl<'a> Page<'a> {
     fn core(&mut self, core: &Core) {
         let names = self.names;
         for owner in &names.owners {
-            match core.by_owner.get(owner.as_bytes()) {
+            match core.queues.owner(owner.as_bytes()) {
                 None => self.put(NONE),
-                Some(requests) => self.ids(&requests.ids().collect::<Vec<_>>()),
+                Some(owner) => self.ids(&core.queues.ids_of(owner).collect::<Vec<_>>()),
             }
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
-            match core.by_client.get(&client) {
+            match core.queues.of_client(client) {
                 None => self.put(NONE),
-                Some(id) => self.id(*id),
+                Some(id) => self.id(id),
             }
             let bonds = core.bonds.get(&client);
             for bond in self.labels.bonds.iter().filter(|_| bonds.is_some()) {
@@ -187,34 +188,30 @@ impl<'a> Page<'a> {
             }
         }
         self.count(core.bonds.len());
-        self.count(core.by_client.len());
-        self.keys(&core.waited_for);
-        self.keys(&core.pending);
-        self.keys(&core.later.pending);
-        self.keys(core.left.keys());
-        for table in core.tables.values() {
-            let due = table.due(i64::MAX, usize::MAX);
-            self.count(due.len());
-        }
+        self.keys(core.queues.keys());
+        assert!(core.due.is_empty());
+        self.count(core.locks.deadlines());
 
-        self.ids(&core.timeouts.before(i64::MAX, usize::MAX));
+        let end = Now {
+            mono_us: i64::MAX - 1,
+            ..self.world.shell.now
+        };
+        self.ids(&core.queues.over(end, usize::MAX));
         let renewals = core.renewals.before(i64::MAX, usize::MAX);
         self.keys(renewals.iter().map(|(key, _)| key));
-        // `revived` counts within one microsecond only.
-        self.count(core.nesting.len() + core.risen.len() + core.suspects.len());
         assert!(core.subscribers.is_empty());
     }
 
     /// All who wait, in the order in which they are served, and the grants under
     /// way.
     fn queue(&mut self, core: &Core, promises: &Promises) {
-        let mut waiters: Vec<_> = core.waiters.iter().collect();
+        let mut waiters: Vec<_> = core.queues.iter().collect();
         waiters.sort_by(|(_, one), (_, other)| one.rank.cmp(&other.rank));
         self.count(waiters.len());
         for (id, waiter) in waiters {
-            self.id(*id);
+            self.id(id);
             self.flag(waiter.rank.is_front());
-            self.flag(promises.came_ahead(*id));
+            self.flag(promises.came_ahead(id));
             self.keys(&waiter.keys);
             self.owner(&waiter.want.owner);
             self.client(waiter.want.client);
@@ -241,14 +238,15 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn entry(&mut self, key: &Key, entry: &Entry) {
         let names = self.names;
-        self.moment(entry.deadline);
-        self.flag(entry.foreign);
-        self.ids(entry.queue().values());
-        self.ids(entry.entangled().values());
-        self.hold(entry.plain.as_ref());
-        let Some(shared) = &entry.shared else {
+        self.moment(entry.deadline());
+        self.flag(entry.is_foreign());
+        let line = self.world.shell.core.queues.line(key);
+        self.ids(line.queue().values());
+        self.ids(line.entangled().values());
+        self.hold(entry.plain());
+        let Some(shared) = entry.shared() else {
             return self.put(NONE);
         };
         self.moment(shared.expires);

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
 use indexmap::IndexMap;
 
-use super::Bytes;
+use crate::lock::Bytes;
 
 /// One for each number that a byte can be. A part of a million names grows within a ms.
 const PARTS: usize = 256;

@@ -1,10 +1,10 @@
 //! The keys of one database of which more is known than the keyspace tells, and when
 //! each of them is due.
 
-use super::deadlines::Deadlines;
 use super::entry::Entry;
 use super::names::{Names, Place};
-use super::Bytes;
+use crate::lock::deadlines::Deadlines;
+use crate::lock::Bytes;
 
 #[derive(Clone, Debug)]
 pub struct Table {

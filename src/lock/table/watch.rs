@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Kind, Lease, Look, Mode, Now};
+use crate::lock::{Kind, Lease, Look, Mode, Now};
 
 /// Holds that one connection took one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rank::Rank;
-use super::{Key, WaiterId};
+use crate::lock::{Key, WaiterId};
 
 #[derive(Clone, Debug, Default)]
 pub struct Requests {

@@ -7,9 +7,6 @@
 
 use std::collections::HashMap;
 
-#[cfg(test)]
-use super::{Core, Table};
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lengths(HashMap<usize, usize>);
 
@@ -32,17 +29,5 @@ impl Lengths {
 
     pub fn has(&self, len: usize) -> bool {
         self.0.contains_key(&len)
-    }
-}
-
-#[cfg(test)]
-impl Core {
-    /// Whether the lengths are those of the names that are known.
-    pub(super) fn counts_its_names(&self) -> bool {
-        let mut lengths = Lengths::default();
-        for (name, entry) in self.tables.values().flat_map(Table::iter) {
-            lengths.change(name.len(), false, entry.shared.is_some());
-        }
-        lengths == self.lengths
     }
 }

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use super::effect::WaiterId;
+use crate::lock::WaiterId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rank {

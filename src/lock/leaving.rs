@@ -1,0 +1,90 @@
+//! Requests enter their queues and leave them, and what follows for those behind.
+
+use super::queue::{Gone, Rank, Waiter};
+use super::work::Work;
+use super::{Core, Key, WaiterId};
+
+impl Core {
+    /// Puts a request into its queues.
+    pub(super) fn enqueue(&mut self, id: WaiterId, waiter: Waiter) {
+        for key in self.queues.insert(id, waiter) {
+            self.locks.set_waited_for(&key, true);
+        }
+    }
+
+    /// Takes a request out of its queues.
+    pub(super) fn dequeue(&mut self, id: WaiterId) -> Option<Gone> {
+        let gone = self.queues.remove(id)?;
+        for key in &gone.emptied {
+            self.locks.set_waited_for(key, false);
+        }
+        Some(gone)
+    }
+
+    /// The place of an upgrade in the queue of a key: behind those that came before,
+    /// ahead of all others.
+    pub(super) fn front(&self, key: &Key, id: WaiterId) -> Rank {
+        let reads = |owner: &[u8]| self.locks.knows_reader(key.db, &key.name, owner);
+        let mut ahead = self.queues.waiting(key).take_while(|w| w.rank.is_front());
+        match ahead.find(|other| !reads(&other.want.owner)) {
+            // Its lease has ended since it asked to write.
+            Some(other) => Rank::just_before(&other.rank, id),
+            None => Rank::front(id),
+        }
+    }
+
+    /// Whether somebody waits for the key.
+    pub(super) fn is_waited_for(&self, key: &Key) -> bool {
+        let somewhere = !self.queues.is_empty() || self.has_subscribers();
+        somewhere && self.next(key).is_some()
+    }
+
+    /// Takes a request out of the queue, however it ended. Harmless if it is not
+    /// in one any more. Whom that lets in is up to a [`Core::review`].
+    pub fn leave(&mut self, id: WaiterId) {
+        let mut work = Work::default();
+        give_up(self, &mut work, id);
+        self.due.append(work);
+    }
+}
+
+/// The queue of a key is to be looked at before the decision is over.
+pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
+    if core.is_waited_for(key) {
+        work.dirty.insert(key.clone());
+    }
+}
+
+/// A connection is closed: nobody is there any more to be granted anything.
+pub fn stop_waiting(core: &mut Core, work: &mut Work, client: u64) {
+    if let Some(id) = core.queues.of_client(client) {
+        give_up(core, work, id);
+    }
+}
+
+/// Takes a request out of its queues that gets nothing. Those of its owner's
+/// that stood behind it there now stand behind others.
+pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) {
+    let Some(gone) = core.dequeue(id) else {
+        return;
+    };
+    left(core, work, &gone);
+    if gone.others {
+        for key in &gone.waiter.keys {
+            look_later(core, work, key);
+        }
+        work.suspects.insert(gone.waiter.want.owner);
+    }
+}
+
+/// A request has left its queues: those behind it in them may be next.
+pub fn left(core: &Core, work: &mut Work, gone: &Gone) {
+    for key in &gone.emptied {
+        if core.has_place(key) {
+            work.dirty.insert(key.clone());
+        } else {
+            work.dirty.remove(key);
+        }
+    }
+    work.dirty.extend(gone.led.iter().cloned());
+}

@@ -1,0 +1,53 @@
+//! What is known of one owner's holds on a lock.
+
+use super::watch::Watch;
+use crate::lock::{Bytes, Lease};
+
+/// What is known of one owner's holds. The keyspace says whether it still has
+/// them; this adds what a hash cannot hold.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    pub owner: Bytes,
+    /// The token of the hold under way; not known of a hold that was found.
+    pub token: Option<i64>,
+    /// When it was acquired, wall-clock us.
+    pub since_us: Option<i64>,
+    /// The connection that took its first hold; 0: none that is known.
+    pub client: u64,
+    /// Who took which of its holds, once there are several, or one belongs to a
+    /// connection.
+    pub watch: Option<Box<Watch>>,
+}
+
+impl Hold {
+    /// A hold that somebody else took, or that was there before us.
+    pub fn found(owner: Bytes) -> Self {
+        Self {
+            owner,
+            token: None,
+            since_us: None,
+            client: 0,
+            watch: None,
+        }
+    }
+}
+
+/// One owner that holds a read/write lock.
+#[derive(Clone, Debug)]
+pub struct Party {
+    pub hold: Hold,
+    /// The token that its first hold had: an upgrade begins a new one.
+    pub first: Option<i64>,
+    pub reads: bool,
+    pub writes: bool,
+    /// The lease of its read holds; `Gone` if it has none.
+    pub lease: Lease,
+    /// How many read holds it had when last seen: it has a lease key for each.
+    pub holds: i64,
+}
+
+impl Party {
+    pub(super) fn fields(&self) -> usize {
+        usize::from(self.reads).saturating_add(usize::from(self.writes))
+    }
+}

@@ -1,0 +1,370 @@
+//! All locks of which anything is known, by database and name, and the index of when
+//! something in them ends. What is known of a lock is changed here and nowhere else.
+
+use std::collections::BTreeMap;
+
+use super::entry::Entry;
+use super::hold::{Hold, Party};
+use super::lengths::Lengths;
+use super::names::Place;
+use super::shared::Shared;
+use super::table::Table;
+use crate::lock::{Bytes, Key, Lease, Now};
+
+/// What is known of a lock's holders, and when it ends.
+#[derive(Debug, Default)]
+pub struct Holders {
+    pub plain: Option<Hold>,
+    pub shared: Option<Box<Shared>>,
+    pub deadline: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Locks {
+    tables: BTreeMap<i32, Table>,
+    /// Of the names of the read/write locks among them.
+    lengths: Lengths,
+    /// Of entries that are made now: sweeps that began before do not mean them.
+    stamp: u32,
+}
+
+impl Locks {
+    pub fn is_empty(&self) -> bool {
+        self.tables.values().all(Table::is_empty)
+    }
+
+    /// Whether anything is remembered of the key.
+    pub fn knows(&self, db: i32, name: &[u8]) -> bool {
+        self.tables.get(&db).is_some_and(|t| t.contains(name))
+    }
+
+    /// The key by this name, which is shared with the copy here if there is one.
+    pub fn key(&self, db: i32, name: &[u8]) -> Key {
+        let known = self.tables.get(&db).and_then(|t| t.name(name));
+        match known {
+            Some(name) => Key {
+                db,
+                name: name.clone(),
+            },
+            None => Key::new(db, name),
+        }
+    }
+
+    /// All keys of a database, or of all databases.
+    pub fn keys(&self, db: Option<i32>) -> Vec<Key> {
+        self.tables
+            .iter()
+            .filter(|(number, _)| db.is_none_or(|db| db == **number))
+            .flat_map(|(number, table)| table.names().map(|name| (*number, name.clone())))
+            .map(|(db, name)| Key { db, name })
+            .collect()
+    }
+
+    pub fn get(&self, key: &Key) -> Option<&Entry> {
+        self.by_name(key.db, &key.name)
+    }
+
+    pub fn by_name(&self, db: i32, name: &[u8]) -> Option<&Entry> {
+        self.tables.get(&db).and_then(|table| table.get(name))
+    }
+
+    /// The known holders, if it is a read/write lock.
+    pub fn shared(&self, key: &Key) -> Option<&Shared> {
+        self.get(key)?.shared()
+    }
+
+    pub fn party(&self, key: &Key, owner: &[u8]) -> Option<&Party> {
+        self.shared(key)?.party(owner)
+    }
+
+    pub fn hold(&self, key: &Key, owner: &[u8]) -> Option<&Hold> {
+        self.get(key)?.hold(owner)
+    }
+
+    /// To change what is known of a hold. The lock does not end by that.
+    pub fn hold_mut(&mut self, key: &Key, owner: &[u8]) -> Option<&mut Hold> {
+        self.get_mut(key)?.hold_mut(owner)
+    }
+
+    fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
+        let table = self.tables.get_mut(&key.db)?;
+        table.get_mut(&key.name)
+    }
+
+    fn get_or_new(&mut self, key: &Key) -> &mut Entry {
+        let table = self.tables.entry(key.db).or_default();
+        table.get_or_new(&key.name, self.stamp)
+    }
+
+    /// Forgets the key if nothing of it is worth remembering.
+    pub fn tidy(&mut self, key: &Key) {
+        if let Some(table) = self.tables.get_mut(&key.db) {
+            table.tidy(&key.name);
+        }
+    }
+
+    /// Somebody waits for the key from now on, or nobody any more.
+    pub fn set_waited_for(&mut self, key: &Key, on: bool) {
+        if on {
+            self.get_or_new(key).waited_for = true;
+        } else if let Some(entry) = self.get_mut(key) {
+            entry.waited_for = false;
+            self.tidy(key);
+        }
+    }
+
+    /// Counts hand-overs up to so many; whether this was the first of them.
+    pub fn passes(&mut self, key: &Key, most: u8) -> bool {
+        let Some(entry) = self.get_mut(key) else {
+            return false;
+        };
+        let is_first = entry.passes == 0;
+        let next = entry.passes.wrapping_add(1);
+        entry.passes = next.checked_rem(most).unwrap_or(0);
+        is_first
+    }
+
+    // Holders.
+
+    /// Records the one owner of a plain lock, and until when it is its.
+    pub fn set_plain(&mut self, key: &Key, hold: Hold, at: Option<i64>) {
+        let entry = self.get_or_new(key);
+        entry.plain = Some(hold);
+        entry.foreign = false;
+        self.put_deadline(key, at);
+    }
+
+    /// The same for an owner that was found to hold it; who was known before.
+    pub fn replace_plain(&mut self, key: &Key, hold: Hold) -> Option<Hold> {
+        self.get_or_new(key).plain.replace(hold)
+    }
+
+    /// Takes away what is known of a plain hold.
+    pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
+        self.get_mut(key)?.plain.take()
+    }
+
+    /// Changes what is known of a read/write lock, and when it is due.
+    pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
+        let entry = self.get_or_new(key);
+        let was = entry.shared.is_some();
+        let shared = entry.shared.get_or_insert_default();
+        change(shared);
+        entry.foreign = false;
+        let mut to = shared.first_end();
+        if shared.is_empty() && entry.plain.is_none() {
+            entry.shared = None;
+            to = None;
+        }
+        let is = entry.shared.is_some();
+        self.lengths.change(key.name.len(), was, is);
+        self.set_deadline(key, to);
+    }
+
+    /// Puts this in the place of what was known of a read/write lock.
+    pub fn replace_shared(
+        &mut self,
+        key: &Key,
+        shared: Option<Box<Shared>>,
+    ) -> Option<Box<Shared>> {
+        let is = shared.is_some();
+        let was = std::mem::replace(&mut self.get_or_new(key).shared, shared);
+        self.lengths.change(key.name.len(), was.is_some(), is);
+        was
+    }
+
+    /// Forgets who held the key and until when. Its waiters stay. What was known of
+    /// the holders.
+    pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
+        let table = self.tables.get_mut(&key.db);
+        let holders = table.and_then(|table| {
+            table.change(&key.name, |entry| {
+                entry.foreign = false;
+                (entry.plain.take(), entry.shared.take())
+            })
+        });
+        let (plain, shared) = holders.unwrap_or_default();
+        self.lengths.change(key.name.len(), shared.is_some(), false);
+        match (plain, shared) {
+            // Nothing to give back of a lock that nobody watched.
+            (Some(hold), None) if hold.watch.is_none() => Vec::new(),
+            (plain, None) => plain.into_iter().collect(),
+            (plain, Some(shared)) => {
+                let parties = shared.parties().map(|party| party.hold.clone());
+                plain.into_iter().chain(parties).collect()
+            }
+        }
+    }
+
+    /// Takes away what is known of a key's holders, to be put to another.
+    pub fn lift(&mut self, key: &Key) -> Holders {
+        let Some(entry) = self.get_mut(key) else {
+            return Holders::default();
+        };
+        let deadline = entry.deadline.filter(|_| !entry.foreign);
+        let plain = entry.plain.take();
+        let shared = self.replace_shared(key, None);
+        self.set_deadline(key, None);
+        self.tidy(key);
+        Holders {
+            plain,
+            shared,
+            deadline,
+        }
+    }
+
+    pub fn lay(&mut self, key: &Key, holders: Holders) {
+        if holders.plain.is_some() || holders.shared.is_some() {
+            self.get_or_new(key).plain = holders.plain;
+            self.replace_shared(key, holders.shared);
+        }
+        self.set_deadline(key, holders.deadline);
+        self.tidy(key);
+    }
+
+    /// Two databases were exchanged.
+    pub fn swap(&mut self, one: i32, other: i32) {
+        let (a, b) = (self.tables.remove(&one), self.tables.remove(&other));
+        self.tables.extend(a.map(|table| (other, table)));
+        self.tables.extend(b.map(|table| (one, table)));
+    }
+
+    // Ends.
+
+    /// Puts the key under another moment of the index: the one at which something of
+    /// a lock ends.
+    pub fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
+        let from = self.get(key).and_then(|entry| entry.deadline);
+        if from != to {
+            self.get_or_new(key).foreign = false;
+            self.put_deadline(key, to);
+        }
+    }
+
+    /// The same for a key that is no lock, and is waited for.
+    pub fn set_foreign_deadline(&mut self, key: &Key, to: Option<i64>) {
+        self.set_deadline(key, to);
+        self.get_or_new(key).foreign = to.is_some();
+    }
+
+    fn put_deadline(&mut self, key: &Key, to: Option<i64>) {
+        if let Some(table) = self.tables.get_mut(&key.db) {
+            table.set_deadline(&key.name, to);
+        }
+    }
+
+    /// The wall-clock ms of the first end.
+    pub fn first_deadline(&self) -> Option<i64> {
+        let firsts = self.tables.values().filter_map(Table::first_deadline);
+        firsts.min()
+    }
+
+    /// The locks on which something has ended, at most so many, earliest first.
+    pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
+        let mut due = Vec::new();
+        for (db, table) in &self.tables {
+            let room = most.saturating_sub(due.len());
+            let names = table.due(now.wall_ms(), room).into_iter();
+            due.extend(names.map(|name| Key { db: *db, name }));
+        }
+        due
+    }
+
+    /// The same with their moments, and of each database only those behind this one.
+    pub fn due_behind(
+        &self,
+        behind: &BTreeMap<i32, (i64, Bytes)>,
+        now: Now,
+        most: usize,
+    ) -> Vec<(i64, Key)> {
+        let mut over = Vec::new();
+        for (db, table) in &self.tables {
+            let room = most.saturating_sub(over.len());
+            let due = table.due_behind(behind.get(db), now.wall_ms(), room);
+            let due = due.into_iter();
+            over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
+        }
+        over
+    }
+
+    /// When an owner's lease ends, as far as is known.
+    pub fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
+        let entry = self.get(key)?;
+        let Some(shared) = &entry.shared else {
+            return entry.deadline;
+        };
+        match shared.party(owner)? {
+            party if party.writes => shared.expires,
+            party => match party.lease {
+                Lease::Until(at) => Some(shared.expires.map_or(at, |end| end.min(at))),
+                Lease::Gone | Lease::Endless | Lease::Away => shared.expires,
+            },
+        }
+    }
+
+    /// Whether the owner is known to read under this lock.
+    pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
+        if !self.lengths.has(name.len()) {
+            return false;
+        }
+        let shared = self.by_name(db, name).and_then(Entry::shared);
+        let party = shared.and_then(|shared| shared.party(owner));
+        party.is_some_and(|party| party.reads)
+    }
+
+    // Sweeps.
+
+    /// The databases of which anything is known.
+    pub fn databases(&self) -> impl Iterator<Item = i32> + '_ {
+        let tables = self.tables.iter().filter(|(_, table)| !table.is_empty());
+        tables.map(|(db, _)| *db)
+    }
+
+    /// The stamp of a sweep that begins now: it means all entries there are.
+    pub fn begin_sweep(&mut self) -> u32 {
+        self.stamp = self.stamp.wrapping_add(1);
+        self.stamp
+    }
+
+    /// The name before a place of a database, which moves there, with its stamp.
+    pub fn before(&self, db: i32, place: &mut Place) -> Option<(Key, u32)> {
+        let (name, entry) = self.tables.get(&db)?.before(place)?;
+        let name = name.clone();
+        Some((Key { db, name }, entry.stamp))
+    }
+
+    /// When the entry was made, or last looked at by a sweep.
+    pub fn stamp_of(&self, key: &Key) -> Option<u32> {
+        self.get(key).map(|entry| entry.stamp)
+    }
+
+    /// No sweep so far means the entry any more.
+    pub fn restamp(&mut self, key: &Key) {
+        let stamp = self.stamp;
+        if let Some(entry) = self.get_mut(key) {
+            entry.stamp = stamp;
+        }
+    }
+
+    /// How many moments stand in the index.
+    #[cfg(test)]
+    pub fn deadlines(&self) -> usize {
+        self.tables.values().map(Table::deadlines).sum()
+    }
+
+    /// Asserts that the index and the lengths are those of the entries.
+    #[cfg(test)]
+    pub fn check(&self) {
+        let mut lengths = Lengths::default();
+        for table in self.tables.values() {
+            let mut due = 0;
+            for (name, entry) in table.iter() {
+                lengths.change(name.len(), false, entry.shared.is_some());
+                due += usize::from(entry.deadline.is_some());
+                assert!(!entry.is_idle(), "{name:?} is remembered for nothing");
+            }
+            assert_eq!(table.deadlines(), due);
+        }
+        assert_eq!(self.lengths, lengths);
+    }
+}

@@ -1,0 +1,19 @@
+//! What is known of locks beyond what the keyspace tells: who holds them, since when and
+//! until when.
+
+mod entry;
+mod hold;
+mod lengths;
+mod locks;
+mod names;
+mod shared;
+#[allow(clippy::module_inception)]
+mod table;
+mod watch;
+
+pub use entry::Entry;
+pub use hold::{Hold, Party};
+pub use locks::{Holders, Locks};
+pub use names::Place;
+pub use shared::Shared;
+pub use watch::{own_lease, Taken, Watch};

@@ -1,0 +1,138 @@
+//! The known holders of a read/write lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::hold::{Hold, Party};
+use crate::lock::{Bytes, Lease};
+
+/// The known holders of a read/write lock.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    parties: BTreeMap<Bytes, Party>,
+    /// When the leases of readers end, earliest first.
+    ends: BTreeSet<(i64, Bytes)>,
+    writer: Option<Bytes>,
+    /// Readers whose lease has no end.
+    endless: usize,
+    /// Readers of whose lease there is no news.
+    away: usize,
+    /// The fields of the hash that the parties account for.
+    fields: usize,
+    /// When the hash itself ends.
+    pub expires: Option<i64>,
+}
+
+impl Shared {
+    pub fn party(&self, owner: &[u8]) -> Option<&Party> {
+        self.parties.get(owner)
+    }
+
+    pub(super) fn hold_mut(&mut self, owner: &[u8]) -> Option<&mut Hold> {
+        self.parties.get_mut(owner).map(|party| &mut party.hold)
+    }
+
+    pub fn parties(&self) -> impl Iterator<Item = &Party> {
+        self.parties.values()
+    }
+
+    pub fn writer(&self) -> Option<&Bytes> {
+        self.writer.as_ref()
+    }
+
+    pub fn fields(&self) -> usize {
+        self.fields
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parties.is_empty()
+    }
+
+    /// Puts a party in the place of what was known of its owner.
+    pub fn put(&mut self, party: Party) {
+        let owner = party.hold.owner.clone();
+        self.remove(&owner);
+        match party.lease {
+            Lease::Until(at) => {
+                self.ends.insert((at, owner.clone()));
+            }
+            Lease::Endless => self.endless = self.endless.saturating_add(1),
+            Lease::Away => self.away = self.away.saturating_add(1),
+            Lease::Gone => {}
+        }
+        if party.writes {
+            self.writer = Some(owner.clone());
+        }
+        self.fields = self.fields.saturating_add(party.fields());
+        self.parties.insert(owner, party);
+    }
+
+    pub fn remove(&mut self, owner: &[u8]) -> Option<Party> {
+        let party = self.parties.remove(owner)?;
+        match party.lease {
+            Lease::Until(at) => {
+                self.ends.remove(&(at, party.hold.owner.clone()));
+            }
+            Lease::Endless => self.endless = self.endless.saturating_sub(1),
+            Lease::Away => self.away = self.away.saturating_sub(1),
+            Lease::Gone => {}
+        }
+        if self.writer.as_deref() == Some(owner) {
+            // Somebody's hand can have made two.
+            let mut others = self.parties.values();
+            let other = others.find(|party| party.writes);
+            self.writer = other.map(|party| party.hold.owner.clone());
+        }
+        self.fields = self.fields.saturating_sub(party.fields());
+        Some(party)
+    }
+
+    /// Changes what is known of an owner. It is given back if that leaves it
+    /// without holds.
+    pub fn change(&mut self, owner: &[u8], change: impl FnOnce(&mut Party)) -> Option<Party> {
+        let mut party = self.remove(owner)?;
+        change(&mut party);
+        if party.reads || party.writes {
+            self.put(party);
+            return None;
+        }
+        Some(party)
+    }
+
+    /// One that is not this owner: the writer, or the reader that stays longest.
+    pub fn other_than(&self, owner: &[u8]) -> Option<Bytes> {
+        let writer = self.writer.iter();
+        let longest = self.ends.iter().rev().map(|(_, reader)| reader).take(2);
+        let rest = self.parties.keys().take(2);
+        let mut all = writer.chain(longest).chain(rest);
+        all.find(|other| ***other != *owner).cloned()
+    }
+
+    /// Of some reader it is not known whether it lives.
+    pub fn is_half(&self) -> bool {
+        self.away > 0
+    }
+
+    /// The latest end of a reader's lease; `None` where one has no end or none that is
+    /// known, or where there is no reader.
+    pub fn last_end(&self) -> Option<i64> {
+        if self.endless > 0 || self.away > 0 {
+            return None;
+        }
+        self.ends.last().map(|(at, _)| *at)
+    }
+
+    /// The earliest moment at which something here ends.
+    pub fn first_end(&self) -> Option<i64> {
+        let first = self.ends.first().map(|(at, _)| *at);
+        [first, self.expires].into_iter().flatten().min()
+    }
+
+    /// The readers whose lease ended before this wall-clock ms.
+    pub fn over(&self, now_ms: i64) -> Vec<Bytes> {
+        self.ends
+            .iter()
+            .take_while(|(at, _)| *at < now_ms)
+            .map(|(_, owner)| owner.clone())
+            .collect()
+    }
+}
