@@ -2,7 +2,7 @@
 
 use super::stats::Counters;
 use super::table::Hold;
-use super::{readers, shared, sight, token, turns, waiting};
+use super::{readers, shared, sight, token, turns, waiting, watchdog};
 use super::{
     Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, WaiterId,
 };
@@ -311,7 +311,7 @@ pub fn give(
     if want.watch || !is_first {
         let lease = want.watch.then_some(want.lease);
         let who = (want.client, want.mode);
-        d.core.took((key, &want.owner), who, &before, lease, now);
+        watchdog::on_acquired(d.core, (key, &want.owner), who, &before, lease, now);
     }
     d.joined(key, &want.owner);
     Ok(token)

@@ -3,10 +3,9 @@
 //! A key's event is a hint, the key is the truth: whatever was heard, the key is
 //! looked at again. The hint only says why a key that is gone went.
 
-use super::lapse::Lapsed;
 use super::release::end_leases;
 use super::table::{Hold, Party};
-use super::{acquire, bonds, heard, readers, release, renewals, sight, turns, waiting};
+use super::{acquire, heard, readers, release, renewals, sight, turns, waiting, watchdog};
 use super::{Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Now, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
@@ -70,7 +69,7 @@ impl Core {
 /// its waiters are sent on by the server.
 pub fn forsake(d: &mut Decision<'_>, key: &Key) {
     for hold in d.core.locks.forget_holders(key) {
-        bonds::lost(d, key, &hold);
+        watchdog::on_lost(d, key, &hold);
     }
 }
 
@@ -78,7 +77,7 @@ pub fn forsake(d: &mut Decision<'_>, key: &Key) {
 /// has ended is ended before any of it is handed on. Whether that was so much that
 /// some are left, and due still.
 pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
-    d.core.lapsed = Lapsed::default();
+    watchdog::begin_anew(d);
     let before = d.out.len();
     let mut keys = keys.iter();
     for key in keys.by_ref() {
@@ -312,7 +311,7 @@ fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Even
         acquire::tell(d, key, event);
     }
     let hold: &Hold = &party.hold;
-    bonds::lost(d, key, hold);
+    watchdog::on_lost(d, key, hold);
 }
 
 /// When a party's lease ends, or ended.

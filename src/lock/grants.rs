@@ -11,7 +11,7 @@
 use super::queue::Waiter;
 use super::stats::Counters;
 use super::table::Hold;
-use super::{release, sight, turns};
+use super::{release, sight, turns, watchdog};
 use super::{Ask, Bytes, Core, Decision, Key, Mode, Outcome, WaiterId};
 
 /// A grant on its way to its client.
@@ -109,7 +109,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        d.core.dropped(key, &grant.owner, mode, Some(client));
+        watchdog::on_released(d.core, (key, &grant.owner), mode, Some(client));
         release::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
     }
     if any {

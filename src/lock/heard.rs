@@ -8,7 +8,7 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`Core::attend`]).
 
-use super::{bonds, expiry, grants, leaving, moved};
+use super::{closed, expiry, grants, leaving, moved};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
@@ -227,12 +227,8 @@ impl Core {
     /// of those holds.
     pub fn closed_bonds(&self, most: usize) -> Vec<Key> {
         let clients = self.heard.closed.iter();
-        let bonds = clients.filter_map(|client| self.bonds.get(client));
-        bonds
-            .flatten()
-            .take(most)
-            .map(|(key, _)| key.clone())
-            .collect()
+        let bonds = clients.flat_map(|client| self.watchdogs.of_client(*client));
+        bonds.take(most).map(|(key, _)| key.clone()).collect()
     }
 }
 
@@ -293,8 +289,8 @@ pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
     if d.core.heard.causes.is_empty() && d.core.heard.readers.is_empty() {
         let mut left = most;
         while let Some(client) = d.core.heard.closed.front().copied() {
-            left = left.saturating_sub(bonds::closed(d, client, left));
-            if d.core.is_bound(client) {
+            left = left.saturating_sub(closed::closed(d, client, left));
+            if d.core.watchdogs.has(client) {
                 break;
             }
             d.core.heard.closed.pop_front();

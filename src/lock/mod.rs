@@ -19,7 +19,7 @@
 
 mod acquire;
 mod away;
-mod bonds;
+mod closed;
 mod deadlines;
 mod deadlock;
 mod decide;
@@ -32,7 +32,6 @@ mod heard;
 mod judge;
 mod key;
 mod keyspace;
-mod lapse;
 mod leaving;
 mod many;
 #[cfg(test)]
@@ -55,12 +54,12 @@ mod timeouts;
 mod token;
 mod turns;
 mod waiting;
+mod watchdog;
 mod work;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 pub use acquire::{acquire, Ask, Verdict, Wait};
-pub use bonds::Bond;
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
@@ -71,7 +70,6 @@ pub use key::{Bytes, Key};
 pub use keyspace::{
     leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
-pub use lapse::let_lapse;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use refusal::{Link, Refusal};
 pub use release::{force, release, renew, Ended, Renewal};
@@ -81,17 +79,18 @@ pub use time::Now;
 pub use timeouts::time_out;
 pub use token::Counter;
 pub use turns::{subscribed, Listening};
+pub use watchdog::{let_lapse, Bond};
 
 use away::Away;
 use deadlines::Deadlines;
 use grants::Grant;
 use heard::Heard;
-use lapse::Lapsed;
 use queue::Queues;
 use stats::Counters;
 use table::Locks;
 use token::Tokens;
 use turns::Subscribers;
+use watchdog::Watchdogs;
 use work::Work;
 
 /// What the operator has set.
@@ -136,10 +135,7 @@ pub struct Core {
     grants: HashMap<WaiterId, Grant>,
     /// Keys whose slot is on its way.
     away: Away,
-    renewals: Deadlines<Bond>,
-    lapsed: Lapsed,
-    /// The connections that have watchdog holds.
-    bonds: BTreeMap<u64, BTreeSet<Bond>>,
+    watchdogs: Watchdogs,
     tokens: Tokens,
     counters: Counters,
     pub rules: Rules,
@@ -158,9 +154,7 @@ impl Core {
             turn_looks: Deadlines::new(nowhere.clone()),
             grants: HashMap::new(),
             away: Away::default(),
-            renewals: Deadlines::new((nowhere, Bytes::from(&b""[..]))),
-            lapsed: Lapsed::default(),
-            bonds: BTreeMap::new(),
+            watchdogs: Watchdogs::default(),
             tokens: Tokens::default(),
             counters: Counters::default(),
             rules: Rules::DEFAULT,
@@ -182,6 +176,7 @@ impl Core {
     pub fn check(&self) {
         self.locks.check();
         self.queues.check();
+        self.watchdogs.check(&self.locks);
         for key in self.queues.keys() {
             assert!(self
                 .locks
@@ -205,6 +200,31 @@ impl Core {
     pub fn next_expiry(&self) -> Option<i64> {
         let first = self.locks.first_deadline();
         first.map(|at| at.saturating_add(1))
+    }
+
+    /// Whether any hold belongs to a connection.
+    pub fn is_watching(&self) -> bool {
+        !self.watchdogs.is_empty()
+    }
+
+    /// Whether the connection has watchdog holds.
+    pub fn is_bound(&self, client: u64) -> bool {
+        self.watchdogs.has(client)
+    }
+
+    /// So many watched leases with their connections, those behind this one first.
+    pub fn watched(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
+        self.watchdogs.behind(behind, most)
+    }
+
+    /// The watched leases that are to be renewed now, at most so many.
+    pub fn due_renewals(&self, now: Now, most: usize) -> Vec<Bond> {
+        self.watchdogs.due(now, most)
+    }
+
+    /// The wall-clock ms of the first renewal.
+    pub fn next_renewal(&self) -> Option<i64> {
+        self.watchdogs.next_renewal()
     }
 
     /// The monotonic us at which the first BLOCK time is over.

@@ -3,8 +3,8 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
-use super::table::{Entry, Holders, Shared};
-use super::{bonds, expiry};
+use super::table::{Holders, Shared};
+use super::{expiry, watchdog};
 use super::{Bytes, Core, Decision, Key, Lease};
 
 impl Core {
@@ -12,10 +12,10 @@ impl Core {
     /// soon as its new master writes. Waiters are sent away by the server. The
     /// connections that have lost watchdog holds by it.
     pub fn demoted(&mut self) -> Vec<u64> {
-        let clients = self.bonds.keys().copied().collect();
+        let clients = self.watchdogs.clients().collect();
         for key in self.locks.keys(None) {
             for hold in self.locks.forget_holders(&key) {
-                self.unwatch(&key, &hold);
+                watchdog::on_lost_with(self, &key, &hold);
             }
         }
         // The server sends the waiters away; what they were granted is void.
@@ -43,7 +43,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     expiry::forsake(d, to);
     d.core
         .grants_move(|key| if key == from { to.clone() } else { key.clone() });
-    let rest: Vec<Bytes> = watched_on(d.core, from);
+    let rest: Vec<Bytes> = watchdog::watched_on(d.core, from);
     for owner in rest {
         let_rest(d, from, &owner);
     }
@@ -93,7 +93,7 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
         name: key.name.clone(),
     });
     let is_theirs = |key: &Key| key.db == one || key.db == other;
-    bonds::lost_on(d, is_theirs);
+    watchdog::on_moved(d, is_theirs);
     let waited_for = d.core.queues.keys().filter(|key| is_theirs(key));
     let waited_for: Vec<Key> = waited_for.cloned().collect();
     for key in &waited_for {
@@ -110,16 +110,9 @@ fn let_rest(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let Some(hold) = d.core.locks.hold(key, owner).cloned() else {
         return;
     };
-    bonds::lost(d, key, &hold);
+    watchdog::on_lost(d, key, &hold);
     let hold = d.core.locks.hold_mut(key, owner);
     if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
         watch.rest();
     }
-}
-
-/// The owners whose holds on a lock are watched.
-pub fn watched_on(core: &Core, key: &Key) -> Vec<Bytes> {
-    let holds = core.locks.get(key).into_iter().flat_map(Entry::holds);
-    let watched = holds.filter(|hold| hold.watch.is_some());
-    watched.map(|hold| hold.owner.clone()).collect()
 }

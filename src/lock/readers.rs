@@ -1,7 +1,7 @@
 //! Who holds a read/write lock, and what happens when one of them is gone.
 
 use super::table::Entry;
-use super::{acquire, bonds, expiry, release, renewals, sight};
+use super::{acquire, expiry, release, renewals, sight, watchdog};
 use super::{
     Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Mode, Whom, MOST_READS,
 };
@@ -138,7 +138,7 @@ pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
         acquire::tell(d, key, event);
     }
     if party.writes {
-        bonds::lost_in(d, (key, owner), Mode::Read);
+        watchdog::on_lost_in(d, (key, owner), Mode::Read);
     }
     reads_no_more(d, key, owner);
     // With the last field all have left, whoever was known: nobody told.
@@ -166,9 +166,9 @@ pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
         }
     });
     match gone {
-        Some(party) => bonds::lost(d, key, &party.hold),
+        Some(party) => watchdog::on_lost(d, key, &party.hold),
         None => {
-            d.core.dropped(key, owner, Mode::Read, None);
+            watchdog::on_released(d.core, (key, owner), Mode::Read, None);
         }
     }
     d.core.locks.tidy(key);
@@ -191,7 +191,7 @@ fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
         }
     });
     if let Some(hold) = gone {
-        bonds::lost(d, key, &hold);
+        watchdog::on_lost(d, key, &hold);
     }
     d.core.locks.tidy(key);
 }

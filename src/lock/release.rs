@@ -1,7 +1,7 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
 use super::keyspace::leases_looked_at;
-use super::{acquire, bonds, readers, shared, sight, turns, waiting};
+use super::{acquire, readers, shared, sight, turns, waiting, watchdog};
 use super::{
     Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
     MOST_READS,
@@ -89,7 +89,7 @@ pub fn release_one(
     }
     let owner = Bytes::from(ended.owner);
     let client = (!ended.all).then_some(ended.client);
-    d.core.dropped(key, &owner, ended.mode, client);
+    watchdog::on_released(d.core, (key, &owner), ended.mode, client);
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
 }
@@ -120,8 +120,7 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let has = d.core.modes(key, &owner, look);
     let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
-    d.core
-        .rewatch((key, &owner), &holds, renewal.lease, client, d.now);
+    watchdog::on_renewed(d.core, (key, &owner), &holds, renewal.lease, client, d.now);
 }
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
@@ -268,7 +267,7 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     });
     // Who lowered the count by hand has left more holds known than there were.
     if let Some(party) = gone {
-        d.core.unwatch(key, &party.hold);
+        watchdog::on_lost_with(d.core, key, &party.hold);
     }
     if d.core.modes(key, owner, look).reads {
         let (key, mode) = (key.clone(), Mode::Read);
@@ -295,7 +294,7 @@ fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     });
     let hold = d.core.locks.take_plain(key);
     if let Some(hold) = hold {
-        d.core.unwatch(key, &hold);
+        watchdog::on_lost_with(d.core, key, &hold);
     }
 }
 
@@ -304,7 +303,7 @@ fn let_go(d: &mut Decision<'_>, key: &Key) {
     d.write(Effect::Delete { key: key.clone() });
     acquire::tell(d, key, Event::Released);
     for hold in d.core.locks.forget_holders(key) {
-        d.core.unwatch(key, &hold);
+        watchdog::on_lost_with(d.core, key, &hold);
     }
     left_free(d, key, Whom::One);
 }
@@ -314,7 +313,7 @@ fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
     d.write(Effect::Delete { key: key.clone() });
     acquire::tell(d, key, event);
     for hold in d.core.locks.forget_holders(key) {
-        bonds::lost(d, key, &hold);
+        watchdog::on_lost(d, key, &hold);
     }
     left_free(d, key, whom);
 }

@@ -1,26 +1,13 @@
 //! The renewals of watched leases: when they are due, and what each of them writes.
 
-use super::bonds::Bond;
 use super::table::own_lease;
+use super::watchdog::{self, Bond};
 use super::{expiry, readers, shared, sight, waiting};
-use super::{Bytes, Cause, Core, Decision, Effect, Key, Kind, Lease, Mode, Now};
+use super::{Bytes, Cause, Decision, Effect, Key, Kind, Lease, Mode};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
 const RETRY_MS: i64 = 100;
-
-impl Core {
-    /// The watched leases that are to be renewed now, at most so many.
-    pub fn due_renewals(&self, now: Now, most: usize) -> Vec<Bond> {
-        let limit = now.wall_ms().saturating_add(1);
-        self.renewals.before(limit, most)
-    }
-
-    /// The wall-clock ms of the first renewal.
-    pub fn next_renewal(&self) -> Option<i64> {
-        self.renewals.first()
-    }
-}
 
 /// Renews these leases. Whether that was so much that some are left, and due still.
 pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
@@ -53,7 +40,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return;
     };
-    let (lease, bound, from) = (watch.lease, watch.bound, watch.next);
+    let (lease, bound) = (watch.lease, watch.bound);
     let full = d.now.deadline(lease);
     let to = bound.map_or(full, |bound| full.min(bound));
     let away = look.lease == Lease::Away;
@@ -73,26 +60,19 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     }
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
-    if let Some(watch) = d
-        .core
-        .locks
-        .hold_mut(key, owner)
-        .and_then(|hold| hold.watch.as_mut())
-    {
-        watch.schedule(d.now);
+    let now = d.now;
+    watchdog::reschedule(d.core, (key, owner), |watch| {
+        watch.schedule(now);
         if last {
             watch.next = None;
         }
         if away {
             // As soon as they are here. If that is not before its end, it is
             // written anew then.
-            let soon = d.now.deadline(RETRY_MS);
+            let soon = now.deadline(RETRY_MS);
             watch.next = watch.next.map(|at| at.min(soon).min(end.unwrap_or(soon)));
         }
-        let next = watch.next;
-        let bond = (key.clone(), owner.clone());
-        d.core.renewals.change(&bond, from, next);
-    }
+    });
 }
 
 /// A watched lease ran out because the server stood still: it is written anew

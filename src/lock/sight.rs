@@ -1,6 +1,6 @@
 //! Looking at a key: what was known of it is brought in line with what it is.
 
-use super::{bonds, expiry, heard, readers, turns, waiting};
+use super::{expiry, heard, readers, turns, waiting, watchdog};
 use std::collections::BTreeMap;
 
 use super::table::{Entry, Hold, Party, Shared};
@@ -227,7 +227,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     }
     d.core.locks.change_shared(key, |known| *known = shared);
     for (owner, mode) in fewer {
-        bonds::lost_in(d, (key, &owner), mode);
+        watchdog::on_lost_in(d, (key, &owner), mode);
     }
     for party in vanished {
         expiry::party_ended(d, key, &party, Cause::Unknown);
@@ -235,7 +235,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     if plain.is_some() && !plain_is_there {
         let hold = d.core.locks.take_plain(key);
         if let Some(hold) = hold {
-            bonds::lost(d, key, &hold);
+            watchdog::on_lost(d, key, &hold);
         }
     }
     let wrote = !dead.is_empty();

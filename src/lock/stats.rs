@@ -148,7 +148,7 @@ impl Core {
             turns: counters.turns,
             turns_used: counters.turns_used,
             waiting: count(self.queues.len()),
-            watched: self.watched_holds(),
+            watched: self.watchdogs.count(&self.locks),
             wait_p50_us: counters.waits.percentile(50),
             wait_p99_us: counters.waits.percentile(99),
             wait_max_us: counters.waits.longest_us,

@@ -6,7 +6,7 @@ use super::stats::Counters;
 use super::table::Hold;
 use super::turns::Next;
 use super::{
-    acquire, bonds, deadlock, expiry, grants, judge, leaving, sight, timeouts, token, turns,
+    acquire, deadlock, expiry, grants, judge, leaving, sight, timeouts, token, turns, watchdog,
 };
 use super::{
     Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
@@ -121,7 +121,7 @@ pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     if known.is_none() && look.kind == Kind::Plain {
         let found = Hold::found(owner.clone());
         if let Some(other) = d.core.locks.replace_plain(key, found) {
-            bonds::lost(d, key, &other);
+            watchdog::on_lost(d, key, &other);
         }
     }
 }

@@ -34,6 +34,28 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Of these holds, none of them watched yet.
+    pub fn of(taken: Vec<Taken>) -> Self {
+        Self {
+            lease: 0,
+            bound: None,
+            next: None,
+            taken,
+        }
+    }
+
+    /// Some hold belongs to a connection.
+    pub fn is_watched(&self) -> bool {
+        self.taken.iter().any(|taken| taken.watched)
+    }
+
+    /// How many holds belong to a connection.
+    pub fn watched_by(&self, client: u64) -> i64 {
+        let all = self.taken.iter();
+        let its = all.filter(|taken| taken.watched && taken.client == client);
+        its.fold(0, |sum, taken| sum.saturating_add(taken.holds))
+    }
+
     /// The connections whose watchdog holds are among these.
     pub fn clients(&self) -> BTreeSet<u64> {
         let watched = self.taken.iter().filter(|taken| taken.watched);

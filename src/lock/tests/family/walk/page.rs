@@ -182,22 +182,22 @@ impl<'a> Page<'a> {
                 None => self.put(NONE),
                 Some(id) => self.id(id),
             }
-            let bonds = core.bonds.get(&client);
-            for bond in self.labels.bonds.iter().filter(|_| bonds.is_some()) {
-                self.flag(bonds.is_some_and(|bonds| bonds.contains(bond)));
+            let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
+            for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
+                self.flag(bonds.contains(&bond));
             }
         }
-        self.count(core.bonds.len());
+        self.count(core.watchdogs.clients().count());
         self.keys(core.queues.keys());
         assert!(core.due.is_empty());
         self.count(core.locks.deadlines());
 
         let end = Now {
+            wall_us: i64::MAX,
             mono_us: i64::MAX - 1,
-            ..self.world.shell.now
         };
         self.ids(&core.queues.over(end, usize::MAX));
-        let renewals = core.renewals.before(i64::MAX, usize::MAX);
+        let renewals = core.watchdogs.due(end, usize::MAX);
         self.keys(renewals.iter().map(|(key, _)| key));
         assert!(core.subscribers.is_empty());
     }

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::moved;
-use super::{Bytes, Decision, Effect, Key};
+use super::holds::{reschedule, watched_on};
+use crate::lock::{Bytes, Decision, Effect, Key};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
@@ -21,42 +21,47 @@ pub struct Lapsed {
 /// most, and at each once; whether there are more. The lease is not renewed any more.
 pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     let now_ms = d.now.wall_ms();
-    let over = d.core.locks.due_behind(&d.core.lapsed.upto, d.now, most);
-    let is_full = over.len() == most;
+    let mut lapsed = std::mem::take(&mut d.core.watchdogs.lapsed);
+    let over = d.core.locks.due_behind(&lapsed.upto, d.now, most);
+    let mut more = over.len() == most;
     for (at, key) in over {
-        for owner in moved::watched_on(d.core, &key) {
+        for owner in watched_on(d.core, &key) {
             let end = d.core.locks.lease_end(&key, &owner);
             let end = end.map(|end| (end, key.clone(), owner));
-            d.core.lapsed.ends.extend(end);
+            lapsed.ends.extend(end);
         }
-        d.core.lapsed.upto.insert(key.db, (at, key.name));
+        lapsed.upto.insert(key.db, (at, key.name));
     }
     for _ in 0..most {
-        let first = d.core.lapsed.ends.first();
+        let first = lapsed.ends.first();
         if first.is_none_or(|(end, ..)| *end >= now_ms) {
-            return is_full;
+            break;
         }
-        if let Some((_, key, owner)) = d.core.lapsed.ends.pop_first() {
-            lapsed(d, &key, &owner);
+        if let Some((_, key, owner)) = lapsed.ends.pop_first() {
+            lapse(d, &key, &owner);
         }
     }
-    true
+    more |= lapsed.ends.first().is_some_and(|(end, ..)| *end < now_ms);
+    d.core.watchdogs.lapsed = lapsed;
+    more
 }
 
-fn lapsed(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let over = d.core.locks.lease_end(key, owner);
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
-    let held = d.core.locks.hold_mut(key, owner);
-    let Some(watch) = held.and_then(|hold| hold.watch.as_mut()) else {
-        return;
-    };
-    let next = watch.next.take();
-    for client in watch.clients() {
+    let mut clients = BTreeSet::new();
+    reschedule(d.core, (key, owner), |watch| {
+        watch.next = None;
+        clients = watch.clients();
+    });
+    for client in clients {
         d.out.push(Effect::Close { client });
     }
-    d.core
-        .renewals
-        .change(&(key.clone(), owner.clone()), next, None);
+}
+
+/// Something is written again: all leases are looked at anew.
+pub fn begin_anew(d: &mut Decision<'_>) {
+    d.core.watchdogs.lapsed = Lapsed::default();
 }

@@ -1,0 +1,177 @@
+//! The indexes of watched holds: by connection, and by when they are to be renewed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use super::lapse::Lapsed;
+use crate::lock::deadlines::Deadlines;
+use crate::lock::table::{Locks, Watch};
+use crate::lock::{Bytes, Key, Now};
+
+/// An owner's lease on a key.
+pub type Bond = (Key, Bytes);
+
+/// What the indexes have of a watch.
+#[derive(Debug, Default)]
+pub struct Indexed {
+    next: Option<i64>,
+    clients: BTreeSet<u64>,
+}
+
+impl Indexed {
+    pub fn of(watch: Option<&Watch>) -> Self {
+        watch.map_or_else(Self::default, |watch| Self {
+            next: watch.next,
+            clients: watch.clients(),
+        })
+    }
+
+    pub fn clients(self) -> BTreeSet<u64> {
+        self.clients
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Watchdogs {
+    /// When watched leases are renewed, wall-clock ms.
+    renewals: Deadlines<Bond>,
+    /// The connections that have watchdog holds.
+    bonds: BTreeMap<u64, BTreeSet<Bond>>,
+    pub(super) lapsed: Lapsed,
+}
+
+impl Default for Watchdogs {
+    fn default() -> Self {
+        let never = (Key::new(0, b""), Bytes::from(&b""[..]));
+        Self {
+            renewals: Deadlines::new(never),
+            bonds: BTreeMap::new(),
+            lapsed: Lapsed::default(),
+        }
+    }
+}
+
+impl Watchdogs {
+    /// Whether any hold belongs to a connection.
+    pub fn is_empty(&self) -> bool {
+        self.bonds.is_empty()
+    }
+
+    /// Whether the connection has watchdog holds.
+    pub fn has(&self, client: u64) -> bool {
+        self.bonds.contains_key(&client)
+    }
+
+    /// The connections that have some.
+    pub fn clients(&self) -> impl Iterator<Item = u64> + '_ {
+        self.bonds.keys().copied()
+    }
+
+    /// What a connection watches.
+    pub fn of_client(&self, client: u64) -> impl Iterator<Item = &Bond> {
+        self.bonds.get(&client).into_iter().flatten()
+    }
+
+    /// The watched leases that are to be renewed now, at most so many.
+    pub fn due(&self, now: Now, most: usize) -> Vec<Bond> {
+        self.renewals.before(now.wall_ms().saturating_add(1), most)
+    }
+
+    /// The wall-clock ms of the first renewal.
+    pub fn next_renewal(&self) -> Option<i64> {
+        self.renewals.first()
+    }
+
+    /// A watch was this, and is that now.
+    pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
+        self.renewals.change(bond, was.next, is.next);
+        for client in was.clients.difference(&is.clients) {
+            if let Some(bonds) = self.bonds.get_mut(client) {
+                bonds.remove(bond);
+                if bonds.is_empty() {
+                    self.bonds.remove(client);
+                }
+            }
+        }
+        for client in is.clients.difference(&was.clients) {
+            let bonds = self.bonds.entry(*client).or_default();
+            bonds.insert(bond.clone());
+        }
+    }
+
+    /// Forgets all that is watched on these keys: it, and the connections. In one pass,
+    /// for there may be very many.
+    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> (Vec<Bond>, Vec<u64>) {
+        let (mut forgotten, mut clients) = (Vec::new(), Vec::new());
+        self.bonds.retain(|client, bonds| {
+            let before = bonds.len();
+            bonds.retain(|bond| {
+                let stays = !keys(&bond.0);
+                if !stays {
+                    forgotten.push(bond.clone());
+                }
+                stays
+            });
+            if bonds.len() < before {
+                clients.push(*client);
+            }
+            !bonds.is_empty()
+        });
+        self.renewals.retain(|(key, _)| !keys(key));
+        (forgotten, clients)
+    }
+
+    /// So many bonds with their connections, those behind this one first.
+    pub fn behind(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
+        let (client, bond) = behind.map_or((0, None), |(client, bond)| (*client, Some(bond)));
+        let own = self.bonds.get(&client).into_iter().flat_map(|bonds| {
+            let from = bond.map_or(Bound::Unbounded, Bound::Excluded);
+            let rest = bonds.range((from, Bound::Unbounded));
+            rest.map(move |bond| (client, bond.clone()))
+        });
+        let of = |(client, bonds): (&u64, &BTreeSet<Bond>)| {
+            let client = *client;
+            let bonds: Vec<Bond> = bonds.iter().take(most).cloned().collect();
+            bonds.into_iter().map(move |bond| (client, bond))
+        };
+        let later = (Bound::Excluded(client), Bound::Unbounded);
+        let later = self.bonds.range(later).flat_map(of);
+        let sooner = self.bonds.range(..=client).flat_map(of);
+        let sooner = sooner.take_while(|bond| behind.is_some_and(|behind| bond <= behind));
+        own.chain(later).chain(sooner).take(most).collect()
+    }
+
+    /// How many holds belong to connections.
+    pub fn count(&self, locks: &Locks) -> u64 {
+        let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
+        let of = |client: u64, bond: &Bond| watch(bond).map_or(0, |watch| watch.watched_by(client));
+        let bonds = self.bonds.iter();
+        let counts = bonds.flat_map(|(client, bonds)| bonds.iter().map(|bond| of(*client, bond)));
+        let all = counts.fold(0_i64, i64::saturating_add);
+        u64::try_from(all).unwrap_or(0)
+    }
+
+    /// Asserts that the indexes are those of the watches.
+    #[cfg(test)]
+    pub fn check(&self, locks: &Locks) {
+        let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
+        for (client, bonds) in &self.bonds {
+            for bond in bonds {
+                let clients = watch(bond).map(|watch| watch.clients());
+                assert!(clients.is_some_and(|all| all.contains(client)), "{bond:?}");
+            }
+        }
+        let mut due = 0;
+        for key in locks.keys(None) {
+            for hold in locks.get(&key).into_iter().flat_map(|entry| entry.holds()) {
+                let Some(watch) = &hold.watch else { continue };
+                let bond = (key.clone(), hold.owner.clone());
+                due += usize::from(watch.next.is_some());
+                for client in watch.clients() {
+                    assert!(self.bonds[&client].contains(&bond), "{bond:?}");
+                }
+            }
+        }
+        assert_eq!(self.renewals.len(), due);
+    }
+}

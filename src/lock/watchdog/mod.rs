@@ -1,0 +1,13 @@
+//! Watchdog holds: which connection they belong to, when their lease is renewed, and
+//! who is told of their loss.
+
+mod holds;
+mod index;
+mod lapse;
+
+pub use holds::{
+    on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved, on_released, on_renewed,
+    reschedule, watched_on,
+};
+pub use index::{Bond, Watchdogs};
+pub use lapse::{begin_anew, let_lapse};
