@@ -2,7 +2,7 @@
 
 use super::stats::Counters;
 use super::table::Hold;
-use super::{readers, shared, sight, token, turns, waiting, watchdog};
+use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
     Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, WaiterId,
 };
@@ -137,12 +137,12 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
     if ask.once && how == Some(How::Nest) {
         return Err(held(&key, ask.owner));
     }
-    match how.filter(|how| how.is_holders() || !d.core.is_waited_for(&key)) {
+    match how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, &key)) {
         Some(how) => {
             let want = Want::of(ask);
             let token = give(d, &key, &want, how, look, None)?;
             if how == How::Join {
-                turns::passed(d, &key, true);
+                subscribers::passed(d, &key, true);
             }
             Ok(Verdict::Granted(token))
         }
@@ -155,7 +155,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
                 d.core.locks.set_deadline(&key, look.expires);
             }
             if how == Some(How::Join) {
-                d.core.keeps_out(&key, d.now);
+                subscribers::keeps_out(d, &key);
             }
             match ask.wait {
                 Some(wait) => waiting::wait_for(d, vec![key], Want::of(ask), ask.once, wait),
@@ -304,7 +304,7 @@ pub fn give(
     }
     token::fence(d, counted, token);
     if matches!(how, How::First | How::Join) {
-        d.core.count_grant(key);
+        d.core.subscribers.count_grant(key);
     }
     tell(d, key, Event::Acquired);
     let is_first = (want.mode, how) == (Mode::Exclusive, How::First);

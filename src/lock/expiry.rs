@@ -5,7 +5,9 @@
 
 use super::release::end_leases;
 use super::table::{Hold, Party};
-use super::{acquire, heard, readers, release, renewals, sight, turns, waiting, watchdog};
+use super::{
+    acquire, head, heard, readers, release, renewals, sight, subscribers, waiting, watchdog,
+};
 use super::{Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Now, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
@@ -130,10 +132,10 @@ fn readers_left(d: &mut Decision<'_>, key: &Key) {
 
 /// Looks at a key again that may have changed without rlock's doing.
 pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
-    if d.core.has_turn(key.db, &key.name)
+    if d.core.subscribers.is_turn(key)
         && (cause > Cause::Unknown || d.ks.look(key, &[]).kind != Kind::Free)
     {
-        turns::turn_was_used(d, key);
+        subscribers::turn_was_used(d, key);
     }
     let Some(entry) = d.core.locks.get(key) else {
         return;
@@ -232,7 +234,7 @@ pub fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &[u8], cause: Cause
 
 /// Somebody who waits may have become a holder by another way than ours.
 pub fn judge_holders(d: &mut Decision<'_>, key: &Key) {
-    if !d.core.is_waited_for(key) {
+    if !head::is_waited_for(d.core, key) {
         return;
     }
     for holder in d.ks.holders(key) {

@@ -11,7 +11,7 @@
 use super::queue::Waiter;
 use super::stats::Counters;
 use super::table::Hold;
-use super::{release, sight, turns, watchdog};
+use super::{release, sight, subscribers, watchdog};
 use super::{Ask, Bytes, Core, Decision, Key, Mode, Outcome, WaiterId};
 
 /// A grant on its way to its client.
@@ -65,7 +65,7 @@ pub fn granted(
     let waited = d.now.mono_us.saturating_sub(waiter.since);
     d.core.counters.waits.add(waited);
     for (key, _) in &keys {
-        turns::passed(d, key, waiter.want.mode != Mode::Exclusive);
+        subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
     }
     let grant = Grant {
         keys,

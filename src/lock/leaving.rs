@@ -1,5 +1,6 @@
 //! Requests enter their queues and leave them, and what follows for those behind.
 
+use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
 use super::{Core, Key, WaiterId};
@@ -33,12 +34,6 @@ impl Core {
         }
     }
 
-    /// Whether somebody waits for the key.
-    pub(super) fn is_waited_for(&self, key: &Key) -> bool {
-        let somewhere = !self.queues.is_empty() || self.has_subscribers();
-        somewhere && self.next(key).is_some()
-    }
-
     /// Takes a request out of the queue, however it ended. Harmless if it is not
     /// in one any more. Whom that lets in is up to a [`Core::review`].
     pub fn leave(&mut self, id: WaiterId) {
@@ -50,7 +45,7 @@ impl Core {
 
 /// The queue of a key is to be looked at before the decision is over.
 pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
-    if core.is_waited_for(key) {
+    if head::is_waited_for(core, key) {
         work.dirty.insert(key.clone());
     }
 }
@@ -80,7 +75,7 @@ pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) {
 /// A request has left its queues: those behind it in them may be next.
 pub fn left(core: &Core, work: &mut Work, gone: &Gone) {
     for key in &gone.emptied {
-        if core.has_place(key) {
+        if core.subscribers.place(key).is_some() {
             work.dirty.insert(key.clone());
         } else {
             work.dirty.remove(key);

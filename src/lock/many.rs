@@ -9,7 +9,7 @@ use super::acquire::{held, one_more, How, Want};
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::waiting::Ways;
-use super::{acquire, release, sight, waiting};
+use super::{acquire, head, release, sight, waiting};
 use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Verdict};
 use super::{Bytes, Ended};
 
@@ -41,7 +41,7 @@ pub fn acquire_many(
         if look.kind == Kind::Plain {
             plain.push((key.clone(), look.expires));
         }
-        let free = how.filter(|how| how.is_holders() || !d.core.is_waited_for(key));
+        let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         ways.extend(free.map(|how| (key.clone(), how, look)));
     }
     // What was seen is true still, if no look has changed anything.

@@ -28,6 +28,7 @@ mod describe;
 mod effect;
 mod expiry;
 mod grants;
+mod head;
 mod heard;
 mod judge;
 mod key;
@@ -45,6 +46,7 @@ mod renewals;
 mod shared;
 mod sight;
 mod stats;
+mod subscribers;
 
 mod table;
 #[cfg(test)]
@@ -52,7 +54,6 @@ mod tests;
 mod time;
 mod timeouts;
 mod token;
-mod turns;
 mod waiting;
 mod watchdog;
 mod work;
@@ -75,21 +76,20 @@ pub use refusal::{Link, Refusal};
 pub use release::{force, release, renew, Ended, Renewal};
 pub use renewals::renew_watched;
 pub use stats::Stats;
+pub use subscribers::{subscribed, Listening};
 pub use time::Now;
 pub use timeouts::time_out;
 pub use token::Counter;
-pub use turns::{subscribed, Listening};
 pub use watchdog::{let_lapse, Bond};
 
 use away::Away;
-use deadlines::Deadlines;
 use grants::Grant;
 use heard::Heard;
 use queue::Queues;
 use stats::Counters;
+use subscribers::Subscribers;
 use table::Locks;
 use token::Tokens;
-use turns::Subscribers;
 use watchdog::Watchdogs;
 use work::Work;
 
@@ -126,11 +126,7 @@ pub struct Core {
     due: Work,
     queues: Queues,
     /// Who is known to wait by subscription.
-    subscribers: HashMap<Key, Subscribers>,
-    /// At so many of them, those are forgotten that have no place.
-    subscribers_most: usize,
-    /// When their turns are to be looked at, monotonic us.
-    turn_looks: Deadlines<Key>,
+    subscribers: Subscribers,
     /// Grants whose reply may not have gone out yet.
     grants: HashMap<WaiterId, Grant>,
     /// Keys whose slot is on its way.
@@ -143,15 +139,12 @@ pub struct Core {
 
 impl Core {
     pub fn new() -> Self {
-        let nowhere = Key::new(0, b"");
         Self {
             locks: Locks::default(),
             heard: Heard::default(),
             due: Work::default(),
             queues: Queues::default(),
-            subscribers: HashMap::new(),
-            subscribers_most: turns::MOST_IN_VAIN,
-            turn_looks: Deadlines::new(nowhere.clone()),
+            subscribers: Subscribers::default(),
             grants: HashMap::new(),
             away: Away::default(),
             watchdogs: Watchdogs::default(),
@@ -177,6 +170,7 @@ impl Core {
         self.locks.check();
         self.queues.check();
         self.watchdogs.check(&self.locks);
+        self.subscribers.check();
         for key in self.queues.keys() {
             assert!(self
                 .locks
@@ -225,6 +219,39 @@ impl Core {
     /// The wall-clock ms of the first renewal.
     pub fn next_renewal(&self) -> Option<i64> {
         self.watchdogs.next_renewal()
+    }
+
+    /// Whether it is the turn of those who wait by subscription: the key is left free
+    /// for them.
+    pub fn has_turn(&self, db: i32, name: &[u8]) -> bool {
+        self.subscribers.have_places() && self.subscribers.is_turn(&self.locks.key(db, name))
+    }
+
+    /// Whether anybody who waits by subscription has a place in a queue.
+    pub fn has_places(&self) -> bool {
+        self.subscribers.have_places()
+    }
+
+    /// Whether anything is known of those who wait for the lock by subscription.
+    pub fn knows_subscribers(&self, key: &Key) -> bool {
+        self.subscribers.knows(key)
+    }
+
+    /// The monotonic us at which a turn, or a place, is to be looked at.
+    pub fn next_turn(&self) -> Option<i64> {
+        self.subscribers.next_due()
+    }
+
+    /// The keys whose turn or place is to be looked at, and whether it is that of a
+    /// read/write lock: each is due for a [`subscribed`].
+    pub fn due_turns(&mut self, now: Now, most: usize) -> Vec<(Key, bool)> {
+        self.subscribers.take_due(now, most)
+    }
+
+    /// Forgets who waits for a key by subscription, and leaves its queue alone: whom
+    /// that lets in may not be ours to say, for its slot is on its way to another node.
+    pub fn forget_turn(&mut self, key: &Key) {
+        self.subscribers.forget(key);
     }
 
     /// The monotonic us at which the first BLOCK time is over.

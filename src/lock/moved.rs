@@ -20,7 +20,7 @@ impl Core {
         }
         // The server sends the waiters away; what they were granted is void.
         self.grants.clear();
-        self.forget_turns();
+        self.subscribers = Default::default();
         self.heard.clear();
         self.due = Default::default();
         self.away = Default::default();

@@ -1,7 +1,7 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
 use super::keyspace::leases_looked_at;
-use super::{acquire, readers, shared, sight, turns, waiting, watchdog};
+use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
 use super::{
     Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
     MOST_READS,
@@ -321,11 +321,11 @@ fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
 /// The lock is free: it goes to those who wait when the decision is made, and
 /// whoever waits elsewhere learns of it if it is still to be had then.
 pub fn left_free(d: &mut Decision<'_>, key: &Key, whom: Whom) {
-    if d.core.is_waited_for(key) {
+    if head::is_waited_for(d.core, key) {
         d.work.dirty.insert(key.clone());
         d.work.freed.insert(key.clone(), whom);
     } else {
-        turns::wake(d, key, whom);
+        subscribers::wake(d, key, whom);
     }
 }
 

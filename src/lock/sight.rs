@@ -1,10 +1,10 @@
 //! Looking at a key: what was known of it is brought in line with what it is.
 
-use super::{expiry, heard, readers, turns, waiting, watchdog};
+use super::{expiry, heard, readers, subscribers, waiting, watchdog};
 use std::collections::BTreeMap;
 
+use super::head::{self, Next};
 use super::table::{Entry, Hold, Party, Shared};
-use super::turns::Next;
 use super::{Bytes, Cause, Core, Decision, Effect, Foreign, Key, Kind, Lease, Look, Mode};
 
 /// A look that has changed something is followed by another; no key needs more
@@ -42,10 +42,10 @@ pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     if matches!(look.kind, Kind::ReadWrite(_)) && expiry::end_readers(d, key) {
         look = see(d, key, owner);
     }
-    if !d.core.is_waited_for(key) {
+    if !head::is_waited_for(d.core, key) {
         return look;
     }
-    let one = match d.core.next(key) {
+    let one = match head::next(d.core, key) {
         // Who waits for several keys has had its look at the others.
         Some(Next::Waiter(id)) => d.core.queues.get(id).is_some_and(|w| !w.is_many()),
         Some(Next::Subscribers) => true,
@@ -67,7 +67,7 @@ pub fn see(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     loop {
         let look = d.ks.look(key, owner);
         if look.kind != Kind::Free {
-            turns::turn_was_used(d, key);
+            subscribers::turn_was_used(d, key);
         }
         tries = tries.saturating_sub(1);
         if align(d, key, owner, &look) && tries > 0 {

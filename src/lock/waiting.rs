@@ -1,12 +1,13 @@
 //! Waiting, and how a lock goes to the next.
 
 use super::acquire::{held, one_more, How, Want};
+use super::head::{self, Next};
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::table::Hold;
-use super::turns::Next;
 use super::{
-    acquire, deadlock, expiry, grants, judge, leaving, sight, timeouts, token, turns, watchdog,
+    acquire, deadlock, expiry, grants, judge, leaving, sight, subscribers, timeouts, token,
+    watchdog,
 };
 use super::{
     Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
@@ -129,7 +130,7 @@ pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
 /// Gives a key to those at the head of its queue who can have it now, as far as
 /// turns are left.
 fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
-    while let Some(next) = d.core.next(key) {
+    while let Some(next) = head::next(d.core, key) {
         if *turns == 0 {
             d.core.due.dirty.insert(key.clone());
             break;
@@ -137,7 +138,7 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
         *turns = turns.saturating_sub(1);
         let id = match next {
             Next::Waiter(id) => id,
-            Next::Subscribers if turns::offer(d, key) => break,
+            Next::Subscribers if subscribers::offer(d, key) => break,
             Next::Subscribers => continue,
         };
         // Who nests in what was granted a moment ago may have come before.
@@ -188,11 +189,13 @@ pub fn settle_pending(d: &mut Decision<'_>) {
     for (key, whom) in std::mem::take(&mut d.work.freed) {
         let is_open = match d.ks.look(&key, &[]).kind {
             Kind::Free => true,
-            Kind::ReadWrite(Mode::Read) => whom == Whom::AllShared && !d.core.is_waited_for(&key),
+            Kind::ReadWrite(Mode::Read) => {
+                whom == Whom::AllShared && !head::is_waited_for(d.core, &key)
+            }
             Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
         };
         if is_open {
-            turns::wake(d, &key, whom);
+            subscribers::wake(d, &key, whom);
         }
     }
 }
@@ -318,7 +321,7 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
         if how == Some(How::First) && !d.ks.is_free(key) {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }
-        let is_next = d.core.next(key).is_none_or(|next| next == Next::Waiter(id));
+        let is_next = head::next(d.core, key).is_none_or(|next| next == Next::Waiter(id));
         match how.filter(|how| is_next || how.is_holders()) {
             Some(how) => ways.push((key.clone(), how, look)),
             None => return Ok(None),

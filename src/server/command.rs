@@ -266,7 +266,7 @@ impl<'a> Call<'a> {
         let mut out = shell.spare.take();
         let answer = match shell.core.try_borrow_mut() {
             Ok(mut core) => {
-                let now = if waits || core.waiting() > 0 || core.has_subscribers() {
+                let now = if waits || core.waiting() > 0 || core.has_places() {
                     shell.now()
                 } else {
                     shell.now_by_wall()

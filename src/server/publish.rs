@@ -16,7 +16,7 @@ use crate::redisson;
 pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, whom: Whom) -> Option<Listening> {
     let shared = whom != Whom::One;
     if !config::redisson_compat() {
-        return known(shell).then_some(Listening::Nobody);
+        return known(shell, key).then_some(Listening::Nobody);
     }
     let channel = redisson::channel(&key.name, shared);
     let message = match whom {
@@ -34,7 +34,7 @@ pub fn wake(shell: &Shell, ctx: Ctx, key: &Key, whom: Whom) -> Option<Listening>
     if woken {
         return Some(Listening::Woken { shared });
     }
-    known(shell).then_some(Listening::Nobody)
+    known(shell, key).then_some(Listening::Nobody)
 }
 
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
@@ -50,13 +50,13 @@ pub fn listening(shell: &Shell, ctx: Ctx, key: &Key, shared: bool) -> Option<Lis
     if config::redisson_compat() && waits() {
         return Some(Listening::Waiting { shared });
     }
-    known(shell).then_some(Listening::Nobody)
+    known(shell, key).then_some(Listening::Nobody)
 }
 
-/// Whether the core knows of anybody who waits by subscription.
-fn known(shell: &Shell) -> bool {
+/// Whether the core knows of anybody who waits for the lock by subscription.
+fn known(shell: &Shell, key: &Key) -> bool {
     let core = shell.core.try_borrow();
-    core.is_ok_and(|core| core.has_subscribers())
+    core.is_ok_and(|core| core.knows_subscribers(key))
 }
 
 /// Publishes; whether this server has anybody to hear it.

@@ -66,7 +66,7 @@ impl Crowd {
         if was_turn && !is_turn && self.holder().is_none_or(|owner| owner != "out") {
             self.in_vain += 1;
         }
-        let has_place = self.shell.core.has_place(&key(0, "k"));
+        let has_place = self.shell.core.subscribers.place(&key(0, "k")).is_some();
         if has_place != self.has_place {
             self.has_place = has_place;
             self.grants = 0;

@@ -1,0 +1,27 @@
+//! Who is first in the queue of a key.
+
+use super::{Core, Key, WaiterId};
+
+/// Who is next in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Waiter(WaiterId),
+    Subscribers,
+}
+
+/// The first in the queue of a key, the place of subscribers counted.
+pub fn next(core: &Core, key: &Key) -> Option<Next> {
+    let first = core.queues.line(key).first();
+    if let Some(place) = core.subscribers.place(key) {
+        if first.is_none_or(|(rank, _)| place.rank < *rank) {
+            return Some(Next::Subscribers);
+        }
+    }
+    first.map(|(_, id)| Next::Waiter(id))
+}
+
+/// Whether somebody waits for the key.
+pub fn is_waited_for(core: &Core, key: &Key) -> bool {
+    let somewhere = !core.queues.is_empty() || core.subscribers.have_places();
+    somewhere && next(core, key).is_some()
+}

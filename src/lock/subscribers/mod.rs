@@ -1,0 +1,7 @@
+//! Those who wait by subscription, as Redisson does, and the turns they have.
+
+mod state;
+mod turn;
+
+pub use state::Subscribers;
+pub use turn::{keeps_out, offer, passed, subscribed, turn_was_used, wake, Listening};
