@@ -250,3 +250,63 @@ impl Subscribers {
         assert!(all().all(|(_, k)| k.place.is_some() || k.due.is_some() || k.not_before == 0));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now(mono_us: i64) -> Now {
+        let wall_us = 0;
+        Now { wall_us, mono_us }
+    }
+
+    fn turn_in_vain(subscribers: &mut Subscribers, key: &Key) {
+        subscribers.put(key, false, || Rank::arrived(1));
+        assert!(subscribers.begin_turn(key, 20, 5));
+        subscribers.turn_was_in_vain(key, now(20));
+        subscribers.check();
+    }
+
+    #[test]
+    fn a_turn_in_vain_is_known_of_its_lock_alone_and_for_a_minute() {
+        let (key, other) = (Key::new(0, b"key"), Key::new(0, b"other"));
+        let mut subscribers = Subscribers::default();
+        turn_in_vain(&mut subscribers, &key);
+        assert!(subscribers.knows(&key) && subscribers.are_served(&key));
+        assert!(!subscribers.knows(&other) && !subscribers.have_places());
+        let end = 20 + REMEMBERED_US;
+        assert_eq!(subscribers.next_due(), Some(end));
+        assert_eq!(subscribers.take_due(now(end - 1), 10), []);
+        assert!(subscribers.knows(&key));
+        assert_eq!(subscribers.take_due(now(end), 10), []);
+        assert!(subscribers.is_empty());
+        subscribers.check();
+    }
+
+    #[test]
+    fn turns_in_vain_are_remembered_up_to_a_number_and_to_so_many_bytes() {
+        let long = "x".repeat(10_000);
+        for suffix in ["", &long] {
+            let mut subscribers = Subscribers::default();
+            let keeps = Key::new(0, b"keeps its place");
+            subscribers.put(&keeps, true, || Rank::arrived(1));
+            for number in 0..if suffix.is_empty() {
+                2 * MOST_KNOWN
+            } else {
+                300
+            } {
+                let name = format!("{number}{suffix}");
+                turn_in_vain_unchecked(&mut subscribers, &Key::new(0, name.as_bytes()));
+                assert!(subscribers.known.len() <= MOST_KNOWN);
+                assert!(subscribers.bytes <= MOST_BYTES + name.len());
+            }
+            assert!(subscribers.place(&keeps).is_some());
+            subscribers.check();
+        }
+    }
+
+    fn turn_in_vain_unchecked(subscribers: &mut Subscribers, key: &Key) {
+        subscribers.put(key, false, || Rank::arrived(1));
+        subscribers.turn_was_in_vain(key, now(20));
+    }
+}
