@@ -1,6 +1,5 @@
 //! A connection is closed that has watchdog holds.
 
-use super::grants::Grant;
 use super::watchdog::{self, Bond};
 use super::{release, sight, Decision};
 
@@ -16,11 +15,7 @@ pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
             break;
         }
         count = count.saturating_add(1);
-        // What it was granted and never got is over with it.
-        let its = |grant: &&mut Grant| grant.watched && grant.client == client;
-        for grant in d.core.grants.values_mut().filter(its) {
-            grant.keys.retain(|(granted, _)| *granted != key);
-        }
+        d.core.in_flight.forget_watched(client, &key);
         let look = sight::see(d, &key, &owner);
         let modes = watchdog::on_closed(d.core, (&key, &owner), client);
         if !modes.is_empty() {

@@ -8,7 +8,7 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`Core::attend`]).
 
-use super::{closed, expiry, grants, leaving, moved};
+use super::{closed, expiry, leaving, moved, take_back};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
@@ -296,7 +296,7 @@ pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
             d.core.heard.closed.pop_front();
         }
         for waiter in std::mem::take(&mut d.core.heard.lost) {
-            grants::take_back(d, waiter);
+            take_back::take_back(d, waiter);
         }
     }
 }

@@ -27,9 +27,9 @@ mod decision;
 mod describe;
 mod effect;
 mod expiry;
-mod grants;
 mod head;
 mod heard;
+mod in_flight;
 mod judge;
 mod key;
 mod keyspace;
@@ -49,6 +49,7 @@ mod stats;
 mod subscribers;
 
 mod table;
+mod take_back;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -57,8 +58,6 @@ mod token;
 mod waiting;
 mod watchdog;
 mod work;
-
-use std::collections::HashMap;
 
 pub use acquire::{acquire, Ask, Verdict, Wait};
 pub use decide::{decide, note, request};
@@ -83,8 +82,8 @@ pub use token::Counter;
 pub use watchdog::{let_lapse, Bond};
 
 use away::Away;
-use grants::Grant;
 use heard::Heard;
+use in_flight::{Grant, InFlight};
 use queue::Queues;
 use stats::Counters;
 use subscribers::Subscribers;
@@ -128,7 +127,7 @@ pub struct Core {
     /// Who is known to wait by subscription.
     subscribers: Subscribers,
     /// Grants whose reply may not have gone out yet.
-    grants: HashMap<WaiterId, Grant>,
+    in_flight: InFlight,
     /// Keys whose slot is on its way.
     away: Away,
     watchdogs: Watchdogs,
@@ -145,7 +144,7 @@ impl Core {
             due: Work::default(),
             queues: Queues::default(),
             subscribers: Subscribers::default(),
-            grants: HashMap::new(),
+            in_flight: InFlight::default(),
             away: Away::default(),
             watchdogs: Watchdogs::default(),
             tokens: Tokens::default(),
@@ -257,5 +256,33 @@ impl Core {
     /// The monotonic us at which the first BLOCK time is over.
     pub fn next_timeout(&self) -> Option<i64> {
         self.queues.next_timeout()
+    }
+
+    /// A request for several keys has them, and its reply goes out a little later: its
+    /// number until then.
+    pub fn on_its_way(&mut self, names: &[&[u8]], ask: &Ask<'_>) -> WaiterId {
+        let id = self.queues.number();
+        let keys = names.iter().map(|name| self.locks.key(ask.db, name));
+        let hold = |key: &Key| self.locks.get(key)?.hold(ask.owner)?.token;
+        let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
+        let grant = Grant {
+            keys: keys.map(|(token, key)| (key, token)).collect(),
+            owner: Bytes::from(ask.owner),
+            mode: ask.mode,
+            client: ask.client,
+            watched: ask.watch,
+        };
+        self.in_flight.insert(id, grant);
+        id
+    }
+
+    /// A request that is answered a little later, and has nothing to lose by that.
+    pub fn number(&mut self) -> WaiterId {
+        self.queues.number()
+    }
+
+    /// The reply of a grant is out: it stands.
+    pub fn confirm(&mut self, id: WaiterId) {
+        self.in_flight.remove(id);
     }
 }

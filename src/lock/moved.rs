@@ -19,20 +19,12 @@ impl Core {
             }
         }
         // The server sends the waiters away; what they were granted is void.
-        self.grants.clear();
+        self.in_flight = Default::default();
         self.subscribers = Default::default();
         self.heard.clear();
         self.due = Default::default();
         self.away = Default::default();
         clients
-    }
-
-    fn grants_move(&mut self, to: impl Fn(&Key) -> Key) {
-        for grant in self.grants.values_mut() {
-            for (key, _) in &mut grant.keys {
-                *key = to(key);
-            }
-        }
     }
 }
 
@@ -42,7 +34,8 @@ impl Core {
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     expiry::forsake(d, to);
     d.core
-        .grants_move(|key| if key == from { to.clone() } else { key.clone() });
+        .in_flight
+        .rename(|key| if key == from { to.clone() } else { key.clone() });
     let rest: Vec<Bytes> = watchdog::watched_on(d.core, from);
     for owner in rest {
         let_rest(d, from, &owner);
@@ -84,7 +77,7 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     if one == other {
         return;
     }
-    d.core.grants_move(|key| Key {
+    d.core.in_flight.rename(|key| Key {
         db: match key.db {
             db if db == one => other,
             db if db == other => one,

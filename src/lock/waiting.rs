@@ -2,12 +2,12 @@
 
 use super::acquire::{held, one_more, How, Want};
 use super::head::{self, Next};
+use super::in_flight::Grant;
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::table::Hold;
 use super::{
-    acquire, deadlock, expiry, grants, judge, leaving, sight, subscribers, timeouts, token,
-    watchdog,
+    acquire, deadlock, expiry, judge, leaving, sight, subscribers, timeouts, token, watchdog,
 };
 use super::{
     Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
@@ -238,7 +238,7 @@ pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
     };
     leaving::left(d.core, &mut d.work, &gone);
     match give_all(d, &waiter.want, ways, fresh) {
-        Ok((token, keys)) => grants::granted(d, id, &waiter, token, keys),
+        Ok((token, keys)) => granted(d, id, &waiter, token, keys),
         Err(Refusal::Vanished { key }) => {
             d.core.enqueue(id, waiter);
             d.core.due.dirty.insert(key);
@@ -252,6 +252,27 @@ pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
 /// Whether a waiter can have what it waits for; it has it then, or its answer.
 pub fn has_its_turn(d: &mut Decision<'_>, id: WaiterId) -> bool {
     matches!(turn(d, id), Turn::Over)
+}
+
+/// A waiter has what it waited for.
+fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter, token: i64, keys: Vec<(Key, i64)>) {
+    let waited = d.now.mono_us.saturating_sub(waiter.since);
+    d.core.counters.waits.add(waited);
+    for (key, _) in &keys {
+        subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
+    }
+    let grant = Grant {
+        keys,
+        owner: waiter.want.owner.clone(),
+        mode: waiter.want.mode,
+        client: waiter.want.client,
+        watched: waiter.want.watch,
+    };
+    // The reply to the request that is decided leaves with the decision.
+    if d.asking != Some(id) {
+        d.core.in_flight.insert(id, grant);
+    }
+    d.answer(id, Outcome::Granted(token));
 }
 
 /// The token that holds have which begin with a request, if any does, and the keys

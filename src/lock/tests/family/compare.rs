@@ -385,7 +385,12 @@ fn same_queues(world: &World) {
     );
     let open: BTreeSet<u64> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
     assert_eq!(
-        shell.core.grants.keys().copied().collect::<BTreeSet<_>>(),
+        shell
+            .core
+            .in_flight
+            .iter()
+            .map(|(id, _)| id)
+            .collect::<BTreeSet<_>>(),
         open
     );
 }

@@ -126,7 +126,7 @@ impl Run {
         }
         let core = &self.world.shell.core;
         assert!(core.is_idle(), "remembered: {:?}", core.locks.keys(None));
-        assert!(core.grants.is_empty() && core.queues.is_empty());
+        assert!(core.in_flight.iter().next().is_none() && core.queues.is_empty());
         assert_eq!((core.next_expiry(), core.next_timeout()), (None, None));
     }
 

@@ -49,7 +49,9 @@ impl<'a> Page<'a> {
     fn new(world: &'a World, labels: &'a Labels) -> Self {
         let core = &world.shell.core;
         let waiting = core.queues.iter().map(|(id, _)| id);
-        let mut ids: Vec<_> = waiting.chain(core.grants.keys().copied()).collect();
+        let mut ids: Vec<_> = waiting
+            .chain(core.in_flight.iter().map(|(id, _)| id))
+            .collect();
         ids.sort_unstable();
         Self {
             world,
@@ -220,11 +222,11 @@ impl<'a> Page<'a> {
             self.flag(waiter.once);
             self.flag(waiter.until.is_some());
         }
-        let mut grants: Vec<_> = core.grants.iter().collect();
-        grants.sort_by_key(|(id, _)| **id);
+        let mut grants: Vec<_> = core.in_flight.iter().collect();
+        grants.sort_by_key(|(id, _)| *id);
         self.count(grants.len());
         for (id, grant) in grants {
-            self.id(*id);
+            self.id(id);
             self.owner(&grant.owner);
             self.client(grant.client);
             self.put(grant.mode as u8);
