@@ -1,5 +1,7 @@
 //! One decision of the core under way: what it looks at and what it leaves.
 
+use std::collections::HashMap;
+
 use super::leaving;
 use super::work::Work;
 use super::{Core, Effect, Effects, Key, Keyspace, Now, Outcome, WaiterId};
@@ -17,6 +19,9 @@ pub struct Decision<'a> {
     pub(super) work: Work,
     /// The connection that need not be told that its hold is lost: it does that.
     pub(super) spared: u64,
+    /// Of requests for several keys that were tried: the first key that was not to be
+    /// had. Until that one changes there is no use in trying again.
+    pub(super) held_up: HashMap<WaiterId, Key>,
     /// The request that is decided, if it stands in a queue, and what became of it.
     pub(super) asking: Option<WaiterId>,
     pub(super) answer: Option<Outcome>,
@@ -36,6 +41,7 @@ impl<'a> Decision<'a> {
             out,
             work: Work::default(),
             spared: 0,
+            held_up: HashMap::new(),
             asking: None,
             answer: None,
         }

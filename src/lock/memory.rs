@@ -29,6 +29,8 @@ pub struct Memory {
     pub only: Option<Key>,
     /// What is not here may be on another node: its slot is on its way.
     pub moving: bool,
+    /// How often a key was looked at.
+    pub looks: usize,
 }
 
 impl Memory {
@@ -97,6 +99,7 @@ fn mode_of(fields: &Fields) -> Option<Mode> {
 
 impl Keyspace for Memory {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
+        self.looks += 1;
         let there = self.keys.contains_key(key);
         let Some((value, expires)) = self.live(key).cloned() else {
             return Look {

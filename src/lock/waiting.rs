@@ -135,12 +135,14 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
             d.core.due.dirty.insert(key.clone());
             break;
         }
-        *turns = turns.saturating_sub(1);
         let id = match next {
+            // What holds it up is another key, and that is as it was.
+            Next::Waiter(id) if d.held_up.get(&id).is_some_and(|other| other != key) => break,
             Next::Waiter(id) => id,
             Next::Subscribers if subscribers::offer(d, key) => break,
             Next::Subscribers => continue,
         };
+        *turns = turns.saturating_sub(1);
         // Who nests in what was granted a moment ago may have come before.
         let rank = d.core.queues.get(id).map(|waiter| waiter.rank.clone());
         if judge::nest_first(d, rank.as_ref()) {
@@ -345,7 +347,12 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
         let is_next = head::next(d.core, key).is_none_or(|next| next == Next::Waiter(id));
         match how.filter(|how| is_next || how.is_holders()) {
             Some(how) => ways.push((key.clone(), how, look)),
-            None => return Ok(None),
+            None => {
+                if waiter.is_many() {
+                    d.held_up.insert(id, key.clone());
+                }
+                return Ok(None);
+            }
         }
     }
     Ok(Some(ways))

@@ -63,3 +63,32 @@ fn the_many_requests_of_an_owner_leave_at_once() {
         began.elapsed()
     });
 }
+
+/// How often keys are looked at when all keys but one of a request that waits are
+/// released at once, and when another one behind it gives up.
+fn looks(count: usize) -> [usize; 2] {
+    let names = names(count);
+    let (all, but_one) = (names.join(" "), names[..count].join(" "));
+    let mut s = held(&names);
+    s.wait(by("first").on(&all));
+    let second = s.wait(by("second").on(&all));
+    let before = s.ks.looks;
+    s.release_many(&but_one, "other").unwrap();
+    s.read_notes();
+    let released = s.ks.looks - before;
+    s.core.leave(second);
+    s.read_notes();
+    assert!(s.answers().is_empty());
+    [released, s.ks.looks - before - released]
+}
+
+#[test]
+fn a_request_is_tried_once_however_many_of_its_keys_are_released() {
+    let (few, many) = (looks(100), looks(800));
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(
+            many <= 8 * few + 100,
+            "{few} looks for 100 keys, {many} for 800"
+        );
+    }
+}

@@ -14,7 +14,7 @@ pub fn key(db: i32, name: &str) -> Key {
     Key::new(db, name.as_bytes())
 }
 
-/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Two
+/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Several
 /// names are those of a MACQUIRE.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -120,9 +120,10 @@ impl Shell {
             watch: request.watch,
             wait: request.block.map(|ms| Wait { ms }),
         };
-        self.request(|d| match request.name.split_once(' ') {
-            None => lock::acquire(d, request.name.as_bytes(), &ask),
-            Some((one, other)) => lock::acquire_many(d, &[one.as_bytes(), other.as_bytes()], &ask),
+        let names: Vec<&[u8]> = request.name.split(' ').map(str::as_bytes).collect();
+        self.request(|d| match names[..] {
+            [name] => lock::acquire(d, name, &ask),
+            _ => lock::acquire_many(d, &names, &ask),
         })
     }
 
