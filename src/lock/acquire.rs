@@ -149,10 +149,8 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
         None if how.is_none() && d.core.is_half(&key) => Err(Refusal::OnItsWay { key }),
         None => {
             Counters::up(&mut d.core.counters.contended);
-            // A lock found after a restart, or one that a script took, is
-            // watched from the moment rlock touches it.
             if look.kind == Kind::Plain {
-                d.core.locks.set_deadline(&key, look.expires);
+                waiting::found_held(d, &key, look.expires);
             }
             if how == Some(How::Join) {
                 subscribers::keeps_out(d, &key);

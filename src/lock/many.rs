@@ -69,7 +69,7 @@ pub fn acquire_many(
     for (key, expires) in plain {
         let known = d.core.locks.get(&key);
         if known.is_none_or(|entry| entry.deadline().is_none()) {
-            d.core.locks.set_deadline(&key, expires);
+            waiting::found_held(d, &key, expires);
         }
     }
     match ask.wait {

@@ -5,7 +5,7 @@ use super::head::{self, Next};
 use super::in_flight::Grant;
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
-use super::table::Hold;
+use super::table::{Entry, Hold};
 use super::{
     acquire, deadlock, expiry, judge, leaving, sight, subscribers, timeouts, token, watchdog,
 };
@@ -91,6 +91,16 @@ pub fn wait_for(
     d.core.dequeue(id);
     Counters::up(&mut d.core.counters.deadlocks);
     Err(Refusal::Deadlock { circle })
+}
+
+/// A plain lock found after a restart, or one that a script took, is known from the
+/// moment rlock touches it: when it ends, and whose it is. Somebody may make a
+/// read/write lock of it, and its field would be taken for that of a dead reader.
+pub fn found_held(d: &mut Decision<'_>, key: &Key, expires: Option<i64>) {
+    if !d.core.locks.get(key).is_some_and(Entry::is_held) {
+        know_holder(d, key);
+    }
+    d.core.locks.set_deadline(key, expires);
 }
 
 /// Whose lock it is that is waited for, be it found a moment ago.

@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Event, Key, Mode};
+use crate::lock::{Cause, Event, Key, Mode, Verdict};
 
 fn lock() -> Key {
     key(0, "r")
@@ -146,4 +146,25 @@ fn every_upgrade_goes_before_one_whose_read_lease_has_ended() {
     let queue = s.core.waiters_of(s.now, 0, b"r", 9);
     let owners: Vec<&[u8]> = queue.iter().map(|waiter| &*waiter.owner).collect();
     assert_eq!(owners, [b"a", b"a", b"b"]);
+}
+
+#[test]
+fn a_plain_hold_that_a_refused_try_has_seen_is_not_taken_for_a_dead_reader() {
+    for names in ["r", "q r"] {
+        let mut s = Shell::new();
+        // Somebody else's, from before rlock was there.
+        let fields = [(b"plain".to_vec(), b"1".to_vec())];
+        let end = Some(s.now.deadline(1000));
+        s.ks.keys.insert(lock(), (Value::Hash(fields.into()), end));
+        assert_eq!(s.acquire(by("a").on(names)), Ok(Verdict::Refused));
+        // And a foreign writer takes it over, and leaves again.
+        if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&lock()) {
+            fields.insert(b"mode".to_vec(), b"write".to_vec());
+        }
+        s.changed(&lock(), Cause::Unknown);
+        for request in [by("b").read(), by("b").write(), by("b")] {
+            assert_eq!(s.acquire(request.on("r")), Ok(Verdict::Refused), "{names}");
+        }
+        assert_eq!(ends(&s), end);
+    }
 }
