@@ -372,7 +372,7 @@ fn same_queues(world: &World) {
     };
     let orders = world.places.iter().map(order);
     let show = || format!("{:?}, not {:?}", orders.collect::<Vec<_>>(), model.queue);
-    assert!(world.same_order(), "the queues are {}", show());
+    assert!(world.same_order(&world.places), "the queues are {}", show());
     let ids: BTreeSet<u64> = model.queue.iter().map(|w| world.ids[w.id]).collect();
     assert_eq!(
         shell
