@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use crate::lock::{Foreign, Link, Mode, Refusal};
-use crate::server::Responder;
 
 /// Longer lines are cut.
 const LONGEST: usize = 512;
@@ -27,17 +26,15 @@ impl Error {
     pub fn fault() -> Self {
         Self::new("a fault in rlock, see the server's log; nothing was replied")
     }
+
+    pub fn into_line(self) -> String {
+        self.0
+    }
 }
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         Self(of(&refusal))
-    }
-}
-
-impl From<Error> for Responder {
-    fn from(error: Error) -> Self {
-        Self::Error(error.0)
     }
 }
 

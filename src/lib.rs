@@ -4,6 +4,8 @@
 //! page, `command` has a file for each command, `lock` the rules (who holds, who
 //! waits, who is next), and `server` everything that speaks to the server.
 
+// Here it is only denied, for this file: what `redis_module!` expands to is unsafe, and
+// is let pass as it comes from another crate.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -20,12 +22,17 @@
     )
 )]
 
+#[forbid(unsafe_code)]
 mod command;
+#[forbid(unsafe_code)]
 mod config;
+#[forbid(unsafe_code)]
 mod error;
+#[forbid(unsafe_code)]
 mod lock;
+#[forbid(unsafe_code)]
 mod redisson;
-#[allow(unsafe_code)]
+/// Forbids it too, but for `server::sys`.
 mod server;
 
 use command::{
@@ -42,7 +49,7 @@ use redis_module::alloc::RedisAlloc as Allocator;
 #[cfg(test)]
 use std::alloc::System as Allocator;
 
-fn commands(ctx: Ctx) -> bool {
+fn commands(ctx: Ctx<'_>) -> bool {
     register::<Acquire>(ctx)
         && register::<Release>(ctx)
         && register::<Renew>(ctx)

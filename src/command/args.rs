@@ -2,7 +2,7 @@
 
 use crate::error::{shown, Error};
 use crate::lock::{Ask, Mode, Wait, MOST_KEYS};
-use crate::server::{Call, Command};
+use crate::server::{Call, ClientId, Command};
 
 /// The longest lease and BLOCK time, ms: what a double counts exactly.
 const MOST_MS: i64 = (1 << 53) - 1;
@@ -67,7 +67,8 @@ impl Options {
 /// The connection that a watchdog hold belongs to. Refused where all callers share
 /// one client.
 pub fn watchdogs_connection(call: &Call<'_>) -> Result<u64, Error> {
-    call.connection().ok_or_else(|| {
+    let client = call.connection().map(ClientId::get);
+    client.ok_or_else(|| {
         Error::new(
             "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
              none of its own: leave it out and RENEW the lease",

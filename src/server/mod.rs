@@ -1,48 +1,40 @@
-//! The shell: everything that speaks to the server, and all of the module's
-//! `unsafe`. It parses nothing and decides nothing about locks; it carries
-//! requests to the core and the core's effects to the server.
+//! The server's side: everything that speaks to the server. It parses nothing and decides
+//! nothing about locks; it carries requests to the core and the core's effects to the
+//! server.
 //!
 //! Three rules stand above the rest. Callbacks only record; a timer, a job or a
 //! command acts, through one gate. A grant ends answered or lost, exactly one of
 //! them. A key's event is a hint, the key is the truth.
+//!
+//! The rooms are floors: each uses those above it in this list and none below.
+//!
+//! - `sys`: the module API, and all of the module's unsafe code.
+//! - `state`: what is remembered between two callbacks, an owner for each part; `shell`
+//!   puts them together.
+//! - `keys`: how locks are laid out in keys, read.
+//! - `outbound`: writes, replication, messages, events, replies, closed connections.
+//! - `run`: decisions of the core, and the one loop of what is due.
+//! - `inbound`: commands, key events, events of the server, the timer.
+//! - `load`: loading and unloading.
 
-mod alone;
-mod blocking;
-mod closing;
-mod command;
-mod command_info;
-mod counter;
-mod effects;
-mod events;
-mod fair_queue;
-mod ffi;
-mod gate;
-mod hash;
-mod inbox;
-mod info_section;
-mod key_events;
-mod keyspace;
-mod lease_keys;
-mod module;
-mod notes;
-mod opened;
-mod pending;
-mod publish;
-mod pulse;
-mod records;
-mod replication;
-mod reply;
-mod serve;
+#[forbid(unsafe_code)]
+mod inbound;
+#[forbid(unsafe_code)]
+mod keys;
+#[forbid(unsafe_code)]
+mod load;
+#[forbid(unsafe_code)]
+mod outbound;
+#[forbid(unsafe_code)]
+mod run;
+#[forbid(unsafe_code)]
 mod shell;
-mod slots;
-mod surroundings;
-mod timer;
-mod turns;
-mod version;
-mod watching;
-mod write;
+#[forbid(unsafe_code)]
+mod state;
+#[allow(unsafe_code)]
+mod sys;
 
-pub use command::{register, Call, Command, Keys, Use};
-pub use ffi::Ctx;
-pub use module::{load, unload};
-pub use reply::Responder;
+pub use inbound::{register, Call, Command, Keys, Use};
+pub use load::{load, unload};
+pub use outbound::reply::Responder;
+pub use sys::{ClientId, Ctx};

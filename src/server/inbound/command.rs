@@ -1,0 +1,296 @@
+//! Commands as the server calls them: registration, arguments, the way into the
+//! core and back.
+
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::marker::PhantomData;
+use std::ops::RangeInclusive;
+
+use super::docs::{self, Keys};
+use super::{key_events, watching};
+use crate::error::{self, Error};
+use crate::lock::{
+    self, Ask, Core, Decision, Effects, Keyspace, Mode, Now, Outcome, Refusal, Verdict, WaiterId,
+};
+use crate::redisson;
+use crate::server::outbound::answers;
+use crate::server::outbound::replication::By;
+use crate::server::outbound::reply::Responder;
+use crate::server::outbound::tell::Found;
+use crate::server::run::{self, Asked, Occasion, ServerKeyspace};
+use crate::server::shell::{self, Shell};
+use crate::server::state::Clock;
+use crate::server::sys::{self, Args, ClientId, Ctx, Given, Handler, Spec};
+
+/// A request for so many keys is long work: some hundred microseconds.
+const MANY: usize = 128;
+
+/// A command of the module: what the server is told about it, and what it does.
+pub trait Command {
+    const NAME: &'static CStr;
+    /// The server's command flags, by name.
+    const FLAGS: &'static CStr;
+    /// ACL categories, where the server takes them from a module.
+    const ACL: &'static CStr;
+    const KEYS: Keys;
+    /// How it is called, for the error on a wrong number of arguments.
+    const USAGE: &'static str;
+    /// What it does, in a few words, for COMMAND DOCS.
+    const SUMMARY: &'static CStr;
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error>;
+}
+
+/// Registers a command. `false`: the server refused it.
+pub fn register<C: Command>(ctx: Ctx<'_>) -> bool {
+    let spec = Spec {
+        name: C::NAME,
+        flags: C::FLAGS,
+        acl: C::ACL,
+        // Of one whose keys are counted the server learns by `docs`.
+        one_key: matches!(C::KEYS, Keys::One(_)),
+        // Redis 7.0 asks the command itself when it routes in a cluster.
+        tells_keys: matches!(C::KEYS, Keys::Counted(_)),
+    };
+    if !sys::register::<Entry<C>>(ctx, &spec) {
+        ctx.warn(&format!(
+            "rlock: the server refused the command {:?}",
+            C::NAME
+        ));
+        return false;
+    }
+    let told = docs::Told {
+        name: C::NAME,
+        summary: C::SUMMARY,
+        keys: C::KEYS,
+        usage: C::USAGE,
+    };
+    docs::describe(ctx, &told)
+}
+
+/// How the server comes to a command.
+struct Entry<C>(PhantomData<C>);
+
+impl<C: Command> Handler for Entry<C> {
+    const WHAT: &'static str = C::USAGE;
+
+    fn run(ctx: Ctx<'_>, args: Args<'_>) {
+        let done = shell::with(ctx, |shell| {
+            let named = [args.get(0), args.get(1)];
+            let first_key = match C::KEYS {
+                Keys::None => None,
+                Keys::One(_) => named[0],
+                Keys::Counted(_) => named[1],
+            };
+            let call = Call {
+                args,
+                asked: Asked {
+                    shell,
+                    ctx,
+                    by: By::Command,
+                    given: Given::new(&named),
+                    first_key: first_key.map(|arg| arg.bytes()),
+                },
+                found: RefCell::default(),
+            };
+            let reply = C::run(&call).unwrap_or_else(Responder::from);
+            let found = call.found.into_inner();
+            if !found.is_empty() {
+                run::attend(shell, ctx, By::Command, found);
+                watching::after_command(shell, ctx);
+            }
+            reply.send(ctx);
+        });
+        if done.is_none() {
+            Self::failed(ctx);
+        }
+    }
+
+    fn failed(ctx: Ctx<'_>) {
+        Responder::from(Error::fault()).send(ctx);
+    }
+
+    /// It says nothing of a call that would be refused for its number of keys.
+    fn keys(args: Args<'_>) -> Option<RangeInclusive<usize>> {
+        let count = std::str::from_utf8(args.get(1)?.bytes()).ok()?;
+        let count: i32 = count.parse().ok()?;
+        let last = usize::try_from(count).ok()?.checked_add(1)?;
+        Some(2..=last)
+    }
+}
+
+/// One call of a command.
+pub struct Call<'a> {
+    args: Args<'a>,
+    asked: Asked<'a>,
+    /// What was found out about those who wait by subscription, for the core to know
+    /// when the command is done.
+    found: RefCell<Found>,
+}
+
+impl<'a> Call<'a> {
+    fn shell(&self) -> &'a Shell {
+        self.asked.shell
+    }
+
+    fn ctx(&self) -> Ctx<'a> {
+        self.asked.ctx
+    }
+
+    /// The arguments after the command's name.
+    pub fn args(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.args.iter()
+    }
+
+    pub fn db(&self) -> i32 {
+        self.ctx().db()
+    }
+
+    /// The client's id, as the core has it; 0: there is none.
+    pub fn client_id(&self) -> u64 {
+        self.ctx().client().map_or(0, ClientId::get)
+    }
+
+    /// This connection's id. `None` where all callers share one client: in a script
+    /// or function, or without a client.
+    pub fn connection(&self) -> Option<ClientId> {
+        let flags = self.ctx().flags();
+        let shared = flags.script() || (flags.deny_blocking() && !flags.multi());
+        self.ctx().client().filter(|_| !shared)
+    }
+
+    /// This connection's owner id, in Redisson's form `uuid:id`.
+    pub fn own_id(&self) -> Option<String> {
+        let client = self.connection()?;
+        Some(format!("{}:{client}", self.shell().server.uuid))
+    }
+
+    /// In a cluster, whether a reader's lease keys lie in the slot of the lock.
+    pub fn lease_key_fits(&self, key: &[u8], owner: &[u8]) -> Result<(), Error> {
+        if !self.shell().server.cluster || redisson::lease_key_fits(key, owner) {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "in a cluster the lease key of a reader would lie in another slot than {}: use a \
+             name without braces, or with a whole hash tag",
+            error::shown(key)
+        )))
+    }
+
+    /// A hold may belong to a connection from now on.
+    pub fn watches(&self) {
+        watching::update(self.shell(), self.ctx());
+    }
+
+    /// Whether the client may wait: not in MULTI, a script, a function, or where
+    /// the server says so.
+    pub fn may_block(&self) -> bool {
+        let flags = self.ctx().flags();
+        !(flags.script() || flags.multi() || flags.deny_blocking())
+    }
+
+    /// Puts a request to the core and tells what it decides.
+    pub fn decide<T>(
+        &self,
+        ask: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        self.put(false, |core, ks, now, out| {
+            lock::decide(core, ks, now, out, ask)
+        })
+    }
+
+    /// The same for a request that may have to stand in a queue, if it `waits`.
+    pub fn request(
+        &self,
+        waits: bool,
+        ask: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Verdict, Error> {
+        self.put(waits, |core, ks, now, out| {
+            lock::request(core, ks, now, out, ask)
+        })
+    }
+
+    fn put<T>(
+        &self,
+        waits: bool,
+        ask: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        let (shell, ctx) = (self.shell(), self.ctx());
+        if shell.has_notes() {
+            run::serve(shell, ctx, Occasion::Command);
+        }
+        let now = |core: &Core| {
+            if waits || core.waiting() > 0 || core.has_places() {
+                shell.clock.now()
+            } else {
+                Clock::now_by_wall()
+            }
+        };
+        let decided = run::decide(&self.asked, now, ask);
+        let (answer, found) = decided.ok_or_else(Error::busy)?;
+        if !found.is_empty() {
+            self.found.borrow_mut().extend(found);
+        }
+        key_events::watch(shell, ctx);
+        watching::after_command(shell, ctx);
+        Ok(answer?)
+    }
+
+    /// Looks without changing anything.
+    pub fn inspect<T>(
+        &self,
+        look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
+    ) -> Result<T, Error> {
+        run::inspect(&self.asked, look).ok_or_else(Error::busy)
+    }
+
+    /// The reply to a request for several keys. Where they are very many the client gets
+    /// it in the next turn of the event loop, so that others have theirs before the
+    /// next such request in a pipeline. `grant`: what is to be given back if the
+    /// reply is lost.
+    pub fn after_long_work(
+        &self,
+        keys: &[&[u8]],
+        outcome: Outcome,
+        grant: Option<&Ask<'_>>,
+    ) -> Responder {
+        let (shell, ctx) = (self.shell(), self.ctx());
+        let first = keys
+            .get(..1)
+            .filter(|_| keys.len() >= MANY && self.may_block());
+        let Some(first) = first else {
+            return Responder::of(&outcome);
+        };
+        let id = shell.locks.change(|core| match grant {
+            Some(ask) => core.on_its_way(keys, ask),
+            None => core.number(),
+        });
+        watching::update(shell, ctx);
+        match id {
+            Some(id) if answers::block(shell, ctx, id, first) => {
+                answers::settle(shell, ctx, id, outcome);
+                Responder::Later
+            }
+            Some(id) => {
+                shell.locks.change(|core| core.confirm(id));
+                Responder::of(&outcome)
+            }
+            None => Responder::of(&outcome),
+        }
+    }
+
+    /// Blocks the client until its request, which is in the queue, is settled. A
+    /// client that the server does not let wait is answered as for a try.
+    pub fn block(&self, waiter: WaiterId, keys: &[&[u8]], mode: Mode) -> Responder {
+        let (shell, ctx) = (self.shell(), self.ctx());
+        watching::update(shell, ctx);
+        if mode != Mode::Exclusive {
+            key_events::watch_hashes(shell, ctx);
+        }
+        if answers::block(shell, ctx, waiter, keys) {
+            return Responder::Later;
+        }
+        shell.locks.change(|core| core.leave(waiter));
+        Responder::Null
+    }
+}

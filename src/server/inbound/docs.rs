@@ -1,0 +1,176 @@
+//! What the server is told about a command beside its name: where its keys are, for
+//! COMMAND GETKEYS, ACL key patterns and the cluster's routing, and its arguments,
+//! for COMMAND DOCS. These are read off the line that says how it is called.
+
+use std::ffi::{CStr, CString};
+
+use crate::server::sys::{self, Ctx, Doc, DocKind, KeySpec, Shown};
+
+/// What a command does with its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+}
+
+/// Where the keys of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    None,
+    /// The first argument is a key.
+    One(Use),
+    /// The first argument is a number of keys, and they follow.
+    Counted(Use),
+}
+
+/// What is told of a command.
+pub struct Told {
+    pub name: &'static CStr,
+    pub summary: &'static CStr,
+    pub keys: Keys,
+    pub usage: &'static str,
+}
+
+/// Tells the server. `false`: it does not know where the keys are.
+pub fn describe(ctx: Ctx<'_>, told: &Told) -> bool {
+    let shown = Shown {
+        name: told.name,
+        summary: told.summary,
+        arity: least(told.keys),
+        keys: key_spec(told.keys),
+        args: &parse(told.usage),
+    };
+    match sys::describe(ctx, &shown) {
+        None => !matches!(told.keys, Keys::Counted(_)),
+        Some(true) => true,
+        Some(false) => {
+            ctx.warn(&format!(
+                "rlock: the server refused what {:?} says of its keys",
+                told.name
+            ));
+            false
+        }
+    }
+}
+
+/// How many words a command has at least, negative, as the server counts them; 0: the
+/// command sees to that itself. The server reads the number of keys without a look at
+/// whether it is there, and crashes where it is not.
+fn least(keys: Keys) -> i32 {
+    match keys {
+        Keys::Counted(_) => -2,
+        Keys::None | Keys::One(_) => 0,
+    }
+}
+
+/// Where the keys are; `None`: there are none.
+fn key_spec(keys: Keys) -> Option<KeySpec> {
+    let (Keys::One(how) | Keys::Counted(how)) = keys else {
+        return None;
+    };
+    Some(KeySpec {
+        writes: how == Use::Write,
+        counted: matches!(keys, Keys::Counted(_)),
+    })
+}
+
+fn named(name: &str, kind: DocKind) -> Doc {
+    Doc {
+        name: CString::new(name.to_ascii_lowercase()).unwrap_or_default(),
+        kind,
+        ..Doc::default()
+    }
+}
+
+/// A keyword that stands alone.
+fn token(word: &str) -> Doc {
+    Doc {
+        token: CString::new(word).ok(),
+        ..named(word, DocKind::Token)
+    }
+}
+
+fn value(name: &str) -> Doc {
+    let kind = match name {
+        "key" => DocKind::Key,
+        "owner" => DocKind::String,
+        _ => DocKind::Integer,
+    };
+    named(name, kind)
+}
+
+/// What stands in brackets: `WORD`, `WORD name`, `WORD|WORD`.
+fn optional(text: &str) -> Doc {
+    let doc = match (text.split_once(' '), text.contains('|')) {
+        (Some((word, name)), _) => Doc {
+            token: CString::new(word).ok(),
+            ..value(name)
+        },
+        (None, true) => Doc {
+            oneof: text.split('|').map(token).collect(),
+            ..named("mode", DocKind::OneOf)
+        },
+        (None, false) => token(text),
+    };
+    Doc {
+        optional: true,
+        ..doc
+    }
+}
+
+/// The arguments of a usage line: `RLOCK.NAME key owner [WORD name] [WORD|WORD]`.
+fn parse(usage: &str) -> Vec<Doc> {
+    let mut docs: Vec<Doc> = Vec::new();
+    let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
+    while !rest.is_empty() {
+        let (word, then) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+            Some((inside, then)) => {
+                match docs.last_mut() {
+                    // `key [key ...]`
+                    Some(last) if inside.ends_with("...") => {
+                        last.multiple = true;
+                    }
+                    _ => docs.push(optional(inside)),
+                }
+                rest = then.trim_start();
+                continue;
+            }
+            None => rest.split_once(' ').unwrap_or((rest, "")),
+        };
+        docs.push(value(word));
+        rest = then.trim_start();
+    }
+    docs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_off_the_usage_line() {
+        let docs = parse("RLOCK.X numkeys key [key ...] owner [READ|WRITE] [BLOCK ms] [ONCE]");
+        let names: Vec<&str> = docs.iter().map(|d| d.name.to_str().unwrap()).collect();
+        assert_eq!(names, ["numkeys", "key", "owner", "mode", "ms", "once"]);
+        let optional: Vec<bool> = docs.iter().map(|doc| doc.optional).collect();
+        assert_eq!(optional, [false, false, false, true, true, true]);
+        let multiple: Vec<bool> = docs.iter().map(|doc| doc.multiple).collect();
+        assert_eq!(multiple, [false, true, false, false, false, false]);
+        let tokens: Vec<Option<&str>> = docs
+            .iter()
+            .map(|doc| doc.token.as_ref().map(|word| word.to_str().unwrap()))
+            .collect();
+        let none = None;
+        assert_eq!(
+            tokens,
+            [none, none, none, none, Some("BLOCK"), Some("ONCE")]
+        );
+        let modes: Vec<&Doc> = docs.iter().flat_map(|doc| &doc.oneof).collect();
+        assert_eq!(modes, [&token("READ"), &token("WRITE")]);
+    }
+
+    #[test]
+    fn a_command_may_have_no_arguments() {
+        assert_eq!(parse("RLOCK.OWNER"), []);
+    }
+}

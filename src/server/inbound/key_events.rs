@@ -1,0 +1,193 @@
+//! Events of single keys: deleted, renamed, expired, given another TTL, by whoever
+//! did it.
+//!
+//! A subscription costs the server a callback for each event of its classes. So there
+//! is none before the first lock, and then for the classes *generic*, *expired* and
+//! *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay matter
+//! once somebody waits for a read/write lock; overwritten keys, while a watchdog's
+//! connection is to be told of its loss at once.
+
+use super::notes::{changed, leave};
+use crate::lock::{Bytes, Cause, Key, Note};
+use crate::redisson;
+use crate::server::shell::{self, Shell};
+use crate::server::state::Read;
+use crate::server::sys::{
+    subscribe, subscribe_keys, unsubscribe, Classes, Ctx, Listener, OnKey, ServerEvent, Told,
+};
+
+/// From the first lock on: what becomes of its key.
+pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.keys() {
+        return;
+    }
+    let classes = Classes::GENERIC | Classes::EXPIRED | Classes::EVICTED;
+    if subscribe_keys::<Keys>(ctx, classes) {
+        shell.subscriptions.set_keys();
+    } else {
+        ctx.warn("rlock: no keyspace events to be had; a key changed by hand goes unnoticed");
+    }
+}
+
+/// For good, once a request waits for a read/write lock: a reader or writer that
+/// knows nothing of rlock may leave while others stay.
+pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.hashes() {
+        return;
+    }
+    if subscribe_keys::<Hashes>(ctx, Classes::HASH) {
+        shell.subscriptions.set_hashes();
+    } else {
+        ctx.warn("rlock: no hash events to be had; a hold that others end goes unnoticed");
+    }
+}
+
+/// While there is a watchdog hold: keys that are overwritten (SET over a lock), which
+/// is no event of the classes above. `false`: this server (Redis 7.0) cannot tell.
+pub fn watch_overwrites(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    if !shell.subscriptions.overwrites() {
+        let told = subscribe::<Overwrites>(ctx, ServerEvent::Key);
+        shell.subscriptions.set_overwrites(told);
+    }
+    shell.subscriptions.overwrites()
+}
+
+/// When the last watchdog hold has ended.
+pub fn unwatch_overwrites(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.set_overwrites(false) {
+        unsubscribe(ctx, ServerEvent::Key);
+    }
+}
+
+struct Keys;
+
+impl OnKey for Keys {
+    const WHAT: &'static str = "a key event";
+
+    fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
+        shell::with(ctx, |shell| {
+            let db = ctx.db();
+            if shell.listens() && !is_strange(shell, db, name) {
+                key_changed(shell, ctx, db, event, name);
+            }
+            put_back(shell, ctx, db, event);
+        });
+    }
+}
+
+/// Valkey 8.1 runs us on the client of MOVE, perhaps the one that the master's commands
+/// come by, and selects the database of each event there: without this, what follows
+/// would go to the wrong one. Elsewhere it changes nothing.
+fn put_back(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8]) {
+    match event {
+        b"move_from" => shell.inbox.moves_from(db),
+        b"move_to" => ctx.select(shell.inbox.moved_from()),
+        _ => {}
+    }
+}
+
+struct Hashes;
+
+impl OnKey for Hashes {
+    const WHAT: &'static str = "a hash event";
+
+    fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
+        shell::with(ctx, |shell| {
+            let db = ctx.db();
+            if shell.listens() && shell.knows(db, name) {
+                // A change is no removal: who still holds the lock goes on holding it.
+                let key = Key::new(db, name);
+                changed(shell, ctx, key, Cause::Unknown, Read::AfterCommand);
+            }
+        });
+    }
+}
+
+/// A key is about to be overwritten.
+struct Overwrites;
+
+impl Listener for Overwrites {
+    fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
+        if let Told::Overwritten(name) = told {
+            shell::with(ctx, |shell| {
+                if shell.listens() {
+                    overwritten(shell, ctx, name);
+                }
+            });
+        }
+    }
+}
+
+fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
+    let db = ctx.db();
+    if shell.knows(db, name) {
+        let key = Key::new(db, name);
+        changed(shell, ctx, key, Cause::Removed, Read::AfterCommand);
+    } else {
+        // Redisson writes a lease key anew when a reader nests.
+        let how = (Cause::Unknown, Read::AfterCommand);
+        reader_changed(shell, ctx, db, name, how);
+    }
+}
+
+/// Whether the key is none of ours, whatever has happened to it. Nearly all keys
+/// are strangers, and with a lock held each DEL of one asks this.
+fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
+    let unknown = shell.locks.ask(|core| !core.knows(db, name));
+    unknown.unwrap_or(false) && !shell.inbox.has_moves() && !redisson::is_lease_key(name)
+}
+
+/// If the name is that of a lease key: whoever it may belong to is to be looked at.
+fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], how: (Cause, Read)) {
+    let (cause, read) = how;
+    let notes = shell.locks.ask(|core| {
+        redisson::readers(name)
+            .filter(|(lock, owner)| core.knows_reader(db, lock, owner))
+            .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Bytes::from(owner), cause))
+            .collect::<Vec<_>>()
+    });
+    if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
+        leave(shell, ctx, notes, read);
+    }
+}
+
+fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) {
+    let Some(known) = shell.locks.ask(|core| core.knows(db, name)) else {
+        // The core is looking at a key, and opening it has expired it.
+        if event == b"expired" {
+            shell.own_work.note_ran_out();
+        }
+        return;
+    };
+    let known = known || shell.inbox.has_arrived(db, name);
+    match event {
+        b"rename_from" | b"move_from" => {
+            shell.inbox.leaves(known.then(|| Key::new(db, name)));
+        }
+        b"rename_to" | b"move_to" => {
+            let to = Key::new(db, name);
+            match shell.inbox.take_leaving() {
+                Some(from) => leave(shell, ctx, [Note::Renamed(from, to)], Read::AfterCommand),
+                None if known => changed(shell, ctx, to, Cause::Removed, Read::AfterCommand),
+                None => {}
+            }
+        }
+        _ if known => {
+            let (cause, read) = cause_of(event);
+            changed(shell, ctx, Key::new(db, name), cause, read);
+        }
+        _ => {}
+    }
+    // A name can be both a lock's and a lease key's.
+    reader_changed(shell, ctx, db, name, cause_of(event));
+}
+
+/// Why a key went, if it did, by what happened to it last.
+fn cause_of(event: &[u8]) -> (Cause, Read) {
+    match event {
+        b"expired" => (Cause::Expired, Read::AfterTurn),
+        b"evicted" => (Cause::Evicted, Read::AfterTurn),
+        b"expire" | b"persist" => (Cause::Unknown, Read::AfterCommand),
+        _ => (Cause::Removed, Read::AfterCommand),
+    }
+}

@@ -1,0 +1,19 @@
+//! What comes in: commands, key events, events of the server, the timer. These functions
+//! record what they saw, or have `run` do what is due.
+
+mod advice;
+mod command;
+mod docs;
+mod info_section;
+mod key_events;
+mod later;
+mod neighbours;
+mod notes;
+mod server_events;
+mod watching;
+
+pub use command::{register, Call, Command};
+pub use docs::{Keys, Use};
+pub use info_section::register as register_info;
+pub use later::CALLBACKS;
+pub use server_events::{look_around, subscribe};

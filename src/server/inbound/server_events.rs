@@ -1,0 +1,148 @@
+//! What the server tells us of itself: databases that were emptied or exchanged,
+//! loads, roles, replicas, clients that closed. These functions only record; a job
+//! or the timer acts, through the gate.
+//!
+//! Events of clients and of the event loop are subscribed to while anybody waits or
+//! a hold belongs to a connection, for they cost something each time.
+
+use super::notes::leave;
+use super::{advice, neighbours};
+use crate::lock::{Cause, Core, Note};
+use crate::server::outbound::{answers, closes};
+use crate::server::run::schedule;
+use crate::server::shell::{self, Shell};
+use crate::server::state::{Read, Wakeup};
+use crate::server::sys::{self, ClientId, Ctx, Listener, MachineUs, ServerEvent, Told};
+
+/// What is rare.
+const ALWAYS: [ServerEvent; 9] = [
+    ServerEvent::Flush,
+    ServerEvent::SwapDb,
+    ServerEvent::Loading,
+    ServerEvent::Replica,
+    ServerEvent::Fork,
+    ServerEvent::Save,
+    ServerEvent::Module,
+    ServerEvent::Role,
+    ServerEvent::Cron,
+];
+
+/// At load: subscribes to what is rare. `false`: the server refused.
+pub fn subscribe(ctx: Ctx<'_>) -> bool {
+    let mut events = ALWAYS.into_iter();
+    events.all(|event| sys::subscribe::<Events>(ctx, event))
+}
+
+/// At load: looks at modules and settings, and goes on looking.
+pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
+    neighbours::look(shell, ctx);
+    advice::at_load(ctx);
+    sys::subscribe::<Events>(ctx, ServerEvent::Config);
+}
+
+/// While anybody waits or a hold belongs to a connection: connections that close,
+/// turns of the event loop.
+pub fn watch_clients(shell: &Shell, ctx: Ctx<'_>) {
+    if !shell.subscriptions.set_clients(true) {
+        sys::subscribe::<Events>(ctx, ServerEvent::Client);
+        sys::subscribe::<Events>(ctx, ServerEvent::EventLoop);
+    }
+}
+
+pub fn unwatch_clients(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.set_clients(false) {
+        sys::unsubscribe(ctx, ServerEvent::Client);
+        sys::unsubscribe(ctx, ServerEvent::EventLoop);
+        shell.alarm.set_awake(false);
+    }
+}
+
+struct Events;
+
+impl Listener for Events {
+    fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
+        shell::with(ctx, |shell| heard(shell, ctx, told));
+    }
+}
+
+fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
+    let situation = &shell.situation;
+    match told {
+        Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Removed)),
+        Told::Swapped(one, other) => replaced(shell, ctx, Note::Swapped(one, other)),
+        Told::Loading { over } => {
+            situation.set_loading(!over);
+            if over {
+                loaded(shell, ctx);
+            }
+        }
+        Told::Role { master } => {
+            situation.set_master(master);
+            if master {
+                // What happened to keys meanwhile was not noted.
+                replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
+            } else {
+                demoted(shell, ctx);
+            }
+        }
+        // A child may be forked to bring a replica up: that serves subscribers for a while
+        // before the server calls it online.
+        Told::Replicas => situation.expect_replicas(),
+        // SAVE needs no child, and its file tells where in the backlog it was made: a
+        // replica that begins with it asks for what comes after.
+        Told::Saved => situation.doubt_records(),
+        // One that goes is shown still.
+        Told::Modules => neighbours::look(shell, ctx),
+        Told::Cron { hz } => {
+            shell.pulse.beat(MachineUs::now(), hz);
+            schedule::mend(shell, ctx);
+        }
+        Told::Closed(client) => closed(shell, ctx, client),
+        Told::EventLoop { slept } => {
+            shell.alarm.set_awake(slept);
+            match shell.server.wakeup {
+                _ if slept => answers::turn_over(shell),
+                Wakeup::BeforeSleep => answers::deliver(shell),
+                Wakeup::ByTimer | Wakeup::AtOnce => {}
+            }
+        }
+        Told::Settings(names) => {
+            // The AOF may be on now.
+            situation.doubt_records();
+            advice::changed(shell, ctx, names);
+        }
+        Told::Overwritten(_) => {}
+    }
+}
+
+fn loaded(shell: &Shell, ctx: Ctx<'_>) {
+    // The flush before the load is part of it.
+    shell.inbox.forget_flushes();
+    // A lock that is there again is the same one: DEBUG RELOAD, a load that failed.
+    replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
+}
+
+/// Whole databases changed. Nothing to do if nothing is known.
+fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
+    let idle = shell.locks.ask(Core::is_idle).unwrap_or(true);
+    if !idle {
+        leave(shell, ctx, [note], Read::AfterCommand);
+    }
+}
+
+/// This server is a replica from now on.
+fn demoted(shell: &Shell, ctx: Ctx<'_>) {
+    let clients = shell.locks.change(Core::demoted);
+    for client in clients.into_iter().flatten() {
+        closes::close_soon(shell, ctx, client);
+    }
+    shell.inbox.take();
+}
+
+fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
+    answers::client_closed(shell, ctx, client);
+    let bound = shell.locks.ask(|core| core.is_bound(client.get()));
+    if bound.unwrap_or(true) {
+        leave(shell, ctx, [Note::Closed(client.get())], Read::AfterTurn);
+    }
+}

@@ -1,0 +1,35 @@
+//! The fencing counter of a lock, `redisson_lock_token:{lock}`: a string that holds
+//! the last token. Looked up for every hold that begins, so that it must be cheap
+//! where there is none.
+
+use crate::lock::{Counter, Key};
+use crate::redisson;
+use crate::server::sys::{Access, Ctx, OpenKey, Selected, Text};
+
+/// Reads it.
+pub fn read(ctx: Ctx<'_>, lock: &Key, cluster: bool) -> Counter {
+    if cluster && !redisson::counter_fits(&lock.name) {
+        return Counter::Elsewhere;
+    }
+    let Some(name) = Text::new(&redisson::counter(&lock.name)) else {
+        return Counter::Unusable;
+    };
+    let _db = Selected::new(ctx, lock.db);
+    // For writing: such a look counts as no miss, and deletes one that has run out.
+    let Some(open) = OpenKey::new(ctx, &name, Access::Write) else {
+        return Counter::Absent;
+    };
+    match open.kind() {
+        None => Counter::Absent,
+        Some(_) => match open.string(value) {
+            Some(Some(token)) => Counter::At(token),
+            _ => Counter::Unusable,
+        },
+    }
+}
+
+fn value(bytes: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    // As the server writes it: INCR takes nothing else.
+    text.parse().ok().filter(|n: &i64| n.to_string() == text)
+}

@@ -1,0 +1,89 @@
+//! One key is open at a time, and for a plain lock it is opened once: the handle of the
+//! look is used again for the write. A read/write lock has lease keys beside its hash, and
+//! opening one may expire it and run the callbacks of others, so the hash is read first,
+//! closed, and opened again if there is something to write.
+
+use std::ops::Deref;
+
+use crate::lock::Key;
+use crate::redisson;
+use crate::server::sys::{Access, Ctx, Given, OpenKey, Selected, Text};
+
+/// The key that is open, if one is.
+pub struct OneKey<'a> {
+    ctx: Ctx<'a>,
+    given: Given<'a>,
+    access: Access,
+    open: Option<Named<'a>>,
+}
+
+/// An open key, and which.
+pub struct Named<'a> {
+    key: Key,
+    name: Text<'a>,
+    opened: OpenKey<'a>,
+    /// The database it lives in stays selected: the server's calls on a handle
+    /// and the replication of its writes go by the context's database.
+    _db: Selected<'a>,
+}
+
+impl Named<'_> {
+    pub fn name(&self) -> &Text<'_> {
+        &self.name
+    }
+}
+
+impl<'a> Deref for Named<'a> {
+    type Target = OpenKey<'a>;
+
+    fn deref(&self) -> &OpenKey<'a> {
+        &self.opened
+    }
+}
+
+impl<'a> OneKey<'a> {
+    pub fn new(ctx: Ctx<'a>, access: Access, given: Given<'a>) -> Self {
+        Self {
+            ctx,
+            given,
+            access,
+            open: None,
+        }
+    }
+
+    pub fn ctx(&self) -> Ctx<'a> {
+        self.ctx
+    }
+
+    pub fn given(&self) -> Given<'a> {
+        self.given
+    }
+
+    /// Closes the key that is open, before anything runs that may change it.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
+    /// The handle of a key, opened unless it is the one that is open. `None`:
+    /// it does not exist (or cannot be opened).
+    pub fn open(&mut self, key: &Key) -> Option<&Named<'a>> {
+        if self.open.as_ref().is_none_or(|open| open.key != *key) {
+            self.open = None;
+            let name = self.given.text(&key.name)?;
+            let db = Selected::new(self.ctx, key.db);
+            self.open = Some(Named {
+                key: key.clone(),
+                opened: OpenKey::new(self.ctx, &name, self.access)?,
+                name,
+                _db: db,
+            });
+        }
+        self.open.as_ref()
+    }
+
+    /// The lease key of a read hold, opened.
+    pub fn open_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> Option<&Named<'a>> {
+        let name = redisson::lease_key(&key.name, owner, index);
+        self.open(&Key::new(key.db, &name))
+    }
+}

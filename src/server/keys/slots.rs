@@ -1,0 +1,87 @@
+//! Where a lock's slot is, in a cluster: this node's, another's, or on its way between
+//! the two, when its keys move one by one.
+//!
+//! The server tells nobody which of its slots are on their way, but it checks each
+//! command for it. So it is asked by commands that it refuses for that reason before
+//! all others, and that it would refuse for their nonsense next: no key is looked at,
+//! expired or counted as missed. While a key is open it is not asked.
+
+use std::ffi::CStr;
+
+use crate::lock::Key;
+use crate::redisson;
+use crate::server::sys::{call, Called, Ctx, Scope, Selected, Text};
+
+/// The commands that are asked by. COPY has two keys; RESTORE-ASKING is what the nodes
+/// send each other the keys by, and the one that they take while a slot arrives.
+pub const COMMANDS: [&CStr; 2] = [c"COPY", c"RESTORE-ASKING"];
+
+/// No option of theirs.
+const NONSENSE: &[u8] = b"rlock";
+
+/// Whose a lock's slot is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// This node's: what is not here is nowhere.
+    Ours,
+    /// On its way from or to this node: what is here of it is this node's to act on.
+    OnItsWay,
+    /// Another node's, or on its way there and the lock's key with it.
+    Others,
+}
+
+/// Asks whose the lock's slot is. In a cluster only; elsewhere every one is ours.
+pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {
+    let settled = ask_for_two(ctx, lock);
+    if settled == Some(true) {
+        return Slot::Ours;
+    }
+    match (settled, ask_for_it(ctx, lock)) {
+        // No other key can lie beside it: where it may be written it is.
+        (None, Some(true)) => Slot::Ours,
+        (Some(_), Some(true)) => Slot::OnItsWay,
+        (_, _) => Slot::Others,
+    }
+}
+
+/// Whether a key beside the lock that is not here is nowhere else. On a replica, which
+/// decides nothing, it is taken to be so. In a cluster only.
+pub fn is_settled(ctx: Ctx<'_>, lock: &Key) -> bool {
+    ask_for_two(ctx, lock) != Some(false) || !ctx.flags().master()
+}
+
+/// Whether two keys of the lock's slot that nobody has can be had here: not while it is
+/// on its way, in either direction, whoever asks. `None`: there can be no key beside
+/// the lock.
+fn ask_for_two(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
+    let [one, other] = redisson::probes(&lock.name)?;
+    let (one, other) = (Text::new(&one)?, Text::new(&other)?);
+    let nonsense = Text::new(NONSENSE)?;
+    let _db = Selected::new(ctx, lock.db);
+    let called = call(ctx, c"COPY", Scope::Plain, [&one, &other, &nonsense])?;
+    Some(was_let_in(&called))
+}
+
+/// Whether the lock's own key can be had here: if the slot is on its way from here only
+/// while the key is here, if it is on its way to here in any case.
+fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
+    let (name, zero) = (Text::new(&lock.name)?, Text::new(b"0")?);
+    let (nothing, nonsense) = (Text::new(b"")?, Text::new(NONSENSE)?);
+    let _db = Selected::new(ctx, lock.db);
+    let args = [&name, &zero, &nothing, &nonsense];
+    let called = call(ctx, c"RESTORE-ASKING", Scope::Plain, args)?;
+    Some(was_let_in(&called))
+}
+
+/// Whether the server came as far as the command itself: a refusal of its own has a
+/// number, the command's has none.
+fn was_let_in(called: &Called<'_>) -> bool {
+    let refusals = [
+        libc::EPERM,
+        libc::ENETDOWN,
+        libc::EROFS,
+        libc::ENOENT,
+        libc::EINVAL,
+    ];
+    !called.has_no_reply() && !refusals.contains(&called.errno())
+}

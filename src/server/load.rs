@@ -1,0 +1,106 @@
+//! Loading and unloading.
+
+use redis_module::{Context, RedisString, Status};
+
+use super::inbound;
+use super::outbound::{records, replication};
+use super::shell::{self, Shell};
+use super::state::{Server, Situation};
+use super::sys::{self, Ctx};
+use crate::config;
+
+/// Checks the server, then sets up the module's state and subscriptions.
+/// `commands` registers the commands.
+pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bool) -> Status {
+    let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
+    let Some(ctx) = Ctx::of(context) else {
+        return Status::Err;
+    };
+    if let Err(why) = fits(ctx, &args) {
+        ctx.warn(&format!("rlock: {why}"));
+        return Status::Err;
+    }
+    if sys::is_missing(ctx, c"PUBSUB") {
+        ctx.warn(
+            "rlock: PUBSUB is renamed or disabled: those who wait by subscription, as \
+             Redisson does, have no turn among native waiters",
+        );
+    }
+    let Some(server) = Server::detect(ctx) else {
+        return Status::Err;
+    };
+    let situation = Situation::new(ctx.flags().master(), records::has_replicas(ctx));
+    if !shell::install(ctx, server, situation, &inbound::CALLBACKS) {
+        return Status::Err;
+    }
+    if shell::with(ctx, |shell| set_up(shell, ctx, commands)) == Some(true) {
+        Status::Ok
+    } else {
+        ctx.warn("rlock: the server refused a command or an event");
+        Status::Err
+    }
+}
+
+/// Whether arguments and server are as they need to be; if not, what is wrong.
+fn fits(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
+    config::check(args)?;
+    if let Some(name) = sys::missing_function() {
+        return Err(format!(
+            "this server lacks {name}; rlock needs Redis 7.0 or Valkey 8.0, or newer"
+        ));
+    }
+    match replication::missing_command(ctx, ctx.flags().cluster()) {
+        None => Ok(()),
+        Some(command) => Err(format!(
+            "the command {command:?}, which rlock relies on, is renamed or disabled; \
+             restore it, or restrict it by ACL instead"
+        )),
+    }
+}
+
+/// `false`: the server refused something.
+fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
+    if !commands(ctx) || !inbound::subscribe(ctx) {
+        return false;
+    }
+    let valkey = shell.server.valkey;
+    sys::set_options(ctx, valkey);
+    inbound::register_info(ctx);
+    inbound::look_around(shell, ctx);
+    ctx.notice(&format!(
+        "rlock {} on {}: ready; owner * is {}:<client id>",
+        env!("CARGO_PKG_VERSION"),
+        if valkey { "Valkey" } else { "Redis" },
+        shell.server.uuid
+    ));
+    true
+}
+
+/// The server asks only when no client waits and no timer is armed, that is when
+/// no lease runs.
+pub fn unload(context: &Context) -> Status {
+    let Some(ctx) = Ctx::of(context) else {
+        return Status::Err;
+    };
+    let why = shell::with(ctx, |shell| forbids_unload(shell, ctx)).flatten();
+    let why = why.or_else(|| (!shell::uninstall(ctx)).then_some("it is at work"));
+    if let Some(why) = why {
+        ctx.warn(&format!("rlock: not unloaded: {why}"));
+        return Status::Err;
+    }
+    Status::Ok
+}
+
+/// Why the module cannot be unloaded now, if it cannot. A library that is gone when the
+/// server calls it takes the server with it, and the server itself looks at blocked
+/// clients and timers only.
+fn forbids_unload(shell: &Shell, ctx: Ctx<'_>) -> Option<&'static str> {
+    if ctx.flags().multi() {
+        return Some("commands may follow in this transaction");
+    }
+    if sys::under_way() > 0 {
+        return Some("it is at work");
+    }
+    let waits = (!shell.clients.none_waits()).then_some("a client waits");
+    shell.alarm.awaits().or(waits)
+}

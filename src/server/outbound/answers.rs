@@ -1,0 +1,125 @@
+//! Blocked clients: how a request waits in the server, and how its reply gets out.
+//!
+//! A waiter is a client blocked on the lock's key, without a time-out of the
+//! server's: our own timer is exact, the server's is not. However a wait ends by
+//! our doing (granted, timed out, refused), the client is woken the same way, and
+//! its time-out callback writes the reply that was settled. The server itself ends
+//! a wait when the client goes, is unblocked by hand, or is redirected.
+
+use super::reply::Responder;
+use crate::lock::{Core, Note, Outcome, WaiterId};
+use crate::server::shell::{self, Shell};
+use crate::server::state::{Ended, Wake, Wakeup};
+use crate::server::sys::{self, ClientId, Ctx, OnBlocked, Text};
+
+/// Blocks the client whose command runs until its request is settled. `false`:
+/// the server does not let it wait.
+pub fn block(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, keys: &[&[u8]]) -> bool {
+    let names: Option<Vec<Text>> = keys.iter().map(|key| Text::new(key)).collect();
+    let handle = names.and_then(|names| sys::block::<Waits>(ctx, &names, waiter));
+    let Some(handle) = handle else {
+        return false;
+    };
+    shell.clients.add(waiter, ctx.client(), handle);
+    true
+}
+
+/// Gives a waiter its reply.
+pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
+    let granted = matches!(outcome, Outcome::Granted(_));
+    let at_once = shell.server.wakeup == Wakeup::AtOnce;
+    match shell.clients.settle(waiter, outcome, at_once) {
+        Wake::Now(client) => client.wake(),
+        Wake::TooLate if granted => lost(shell, ctx, waiter),
+        Wake::TooLate => {}
+        // At the end of this turn, or of the next one.
+        Wake::Later if shell.server.wakeup == Wakeup::BeforeSleep => shell.alarm.keep_awake(),
+        Wake::Later => shell.wake_soon(ctx),
+    }
+}
+
+/// Wakes those whose waking was left to the end of the loop's turn.
+pub fn deliver(shell: &Shell) {
+    for waiter in shell.clients.to_wake() {
+        if let Some(client) = shell.clients.settled(waiter) {
+            client.wake();
+        }
+    }
+}
+
+/// The loop's turn is over: the replies written in it are out.
+pub fn turn_over(shell: &Shell) {
+    let answered = shell.clients.take_answered();
+    shell.locks.change(|core| {
+        for waiter in answered {
+            core.confirm(waiter);
+        }
+    });
+}
+
+/// A connection closes. If a grant was answered to it in this turn of the loop,
+/// the reply never left.
+pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
+    if let Some(waiter) = shell.clients.closed(client) {
+        lost(shell, ctx, waiter);
+    }
+}
+
+fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
+    shell.note(ctx, Note::Lost(waiter));
+}
+
+/// The server has ended a wait.
+fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended) {
+    match how {
+        Ended::InQueue => left(shell, ctx, waiter),
+        Ended::Granted => lost(shell, ctx, waiter),
+        Ended::Other => {}
+    }
+}
+
+/// A waiter has left the queue. Whoever that lets in is looked for by the timer.
+fn left(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
+    let leave = |core: &mut Core| {
+        core.leave(waiter);
+        core.is_unsettled()
+    };
+    if shell.locks.change(leave).unwrap_or(false) {
+        shell.wake_soon(ctx);
+    }
+}
+
+/// What the server tells of blocked clients.
+struct Waits;
+
+impl OnBlocked for Waits {
+    /// Writes the reply: ours if the request is settled, or null if the server ends
+    /// the wait (CLIENT UNBLOCK … TIMEOUT).
+    fn reply(ctx: Ctx<'_>, waiter: WaiterId) {
+        let reply = |shell: &Shell| {
+            let in_own_buffer = shell.server.wakeup != Wakeup::AtOnce;
+            match shell.clients.reply(waiter, in_own_buffer) {
+                Ok(outcome) => Responder::of(&outcome).send(ctx),
+                Err(how) => {
+                    ended(shell, ctx, waiter, how);
+                    Responder::Null.send(ctx);
+                }
+            }
+        };
+        shell::with(ctx, reply);
+    }
+
+    fn disconnected(ctx: Ctx<'_>, waiter: WaiterId) {
+        shell::with(ctx, |shell| {
+            let how = shell.clients.disconnected(waiter);
+            ended(shell, ctx, waiter, how);
+        });
+    }
+
+    fn freed(ctx: Ctx<'_>, waiter: WaiterId, gone: bool) {
+        if gone {
+            Self::disconnected(ctx, waiter);
+        }
+        shell::with(ctx, |shell| shell.clients.freed(waiter));
+    }
+}

@@ -1,0 +1,12 @@
+//! What goes out: writes and their replication, messages, events, replies, closed
+//! connections. Nothing here decides anything.
+
+pub mod answers;
+pub mod closes;
+mod fair_queue;
+pub mod publish;
+pub mod records;
+pub mod replication;
+pub mod reply;
+pub mod tell;
+pub mod write;

@@ -1,0 +1,66 @@
+//! Replies to clients, in the protocol that each of them speaks.
+
+use crate::error::{self, Error};
+use crate::lock::Outcome;
+use crate::server::sys::{reply, ClientId, Ctx};
+
+/// A reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Responder {
+    Integer(i64),
+    Null,
+    Text(Vec<u8>),
+    Array(Vec<Responder>),
+    Map(Vec<(&'static str, Responder)>),
+    /// A line that starts with the error's code.
+    Error(String),
+    /// None now: the client is blocked, and gets its reply later.
+    Later,
+}
+
+impl From<Error> for Responder {
+    fn from(error: Error) -> Self {
+        Self::Error(error.into_line())
+    }
+}
+
+impl Responder {
+    /// The reply of a request that waited.
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Granted(number) | Outcome::Done(number) => Self::Integer(*number),
+            Outcome::TimedOut => Self::Null,
+            Outcome::Refused(refusal) => Self::Error(error::of(refusal)),
+        }
+    }
+
+    /// A client's id, as the core has it.
+    pub fn id(client: u64) -> Self {
+        let id = ClientId::new(client).and_then(|id| i64::try_from(id.get()).ok());
+        id.map_or(Self::Null, Self::Integer)
+    }
+
+    pub fn send(&self, ctx: Ctx<'_>) {
+        match self {
+            Self::Integer(value) => reply::integer(ctx, *value),
+            Self::Null => reply::null(ctx),
+            Self::Text(bytes) => reply::text(ctx, bytes),
+            Self::Array(items) => {
+                reply::array(ctx, items.len());
+                for item in items {
+                    item.send(ctx);
+                }
+            }
+            Self::Map(fields) => {
+                reply::map(ctx, fields.len());
+                for (name, value) in fields {
+                    reply::text(ctx, name.as_bytes());
+                    value.send(ctx);
+                }
+            }
+            // The texts hold no NUL: binary names are escaped.
+            Self::Error(line) => reply::error(ctx, line),
+            Self::Later => {}
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Tells others what the core decided, when all its writes are done (`write`): the
+//! keyspace events, the wake-ups, the replies. Any of these can run somebody's
+//! callback, which may change a key, so no key of ours may be open.
+
+use super::replication::By;
+use super::{answers, closes, publish};
+use crate::lock::{self, Bytes, Effect, Effects, Key, Listening};
+use crate::redisson;
+use crate::server::shell::Shell;
+use crate::server::sys::{self, Ctx, Event, Given, Selected};
+
+/// What was found out about those who wait by subscription. The core is to know of it
+/// when all else is done.
+pub type Found = Vec<(Key, Listening)>;
+
+/// Tells whoever is to know, in the order of the decisions. `unwritten`: writes among the
+/// effects that changed nothing or were refused, of which nobody is told.
+pub fn tell(
+    shell: &Shell,
+    ctx: Ctx<'_>,
+    by: By,
+    given: Given<'_>,
+    effects: &mut Effects,
+    unwritten: &[Effect],
+) -> Found {
+    let mut found = Found::new();
+    let writing = shell.own_work.write();
+    let are_heard = are_heard(shell);
+    // They stand in the same order as all.
+    let mut unwritten = unwritten.iter();
+    let mut next_unwritten = unwritten.next();
+    for effect in effects.iter() {
+        match effect {
+            Effect::Wake { key, whom } => {
+                let listening = publish::wake(shell, ctx, by, key, *whom);
+                found.extend(listening.map(|listening| (key.clone(), listening)));
+            }
+            Effect::Passed { key, shared } => {
+                let listening = publish::listening(shell, ctx, key, *shared);
+                found.extend(listening.map(|listening| (key.clone(), listening)));
+            }
+            _ if next_unwritten == Some(effect) => next_unwritten = unwritten.next(),
+            _ if are_heard => notify_of(ctx, given, effect),
+            _ => {}
+        }
+    }
+    drop(writing);
+    for effect in effects.drain(..) {
+        match effect {
+            Effect::Answer { waiter, outcome } => answers::settle(shell, ctx, waiter, outcome),
+            Effect::Close { client } => closes::close_soon(shell, ctx, client),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether anybody can hear a keyspace event: clients do only if the server is
+/// set to publish some, and modules only if another one is loaded. Emitting one
+/// that nobody hears costs an uncontended lock a tenth.
+fn are_heard(shell: &Shell) -> bool {
+    !shell.situation.is_alone() || sys::publishes_events()
+}
+
+/// Emits the keyspace events of an effect.
+fn notify_of(ctx: Ctx<'_>, given: Given<'_>, effect: &Effect) {
+    let notify = |key: &Key, events: &[Event]| notify(ctx, given, key, events);
+    let notify_lease = |key: &Key, owner: &Bytes, index, events| {
+        let name = redisson::lease_key(&key.name, owner, index);
+        notify(&Key::new(key.db, &name), events);
+    };
+    match effect {
+        Effect::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
+        Effect::Count { key, holds, by, .. } if holds == by => notify(key, &[HSET]),
+        Effect::Count { key, .. } => notify(key, &[HINCRBY]),
+        Effect::Drop { key, .. } => notify(key, &[HDEL]),
+        Effect::SetMode { key, .. } => notify(key, &[HSET]),
+        Effect::Lease {
+            key,
+            owner,
+            index,
+            at,
+        } => {
+            let events: &[Event] = match at {
+                Some(_) => &[SET, EXPIRE],
+                None => &[SET],
+            };
+            notify_lease(key, owner, *index, events);
+        }
+        Effect::LeaseAt {
+            key, owner, index, ..
+        } => notify_lease(key, owner, *index, &[EXPIRE]),
+        Effect::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
+        Effect::Fence { key, .. } => {
+            let name = redisson::counter(&key.name);
+            notify(&Key::new(key.db, &name), &[SET]);
+        }
+        Effect::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
+        Effect::Delete { key } => notify(key, &[DEL]),
+        Effect::Tell { key, event } => notify(key, &[of_our_own(*event)]),
+        Effect::Wake { .. }
+        | Effect::Passed { .. }
+        | Effect::Answer { .. }
+        | Effect::Close { .. } => {}
+    }
+}
+
+// The server's own events, which its handles do not emit by themselves.
+const HSET: Event = Event::hash(c"hset");
+const HINCRBY: Event = Event::hash(c"hincrby");
+const HDEL: Event = Event::hash(c"hdel");
+const SET: Event = Event::string(c"set");
+const EXPIRE: Event = Event::generic(c"expire");
+const DEL: Event = Event::generic(c"del");
+
+fn of_our_own(event: lock::Event) -> Event {
+    Event::module(match event {
+        lock::Event::Acquired => c"rlock.acquired",
+        lock::Event::Released => c"rlock.released",
+        lock::Event::Renewed => c"rlock.renewed",
+        lock::Event::Expired => c"rlock.expired",
+        lock::Event::Forced => c"rlock.forced",
+        lock::Event::Evicted => c"rlock.evicted",
+    })
+}
+
+/// Emits keyspace events on a key.
+fn notify(ctx: Ctx<'_>, given: Given<'_>, key: &Key, events: &[Event]) {
+    let Some(name) = given.text(&key.name) else {
+        return;
+    };
+    let _db = Selected::new(ctx, key.db);
+    for event in events {
+        sys::notify(ctx, *event, &name);
+    }
+}

@@ -1,0 +1,59 @@
+//! One decision of the core on the server's keyspace: it decides and writes, and then
+//! others are told.
+
+use super::keyspace::{Asked, ServerKeyspace};
+use crate::lock::{self, Core, Effects, Keyspace, Now};
+use crate::server::outbound::replication::By;
+use crate::server::outbound::tell::{tell, Found};
+use crate::server::shell::Shell;
+use crate::server::sys::{Access, Ctx};
+
+/// Has the core decide, and tells what it decided. `None`: it is deciding already, and we
+/// are in the middle of that.
+pub fn decide<T>(
+    asked: &Asked<'_>,
+    now: impl FnOnce(&Core) -> Now,
+    run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects) -> T,
+) -> Option<(T, Found)> {
+    let shell = asked.shell;
+    let mut ks = ServerKeyspace::new(asked, Access::Write);
+    let mut told = shell.locks.effects();
+    let run = |core: &mut Core, now| run(core, &mut ks, now, &mut told);
+    let answer = shell.locks.decide(now, run)?;
+    let unwritten = ks.into_unwritten();
+    let Asked { ctx, by, given, .. } = *asked;
+    let found = tell(shell, ctx, by, given, &mut told, &unwritten);
+    shell.locks.reuse(told);
+    Some((answer, found))
+}
+
+/// Looks without changing anything. `None`: the core is deciding.
+pub fn inspect<'a, T>(
+    asked: &Asked<'a>,
+    look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
+) -> Option<T> {
+    let shell = asked.shell;
+    let mut ks = ServerKeyspace::new(asked, Access::Read);
+    shell
+        .locks
+        .ask(|core| look(core, &mut ks, shell.clock.now()))
+}
+
+/// Lets the core know who waits by subscription. Only when all else is done: a request of
+/// this very command that is to wait can be granted by it, and must be blocked by then. A
+/// command, or the timer, with the gate open.
+pub fn attend(shell: &Shell, ctx: Ctx<'_>, by: By, mut found: Found) {
+    let asked = Asked::without_command(shell, ctx, by);
+    while !found.is_empty() {
+        for (key, listening) in std::mem::take(&mut found) {
+            let heard = decide(
+                &asked,
+                |_| shell.clock.now(),
+                |core, ks, now, out| {
+                    lock::decide(core, ks, now, out, |d| lock::subscribed(d, &key, listening));
+                },
+            );
+            found.extend(heard.into_iter().flat_map(|(_, more)| more));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The gate: whether this server may change a lock of its own accord.
+//!
+//! A server that would refuse a client's write must not grant or expire either: a
+//! master that is cut off would hand on a lock that its successor grants too, and
+//! while writes are paused a replicated one trips an assertion.
+
+use std::ffi::CString;
+
+use crate::server::outbound::replication::ask_for_ack;
+use crate::server::state::{Hearing, Pulse, Replicas};
+use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo, Text};
+
+/// A write that changes nothing: no value is put at the start of a key that
+/// nobody has. The server refuses it when it would refuse any write.
+const PROBE: &[u8] = b"rlock:gate";
+
+/// Whether locks may be granted and expired now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    Open,
+    /// The server stood still and may not have heard yet what happened meanwhile:
+    /// what is due waits, for some ms as a rule.
+    Waking,
+    Shut,
+}
+
+/// Looks at the gate. `asked`: a client's write command is under way, so the server
+/// has asked itself already, and what it accepts is done.
+pub fn look(pulse: &Pulse, ctx: Ctx<'_>, asked: bool) -> Gate {
+    if !may_write(ctx, asked) {
+        return Gate::Shut;
+    }
+    if asked {
+        return Gate::Open;
+    }
+    match hearing(pulse, ctx) {
+        Hearing::Yes => Gate::Open,
+        Hearing::NotYet | Hearing::AskReplicas => Gate::Waking,
+        Hearing::Nothing => Gate::Shut,
+    }
+}
+
+/// Whether the server would let a client write, as far as it knows.
+fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
+    let flags = ctx.flags();
+    if !flags.master() || flags.loading() {
+        return false;
+    }
+    // Paused or not: a write that runs in a pause stands in the MULTI that began it.
+    asked || (!sys::avoids_replica_traffic() && would_write(ctx))
+}
+
+/// Whether the server would run a client's write: enough replicas
+/// (min-replicas-to-write), no disk error (MISCONF).
+fn would_write(ctx: Ctx<'_>) -> bool {
+    let args = (Text::new(PROBE), Text::new(b"0"), Text::new(b""));
+    let (Some(name), Some(zero), Some(nothing)) = args else {
+        return false;
+    };
+    let args = [&name, &zero, &nothing];
+    // Refused, but not for a reason of ours: another node of the cluster has that
+    // key, and the other checks came first; or it ran, and somebody has such a key.
+    sys::call(ctx, c"SETRANGE", Scope::Script, args)
+        .is_some_and(|called| !called.is_error() || matches!(called.errno(), 0 | libc::EPERM))
+}
+
+/// Whether the server has heard what happened while it stood still. Where it may write:
+/// it may ask the replicas.
+fn hearing(pulse: &Pulse, ctx: Ctx<'_>) -> Hearing {
+    let now = MachineUs::now();
+    match pulse.hearing(now) {
+        Hearing::AskReplicas => pulse.hearing_of(&replicas(ctx), now, || {
+            ask_for_ack(ctx);
+        }),
+        known => known,
+    }
+}
+
+/// The replicas of this master, as INFO shows them.
+fn replicas(ctx: Ctx<'_>) -> Replicas {
+    let mut replicas = Replicas {
+        offset: 0,
+        acknowledged: Vec::new(),
+        needed: 0,
+    };
+    let Some(info) = ServerInfo::section(ctx, c"replication") else {
+        return replicas;
+    };
+    replicas.offset = info.number(c"master_repl_offset").unwrap_or(0);
+    for at in 0.. {
+        let name = CString::new(format!("slave{at}")).unwrap_or_default();
+        let Some(line) = info.text(&name) else {
+            break;
+        };
+        replicas.acknowledged.extend(acknowledged(line));
+    }
+    // Shown where min-replicas-to-write is in force.
+    if let Some(good) = info.number(c"min_slaves_good_slaves") {
+        let needed = sys::number_setting(ctx, "min-replicas-to-write").unwrap_or(good);
+        replicas.needed = usize::try_from(needed).unwrap_or(0);
+    }
+    replicas
+}
+
+/// How far a replica has come, if it is online, by its line in INFO:
+/// `ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`.
+fn acknowledged(line: &str) -> Option<i64> {
+    let mut online = false;
+    let mut offset = None;
+    for pair in line.split(',') {
+        match pair.split_once('=') {
+            Some(("state", state)) => online = state == "online",
+            Some(("offset", at)) => offset = at.parse().ok(),
+            _ => {}
+        }
+    }
+    offset.filter(|_| online)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_replicas_that_are_online_have_acknowledged() {
+        let line = "ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0,type=replica";
+        assert_eq!(acknowledged(line), Some(1234));
+        assert_eq!(
+            acknowledged("ip=::1,port=1,state=online,offset=0,lag=9"),
+            Some(0)
+        );
+        assert_eq!(
+            acknowledged("ip=::1,port=1,state=send_bulk,offset=7,lag=0"),
+            None
+        );
+        assert_eq!(acknowledged("ip=::1,port=1"), None);
+        assert_eq!(acknowledged(""), None);
+    }
+}

@@ -1,0 +1,12 @@
+//! The one loop of what is due, and in which order: decisions of the core on the server's
+//! keyspace, whoever asks for them.
+
+mod decide;
+pub mod gate;
+mod keyspace;
+pub mod schedule;
+mod tick;
+
+pub use decide::{attend, decide, inspect};
+pub use keyspace::{Asked, ServerKeyspace};
+pub use tick::{serve, Occasion};

@@ -1,0 +1,138 @@
+//! When there is something to do next, and the timer armed for it.
+
+use super::gate::{self, Gate};
+use crate::lock::{Core, Now};
+use crate::server::shell::Shell;
+use crate::server::state::moments;
+use crate::server::sys::{Ctx, MonoUs, WallMs};
+
+/// While the gate is shut and something is due, look again after so many ms.
+const GATE_POLL_MS: i64 = 10;
+
+/// A key whose slot is on its way to another node is looked at after so many ms: it
+/// may come back.
+const AWAY_POLL_MS: i64 = 100;
+
+/// Where the server does not tell of overwritten keys, watched ones are looked at
+/// every so many ms.
+pub const CHECK_MS: i64 = 100;
+
+/// With nobody waiting for so long, client events are let go.
+pub const IDLE_MS: i64 = 1000;
+
+/// Arms the timer for whatever comes next, after a turn of it.
+pub fn arm_for_next(shell: &Shell, ctx: Ctx<'_>) {
+    let now = shell.clock.now();
+    // What is overdue right after a turn waits for the gate or the next batch.
+    let overdue = || match gate::look(&shell.pulse, ctx, false) {
+        Gate::Open => 1,
+        Gate::Waking | Gate::Shut => GATE_POLL_MS,
+    };
+    if let Some(ms) = next_ms(shell, now, overdue) {
+        shell.alarm.arm(ctx, now, ms);
+    }
+}
+
+/// Now and then: mends a timer that the wall clock has left behind, or that a fault has
+/// kept from being armed.
+pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
+    let now = shell.clock.now();
+    if shell.alarm.is_armed() {
+        shell.alarm.mend(ctx, now);
+    } else if let Some(ms) = next_ms(shell, now, || 0) {
+        shell.alarm.arm(ctx, now, ms);
+    }
+}
+
+/// In how many ms the timer has something to do. `overdue`: when to look again at
+/// what is due already.
+fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
+    let again = |ms: i64| if ms > 0 { ms } else { overdue() };
+    let all = [
+        ms_until(shell, now, Core::next_expiry).map(again),
+        ms_until(shell, now, Core::next_renewal).map(again),
+        next_turn_ms(shell, now).map(again),
+        next_timeout_ms(shell, now),
+        shell.has_notes().then(&overdue),
+        checks_watched(shell).then_some(CHECK_MS),
+        has_away(shell).then_some(AWAY_POLL_MS),
+        shell.subscriptions.clients().then_some(IDLE_MS),
+        shell.clients.any_closing().then_some(1),
+    ];
+    all.into_iter().flatten().min()
+}
+
+/// Arms the timer after a command; costs little when it is armed early enough. Whether
+/// there are watchdog holds.
+pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    let known = shell.locks.ask(|core| {
+        let end = next_end(core).filter(|at| !shell.alarm.fires_by(*at));
+        let waits = core.next_timeout().is_some() || core.next_turn().is_some();
+        (end, waits, core.is_unsettled(), core.is_watching())
+    });
+    let Some((end, waits, unsettled, watching)) = known else {
+        return false;
+    };
+    if unsettled {
+        shell.wake_soon(ctx);
+    }
+    if end.is_some() || waits {
+        let now = shell.clock.now();
+        let (_, wall) = moments(now);
+        let end = end.map(|at| at.since(wall));
+        let waits = [next_timeout_ms(shell, now), next_turn_ms(shell, now)];
+        for ms in end.into_iter().chain(waits.into_iter().flatten()) {
+            shell.alarm.arm(ctx, now, ms);
+        }
+    }
+    watching
+}
+
+pub fn has_away(shell: &Shell) -> bool {
+    shell.locks.ask(Core::is_any_away).unwrap_or(false)
+}
+
+/// Leases end or are to be renewed.
+pub fn has_ends(shell: &Shell, now: Now) -> bool {
+    ms_until(shell, now, |core| next_end(core).map(|at| at.0)).is_some_and(|ms| ms <= 0)
+}
+
+/// Watched keys are to be looked at.
+pub fn check_is_due(shell: &Shell, now: Now) -> bool {
+    let since = moments(now).0.since(shell.subscriptions.round_at());
+    checks_watched(shell) && since >= CHECK_MS.saturating_mul(1000)
+}
+
+/// Turns of those who wait by subscription are to be looked at.
+pub fn has_turns(shell: &Shell, now: Now) -> bool {
+    next_turn_ms(shell, now).is_some_and(|ms| ms <= 0)
+}
+
+/// Whether watched keys are looked at now and then: Redis 7.0 does not tell when
+/// one is overwritten.
+fn checks_watched(shell: &Shell) -> bool {
+    let watching = shell.locks.ask(Core::is_watching).unwrap_or(false);
+    watching && !shell.subscriptions.overwrites()
+}
+
+/// When the first lease ends or is to be renewed.
+fn next_end(core: &Core) -> Option<WallMs> {
+    let ends = [core.next_expiry(), core.next_renewal()];
+    ends.into_iter().flatten().min().map(WallMs)
+}
+
+/// How many ms until this moment of the wall clock.
+fn ms_until(shell: &Shell, now: Now, at: impl FnOnce(&Core) -> Option<i64>) -> Option<i64> {
+    let at = shell.locks.ask(at).flatten()?;
+    Some(WallMs(at).since(moments(now).1))
+}
+
+fn next_turn_ms(shell: &Shell, now: Now) -> Option<i64> {
+    let at = shell.locks.ask(Core::next_turn).flatten()?;
+    Some(MonoUs(at).ms_from(moments(now).0))
+}
+
+fn next_timeout_ms(shell: &Shell, now: Now) -> Option<i64> {
+    let at = shell.locks.ask(Core::next_timeout).flatten()?;
+    Some(MonoUs(at).ms_from(moments(now).0))
+}

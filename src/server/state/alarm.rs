@@ -1,0 +1,180 @@
+//! What wakes us later: the one timer of the module, jobs after a command, and the event
+//! loop itself. What is to be done then is not this file's matter: it is given two
+//! functions at load.
+//!
+//! The timer is armed for the earliest of leases, BLOCK time-outs and whatever was left
+//! for later, and never stopped early; when it fires with nothing due it is armed anew.
+
+use std::cell::Cell;
+
+use super::clock::{moments, Clock};
+use super::server::Wakeup;
+use crate::lock::Now;
+use crate::server::sys::{self, Ctx, MonoUs, Run, Timer, WallMs};
+
+/// Nothing is waited for longer than this, in ms.
+const LONGEST_MS: i64 = 1000;
+
+/// A clock that is slewed runs apart from the other by less than this in the longest
+/// wait, ms. One that is stepped by no more makes nothing late that matters.
+const SLEW_MS: i64 = 3;
+
+pub struct Alarm {
+    timer: Cell<Option<Timer>>,
+    /// What it is armed for.
+    armed: Cell<Option<Armed>>,
+    /// Its callback runs.
+    firing: Cell<bool>,
+    /// Jobs that run when the command under way is done.
+    jobs: Cell<u32>,
+    /// The event loop is known to come to its end of a turn before it sleeps.
+    awake: Cell<bool>,
+    wakeup: Wakeup,
+    on_timer: Run,
+    on_job: Run,
+}
+
+/// A moment by both clocks.
+#[derive(Clone, Copy)]
+struct Armed {
+    mono: MonoUs,
+    wall: WallMs,
+}
+
+impl Armed {
+    /// The wall clock was stepped since. The server keeps its timers by it.
+    fn is_off(&self, now: Now) -> bool {
+        let (mono, wall) = moments(now);
+        let by_mono = self.mono.since(mono).div_euclid(1000);
+        let by_wall = self.wall.since(wall);
+        by_wall.saturating_sub(by_mono).abs() > SLEW_MS
+    }
+}
+
+impl Alarm {
+    pub fn new(wakeup: Wakeup, on_timer: Run, on_job: Run) -> Self {
+        Self {
+            timer: Cell::new(None),
+            armed: Cell::new(None),
+            firing: Cell::new(false),
+            jobs: Cell::new(0),
+            awake: Cell::new(false),
+            wakeup,
+            on_timer,
+            on_job,
+        }
+    }
+
+    /// Sees to it that the timer fires in at most `ms` from now.
+    pub fn arm(&self, ctx: Ctx<'_>, now: Now, ms: i64) {
+        let ms = ms.clamp(0, LONGEST_MS);
+        let at = MonoUs(now.until(ms));
+        if self.armed.get().is_some_and(|armed| armed.mono <= at) {
+            return;
+        }
+        self.stop(ctx);
+        let timer = Timer::start(ctx, ms, self.on_timer);
+        self.armed.set(timer.is_some().then_some(Armed {
+            mono: at,
+            wall: WallMs(now.deadline(ms)),
+        }));
+        self.timer.set(timer);
+        self.keep_awake();
+    }
+
+    fn stop(&self, ctx: Ctx<'_>) {
+        self.armed.set(None);
+        if let Some(timer) = self.timer.take() {
+            timer.stop(ctx);
+        }
+    }
+
+    /// Sees to it that the timer fires as soon as the event loop comes round.
+    pub fn arm_now(&self, ctx: Ctx<'_>, clock: &Clock) {
+        if !self.firing.get() {
+            self.arm(ctx, clock.now(), 0);
+            sys::keep_loop_awake();
+        }
+    }
+
+    /// A timer that the wall clock has left behind, or hurried on, fires at once, and is
+    /// armed anew for what comes next.
+    pub fn mend(&self, ctx: Ctx<'_>, now: Now) {
+        if self.armed.get().is_some_and(|armed| armed.is_off(now)) {
+            self.stop(ctx);
+            self.arm(ctx, now, 0);
+        }
+    }
+
+    pub fn is_armed(&self) -> bool {
+        self.armed.get().is_some()
+    }
+
+    /// Whether the timer fires no later than this, by what the wall clock was when it was
+    /// armed. Says so without reading a clock.
+    pub fn fires_by(&self, wall: WallMs) -> bool {
+        self.armed.get().is_some_and(|armed| armed.wall <= wall)
+    }
+
+    /// The timer fires, until the value is dropped.
+    pub fn fire(&self) -> Firing<'_> {
+        self.armed.set(None);
+        self.timer.set(None);
+        self.firing.set(true);
+        Firing(self)
+    }
+
+    /// The event loop has slept and is at work, or comes to its end.
+    pub fn set_awake(&self, awake: bool) {
+        self.awake.set(awake);
+    }
+
+    /// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
+    /// behind a request that was just unblocked. So what comes up there (a timer, a grant)
+    /// would wait until something else wakes the loop. Unless this turn of it is known not
+    /// to be that far.
+    pub fn keep_awake(&self) {
+        if self.wakeup == Wakeup::BeforeSleep && !self.awake.get() {
+            sys::keep_loop_awake();
+        }
+    }
+
+    /// Has the job run after the command under way. `false`: this server cannot.
+    pub fn add_job(&self, ctx: Ctx<'_>) -> bool {
+        if self.jobs.get() > 0 {
+            return true;
+        }
+        let added = sys::after_command(ctx, self.on_job);
+        if added {
+            self.jobs.set(1);
+        }
+        added
+    }
+
+    /// The job runs.
+    pub fn start_job(&self) {
+        self.jobs.set(self.jobs.get().saturating_sub(1));
+    }
+
+    /// What of ours the server has still to call.
+    pub fn awaits(&self) -> Option<&'static str> {
+        let reasons = [
+            (self.jobs.get() > 0, "it has yet to look at a key"),
+            (
+                sys::loop_is_kept_awake(),
+                "the event loop is yet to come to it",
+            ),
+            (self.is_armed(), "its timer is armed"),
+        ];
+        reasons.into_iter().find_map(|(is, why)| is.then_some(why))
+    }
+}
+
+/// The timer's callback runs: it is armed at the end of it, and not before.
+pub struct Firing<'a>(&'a Alarm);
+
+impl Drop for Firing<'_> {
+    fn drop(&mut self) {
+        self.0.firing.set(false);
+    }
+}

@@ -1,0 +1,175 @@
+//! What callbacks saw and left for later: keys to look at again, connections that closed,
+//! grants that never reached their client. Whoever acts on it takes all of it at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+use crate::lock::{Cause, Key, Note};
+
+/// Beyond so many notes of keys, all keys are to be looked at instead: notes may have
+/// to wait for the gate, and are not to grow without bound meanwhile.
+const MOST_NOTES: usize = 16_384;
+
+#[derive(Default)]
+pub struct Inbox {
+    notes: RefCell<Notes>,
+    /// The database that the last key left by MOVE.
+    moved_from: Cell<i32>,
+}
+
+/// After what notes are to be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// The command under way. Its effects and ours replicate as one.
+    AfterCommand,
+    /// This turn of the event loop: the cause may be a command that replicates
+    /// its effects one by one (SCAN finding a key that ran out), and a replica
+    /// cut off in between would have a lock without a lease.
+    AfterTurn,
+}
+
+impl Inbox {
+    fn with<T>(&self, act: impl FnOnce(&mut Notes) -> T) -> Option<T> {
+        self.notes
+            .try_borrow_mut()
+            .ok()
+            .map(|mut notes| act(&mut notes))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        let notes = self.notes.try_borrow();
+        notes.is_ok_and(|notes| notes.list.is_empty())
+    }
+
+    pub fn push(&self, note: Note) {
+        self.with(|notes| notes.push(note));
+    }
+
+    /// A key was taken away by a RENAME or MOVE, and is of interest if it is given.
+    pub fn leaves(&self, key: Option<Key>) {
+        self.with(|notes| notes.leaving = key);
+    }
+
+    /// The key that the last RENAME or MOVE has taken away.
+    pub fn take_leaving(&self) -> Option<Key> {
+        self.with(|notes| notes.leaving.take()).flatten()
+    }
+
+    /// A key left this database by MOVE.
+    pub fn moves_from(&self, db: i32) {
+        self.moved_from.set(db);
+    }
+
+    pub fn moved_from(&self) -> i32 {
+        self.moved_from.get()
+    }
+
+    /// Whether a note says that a key that is known goes by this name.
+    pub fn has_arrived(&self, db: i32, name: &[u8]) -> bool {
+        let notes = self.notes.try_borrow();
+        notes.is_ok_and(|notes| {
+            !notes.arrived.is_empty() && notes.arrived.contains(&Key::new(db, name))
+        })
+    }
+
+    /// Whether a key may be of interest for what became of another one.
+    pub fn has_moves(&self) -> bool {
+        let notes = self.notes.try_borrow();
+        notes.map_or(true, |notes| {
+            notes.leaving.is_some() || !notes.arrived.is_empty()
+        })
+    }
+
+    /// A data set was loaded: that it was emptied before that is part of it.
+    pub fn forget_flushes(&self) {
+        self.with(|notes| {
+            notes
+                .list
+                .retain(|note| !matches!(note, Note::Replaced(..)))
+        });
+    }
+
+    /// Takes out all notes.
+    pub fn take(&self) -> Vec<Note> {
+        self.with(Notes::take).unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// In the order in which things happened.
+    list: Vec<Note>,
+    /// Where keys went by a RENAME or MOVE that is among the notes.
+    arrived: HashSet<Key>,
+    /// The key that a RENAME or MOVE has taken away, until the event that says
+    /// where it went; they come as a pair.
+    leaving: Option<Key>,
+}
+
+impl Notes {
+    fn push(&mut self, note: Note) {
+        match (&note, self.list.last_mut()) {
+            (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
+                *heard = (*heard).max(*cause);
+                return;
+            }
+            (Note::Reader(key, owner, cause), Some(Note::Reader(last_key, last_owner, heard)))
+                if key == last_key && owner == last_owner =>
+            {
+                *heard = (*heard).max(*cause);
+                return;
+            }
+            _ => {}
+        }
+        if self.list.len() >= MOST_NOTES && is_of_keys(&note) {
+            self.forget_keys();
+            self.list.push(Note::Replaced(None, Cause::Unknown));
+            return;
+        }
+        if let Note::Renamed(_, to) = &note {
+            self.arrived.insert(to.clone());
+        }
+        self.list.push(note);
+    }
+
+    /// Notes of keys are void. Connections and grants are as they were; there are no
+    /// more of those than clients.
+    fn forget_keys(&mut self) {
+        self.list.retain(|note| !is_of_keys(note));
+        self.arrived.clear();
+    }
+
+    fn take(&mut self) -> Vec<Note> {
+        self.arrived.clear();
+        std::mem::take(&mut self.list)
+    }
+}
+
+/// Whether a note says something of keys.
+fn is_of_keys(note: &Note) -> bool {
+    !matches!(note, Note::Closed(_) | Note::Lost(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_notes_than_are_kept_come_to_a_look_at_everything() {
+        let inbox = Inbox::default();
+        let key = |number: usize| Key::new(0, number.to_string().as_bytes());
+        inbox.push(Note::Renamed(key(1), key(2)));
+        inbox.push(Note::Closed(7));
+        for number in 0..3 * MOST_NOTES {
+            inbox.push(Note::Changed(key(number), Cause::Removed));
+            assert!(inbox.notes.borrow().list.len() <= MOST_NOTES);
+        }
+        assert!(!inbox.has_arrived(0, b"2"));
+        let notes = inbox.take();
+        assert_eq!(notes[0], Note::Closed(7));
+        assert!(notes.contains(&Note::Replaced(None, Cause::Unknown)));
+        // The last ones were heard after that.
+        let last = Note::Changed(key(3 * MOST_NOTES - 1), Cause::Removed);
+        assert_eq!(notes.last(), Some(&last));
+    }
+}

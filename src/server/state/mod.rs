@@ -1,0 +1,30 @@
+//! What is remembered between two callbacks, each part with its own owner, whose fields
+//! are private.
+//!
+//! The server runs all of our code on its main thread, but it may call back into us while
+//! we call it: opening a key can expire it, and its notification runs in the middle of our
+//! own command. So the owners lie in cells, none of them calls the server while it is
+//! borrowed, and callbacks that can come at any time only record what they saw (`inbox`,
+//! `clients`).
+
+mod alarm;
+mod clients;
+mod clock;
+mod inbox;
+mod locks;
+mod own_work;
+mod pulse;
+mod server;
+mod situation;
+mod subscriptions;
+
+pub use alarm::Alarm;
+pub use clients::{Clients, Ended, Wake};
+pub use clock::{moments, Clock};
+pub use inbox::{Inbox, Read};
+pub use locks::Locks;
+pub use own_work::OwnWork;
+pub use pulse::{Hearing, Pulse, Replicas};
+pub use server::{Server, Wakeup};
+pub use situation::Situation;
+pub use subscriptions::Subscriptions;

@@ -1,0 +1,53 @@
+//! What of ours is under way in the server, as far as callbacks that come in the middle
+//! of it need to know.
+
+use std::cell::Cell;
+
+#[derive(Default)]
+pub struct OwnWork {
+    /// Our own writes are under way, and the events they cause are known to us.
+    writing: Cell<bool>,
+    /// A key that the core looks at had run out.
+    ran_out: Cell<bool>,
+}
+
+impl OwnWork {
+    /// Until the value is dropped, events are of our own doing. A call of ours can be
+    /// under way already, of which this one is a part.
+    pub fn write(&self) -> Writing<'_> {
+        Writing {
+            work: self,
+            before: self.writing.replace(true),
+        }
+    }
+
+    pub fn is_writing(&self) -> bool {
+        self.writing.get()
+    }
+
+    /// A look begins.
+    pub fn look(&self) {
+        self.ran_out.set(false);
+    }
+
+    /// A key has run out while the core looks.
+    pub fn note_ran_out(&self) {
+        self.ran_out.set(true);
+    }
+
+    pub fn has_run_out(&self) -> bool {
+        self.ran_out.get()
+    }
+}
+
+/// Own writes are under way.
+pub struct Writing<'a> {
+    work: &'a OwnWork,
+    before: bool,
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.work.writing.set(self.before);
+    }
+}

@@ -1,0 +1,64 @@
+//! Which server this is, where that changes what we may do. Found out at load.
+
+use crate::server::sys::{self, Ctx, ServerInfo, Text};
+
+/// How a granted client is woken (see `outbound::answers`).
+///
+/// Redis 7.0 and 7.2 write the reply into the client's own buffer during
+/// RM_UnblockClient, while the client still counts as blocked. So that nothing can
+/// come between, that call is left until right before the server looks for clients
+/// to unblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    /// Redis 7.0 looks right after the event that it is about to sleep.
+    BeforeSleep,
+    /// Redis 7.2 looks right after the timers have run.
+    ByTimer,
+    /// Redis 7.4 and newer, and Valkey, hold the reply back until they unblock
+    /// the client: there is nothing to wait for.
+    AtOnce,
+}
+
+/// Does not change while the module is loaded.
+pub struct Server {
+    pub valkey: bool,
+    pub wakeup: Wakeup,
+    pub cluster: bool,
+    /// Notes can be read right after the command that caused them: the server runs jobs
+    /// then (7.2). In a cluster a job sees the slot of that command, and no other.
+    pub jobs: bool,
+    /// The uuid of this load of the module, for the owner `*`.
+    pub uuid: String,
+    /// The strings `0` and `1`, made once.
+    pub zero: Text<'static>,
+    pub one: Text<'static>,
+}
+
+impl Server {
+    /// `None`: the server gives us no memory.
+    pub fn detect(ctx: Ctx<'_>) -> Option<Self> {
+        let valkey = is_valkey(ctx);
+        let wakeup = match sys::version() {
+            _ if valkey => Wakeup::AtOnce,
+            ..0x0007_0200 => Wakeup::BeforeSleep,
+            0x0007_0200..0x0007_0400 => Wakeup::ByTimer,
+            _ => Wakeup::AtOnce,
+        };
+        let cluster = ctx.flags().cluster();
+        Some(Self {
+            valkey,
+            wakeup,
+            cluster,
+            jobs: sys::has_jobs() && !cluster,
+            uuid: uuid::Uuid::new_v4().to_string(),
+            zero: Text::new(b"0")?,
+            one: Text::new(b"1")?,
+        })
+    }
+}
+
+/// Redis 8.0 and Valkey 8.0 give the same version number; INFO tells them apart.
+fn is_valkey(ctx: Ctx<'_>) -> bool {
+    let info = ServerInfo::section(ctx, c"server");
+    info.is_some_and(|info| info.text(c"server_name") == Some("valkey"))
+}

@@ -1,0 +1,128 @@
+//! Commands as the server calls them.
+
+use std::ffi::{c_int, CStr, CString};
+use std::ops::RangeInclusive;
+
+use redis_module::raw;
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::guard::guarded;
+use super::text::Args;
+
+/// A command, as the server calls it.
+pub trait Handler {
+    /// What it is called in the log, should it fail.
+    const WHAT: &'static str;
+
+    /// Carries it out and replies. The arguments come after the command's name.
+    fn run(ctx: Ctx<'_>, args: Args<'_>);
+    /// Replies in place of `run`, which has failed.
+    fn failed(ctx: Ctx<'_>);
+    /// Where the keys are in a call that is not carried out, counted from the name of the
+    /// command as 0.
+    fn keys(args: Args<'_>) -> Option<RangeInclusive<usize>>;
+}
+
+/// What the server is told of a command at first.
+pub struct Spec {
+    pub name: &'static CStr,
+    /// The server's command flags, by name.
+    pub flags: &'static CStr,
+    /// ACL categories, where the server takes them from a module.
+    pub acl: &'static CStr,
+    /// The first argument is a key.
+    pub one_key: bool,
+    /// The server asks the command itself where the keys are.
+    pub tells_keys: bool,
+}
+
+/// Registers a command. `false`: the server refused it.
+pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
+    let mut flags = spec.flags.to_bytes().to_vec();
+    if spec.tells_keys {
+        flags.extend_from_slice(b" getkeys-api");
+    }
+    let (Ok(flags), Some(create)) = (CString::new(flags), api!(RedisModule_CreateCommand)) else {
+        return false;
+    };
+    let key = c_int::from(spec.one_key);
+    // SAFETY: the context is valid; the server copies name and flags.
+    let status = unsafe {
+        create(
+            ctx.as_ptr(),
+            spec.name.as_ptr(),
+            Some(entry::<H>),
+            flags.as_ptr(),
+            key,
+            key,
+            key,
+        )
+    };
+    let Some(command) = find(ctx, spec.name).filter(|_| status == raw::REDISMODULE_OK as c_int)
+    else {
+        return false;
+    };
+    if let Some(call) = api!(RedisModule_SetCommandACLCategories) {
+        // SAFETY: the command is registered; the server reads the C string and no more.
+        unsafe { call(command, spec.acl.as_ptr()) };
+    }
+    true
+}
+
+/// A command that is registered.
+pub(super) fn find(ctx: Ctx<'_>, name: &CStr) -> Option<*mut raw::RedisModuleCommand> {
+    let call = api!(RedisModule_GetCommand)?;
+    // SAFETY: the context is valid, the name is a C string.
+    Some(unsafe { call(ctx.as_ptr(), name.as_ptr()) }).filter(|command| !command.is_null())
+}
+
+/// # Safety
+/// For the server: `argv` is `argc` strings, the first the command's name.
+unsafe extern "C" fn entry<H: Handler>(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: the server passes it to this callback.
+    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
+        // SAFETY: as the caller says; they stay until the command returns.
+        let args = unsafe { Args::new(argv, argc) };
+        if only_asks_for_keys(ctx) {
+            let keys = guarded(Some(ctx), H::WHAT, || H::keys(args)).flatten();
+            tell_keys(ctx, args, keys);
+        } else {
+            let args = args.without_name();
+            let done = guarded(Some(ctx), H::WHAT, || H::run(ctx, args));
+            if done.is_none() {
+                guarded(Some(ctx), H::WHAT, || H::failed(ctx));
+            }
+        }
+    }
+    raw::REDISMODULE_OK as c_int
+}
+
+fn only_asks_for_keys(ctx: Ctx<'_>) -> bool {
+    let answer = api!(RedisModule_IsKeysPositionRequest).map(|call| {
+        // SAFETY: the context is valid.
+        unsafe { call(ctx.as_ptr()) }
+    });
+    answer.unwrap_or(0) != 0
+}
+
+/// Tells where the keys are, if all of them are there: the server looks where it is told.
+fn tell_keys(ctx: Ctx<'_>, args: Args<'_>, keys: Option<RangeInclusive<usize>>) {
+    let Some(call) = api!(RedisModule_KeyAtPos) else {
+        return;
+    };
+    for at in keys
+        .filter(|keys| *keys.end() < args.len())
+        .into_iter()
+        .flatten()
+    {
+        if let Ok(at) = c_int::try_from(at) {
+            // SAFETY: the context asks for it, and an argument stands there.
+            unsafe { call(ctx.as_ptr(), at) };
+        }
+    }
+}

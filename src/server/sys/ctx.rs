@@ -1,0 +1,199 @@
+//! The context of one callback, and what is asked of it alone: the database, the client,
+//! flags, the log.
+
+use std::ffi::{c_int, CStr};
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::ptr::NonNull;
+
+use redis_module::{raw, Context};
+
+use super::api::api;
+
+/// The server's context of one callback, which cannot outlive it. It cannot leave the
+/// server's main thread either, where all callbacks run.
+#[derive(Clone, Copy)]
+pub struct Ctx<'a> {
+    ctx: NonNull<raw::RedisModuleCtx>,
+    callback: PhantomData<&'a raw::RedisModuleCtx>,
+}
+
+/// A client's id, which is never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(NonZeroU64);
+
+impl ClientId {
+    /// `None`: 0, which stands for no client.
+    pub fn new(id: u64) -> Option<Self> {
+        NonZeroU64::new(id).map(Self)
+    }
+
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl std::fmt::Display for ClientId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl<'a> Ctx<'a> {
+    /// `None`: the server has passed none.
+    ///
+    /// # Safety
+    /// The server has passed it to a callback on its main thread that does not return
+    /// before the end of `'a`.
+    pub(super) unsafe fn new(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
+        NonNull::new(ctx).map(|ctx| Self {
+            ctx,
+            callback: PhantomData,
+        })
+    }
+
+    /// The context that `redis_module!` passes to the functions that load and unload.
+    pub fn of(context: &'a Context) -> Option<Self> {
+        // SAFETY: the macro makes it of the context of a callback, and lends it for as long
+        // as that runs. Nothing else makes one that is not null.
+        unsafe { Self::new(context.get_raw()) }
+    }
+
+    pub(super) fn as_ptr(self) -> *mut raw::RedisModuleCtx {
+        self.ctx.as_ptr()
+    }
+
+    /// The database that is selected.
+    pub fn db(self) -> i32 {
+        api!(RedisModule_GetSelectedDb).map_or(0, |call| {
+            // SAFETY: the context is valid.
+            unsafe { call(self.as_ptr()) }
+        })
+    }
+
+    pub fn select(self, db: i32) {
+        if let Some(call) = api!(RedisModule_SelectDb) {
+            // SAFETY: the context is valid; a number of no database is refused.
+            unsafe { call(self.as_ptr(), db as c_int) };
+        }
+    }
+
+    pub fn flags(self) -> Flags {
+        Flags(api!(RedisModule_GetContextFlags).map_or(0, |call| {
+            // SAFETY: the context is valid.
+            unsafe { call(self.as_ptr()) }
+        }))
+    }
+
+    /// The client whose command runs, if one does.
+    pub fn client(self) -> Option<ClientId> {
+        let id = api!(RedisModule_GetClientId).map(|call| {
+            // SAFETY: the context is valid.
+            unsafe { call(self.as_ptr()) }
+        });
+        id.and_then(ClientId::new)
+    }
+
+    /// Closes a client's connection. Whether there was one.
+    pub fn close_client(self, client: ClientId) -> bool {
+        let status = api!(RedisModule_DeauthenticateAndCloseClient).map(|call| {
+            // SAFETY: the context is valid; an id of no client is refused.
+            unsafe { call(self.as_ptr(), client.get()) }
+        });
+        status == Some(raw::REDISMODULE_OK as c_int)
+    }
+
+    /// Writes a line to the server's log.
+    pub fn log(self, level: &CStr, text: &str) {
+        log(Some(self), level, text);
+    }
+
+    pub fn warn(self, text: &str) {
+        self.log(c"warning", text);
+    }
+
+    pub fn notice(self, text: &str) {
+        self.log(c"notice", text);
+    }
+}
+
+pub(super) fn log(ctx: Option<Ctx<'_>>, level: &CStr, text: &str) {
+    let line: Vec<u8> = text.bytes().filter(|byte| *byte != 0).chain([0]).collect();
+    let (Ok(line), Some(call)) = (CStr::from_bytes_with_nul(&line), api!(RedisModule_Log)) else {
+        return;
+    };
+    let ctx = ctx.map_or(std::ptr::null_mut(), Ctx::as_ptr);
+    // SAFETY: a context that is valid, or none; the format takes exactly one C string.
+    unsafe { call(ctx, level.as_ptr(), c"%s".as_ptr(), line.as_ptr()) };
+}
+
+/// What a context says of the server and of the command that runs.
+#[derive(Clone, Copy)]
+pub struct Flags(c_int);
+
+impl Flags {
+    fn any(self, flags: u32) -> bool {
+        self.0 & flags as c_int != 0
+    }
+
+    pub fn master(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_MASTER)
+    }
+
+    /// A data set is loaded, in the place of the old one or beside it.
+    pub fn loading(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
+    }
+
+    pub fn cluster(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
+    }
+
+    /// The AOF is on.
+    pub fn aof(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_AOF)
+    }
+
+    /// In a script or a function.
+    pub fn script(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_LUA)
+    }
+
+    pub fn multi(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_MULTI)
+    }
+
+    /// The client must not be blocked.
+    pub fn deny_blocking(self) -> bool {
+        self.any(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING)
+    }
+}
+
+/// Selects a database for as long as it lives. The context may be a real client's, which
+/// must find its own database selected afterwards.
+pub struct Selected<'a> {
+    ctx: Ctx<'a>,
+    back: Option<i32>,
+}
+
+impl<'a> Selected<'a> {
+    pub fn new(ctx: Ctx<'a>, db: i32) -> Self {
+        let now = ctx.db();
+        if now == db {
+            return Self { ctx, back: None };
+        }
+        ctx.select(db);
+        Self {
+            ctx,
+            back: Some(now),
+        }
+    }
+}
+
+impl Drop for Selected<'_> {
+    fn drop(&mut self) {
+        if let Some(db) = self.back {
+            self.ctx.select(db);
+        }
+    }
+}

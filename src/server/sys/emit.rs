@@ -1,0 +1,140 @@
+//! What others hear of: replicated commands, messages, keyspace events, changed keys.
+//! Messages and events may run other people's code, so there is none while a key is open.
+
+use std::ffi::{c_int, CStr};
+
+use redis_module::raw;
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::key::any_is_open;
+use super::text::Text;
+
+/// Where a command is replicated to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum To {
+    /// The replicas and the AOF.
+    Everybody,
+    /// The replicas alone.
+    Replicas,
+}
+
+/// Replicates a command. `None`: the server did not take it.
+pub fn replicate<const N: usize>(
+    ctx: Ctx<'_>,
+    command: &CStr,
+    to: To,
+    args: [&Text<'_>; N],
+) -> Option<()> {
+    let call = api!(RedisModule_Replicate)?;
+    let format = match to {
+        To::Everybody => c"v",
+        To::Replicas => c"Av",
+    };
+    let mut args = args.map(Text::as_ptr);
+    // SAFETY: the context is valid; `v` takes the array of strings and its length.
+    let status = unsafe {
+        call(
+            ctx.as_ptr(),
+            command.as_ptr(),
+            format.as_ptr(),
+            args.as_mut_ptr(),
+            args.len(),
+        )
+    };
+    (status == raw::REDISMODULE_OK as c_int).then_some(())
+}
+
+/// In place of replicating a write: lets the server count it as one, for its save
+/// points. It takes the client's command for what is to be replicated, and throws that
+/// away where nobody keeps a record. `None`: it does not know how.
+pub fn count_a_write(ctx: Ctx<'_>) -> Option<()> {
+    let call = api!(RedisModule_ReplicateVerbatim)?;
+    // SAFETY: the context is valid.
+    unsafe { call(ctx.as_ptr()) };
+    Some(())
+}
+
+/// Publishes to the subscribers of this server, in a cluster to those of the shard. How
+/// many got it; none if a key is open.
+pub fn publish(ctx: Ctx<'_>, shard: bool, channel: &Text<'_>, message: &Text<'_>) -> i32 {
+    if any_is_open() {
+        return 0;
+    }
+    let (channel, message) = (channel.as_ptr(), message.as_ptr());
+    let call = if shard {
+        api!(RedisModule_PublishMessageShard)
+    } else {
+        api!(RedisModule_PublishMessage)
+    };
+    call.map_or(0, |call| {
+        // SAFETY: the context and both strings are valid.
+        unsafe { call(ctx.as_ptr(), channel, message) }
+    })
+}
+
+/// A keyspace event: its class and its name.
+#[derive(Clone, Copy)]
+pub struct Event {
+    class: c_int,
+    name: &'static CStr,
+}
+
+impl Event {
+    pub const fn hash(name: &'static CStr) -> Self {
+        Self {
+            class: raw::REDISMODULE_NOTIFY_HASH,
+            name,
+        }
+    }
+
+    pub const fn string(name: &'static CStr) -> Self {
+        Self {
+            class: raw::REDISMODULE_NOTIFY_STRING,
+            name,
+        }
+    }
+
+    pub const fn generic(name: &'static CStr) -> Self {
+        Self {
+            class: raw::REDISMODULE_NOTIFY_GENERIC,
+            name,
+        }
+    }
+
+    /// An event of a module's own.
+    pub const fn module(name: &'static CStr) -> Self {
+        Self {
+            class: raw::REDISMODULE_NOTIFY_MODULE,
+            name,
+        }
+    }
+}
+
+/// Emits a keyspace event, unless a key is open.
+pub fn notify(ctx: Ctx<'_>, event: Event, key: &Text<'_>) {
+    if any_is_open() {
+        return;
+    }
+    if let Some(call) = api!(RedisModule_NotifyKeyspaceEvent) {
+        // SAFETY: context, name and key are valid.
+        unsafe { call(ctx.as_ptr(), event.class, event.name.as_ptr(), key.as_ptr()) };
+    }
+}
+
+/// Whether clients can hear keyspace events: the server is set to publish some.
+pub fn publishes_events() -> bool {
+    let classes = api!(RedisModule_GetNotifyKeyspaceEvents).map(|call| {
+        // SAFETY: it takes nothing.
+        unsafe { call() }
+    });
+    classes != Some(0)
+}
+
+/// Tells the server that a key changed (WATCH, client-side caching). `None`: it cannot.
+pub fn signal_modified(ctx: Ctx<'_>, key: &Text<'_>) -> Option<()> {
+    let call = api!(RedisModule_SignalModifiedKey)?;
+    // SAFETY: context and name are valid.
+    unsafe { call(ctx.as_ptr(), key.as_ptr()) };
+    Some(())
+}

@@ -1,0 +1,115 @@
+//! What the server calls later: timers, jobs after a command, a turn of the event loop.
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redis_module::raw;
+
+use super::api::api;
+use super::ctx::Ctx;
+use super::guard::guarded;
+
+/// A function that is called later.
+pub type Run = for<'a> fn(Ctx<'a>);
+
+/// A timer. Dropping it does not stop it.
+pub struct Timer(Rc<Slot>);
+
+/// Ours and the server's.
+struct Slot {
+    /// Until it fires or is stopped: one that is stopped while it fires is freed twice.
+    id: Cell<Option<raw::RedisModuleTimerID>>,
+    run: Run,
+}
+
+impl Timer {
+    /// Starts one that fires in so many ms.
+    pub fn start(ctx: Ctx<'_>, ms: i64, run: Run) -> Option<Self> {
+        let call = api!(RedisModule_CreateTimer)?;
+        let slot = Rc::new(Slot {
+            id: Cell::new(None),
+            run,
+        });
+        let data = Rc::into_raw(Rc::clone(&slot)).cast_mut().cast::<c_void>();
+        // SAFETY: the context is valid; `fire` gets the slot that it expects, once.
+        slot.id
+            .set(Some(unsafe { call(ctx.as_ptr(), ms, Some(fire), data) }));
+        Some(Self(slot))
+    }
+
+    /// Stops it, unless it has fired.
+    pub fn stop(self, ctx: Ctx<'_>) {
+        let (Some(id), Some(call)) = (self.0.id.take(), api!(RedisModule_StopTimer)) else {
+            return;
+        };
+        let mut data = ptr::null_mut();
+        // SAFETY: the context is valid, and the timer has neither fired nor been stopped.
+        let status = unsafe { call(ctx.as_ptr(), id, &raw mut data) };
+        if status == raw::REDISMODULE_OK as c_int && !data.is_null() {
+            // SAFETY: the server gives back what `start` gave it, and does not call `fire`.
+            drop(unsafe { Rc::from_raw(data.cast::<Slot>()) });
+        }
+    }
+}
+
+/// # Safety
+/// `data` is a slot, which is ours now.
+unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
+    // SAFETY: as the caller says.
+    let slot = unsafe { Rc::from_raw(data.cast::<Slot>()) };
+    slot.id.set(None);
+    // SAFETY: the server passes it to this callback.
+    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
+        guarded(Some(ctx), "a timer", || (slot.run)(ctx));
+    }
+}
+
+/// Has a function called right after the command under way that made a key event.
+/// `false`: this server cannot.
+pub fn after_command(ctx: Ctx<'_>, run: Run) -> bool {
+    let status = api!(RedisModule_AddPostNotificationJob).map(|call| {
+        // SAFETY: the context is valid; `run_job` gets the function that it expects.
+        unsafe { call(ctx.as_ptr(), Some(run_job), run as *mut c_void, None) }
+    });
+    status == Some(raw::REDISMODULE_OK as c_int)
+}
+
+/// # Safety
+/// `data` is a [`Run`].
+unsafe extern "C" fn run_job(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
+    // SAFETY: as the caller says.
+    let run = unsafe { std::mem::transmute::<*mut c_void, Run>(data) };
+    // SAFETY: the server passes it to this callback.
+    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
+        guarded(Some(ctx), "a job", || run(ctx));
+    }
+}
+
+/// The event loop has something to do that has nothing to do.
+static KEPT_AWAKE: AtomicBool = AtomicBool::new(false);
+
+/// Keeps the event loop from going to sleep this time.
+pub fn keep_loop_awake() {
+    if loop_is_kept_awake() {
+        return;
+    }
+    let status = api!(RedisModule_EventLoopAddOneShot).map(|call| {
+        // SAFETY: the callback takes nothing.
+        unsafe { call(Some(woken), ptr::null_mut()) }
+    });
+    if status == Some(raw::REDISMODULE_OK as c_int) {
+        KEPT_AWAKE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether the event loop is yet to come to that.
+pub fn loop_is_kept_awake() -> bool {
+    KEPT_AWAKE.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn woken(_data: *mut c_void) {
+    KEPT_AWAKE.store(false, Ordering::Relaxed);
+}

@@ -1,0 +1,55 @@
+//! The module API: the only place where unsafe code compiles. What stands above it, all
+//! the rest of the crate, is declared `forbid(unsafe_code)`.
+//!
+//! It promises that no use of what it shows can break memory. So no function here that
+//! is safe takes a raw pointer; what the server lends for the time of a callback has a
+//! lifetime (a context, arguments, an open key); what it gives is freed once, by its
+//! owner; and the server's callbacks are functions of this module, which hand safe values
+//! to a trait or to a function pointer, and let no panic cross into the server.
+//!
+//! Each function of the API is looked up before it is called, for an older server may
+//! lack it. Of `redis-module` the bindings are used, and its calls whose reply is a value
+//! (`call::ask`). Its other wrappers do not fit: they keep no lifetimes, panic where a
+//! function is missing, and lack most of what is needed here (clients blocked on keys,
+//! half of the events).
+
+#![deny(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
+
+mod api;
+mod blocked;
+mod call;
+mod clock;
+mod command;
+mod command_info;
+mod count;
+mod ctx;
+mod emit;
+mod events;
+mod global;
+mod guard;
+mod info;
+mod key;
+mod later;
+pub mod reply;
+mod text;
+mod version;
+
+pub use blocked::{block, Blocked, OnBlocked};
+pub use call::{ask, call, is_missing, number_setting, setting, Called, Scope};
+pub use clock::{MachineUs, MonoUs, WallMs};
+pub use command::{register, Handler, Spec};
+pub use command_info::{describe, Doc, DocKind, KeySpec, Shown};
+pub use ctx::{ClientId, Ctx, Selected};
+pub use emit::{
+    count_a_write, notify, publish, publishes_events, replicate, signal_modified, Event, To,
+};
+pub use events::{
+    subscribe, subscribe_keys, unsubscribe, Classes, Listener, Names, OnKey, ServerEvent, Told,
+};
+pub use global::{Global, MainThread};
+pub use guard::under_way;
+pub use info::{show_info, OnInfo, ServerInfo};
+pub use key::{Access, OpenKey, Type};
+pub use later::{after_command, keep_loop_awake, loop_is_kept_awake, Run, Timer};
+pub use text::{Args, Given, Text};
+pub use version::{avoids_replica_traffic, has_jobs, missing_function, set_options, version};

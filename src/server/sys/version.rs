@@ -1,0 +1,96 @@
+//! What this server's API has, and what the module tells it of itself.
+
+use std::ffi::c_int;
+
+use redis_module::raw;
+
+use super::api::api;
+use super::ctx::Ctx;
+
+/// What rlock cannot do without and this server lacks; all of it is in Redis 7.0.
+pub fn missing_function() -> Option<&'static str> {
+    macro_rules! first_missing {
+        ($($name:ident),* $(,)?) => {
+            [$((api!($name).is_some(), stringify!($name))),*]
+                .into_iter()
+                .find_map(|(there, name)| (!there).then_some(name))
+        };
+    }
+    first_missing!(
+        RedisModule_CreateCommand,
+        RedisModule_OpenKey,
+        RedisModule_CloseKey,
+        RedisModule_KeyType,
+        RedisModule_ValueLength,
+        RedisModule_DeleteKey,
+        RedisModule_HashSet,
+        RedisModule_HashGet,
+        RedisModule_StringSet,
+        RedisModule_StringDMA,
+        RedisModule_GetAbsExpire,
+        RedisModule_SetAbsExpire,
+        RedisModule_ScanKey,
+        RedisModule_Replicate,
+        RedisModule_Call,
+        RedisModule_SignalModifiedKey,
+        RedisModule_NotifyKeyspaceEvent,
+        RedisModule_PublishMessage,
+        RedisModule_SubscribeToKeyspaceEvents,
+        RedisModule_SubscribeToServerEvent,
+        RedisModule_BlockClientOnKeys,
+        RedisModule_UnblockClient,
+        RedisModule_DeauthenticateAndCloseClient,
+        RedisModule_SetDisconnectCallback,
+        RedisModule_GetBlockedClientPrivateData,
+        RedisModule_BlockedClientDisconnected,
+        RedisModule_CreateTimer,
+        RedisModule_StopTimer,
+        RedisModule_EventLoopAddOneShot,
+        RedisModule_AvoidReplicaTraffic,
+        RedisModule_GetContextFlags,
+        RedisModule_SelectDb,
+        RedisModule_GetSelectedDb,
+    )
+}
+
+/// The server's version, 0x00MMmmpp.
+pub fn version() -> i32 {
+    api!(RedisModule_GetServerVersion).map_or(0, |call| {
+        // SAFETY: it takes nothing.
+        unsafe { call() }
+    })
+}
+
+/// Whether the server runs jobs after a command that made a key event (7.2).
+pub fn has_jobs() -> bool {
+    api!(RedisModule_AddPostNotificationJob).is_some()
+}
+
+/// CLIENT PAUSE, FAILOVER, a shutdown or a slot migration is under way: nothing may be
+/// replicated.
+pub fn avoids_replica_traffic() -> bool {
+    let avoids = api!(RedisModule_AvoidReplicaTraffic).map(|call| {
+        // SAFETY: it takes nothing.
+        unsafe { call() }
+    });
+    avoids.unwrap_or(0) != 0
+}
+
+/// Valkey 9 moves slots atomically only if every module says that it copes. Not in the
+/// bindings, which are Redis'.
+const HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
+
+/// Declares what the module copes with.
+pub fn set_options(ctx: Ctx<'_>, valkey: bool) {
+    // Writes are announced to WATCH by hand: a refused try is none. Loading a data set
+    // beside the old one is fine, and is looked at again when it ends.
+    let mut options = raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
+        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+    if valkey {
+        options |= HANDLE_ATOMIC_SLOT_MIGRATION;
+    }
+    if let Some(call) = api!(RedisModule_SetModuleOptions) {
+        // SAFETY: the context is valid.
+        unsafe { call(ctx.as_ptr(), options as c_int) };
+    }
+}
