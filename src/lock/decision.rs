@@ -1,6 +1,6 @@
 //! One decision of the core under way: what it looks at and what it leaves.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::leaving;
 use super::work::Work;
@@ -21,7 +21,7 @@ pub struct Decision<'a> {
     pub(super) spared: u64,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
-    pub(super) held_up: HashMap<WaiterId, Key>,
+    pub(super) held_up: BTreeMap<WaiterId, Key>,
     /// The request that is decided, if it stands in a queue, and what became of it.
     pub(super) asking: Option<WaiterId>,
     pub(super) answer: Option<Outcome>,
@@ -41,7 +41,7 @@ impl<'a> Decision<'a> {
             out,
             work: Work::default(),
             spared: 0,
-            held_up: HashMap::new(),
+            held_up: BTreeMap::new(),
             asking: None,
             answer: None,
         }
