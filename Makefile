@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench lint install lua bindings bindings-check clean tools judge module server
+.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench costs lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ torture-mutants: server judge ## whether torture notices ten ways of breaking rl
 bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
 	cargo bench --locked --bench locks -- $(BENCH)
 
+costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes (MODULES="before.so after.so" side by side)
+	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
+
 lint: tools ## check format and lints
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -86,3 +89,6 @@ tools:
 
 server:
 	@build-support/ensure-server
+
+valgrind:
+	@build-support/ensure-valgrind

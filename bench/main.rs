@@ -10,12 +10,14 @@
 //! - `others`: what other commands lose while the module is loaded;
 //! - `deadlock`: what it costs a request that blocks to look for a circle;
 //! - `memory`: what a held lock and a waiter take;
-//! - `stalls`: how long others wait while the server is at a long piece of work.
+//! - `stalls`: how long others wait while the server is at a long piece of work;
+//! - `costs`, when asked for: instructions and bytes, of one module or several.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
 
 mod chart;
+mod costs;
 mod deadlock;
 mod expiry;
 mod handover;
@@ -85,6 +87,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
             Measurement::Stalls => stalls::measure(options, &mut report)?,
+            Measurement::Costs => costs::measure(options, &mut report)?,
         }
         // What one measurement leaves behind is not to burden the next.
         server.connect()?.call(&["FLUSHALL"])?;

@@ -15,9 +15,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         table.row([name.to_owned(), grouped(number as f64), grouped(bytes)]);
     };
 
-    let bytes = per_key(options, locks, |control| held::hold(control, locks))?;
+    let start = || Server::start(&options.server, options.module.as_deref());
+    let bytes = per_lock(&start()?, locks)?;
     row("lock held", locks, bytes);
-    let bytes = per_key(options, locks, |control| hold_hashes(control, locks))?;
+    let bytes = per_key(&start()?, locks, |control| hold_hashes(control, locks))?;
     row("hash of one field with a TTL", locks, bytes);
 
     let wait = ["RLOCK.ACQUIRE", "lock", "waiter", "30000", "BLOCK", "0"];
@@ -42,13 +43,17 @@ fn used(control: &mut Connection) -> Outcome<f64> {
     control.info_number("memory", "used_memory")
 }
 
+/// Bytes for each of `count` locks that are held.
+pub fn per_lock(server: &Server, count: usize) -> Outcome<f64> {
+    per_key(server, count, |control| held::hold(control, count))
+}
+
 /// Bytes for each of `count` keys that `fill` makes.
 fn per_key(
-    options: &Options,
+    server: &Server,
     count: usize,
     fill: impl Fn(&mut Connection) -> Outcome<()>,
 ) -> Outcome<f64> {
-    let server = Server::start(&options.server, options.module.as_deref())?;
     let before = used(&mut server.connect()?)?;
     fill(&mut server.connect()?)?;
     let after = used(&mut server.connect()?)?;

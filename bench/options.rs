@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
+usage: cargo bench --bench locks -- [options]     (none: all but costs, about 90 s)
 
-  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory,stalls
+  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory,stalls,costs
   --quick        a short form (under 15 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -15,6 +15,8 @@ usage: cargo bench --bench locks -- [options]     (none: everything, about 90 s)
   --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
                  without it differ, which is the noise of this machine
+  --module FILE  a module whose costs to count in place of RLOCK_MODULE's; more of
+                 them are put side by side (costs needs valgrind)
 
 RLOCK_SERVER     the server to start (redis-server)
 RLOCK_MODULE     the module to load (target/release/librlock.so)
@@ -31,11 +33,12 @@ pub enum Measurement {
     Deadlock,
     Memory,
     Stalls,
+    Costs,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 8] = [
+    const ALL: [(Measurement, &'static str); 9] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Latency, "latency"),
@@ -44,7 +47,15 @@ impl Measurement {
         (Measurement::Deadlock, "deadlock"),
         (Measurement::Memory, "memory"),
         (Measurement::Stalls, "stalls"),
+        (Measurement::Costs, "costs"),
     ];
+
+    /// Those that run when none is asked for.
+    fn usual() -> Vec<Measurement> {
+        let all = Self::ALL.map(|(measurement, _)| measurement);
+        let usual = |one: &Measurement| *one != Measurement::Costs;
+        all.into_iter().filter(usual).collect()
+    }
 }
 
 /// What the user asked for.
@@ -53,6 +64,8 @@ pub struct Options {
     pub server: String,
     /// The module to load; none with `--no-module`.
     pub module: Option<PathBuf>,
+    /// The modules whose costs are put side by side; none: that one.
+    pub modules: Vec<PathBuf>,
     /// What to measure, in order.
     pub measurements: Vec<Measurement>,
     /// Measure briefly.
@@ -73,7 +86,8 @@ impl Options {
         let mut options = Options {
             server: std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into()),
             module: None,
-            measurements: Measurement::ALL.map(|(measurement, _)| measurement).into(),
+            modules: Vec::new(),
+            measurements: Measurement::usual(),
             quick: false,
             check: false,
             markdown: false,
@@ -94,14 +108,19 @@ impl Options {
                 "--check" => options.check = true,
                 "--markdown" => options.markdown = true,
                 "--no-module" => with_module = false,
+                "--module" => options.modules.push(absolute(&value()?)?),
                 "--only" => options.measurements = measurements(&value()?)?,
                 "--svg" => options.svg = Some(value()?.into()),
                 "--depth" => options.depth = depth(&value()?)?,
                 unknown => return Err(format!("unknown option {unknown:?}")),
             }
         }
-        if with_module {
-            options.module = Some(module()?);
+        if let (true, Some(first)) = (with_module, options.modules.first()) {
+            options.module = Some(first.clone());
+        } else if with_module {
+            let module = std::env::var("RLOCK_MODULE");
+            let module = module.unwrap_or_else(|_| "target/release/librlock.so".into());
+            options.module = Some(absolute(&module)?);
         } else {
             let possible = [Measurement::Pairs, Measurement::Others];
             options.measurements.retain(|one| possible.contains(one));
@@ -146,11 +165,9 @@ fn depth(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The module's path, absolute: the server runs in a folder of its own.
-fn module() -> Result<PathBuf, String> {
-    let path = std::env::var("RLOCK_MODULE");
-    let path = path.unwrap_or_else(|_| "target/release/librlock.so".into());
-    std::fs::canonicalize(&path).map_err(|error| {
+/// A module's path, absolute: the server runs in a folder of its own.
+fn absolute(path: &str) -> Result<PathBuf, String> {
+    std::fs::canonicalize(path).map_err(|error| {
         format!("{path}: {error}; build the module first, or name it by RLOCK_MODULE")
     })
 }

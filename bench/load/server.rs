@@ -1,5 +1,6 @@
 //! A server process of the benchmark's own, gone when it is dropped.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
@@ -12,22 +13,41 @@ use super::{Connection, Outcome};
 
 /// How long a server may take to answer its first PING.
 const START: Duration = Duration::from_secs(10);
+/// The same under valgrind, where all takes fifty times as long.
+const COUNTED_START: Duration = Duration::from_secs(120);
+/// What valgrind's files of counts are called, in the server's folder.
+const COUNTS: &str = "callgrind.out";
 
 /// A running server without persistence, in an empty folder.
 pub struct Server {
     process: Child,
     folder: PathBuf,
     port: u16,
+    /// How often its instructions were asked for.
+    counts: usize,
 }
 
 impl Server {
     /// Starts `binary`, with `module` if there is one.
     pub fn start(binary: &str, module: Option<&Path>) -> Outcome<Self> {
+        Self::launch(binary, module, false)
+    }
+
+    /// Starts it so that its instructions are counted (see [`Self::instructions`]).
+    pub fn start_counted(binary: &str, module: &Path) -> Outcome<Self> {
+        Self::launch(binary, Some(module), true)
+    }
+
+    fn launch(binary: &str, module: Option<&Path>, counted: bool) -> Outcome<Self> {
         let port = free_port()?;
         let folder = std::env::temp_dir().join(format!("rlock-bench-{port}"));
         fs::create_dir_all(&folder)?;
         let log = File::create(folder.join("server.log"))?;
-        let mut command = Command::new(binary);
+        let mut command = if counted {
+            under_valgrind(binary, &folder)
+        } else {
+            Command::new(binary)
+        };
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
@@ -37,20 +57,45 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
+        if counted {
+            // What the server does ten times a second it does the more often for one
+            // request, the slower the machine is; and this it does for a whole ms.
+            command.args(["--hz", "2", "--activerehashing", "no"]);
+        }
         if let Some(module) = module {
             command.arg("--loadmodule").arg(module);
         }
         end_with_this_process(&mut command);
         let process = command
             .spawn()
-            .map_err(|error| format!("cannot start {binary}: {error}"))?;
+            .map_err(|error| format!("cannot start {command:?}: {error}"))?;
         let mut server = Server {
             process,
             folder,
             port,
+            counts: 0,
         };
-        server.wait_until_it_answers()?;
+        server.wait_until_it_answers(if counted { COUNTED_START } else { START })?;
         Ok(server)
+    }
+
+    /// How many instructions it took since it was last asked.
+    pub fn instructions(&mut self) -> Outcome<u64> {
+        let mut ask = Command::new("vgdb");
+        ask.arg(vgdb_prefix(&self.folder))
+            .arg(format!("--pid={}", self.process.id()))
+            .arg("dump");
+        let answer = ask.output().map_err(|error| format!("vgdb: {error}"))?;
+        if !answer.status.success() {
+            return Err(String::from_utf8_lossy(&answer.stderr).into());
+        }
+        self.counts += 1;
+        let file = format!("{COUNTS}.{}", self.counts);
+        let counts = fs::read_to_string(self.folder.join(file))?;
+        let total = counts
+            .lines()
+            .find_map(|line| line.strip_prefix("totals: "));
+        Ok(total.ok_or("valgrind counted nothing")?.trim().parse()?)
     }
 
     /// A connection with room for the replies of a long pipeline.
@@ -79,8 +124,8 @@ impl Server {
         Ok(())
     }
 
-    fn wait_until_it_answers(&mut self) -> Outcome<()> {
-        let end = Instant::now() + START;
+    fn wait_until_it_answers(&mut self, patience: Duration) -> Outcome<()> {
+        let end = Instant::now() + patience;
         loop {
             let answer = self.connect().and_then(|mut c| c.text(&["PING"]));
             if answer.is_ok() {
@@ -103,6 +148,24 @@ impl Drop for Server {
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Runs it under valgrind, which keeps all its files in the folder.
+fn under_valgrind(binary: &str, folder: &Path) -> Command {
+    let mut counts = OsString::from("--callgrind-out-file=");
+    counts.push(folder.join(COUNTS));
+    let mut command = Command::new("valgrind");
+    // The program may be a script that becomes the server.
+    command.args(["--tool=callgrind", "--trace-children=yes"]);
+    command.arg(counts).arg(vgdb_prefix(folder)).arg(binary);
+    command
+}
+
+/// Where valgrind listens.
+fn vgdb_prefix(folder: &Path) -> OsString {
+    let mut prefix = OsString::from("--vgdb-prefix=");
+    prefix.push(folder.join("vgdb"));
+    prefix
 }
 
 /// A port that was free a moment ago.

@@ -1,0 +1,110 @@
+//! What the server does for rlock, counted: instructions for each of a few
+//! operations, and bytes for a lock. Unlike time they are hardly more or less on a
+//! machine that is busy, so that two builds of the module can be compared.
+//!
+//! An operation's figure is the difference between doing it more and less often, with
+//! all else alike, on a server that has done it before: what only a beginning takes
+//! falls out. The server draws the seeds of its hash tables anew each time it starts,
+//! which makes some percent, so each figure is the median of several servers.
+
+mod work;
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::load::{Outcome, Server};
+use crate::memory;
+use crate::options::Options;
+use crate::report::{grouped, Report, Table};
+use crate::stats::median;
+use work::{Work, ALL};
+
+/// Servers for each module.
+const SERVERS: usize = 3;
+
+/// Locks that are held to tell what one takes.
+const LOCKS: usize = 20_000;
+
+/// Counts for each module and prints.
+pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
+    let modules: Vec<&PathBuf> = match &options.modules[..] {
+        [] => options.module.iter().collect(),
+        several => several.iter().collect(),
+    };
+    let names: Vec<String> = modules.iter().map(|path| name(path)).collect();
+    let mut columns = vec!["instructions of the server"];
+    columns.extend(names.iter().map(String::as_str));
+    if modules.len() > 1 {
+        columns.push("last / first");
+    }
+    // For each module and each work what the servers took.
+    let mut counts = vec![vec![Vec::new(); ALL.len()]; modules.len()];
+    for _ in 0..options.count(SERVERS, 1) {
+        for (module, counts) in modules.iter().zip(&mut counts) {
+            let mut server = Server::start_counted(&options.server, module)?;
+            for (work, counts) in ALL.iter().zip(counts) {
+                counts.push(instructions(&mut server, work)?);
+            }
+        }
+    }
+    let mut table = Table::new("Costs", &columns);
+    for (number, work) in ALL.iter().enumerate() {
+        let medians = counts.iter().map(|counts| median(&counts[number]));
+        table.row(row(work.name, &medians.collect::<Vec<f64>>()));
+    }
+    let count = |module: &&PathBuf| {
+        let server = Server::start(&options.server, Some(module))?;
+        memory::per_lock(&server, LOCKS)
+    };
+    let bytes: Outcome<Vec<f64>> = modules.iter().map(count).collect();
+    table.row(row("bytes of used_memory for a lock that is held", &bytes?));
+    table.note("Instructions: all that the server takes, its own share too, by valgrind's count.");
+    table.note("Medians of several servers; from run to run they differ by a percent or two.");
+    report.print(&table);
+    Ok(())
+}
+
+/// The file's name and the last folder's, which tell most builds apart.
+fn name(module: &Path) -> String {
+    let parts: Vec<_> = module.iter().map(|part| part.to_string_lossy()).collect();
+    parts[parts.len().saturating_sub(2)..].join("/")
+}
+
+fn row(name: &str, figures: &[f64]) -> Vec<String> {
+    let mut cells = vec![name.to_owned()];
+    cells.extend(figures.iter().map(|&figure| grouped(figure)));
+    if let [first, .., last] = figures {
+        cells.push(format!("{:.3}", last / first));
+    }
+    cells
+}
+
+/// Instructions for one operation.
+fn instructions(server: &mut Server, work: &Work) -> Outcome<f64> {
+    let mut count = |times: usize| -> Outcome<u64> {
+        clear(server)?;
+        server.instructions()?;
+        let open = (work.run)(server, times)?;
+        let count = server.instructions()?;
+        // Closing them is not part of it.
+        drop(open);
+        Ok(count)
+    };
+    let [less, more] = work.times;
+    count(less)?;
+    let difference = count(more)?.saturating_sub(count(less)?);
+    Ok(difference as f64 / (more - less) as f64)
+}
+
+/// Leaves nothing behind of what came before.
+fn clear(server: &Server) -> Outcome<()> {
+    let mut control = server.connect()?;
+    while control.info_number("clients", "connected_clients")? > 1.0 {
+        sleep(Duration::from_millis(10));
+    }
+    control.call(&["FLUSHALL"])?;
+    // What the module still does about it.
+    sleep(Duration::from_millis(200));
+    Ok(())
+}

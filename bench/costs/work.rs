@@ -1,0 +1,149 @@
+//! What is counted: each does something a number of times, on a server without keys
+//! and without other clients, and gives the connections that are still to be closed.
+//!
+//! Requests go out in groups, and the next group when all are answered, so that
+//! the server does it in the same steps each time.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::load::{command, integer, Connection, Expect, Outcome, Server};
+
+/// Something that is done.
+pub struct Work {
+    pub name: &'static str,
+    /// How often, in the two runs that are compared.
+    pub times: [usize; 2],
+    pub run: fn(&Server, usize) -> Outcome<Vec<Connection>>,
+}
+
+pub const ALL: [Work; 5] = [
+    Work {
+        name: "ACQUIRE and RELEASE of a free lock",
+        times: [500, 2_500],
+        run: pairs,
+    },
+    Work {
+        name: "a hand-over with 100 waiting, and a new wait",
+        times: [200, 1_400],
+        run: hand_overs,
+    },
+    Work {
+        name: "MACQUIRE and MRELEASE of 8 free keys",
+        times: [100, 1_100],
+        run: many,
+    },
+    Work {
+        name: "the end of a lease",
+        times: [200, 1_000],
+        run: expiries,
+    },
+    Work {
+        name: "DEL of another key while a lock is held",
+        times: [500, 2_500],
+        run: deletions,
+    },
+];
+
+/// Commands that go out together.
+const GROUP: usize = 50;
+
+const LONG: &str = "600000";
+
+/// Sends commands in groups, and holds each reply against what it must be.
+fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcome<()> {
+    for group in commands.chunks(GROUP) {
+        to.send(&group.concat())?;
+        for _ in group {
+            expect.check(to.reply()?)?;
+        }
+    }
+    Ok(())
+}
+
+fn pairs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let pair = [
+        command(&["RLOCK.ACQUIRE", "lock", "owner", LONG]),
+        command(&["RLOCK.RELEASE", "lock", "owner"]),
+    ];
+    let mut client = server.connect()?;
+    send(&mut client, &vec![pair; times].concat(), Expect::Integer)?;
+    Ok(vec![client])
+}
+
+fn many(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let keys = ["8", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7", "owner"];
+    let pair = [
+        command(&[&["RLOCK.MACQUIRE"], &keys[..], &[LONG]].concat()),
+        command(&[&["RLOCK.MRELEASE"], &keys[..]].concat()),
+    ];
+    let mut client = server.connect()?;
+    send(&mut client, &vec![pair; times].concat(), Expect::Integer)?;
+    Ok(vec![client])
+}
+
+/// Who got the lock gives it to the next and stands in line again.
+fn hand_overs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    const CLIENTS: usize = 101;
+    let wait = |owner: &str| command(&["RLOCK.ACQUIRE", "lock", owner, LONG, "BLOCK", "0"]);
+    let owners: Vec<String> = (0..CLIENTS)
+        .map(|number| format!("owner:{number}"))
+        .collect();
+    let mut clients = Vec::new();
+    for owner in &owners {
+        let mut client = server.connect_small()?;
+        // Its answer says that the request behind it was read too.
+        client.send(&[command(&["PING"]), wait(owner)].concat())?;
+        Expect::Exactly("+PONG\r\n").check(client.reply()?)?;
+        clients.push(client);
+    }
+    for number in 0..times {
+        let (holder, owner) = (&mut clients[number % CLIENTS], &owners[number % CLIENTS]);
+        integer(holder.reply()?)?;
+        holder.send(&[command(&["RLOCK.RELEASE", "lock", owner]), wait(owner)].concat())?;
+        Expect::Exactly(":0\r\n").check(holder.reply()?)?;
+    }
+    // The last grant is not part of what is read above.
+    integer(clients[times % CLIENTS].reply()?)?;
+    Ok(clients)
+}
+
+/// As many locks in either run, of which so many end.
+fn expiries(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    const LOCKS: usize = 1_000;
+    let acquire = |number: usize| {
+        let lease = if number < times { "1000" } else { LONG };
+        command(&["RLOCK.ACQUIRE", &format!("lock:{number}"), "owner", lease])
+    };
+    let commands: Vec<Vec<u8>> = (0..LOCKS).map(acquire).collect();
+    let mut client = server.connect()?;
+    send(&mut client, &commands, Expect::Integer)?;
+    // Looked at seldom, for that counts too, and for as long in either run.
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        sleep(Duration::from_secs(2));
+        if integer(client.call(&["DBSIZE"])?)? == (LOCKS - times) as i64 {
+            return Ok(vec![client]);
+        }
+        if Instant::now() > end {
+            return Err("the leases do not end".into());
+        }
+    }
+}
+
+/// As many keys in either run, of which so many are deleted.
+fn deletions(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    const KEYS: usize = 3_000;
+    let all = |build: fn(&str) -> Vec<u8>, keys: usize| -> Vec<Vec<u8>> {
+        (0..keys)
+            .map(|number| build(&format!("key:{number}")))
+            .collect()
+    };
+    let mut client = server.connect()?;
+    client.call(&["RLOCK.ACQUIRE", "lock", "owner", LONG])?;
+    let set = all(|key| command(&["SET", key, "value"]), KEYS);
+    send(&mut client, &set, Expect::Exactly("+OK\r\n"))?;
+    let delete = all(|key| command(&["DEL", key]), times);
+    send(&mut client, &delete, Expect::Exactly(":1\r\n"))?;
+    Ok(vec![client])
+}
