@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench costs lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,9 +53,13 @@ bench: module server ## measure on the installed server (BENCH="--quick" and oth
 costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
-lint: tools ## check format and lints
+lint: tools ## check format, lints and how src/ is put together
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	@cargo run --quiet --locked -p rlock-house -- check src tools/house/allowed
+
+house: tools ## print where src/ breaks a rule of how it is put together, and how often
+	@cargo run --quiet --locked -p rlock-house -- list src
 
 install: module ## copy the module to PREFIX/lib/rlock (/usr/local; DESTDIR is honoured)
 	@install -d "$(DESTDIR)$(PREFIX)/lib/rlock"

@@ -1,0 +1,105 @@
+//! How the source of rlock is put together: six rules, and where they are broken.
+//!
+//! `circle`: the modules depend on each other without a circle. A module depends on
+//! what its imports and paths name; a `pub use` is followed to the module that
+//! defines the thing, and is no dependency of the module that it stands in. Code
+//! for tests is left out.
+//!
+//! `impl`: methods stand with their type, in its module or below it; a trait's with
+//! the trait or with a type that it is for or about. A method in the type's own module can be called only
+//! by one who has the type from a module that names it, so such calls add nothing to
+//! the circles. A call of a method that stands below the module of its type is
+//! counted as a dependency, where its receiver is `self` or no other type has a
+//! method of that name, the common ones of the standard library included.
+//!
+//! `function`: no function is over 70 lines but plain tables: one expression that
+//! branches nowhere, or one `match` with such arms.
+//!
+//! `unsafe`: only under `server/sys/`; a macro that holds `unsafe` is used only there.
+//!
+//! `opening`: a file begins with a `//!` line.
+//!
+//! `length`: no file is over 400 lines.
+
+mod circles;
+mod cover;
+mod homes;
+mod names;
+mod ratchet;
+mod size;
+mod tree;
+mod unsafety;
+mod uses;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use ratchet::{count, counts, Counts, Ratchet};
+
+/// Files that may be longer than the others, and why.
+pub const LONG_FILES: &[(&str, &str)] = &[];
+
+/// The text of each file by its path below the folder that has `lib.rs`.
+pub type Sources = BTreeMap<String, String>;
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    Circle,
+    Impl,
+    Function,
+    Unsafe,
+    Opening,
+    Length,
+}
+
+impl Rule {
+    pub const ALL: [Rule; 6] = [
+        Rule::Circle,
+        Rule::Impl,
+        Rule::Function,
+        Rule::Unsafe,
+        Rule::Opening,
+        Rule::Length,
+    ];
+
+    /// What the rule is called in the file of what is allowed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::Circle => "circle",
+            Rule::Impl => "impl",
+            Rule::Function => "function",
+            Rule::Unsafe => "unsafe",
+            Rule::Opening => "opening",
+            Rule::Length => "length",
+        }
+    }
+}
+
+/// A place where a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Breach {
+    pub rule: Rule,
+    pub file: String,
+    pub line: usize,
+    pub what: String,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}
+
+/// Holds the crate whose files these are against all rules. An error is a file that
+/// cannot be read as Rust, or a module without a file.
+pub fn check(sources: &Sources, long_files: &[(&str, &str)]) -> Result<Vec<Breach>, String> {
+    let tree = tree::Tree::of(sources)?;
+    let methods = homes::Methods::of(&tree);
+    let mut breaches = circles::breaches(&tree, &uses::all(&tree, &methods));
+    breaches.extend(homes::breaches(&tree));
+    breaches.extend(size::breaches(sources, long_files)?);
+    breaches.extend(unsafety::breaches(sources)?);
+    breaches.sort();
+    Ok(breaches)
+}
