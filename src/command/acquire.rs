@@ -1,3 +1,5 @@
+//! RLOCK.ACQUIRE: take a lock, or wait for it.
+
 use std::ffi::CStr;
 
 use super::args::{self, Options, Owner};

@@ -1,3 +1,5 @@
+//! RLOCK.FORCE: free a lock, whoever holds it.
+
 use std::ffi::CStr;
 
 use super::args;

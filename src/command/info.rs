@@ -1,3 +1,5 @@
+//! RLOCK.INFO: what is known of a lock.
+
 use std::ffi::CStr;
 
 use super::args;

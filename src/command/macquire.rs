@@ -1,3 +1,5 @@
+//! RLOCK.MACQUIRE: take several locks at once, or wait for all of them.
+
 use std::ffi::CStr;
 
 use super::args::{self, Options};

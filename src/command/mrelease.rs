@@ -1,3 +1,5 @@
+//! RLOCK.MRELEASE: release several locks.
+
 use std::ffi::CStr;
 
 use super::args;

@@ -1,3 +1,5 @@
+//! RLOCK.MRENEW: renew the leases of several locks.
+
 use std::ffi::CStr;
 
 use super::args;

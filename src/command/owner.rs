@@ -1,3 +1,5 @@
+//! RLOCK.OWNER: the owner that stands for a connection.
+
 use std::ffi::CStr;
 
 use super::args;

@@ -1,3 +1,5 @@
+//! RLOCK.RELEASE: end a hold.
+
 use std::ffi::CStr;
 
 use super::args;

@@ -1,3 +1,5 @@
+//! RLOCK.RENEW: renew a lease.
+
 use std::ffi::CStr;
 
 use super::args;

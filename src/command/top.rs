@@ -1,3 +1,5 @@
+//! RLOCK.TOP: the locks with the most waiters.
+
 use std::ffi::CStr;
 
 use super::args;

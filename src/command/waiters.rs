@@ -1,3 +1,5 @@
+//! RLOCK.WAITERS: who waits for a lock.
+
 use std::ffi::CStr;
 
 use super::args;
