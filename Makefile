@@ -30,8 +30,8 @@ interop: module server ## test against the real Redisson, if Maven and a JDK are
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
 soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention and of library against module, the longer walks of the model checker)
-	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many_contention
-	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua_differential::the_library
+	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many::contention
+	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua::differential::the_library
 	cargo test --locked --release --lib -- --nocapture --ignored long_walks
 
 walk: ## walk all that a few clients can do to three keys, to the end (some minutes)
@@ -39,7 +39,7 @@ walk: ## walk all that a few clients can do to three keys, to the end (some minu
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
-	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua_differential::the_library
+	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua::differential::the_library
 
 torture: module server judge ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1)
 	@$(TORTURE_SERVER) $(TARGET)/debug/torture --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS) --topology=$(TOPOLOGY)

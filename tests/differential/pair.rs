@@ -9,7 +9,7 @@ use super::memory::judged_by_memory;
 use super::side::{Language, Said, Side};
 use super::state::State;
 use super::step::{keys_of, line, shown, Bytes, Step, Words};
-use crate::ask::now_ms;
+use crate::support::ask::now_ms;
 use crate::support::{eventually, poll, BOUND};
 
 pub struct Pair {

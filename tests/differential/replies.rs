@@ -10,7 +10,7 @@
 use redis::Value;
 
 use super::step::Bytes;
-use crate::ask::error_line;
+use crate::support::ask::error_line;
 
 /// What the two servers said, or a map of theirs has under one name.
 pub type Two<'a> = [&'a Value; 2];

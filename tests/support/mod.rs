@@ -3,12 +3,19 @@
 
 #![allow(dead_code, unused_imports)]
 
+pub mod ask;
 mod client;
 mod clock;
 mod listener;
+pub mod locks;
+pub mod look;
+pub mod nodes;
 mod process;
+pub mod read_write;
 mod resp;
 mod server;
+pub mod setup;
+pub mod untouched;
 mod version;
 mod wait;
 

@@ -1,0 +1,93 @@
+//! Valkey's atomic slot migration: a slot's keys are copied while the old node goes on,
+//! and change hands at once.
+
+use super::reshard::reshard;
+use crate::support::ask::{list, map, text, Ask};
+use crate::support::locks::{code, int, token, Say, Waiter, LONG};
+use crate::support::look::{held_by, Bound};
+use crate::support::nodes::{has_subcommand, id, slot_of, two_nodes};
+use crate::support::read_write::{layout, read, wait_write};
+use crate::support::{eventually, RawClient, Server};
+
+/// Two nodes, if they can do it.
+fn two_that_can() -> Option<(Server, Server)> {
+    let (one, two) = two_nodes();
+    let can = has_subcommand(&mut one.raw(), "MIGRATESLOTS");
+    can.then_some((one, two))
+}
+
+fn migrate(one: &Server, two: &Server, first: u16, last: u16) {
+    let to = id(&mut two.raw());
+    one.raw().ok(&format!(
+        "CLUSTER MIGRATESLOTS SLOTSRANGE {first} {last} NODE {to}"
+    ));
+}
+
+fn state(client: &mut RawClient) -> String {
+    let jobs = list(client.ask("CLUSTER GETSLOTMIGRATIONS"));
+    let job = jobs.into_iter().next().map(map).expect("a migration");
+    text(job["state"].clone())
+}
+
+#[test]
+fn slots_that_migrate_at_once_break_no_lock() {
+    let Some((one, two)) = two_that_can() else {
+        return;
+    };
+    reshard(&one, &two, "counter", |one, two| {
+        migrate(one, two, 0, 39);
+        eventually("the slots have migrated", || {
+            state(&mut one.raw()) == "success"
+        });
+    });
+}
+
+#[test]
+fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
+    let Some((one, two)) = two_that_can() else {
+        return;
+    };
+    let (mut here, mut there) = (one.raw(), two.raw());
+    here.ok("DEBUG SLOTMIGRATION PREVENT-PAUSE 1");
+    for reader in ["a", "b"] {
+        read(&mut here, "{k}doc", reader);
+    }
+    let ends = here.ask("RLOCK.ACQUIRE {k}doc short 1500 READ");
+    token(ends);
+    token(here.say("RLOCK.ACQUIRE {k}lock a 1500"));
+    let mut granted = Waiter::new(&one, "{k}lock", "b");
+    let mut waits = wait_write(&one, "{k}doc", "w");
+    let mut watched = Bound::with(&one, "{k}watched a 900 READ");
+    let slot = slot_of("k");
+    migrate(&one, &two, slot, slot);
+    eventually("all is copied", || {
+        state(&mut one.raw()) == "waiting-to-pause"
+    });
+    // By the timer, not by a client's command.
+    let given = granted.token();
+    eventually("the short lease is over", || {
+        layout(&mut here, "{k}doc") == "a=1 b=1 mode=read"
+    });
+    watched.is_open();
+    here.ok("DEBUG SLOTMIGRATION PREVENT-PAUSE 0");
+    assert_eq!(code(&waits.client.read()), "MOVED");
+    assert!(watched.is_closed());
+    eventually("the slot has arrived", || {
+        there.text("CLUSTER NODES").contains(&format!(" {slot}\n"))
+    });
+    assert_eq!(held_by(&mut there, "{k}doc"), "a read 1, b read 1");
+    assert_eq!(held_by(&mut there, "{k}lock"), "b exclusive 1");
+    assert_eq!(held_by(&mut there, "{k}watched"), "a read 1");
+    assert!(there.refused("RLOCK.ACQUIRE {k}doc w 1000 WRITE"));
+    for reader in ["a", "b"] {
+        assert_eq!(
+            int(there.say(&format!("RLOCK.RELEASE {{k}}doc {reader} READ"))),
+            0
+        );
+    }
+    token(there.say("RLOCK.ACQUIRE {k}doc w 1000 WRITE"));
+    assert_eq!(int(there.say("RLOCK.RELEASE {k}lock b")), 0);
+    let next = token(there.say(&format!("RLOCK.ACQUIRE {{k}}lock c {LONG}")));
+    assert!(next > given);
+    one.alive();
+}

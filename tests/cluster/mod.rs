@@ -1,0 +1,9 @@
+//! A cluster: locks whose slots move from node to node.
+
+mod atomic;
+mod counter;
+mod half;
+mod moving;
+pub mod orders;
+mod reshard;
+mod slots;

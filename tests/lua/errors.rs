@@ -1,0 +1,334 @@
+//! The function library refuses in the module's own words: both are asked the same.
+
+use super::caller::Lua;
+use crate::support::ask::{error_line, Ask};
+use crate::support::{RawClient, Server};
+
+const MOST_MS: i64 = (1 << 53) - 1;
+
+/// The module's request for one of the library's.
+fn native(words: &[&[u8]]) -> Vec<Vec<u8>> {
+    let name = [b"RLOCK.", words[0]].concat();
+    let rest = words[1..].iter().map(|word| word.to_vec());
+    std::iter::once(name).chain(rest).collect()
+}
+
+struct Pair {
+    _module: Server,
+    module: RawClient,
+    _bare: Server,
+    lua: Lua,
+}
+
+impl Pair {
+    /// Both with `job` held by alice, `doc` read by her and `text`, which is no lock.
+    fn all() -> impl Iterator<Item = Self> {
+        Lua::both().map(|(bare, lua)| {
+            let server = Server::start();
+            let module = server.raw();
+            let mut pair = Self {
+                _module: server,
+                module,
+                _bare: bare,
+                lua,
+            };
+            for request in [
+                &b"acquire job alice 3600000"[..],
+                b"acquire doc alice 3600000 READ",
+            ] {
+                let words: Vec<&[u8]> = request.split(|byte| *byte == b' ').collect();
+                pair.lua.call(&words);
+                pair.module.call(&native(&words));
+            }
+            for client in [&mut pair.lua.client, &mut pair.module] {
+                client.ok("SET text 1");
+            }
+            pair
+        })
+    }
+
+    #[track_caller]
+    fn agree(&mut self, words: &[&[u8]]) -> String {
+        let ours = self.lua.call(words);
+        let theirs = self.module.call(&native(words));
+        let (ours, theirs) = (error_line(ours), error_line(theirs));
+        assert_eq!(ours, theirs, "{words:?}");
+        ours
+    }
+
+    #[track_caller]
+    fn agree_on(&mut self, line: &str) -> String {
+        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
+        self.agree(&words)
+    }
+
+    #[track_caller]
+    fn is_as_it_was(&mut self) {
+        let keys = self.lua.keys();
+        let names: Vec<_> = keys.iter().map(|(key, ..)| key.as_str()).collect();
+        let lease = "{doc}:alice:rwlock_timeout:1";
+        assert_eq!(names, ["doc", "job", "text", lease].map(str::to_owned));
+    }
+}
+
+#[test]
+fn a_number_is_a_decimal_integer_and_nothing_else() {
+    for mut pair in Pair::all() {
+        let too_much = (MOST_MS + 1).to_string();
+        let nines = "9".repeat(400);
+        for lease in [
+            "0",
+            "-1",
+            "-0",
+            "+5",
+            "05",
+            "00",
+            "1.0",
+            "1.5",
+            "1e3",
+            "1E3",
+            "0x10",
+            "0X10",
+            "1_000",
+            "",
+            " 5",
+            "5 ",
+            "\t5",
+            "5\n",
+            "5\0",
+            "\0",
+            "inf",
+            "nan",
+            "ten",
+            "ONCE",
+            "'",
+            "\\",
+            "\u{665}",
+            &too_much,
+            "9007199254740993",
+            "9223372036854775807",
+            "9223372036854775808",
+            "18446744073709551617",
+            &nines,
+        ] {
+            for name in ["acquire", "renew"] {
+                let words = [name, "job", "alice", lease].map(str::as_bytes);
+                let line = pair.agree(&words);
+                let begin = "ERR the lease must be a whole number of ms from 1 to";
+                assert!(line.starts_with(begin), "{line}");
+            }
+            let words = ["macquire", "1", "job", "alice", lease].map(str::as_bytes);
+            pair.agree(&words);
+            let words = ["mrenew", "1", "job", "alice", lease].map(str::as_bytes);
+            pair.agree(&words);
+        }
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn an_owner_is_1_to_512_bytes_and_no_field_of_another_meaning() {
+    let long = [b'x'; 513];
+    let ends = [&[0xff; 300][..], b":write"].concat();
+    let owners: [&[u8]; 7] = [
+        b"",
+        &long,
+        b"mode",
+        b":write",
+        b"a:write",
+        b"\0:write",
+        &ends,
+    ];
+    for mut pair in Pair::all() {
+        for owner in owners {
+            for words in [
+                &[&b"acquire"[..], b"job", owner, b"1000"][..],
+                &[b"release", b"job", owner],
+                &[b"renew", b"job", owner, b"x"],
+                &[b"macquire", b"2", b"job", b"a", owner, b"1000", b"NX"],
+                &[b"mrelease", b"1", b"job", owner],
+                &[b"mrenew", b"1", b"job", owner, b"1000"],
+            ] {
+                let line = pair.agree(words);
+                assert!(line.starts_with("ERR the owner must "), "{line}");
+            }
+        }
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn keywords_are_known_and_come_once() {
+    for mut pair in Pair::all() {
+        for line in [
+            "acquire job bob 1000 NX",
+            "acquire job bob 1000 ALL",
+            "acquire job bob 1000 ONCE once",
+            "acquire job bob 1000 READ WRITE",
+            "acquire job bob 1000 write read",
+            "acquire job bob 1000 read Read",
+            "acquire job bob 1000 5",
+            "acquire text bob 1000 'READ'",
+            "release job alice ONCE",
+            "release job alice ALL all",
+            "release job bob READ READ",
+            "release job bob BLOCK 5",
+            "release job bob WATCHDOG",
+            "renew job alice 1000 ALL",
+            "renew job alice 1000 BLOCK 5",
+            "renew job alice 1000 2000",
+            "macquire 1 job bob 1000 READ",
+            "macquire 1 job bob 1000 ONCE ONCE",
+            "mrelease 1 job alice ALL",
+            "mrelease 1 job alice BLOCK",
+            "mrenew 1 job alice 1000 WRITE",
+        ] {
+            let found = pair.agree_on(line);
+            assert!(found.starts_with("ERR syntax error at "), "{found}");
+        }
+        let binary: [&[u8]; 5] = [b"acquire", b"job", b"bob", b"1000", b"\0\xff"];
+        pair.agree(&binary);
+        pair.agree(&[b"acquire", b"job", b"bob", b"1000", b""]);
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn arguments_are_neither_missing_nor_too_many() {
+    for mut pair in Pair::all() {
+        for line in [
+            "acquire",
+            "acquire job",
+            "acquire job alice",
+            "release",
+            "release job",
+            "renew",
+            "renew job",
+            "renew job alice",
+            "force",
+            "force job other",
+            "info",
+            "info job other",
+            "macquire 1 job",
+            "macquire 1 job alice",
+            "mrelease 1 job",
+            "mrenew 1 job",
+            "mrenew 1 job alice",
+        ] {
+            let found = pair.agree_on(line);
+            assert!(
+                found.starts_with("ERR wrong number of arguments"),
+                "{found}"
+            );
+        }
+        pair.agree_on("macquire 3 job a job bob 1000");
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn what_is_refused_for_who_holds_it_is_told_alike() {
+    for mut pair in Pair::all() {
+        for line in [
+            "acquire job alice 1000 ONCE",
+            "acquire job alice 1000 READ",
+            "acquire job alice 1000 WRITE ONCE",
+            "acquire doc alice 1000",
+            "acquire doc alice 1000 READ ONCE",
+            "acquire text alice 1000",
+            "release job bob",
+            "release job bob READ",
+            "release job alice READ",
+            "release doc alice",
+            "release doc alice WRITE ALL",
+            "release none alice WRITE",
+            "release text alice",
+            "renew job bob 1000",
+            "renew job alice 1000 WRITE",
+            "renew doc alice 1000 WRITE",
+            "renew text alice 1000",
+            "force text",
+            "info text",
+            "macquire 2 none job alice 1000 ONCE",
+            "macquire 2 none doc alice 1000",
+            "macquire 3 job doc text alice 1000",
+            "mrelease 2 job text alice",
+            "mrenew 2 job none alice 1000",
+            "mrenew 2 job doc alice 1000",
+        ] {
+            pair.agree_on(line);
+        }
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn binary_names_are_escaped_and_long_ones_cut() {
+    let all: Vec<u8> = (0..=255).collect();
+    let names: [&[u8]; 8] = [
+        b"\0",
+        b"a b",
+        b"it's",
+        b"back\\slash",
+        b"%s %d %",
+        "\u{fc}".as_bytes(),
+        &[b'x'; 512],
+        &all,
+    ];
+    for mut pair in Pair::all() {
+        for name in names {
+            for other in [&b"job"[..], name] {
+                pair.agree(&[b"release", other, name]);
+                pair.agree(&[b"renew", name, other, b"1000", b"READ"]);
+            }
+            pair.agree(&[b"acquire", b"job", b"bob", b"1000", name]);
+            pair.agree(&[b"acquire", b"job", b"bob", name]);
+            pair.agree(&[b"mrelease", b"2", name, name, b"a"]);
+            for client in [&mut pair.lua.client, &mut pair.module] {
+                client.call(&[b"HSET", name, b"mode", b"write"]);
+                client.call(&[b"HSET", name, &[name, b":write"].concat(), b"1"]);
+                client.call(&[b"PEXPIRE", name, b"100000"]);
+            }
+            pair.agree(&[b"acquire", name, name, b"1000"]);
+            for client in [&mut pair.lua.client, &mut pair.module] {
+                client.call(&[b"DEL", name]);
+            }
+        }
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn the_last_number_of_holds_is_the_last() {
+    for mut pair in Pair::all() {
+        for client in [&mut pair.lua.client, &mut pair.module] {
+            client.int(&format!("HSET job alice {}", i64::MAX));
+        }
+        let line = pair.agree_on("acquire job alice 1000");
+        let expected = "ERR owner 'alice' cannot nest any deeper on 'job': release a hold first";
+        assert_eq!(line, expected);
+        pair.agree_on("macquire 2 none job alice 1000");
+        pair.is_as_it_was();
+    }
+}
+
+#[test]
+fn a_counter_that_cannot_be_raised_is_told_of_alike() {
+    let counter = "redisson_lock_token:{50%}";
+    for mut pair in Pair::all() {
+        for make in [
+            format!("SET {counter} x"),
+            format!("SET {counter} 007"),
+            format!("SET {counter} {MOST_MS}"),
+            format!("SET {counter} {}", i64::MAX),
+            format!("RPUSH {counter} 1"),
+        ] {
+            for client in [&mut pair.lua.client, &mut pair.module] {
+                client.int(&format!("DEL {counter}"));
+                client.ask(&make);
+            }
+            let line = pair.agree_on("acquire 50% alice 1000");
+            assert!(line.starts_with("WRONGTYPE "), "{make}: {line}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The function library and the module are two ways to the same locks: one can take over
+//! from the other while locks are held.
+
+use super::caller::Lua;
+use crate::support::ask::{text, Ask};
+use crate::support::locks::{token, Waiter};
+use crate::support::read_write::{held_by, nothing_left, wait_read, wait_write};
+use crate::support::Server;
+
+#[test]
+fn each_sees_what_the_other_holds() {
+    let server = Server::start();
+    let mut lua = Lua::library(&server);
+    let mut native = server.raw();
+    for mode in ["", "READ", "WRITE"] {
+        let first = lua.int(&format!("acquire doc a 100000 {mode}"));
+        assert!(native.refused("RLOCK.ACQUIRE doc b 1000 WRITE"));
+        assert!(native.refused("RLOCK.ACQUIRE doc b 1000"));
+        // The owner goes on where it comes from, and ends on the other side.
+        let second = token(native.ask(&format!("RLOCK.ACQUIRE doc a 200000 {mode}")));
+        assert!(second > first);
+        assert_eq!(lua.int(&format!("renew doc a 300000 {mode}")), 1);
+        assert_eq!(lua.int(&format!("release doc a {mode}")), 1);
+        assert_eq!(native.int(&format!("RLOCK.RELEASE doc a {mode}")), 0);
+        nothing_left(&mut native, "doc");
+        token(native.ask(&format!("RLOCK.ACQUIRE doc a 100000 {mode}")));
+        assert!(lua.refused("acquire doc b 1000 WRITE"));
+        assert!(lua.refused("macquire 2 free doc b 1000"));
+        assert_eq!(text(lua.holders("doc")[0]["owner"].clone()), "a");
+        assert_eq!(lua.int(&format!("release doc a {mode}")), 0);
+        nothing_left(&mut native, "doc");
+    }
+    lua.int("acquire doc a 100000 READ");
+    token(native.ask("RLOCK.ACQUIRE doc b 200000 READ"));
+    assert_eq!(lua.int("release doc a READ"), 0);
+    assert!(lua.refused("acquire doc a 1000 WRITE"));
+    assert_eq!(lua.int("release doc b READ"), 0);
+    nothing_left(&mut native, "doc");
+}
+
+/// Clients of the library go on while others wait with the module's BLOCK.
+#[test]
+fn a_waiter_of_the_module_gets_what_the_library_leaves_free() {
+    let server = Server::start();
+    let mut lua = Lua::library(&server);
+    let mut native = server.raw();
+    lua.int("acquire job a 100000");
+    let mut waiter = Waiter::new(&server, "job", "w");
+    lua.int("release job a");
+    waiter.token();
+    assert!(lua.refused("acquire job a 1000"));
+    assert_eq!(lua.int("release job w"), 0);
+
+    lua.int("acquire doc a 100000 WRITE");
+    let mut readers = ["r", "s"].map(|owner| wait_read(&server, "doc", owner));
+    lua.int("release doc a WRITE");
+    for reader in &mut readers {
+        reader.token();
+    }
+    let mut writer = wait_write(&server, "doc", "w");
+    lua.int("release doc r READ");
+    lua.int("release doc s READ");
+    writer.token();
+    held_by(&mut native, "doc", &["w write 1"]);
+}

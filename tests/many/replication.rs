@@ -1,0 +1,223 @@
+//! What replicas, the AOF and listeners get of many locks at once.
+
+use std::fs;
+
+use super::waiting::wait_many;
+use crate::support::ask::{lease_from, Ask};
+use crate::support::locks::LONG;
+use crate::support::read_write::{everything, layout};
+use crate::support::{eventually, Listener, RawClient, Server};
+
+#[track_caller]
+fn same_on_both(master: &mut RawClient, replica: &mut RawClient, after: &str) {
+    let expected = everything(master);
+    eventually(&format!("the replica is the same after {after}"), || {
+        everything(replica) == expected
+    });
+}
+
+#[test]
+fn a_replica_has_the_same_locks_to_the_millisecond() {
+    let master = Server::start();
+    let replica = Server::start_replica_of(&master);
+    let (mut here, mut there) = (master.raw(), replica.raw());
+    for request in [
+        "RLOCK.MACQUIRE 3 x y z alice 60000",
+        "RLOCK.MACQUIRE 2 x y alice 90000",
+        "RLOCK.MRENEW 3 x y z alice 30000",
+        "RLOCK.MRELEASE 3 x y z alice",
+        "RLOCK.MRELEASE 3 x y z alice",
+        "RLOCK.MACQUIRE 2 a y bob 9007199254740991",
+    ] {
+        here.int(request);
+        same_on_both(&mut here, &mut there, request);
+    }
+    let mut waits = wait_many(&master, "x y", "m");
+    same_on_both(&mut here, &mut there, "a request that waits");
+    here.int("RLOCK.MRELEASE 2 a y bob");
+    waits.token();
+    same_on_both(&mut here, &mut there, "a grant");
+    let mut waits = wait_many(&master, "x y z", "n");
+    here.int("RLOCK.MRENEW 2 x y m 60");
+    waits.token();
+    same_on_both(&mut here, &mut there, "leases that ended");
+    let mut waits = wait_many(&master, "z y", "o");
+    here.int("DEL x y z");
+    waits.token();
+    same_on_both(&mut here, &mut there, "keys that went");
+    assert_eq!(layout(&mut there, "z"), "o=1");
+}
+
+const AOF: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+/// The names of the commands in the AOF, as they are.
+#[track_caller]
+fn aof(server: &Server) -> Vec<String> {
+    let dir = server.dir().join("appendonlydir");
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .expect("an AOF")
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.to_string_lossy().ends_with(".incr.aof"))
+        .collect();
+    files.sort();
+    let bytes = fs::read(files.last().expect("an incremental file")).expect("its bytes");
+    let content = String::from_utf8(bytes).expect("text only in these tests");
+    let mut lines = content.split("\r\n");
+    let mut names = Vec::new();
+    while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')) {
+        let count: usize = count.parse().expect("a count");
+        let mut words: Vec<_> = (0..count).filter_map(|_| lines.nth(1)).collect();
+        names.push(words.remove(0).to_uppercase());
+    }
+    names.retain(|name| name != "SELECT");
+    names
+}
+
+#[test]
+fn the_aof_holds_plain_commands_all_keys_as_one() {
+    let mut server = Server::start_with(&AOF);
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE held bob 3600000");
+    let mut seen = aof(&server).len();
+    let mut as_one = |keys: usize, what: &str| {
+        let all = aof(&server);
+        let new = &all[seen..];
+        seen = all.len();
+        assert!(new.len() >= keys + 2, "{what}: {new:?}");
+        assert_eq!(new[0], "MULTI", "{what}: {new:?}");
+        let end = new.iter().position(|name| name == "EXEC");
+        assert_eq!(end, Some(new.len() - 1), "{what}: {new:?}");
+        for name in &new[1..new.len() - 1] {
+            let plain = ["HSET", "HINCRBY", "PEXPIREAT", "DEL"];
+            assert!(plain.contains(&name.as_str()), "{what}: {new:?}");
+        }
+    };
+    for request in [
+        "RLOCK.MACQUIRE 3 x y z alice 3600000",
+        "RLOCK.MACQUIRE 2 z y alice 1000",
+        "RLOCK.MRENEW 3 x y z alice 7200000",
+        "RLOCK.MRELEASE 2 y z alice",
+        "RLOCK.MRELEASE 2 z y alice",
+    ] {
+        client.int(request);
+        as_one(2, request);
+    }
+    let mut waits = wait_many(&server, "held y z", "m");
+    client.int("RLOCK.RELEASE held bob");
+    waits.token();
+    as_one(3, "a grant");
+    let none = [
+        "RLOCK.MACQUIRE 2 x a carol 1000",
+        "RLOCK.MACQUIRE 2 a x carol 1000 BLOCK 2",
+        "RLOCK.MRELEASE 2 x a carol",
+        "RLOCK.MRENEW 2 x a alice 1000",
+        "RLOCK.MACQUIRE 2 a x alice 1000 ONCE",
+    ];
+    let before = aof(&server);
+    for request in none {
+        client.ask(request);
+        assert_eq!(aof(&server), before, "{request}");
+    }
+
+    let before = everything(&mut client);
+    drop((client, waits));
+    server.kill();
+    server.start_again();
+    let mut client = server.raw();
+    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.int("RLOCK.MRELEASE 4 held x y z m"), 3);
+    assert_eq!(client.int("RLOCK.MRELEASE 2 x y alice"), 1);
+    assert_eq!(client.int("DBSIZE"), 0);
+}
+
+/// What rlock told since the last call, as (event, key), by key.
+#[track_caller]
+fn told(events: &mut Listener) -> Vec<(String, String)> {
+    let mut all = events.events();
+    all.retain(|(event, _)| event.starts_with("rlock."));
+    all.sort_by(|one, other| one.1.cmp(&other.1));
+    all
+}
+
+fn of(event: &str, keys: &[&str]) -> Vec<(String, String)> {
+    let event = format!("rlock.{event}");
+    keys.iter()
+        .map(|key| (event.clone(), (*key).to_owned()))
+        .collect()
+}
+
+#[test]
+fn events_are_one_per_call_and_key() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let mut events = Listener::keyspace(&server, 0);
+    for (request, event, keys) in [
+        (
+            "RLOCK.MACQUIRE 3 x z y alice 60000",
+            "acquired",
+            ["x", "y", "z"].as_slice(),
+        ),
+        ("RLOCK.MACQUIRE 2 y x alice 60000", "acquired", &["x", "y"]),
+        (
+            "RLOCK.MRENEW 3 x z y alice 60000",
+            "renewed",
+            &["x", "y", "z"],
+        ),
+        (
+            "RLOCK.MRELEASE 4 x a z y alice",
+            "released",
+            &["x", "y", "z"],
+        ),
+        ("RLOCK.MRELEASE 3 x y z alice", "released", &["x", "y"]),
+        ("RLOCK.MRELEASE 3 x y z alice", "", &[]),
+        ("RLOCK.MACQUIRE 2 x y bob 60000", "acquired", &["x", "y"]),
+        ("RLOCK.MACQUIRE 3 z x y carol 60000", "", &[]),
+        ("RLOCK.MACQUIRE 3 z x y carol 60000 BLOCK 3", "", &[]),
+        ("RLOCK.MRENEW 3 x y z bob 1000", "", &[]),
+    ] {
+        client.ask(request);
+        assert_eq!(told(&mut events), of(event, keys), "{request}");
+    }
+    let mut waits = wait_many(&server, "x y z", "m");
+    assert_eq!(told(&mut events), [], "a request that waits");
+    client.int("RLOCK.RELEASE x bob");
+    assert_eq!(told(&mut events), of("released", &["x"]));
+    client.int("RLOCK.RELEASE y bob");
+    waits.token();
+    let mut expected = of("acquired", &["x", "y", "z"]);
+    expected.insert(1, of("released", &["y"]).remove(0));
+    assert_eq!(told(&mut events), expected);
+}
+
+#[test]
+fn each_key_whose_lease_ran_out_is_told_once() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let mut events = Listener::keyspace(&server, 0);
+    let (_, ends) = lease_from(200, || client.int("RLOCK.MACQUIRE 3 x y z alice 200"));
+    client.int(&format!("RLOCK.RENEW y alice {LONG}"));
+    client.int("RLOCK.ACQUIRE last x 400");
+    let mut seen = Vec::new();
+    eventually("the last one is over", || {
+        seen.extend(told(&mut events));
+        seen.contains(&of("expired", &["last"])[0])
+    });
+    assert!(crate::support::ask::now_ms() >= *ends.start());
+    seen.retain(|(event, _)| event == "rlock.expired");
+    seen.sort();
+    assert_eq!(seen, of("expired", &["last", "x", "z"]));
+}
+
+#[test]
+fn redissons_waiters_are_woken_on_each_key_that_is_left_free() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let mut heard = Listener::patterns(&server, &["redisson_*"]);
+    client.int("RLOCK.MACQUIRE 3 x y z alice 60000");
+    client.int("RLOCK.ACQUIRE z alice 60000");
+    assert_eq!(client.int("RLOCK.MRELEASE 3 x y z alice"), 3);
+    let mut messages = heard.messages();
+    messages.sort();
+    let message = |key: &str| (format!("redisson_lock__channel:{{{key}}}"), "0".to_owned());
+    assert_eq!(messages, [message("x"), message("y")]);
+}

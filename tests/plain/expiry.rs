@@ -1,0 +1,283 @@
+//! Leases end on time, and are told of exactly once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use redis::Value;
+
+use crate::support::locks::{
+    code, holder, int, is_free, now_ms, pass, take_until, token, Say, Waiter,
+};
+use crate::support::{eventually, wait_for, Listener, Server};
+
+/// The server looks after its own expiries once a second.
+const SLOW_HZ: [&str; 2] = ["--hz", "1"];
+
+/// Late by more than this in the median, and something else than the deadline
+/// decides: at one look a second it would be 500.
+const LATE_MS: i64 = 150;
+
+/// Collects what is told of keys, with the time at which it was heard.
+struct Told {
+    listener: Listener,
+    heard: Vec<(String, String, i64)>,
+}
+
+impl Told {
+    fn by(server: &Server) -> Self {
+        let listener = Listener::keyspace(server, 0);
+        let heard = Vec::new();
+        Self { listener, heard }
+    }
+
+    fn listen(&mut self) {
+        let events = self.listener.events();
+        let at = now_ms();
+        let with_time = |(event, key)| (event, key, at);
+        self.heard.extend(events.into_iter().map(with_time));
+    }
+
+    /// When this was heard, each time.
+    fn of(&self, event: &str, key: &str) -> Vec<i64> {
+        let same = |heard: &&(String, String, i64)| heard.0 == event && heard.1 == key;
+        self.heard
+            .iter()
+            .filter(same)
+            .map(|heard| heard.2)
+            .collect()
+    }
+
+    /// Waits for the first such event: when it was heard.
+    #[track_caller]
+    fn wait_for(&mut self, event: &str, key: &str) -> i64 {
+        wait_for(&format!("{event} {key}"), || {
+            self.listen();
+            self.of(event, key).first().copied()
+        })
+    }
+}
+
+#[test]
+fn a_lease_ends_at_its_deadline_and_not_at_the_servers_pace() {
+    let server = Server::start_with(&SLOW_HZ);
+    let mut control = server.raw();
+    let mut told = Told::by(&server);
+    for waited_for in [false, true] {
+        let mut late = Vec::new();
+        for n in 0..15 {
+            let key = format!("{waited_for}-{n}");
+            let ends = take_until(&mut control, &key, 40 + 11 * n);
+            let waiter = waited_for.then(|| Waiter::new(&server, &key, "b"));
+            let at = told.wait_for("rlock.expired", &key);
+            assert!(at >= ends, "told at {at}, before its deadline {ends}");
+            late.push(at - ends);
+            match waiter {
+                Some(mut waiter) => {
+                    waiter.token();
+                    assert_eq!(holder(&mut control, &key).as_deref(), Some("b"));
+                }
+                None => is_free(&mut control, &key),
+            }
+            // Whose lease ended holds nothing.
+            for late_call in ["RLOCK.RELEASE", "RLOCK.RENEW"] {
+                let lease = if late_call == "RLOCK.RENEW" {
+                    "1000"
+                } else {
+                    ""
+                };
+                let reply = control.say(&format!("{late_call} {key} a {lease}"));
+                assert_eq!(code(&reply), "NOTHELD");
+            }
+            told.listen();
+            assert_eq!(told.of("rlock.expired", &key).len(), 1, "{:?}", told.heard);
+            assert_eq!(told.of("expired", &key).len(), 1, "{:?}", told.heard);
+            assert_eq!(told.of("rlock.released", &key).len(), 0);
+        }
+        late.sort_unstable();
+        let median = late[late.len() / 2];
+        assert!(median < LATE_MS, "late by {late:?} ms");
+    }
+}
+
+#[test]
+fn thousands_of_leases_end_at_once_and_each_is_told_of_once() {
+    const LOCKS: usize = 5000;
+    let server = Server::start_with(&SLOW_HZ);
+    let mut control = server.raw();
+    let all = |line: &dyn Fn(usize) -> String| -> Vec<String> { (0..LOCKS).map(line).collect() };
+    let acquire = all(&|n| format!("RLOCK.ACQUIRE k{n} a 100000"));
+    for reply in control.say_all(&acquire) {
+        token(reply);
+    }
+    let mut waiters: Vec<_> = (0..20)
+        .map(|n| Waiter::new(&server, &format!("k{}", n * 250), "b"))
+        .collect();
+    let mut told = Told::by(&server);
+    let ends = now_ms() + 3000;
+    let expire = all(&|n| format!("PEXPIREAT k{n} {ends}"));
+    for reply in control.say_all(&expire) {
+        assert_eq!(reply, Value::Int(1));
+    }
+    assert!(now_ms() < ends, "too slow a machine for this test");
+    eventually("all have expired", || {
+        told.listen();
+        let expired = |heard: &&(String, String, i64)| heard.0 == "rlock.expired";
+        told.heard.iter().filter(expired).count() >= LOCKS
+    });
+    for waiter in &mut waiters {
+        waiter.token();
+    }
+    pass(ends + 200);
+    told.listen();
+    for event in ["rlock.expired", "expired"] {
+        let mut times = HashMap::new();
+        for (_, key, at) in told.heard.iter().filter(|heard| heard.0 == event) {
+            assert!(*at >= ends, "{event} {key} told at {at}, before {ends}");
+            *times.entry(key).or_insert(0) += 1;
+        }
+        assert_eq!(times.len(), LOCKS, "{event}");
+        assert!(times.values().all(|times| *times == 1), "{event}");
+    }
+    assert_eq!(control.say("DBSIZE"), Value::Int(waiters.len() as i64));
+}
+
+#[test]
+fn a_deadline_that_moves_is_kept() {
+    let server = Server::start_with(&SLOW_HZ);
+    let mut control = server.raw();
+    let mut told = Told::by(&server);
+    let moves = [
+        ("100000", "PEXPIRE k 200"),
+        ("400", "PEXPIRE k 700"),
+        ("100000", "RLOCK.RENEW k a 200"),
+        ("400", "RLOCK.RENEW k a 700"),
+        ("400", "RLOCK.ACQUIRE k a 700"),
+    ];
+    for (lease, moving) in moves {
+        told.heard.clear();
+        let take = format!("RLOCK.ACQUIRE k a {lease}");
+        // In one write: the lease is running.
+        let replies = control.say_all(&[&take, moving, "PEXPIRETIME k"]);
+        assert!(int(replies[1].clone()) > 0);
+        let ends = int(replies[2].clone());
+        assert!(ends < now_ms() + 1000, "{moving}");
+        let at = told.wait_for("rlock.expired", "k");
+        assert!(at >= ends, "{moving}: told at {at}, before {ends}");
+        assert!(at < ends + 5000, "{moving}: told at {at}, after {ends}");
+        is_free(&mut control, "k");
+        assert_eq!(told.of("rlock.expired", "k").len(), 1, "{moving}");
+    }
+
+    // A lease that is taken away does not end.
+    told.heard.clear();
+    let take = ["RLOCK.ACQUIRE k a 200", "PEXPIRETIME k", "PERSIST k"];
+    let replies = control.say_all(&take);
+    let ends = int(replies[1].clone());
+    assert_eq!(replies[2], Value::Int(1));
+    pass(ends + 200);
+    told.listen();
+    assert_eq!(told.of("rlock.expired", "k").len(), 0);
+    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_lock_that_went_before_its_lease_ended_is_not_told_of() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut told = Told::by(&server);
+    let ways = [
+        "RLOCK.RELEASE k a",
+        "RLOCK.FORCE k",
+        "DEL k",
+        "SET k v",
+        "FLUSHALL",
+    ];
+    for way in ways {
+        control.say("DEL k");
+        let replies = control.say_all(&["RLOCK.ACQUIRE k a 200", "PEXPIRETIME k", way]);
+        let ends = int(replies[1].clone());
+        pass(ends + 100);
+    }
+    told.listen();
+    assert_eq!(told.of("rlock.expired", "k").len(), 0, "{:?}", told.heard);
+    assert_eq!(told.of("rlock.acquired", "k").len(), ways.len());
+    assert_eq!(told.of("rlock.released", "k").len(), 1);
+    assert_eq!(told.of("rlock.forced", "k").len(), 1);
+}
+
+#[test]
+fn a_lock_found_after_a_restart_is_watched_once_touched() {
+    let mut server = Server::start_with(&["--appendonly", "yes", "--hz", "1"]);
+    let mut control = server.raw();
+    for key in ["tried", "renewed", "nested", "waited"] {
+        control.say(&format!("RLOCK.ACQUIRE {key} a 100000"));
+    }
+    drop(control);
+    server.restart();
+    let mut control = server.raw();
+    let mut told = Told::by(&server);
+    let mut waiter = Waiter::new(&server, "waited", "b");
+    let replies = control.say_all(&[
+        "PEXPIRE tried 600",
+        "RLOCK.ACQUIRE tried b 1000",
+        "RLOCK.RENEW renewed a 600",
+        "PEXPIRE nested 600",
+        "RLOCK.ACQUIRE nested a 600",
+        "PEXPIRE waited 600",
+    ]);
+    assert_eq!(replies[1], Value::Nil);
+    assert_eq!(replies[2], Value::Int(1));
+    token(replies[4].clone());
+    for key in ["tried", "renewed", "nested", "waited"] {
+        told.wait_for("rlock.expired", key);
+    }
+    waiter.token();
+    pass(now_ms() + 50);
+    told.listen();
+    for key in ["tried", "renewed", "nested", "waited"] {
+        assert_eq!(told.of("rlock.expired", key).len(), 1, "{key}");
+    }
+}
+
+#[test]
+fn a_key_that_others_read_at_its_deadline_is_told_of_once() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut told = Told::by(&server);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for reads in [["PTTL k", "EXISTS k"], ["TYPE k", "SCAN 0"]] {
+            let (server, stop) = (&server, &stop);
+            scope.spawn(move || {
+                let mut reader = server.raw();
+                while !stop.load(Ordering::Relaxed) {
+                    reader.say_all(&reads.repeat(10));
+                }
+            });
+        }
+        for round in 0..30 {
+            told.heard.clear();
+            token(control.say("RLOCK.ACQUIRE k a 30"));
+            if round % 3 == 0 {
+                Waiter::with(&server, "k b 30 BLOCK 0").token();
+                told.wait_for("rlock.expired", "k");
+            }
+            let leases = if round % 3 == 0 { 2 } else { 1 };
+            eventually("it is told of", || {
+                told.listen();
+                told.of("rlock.expired", "k").len() >= leases
+            });
+            is_free(&mut control, "k");
+            told.listen();
+            assert_eq!(
+                told.of("rlock.expired", "k").len(),
+                leases,
+                "{:?}",
+                told.heard
+            );
+            assert_eq!(told.of("expired", "k").len(), leases, "{:?}", told.heard);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,19 @@
+//! One owner at a time: RLOCK.ACQUIRE, RELEASE, RENEW and FORCE, who holds a lock and how
+//! often, its tokens, what is written and what is told.
+
+mod acquire;
+mod binary;
+mod errors;
+mod events;
+mod experiments;
+mod expiry;
+mod fencing;
+mod force;
+mod nesting;
+mod owner;
+mod processes;
+mod release;
+mod renew;
+mod replication;
+mod tokens;
+mod wrongtype;

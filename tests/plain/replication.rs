@@ -1,0 +1,347 @@
+//! What replicas and the AOF get: plain commands with absolute times, so that
+//! every copy of a lock is the same to the millisecond.
+
+use std::fs;
+
+use redis::Value;
+
+use crate::support::ask::{list, map, replica_counts, text, Ask};
+use crate::support::{eventually, RawClient, Server};
+
+/// The fields of a hash and when the key ends.
+#[track_caller]
+fn look(client: &mut RawClient, key: &str) -> (Value, i64) {
+    (client.call(&["HGETALL", key]), client.deadline(key))
+}
+
+/// Waits until two servers have the key in the same state, which is `fields`.
+#[track_caller]
+fn same_on_both(clients: &mut [RawClient; 2], key: &str, fields: &[&str]) {
+    let (held, deadline) = look(&mut clients[0], key);
+    let texts: Vec<String> = list(held.clone()).into_iter().map(text).collect();
+    assert_eq!(texts, fields);
+    assert_eq!(deadline > 0, !fields.is_empty());
+    eventually("the replica is the same", || {
+        look(&mut clients[1], key) == (held.clone(), deadline)
+    });
+}
+
+#[track_caller]
+fn waiting(server: &Server, owner: &str) -> RawClient {
+    let mut waiter = server.raw();
+    waiter.send(&["RLOCK.ACQUIRE", "job", owner, "60000", "BLOCK", "0"]);
+    let mut looker = server.raw();
+    eventually("it waits", || {
+        map(looker.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
+    });
+    waiter
+}
+
+#[test]
+fn a_replica_has_the_same_lock_to_the_millisecond() {
+    let master = Server::start();
+    let replica = Server::start_replica_of(&master);
+    let mut both = [master.raw(), replica.raw()];
+    for (request, fields) in [
+        ("RLOCK.ACQUIRE job alice 10000", ["alice", "1"].as_slice()),
+        ("RLOCK.ACQUIRE job alice 1000", &["alice", "2"]),
+        ("RLOCK.ACQUIRE job alice 60000", &["alice", "3"]),
+        ("RLOCK.RENEW job alice 30000", &["alice", "3"]),
+        ("RLOCK.RELEASE job alice", &["alice", "2"]),
+        ("RLOCK.RELEASE job alice ALL", &[]),
+        ("RLOCK.ACQUIRE job bob 9007199254740991", &["bob", "1"]),
+        ("RLOCK.FORCE job", &[]),
+        ("RLOCK.ACQUIRE job alice 10000", &["alice", "1"]),
+    ] {
+        both[0].int(request);
+        same_on_both(&mut both, "job", fields);
+    }
+
+    let mut waiter = waiting(&master, "bob");
+    both[0].int("RLOCK.RELEASE job alice");
+    assert!(matches!(waiter.read(), Value::Int(_)));
+    same_on_both(&mut both, "job", &["bob", "1"]);
+
+    let mut waiter = waiting(&master, "carol");
+    both[0].int("RLOCK.RENEW job bob 40");
+    assert!(matches!(waiter.read(), Value::Int(_)));
+    same_on_both(&mut both, "job", &["carol", "1"]);
+
+    both[0].int("RLOCK.RENEW job carol 40");
+    eventually("the lease is over", || both[0].int("EXISTS job") == 0);
+    same_on_both(&mut both, "job", &[]);
+
+    both[0].ok("SELECT 5");
+    both[1].ok("SELECT 5");
+    both[0].call(&[
+        b"RLOCK.ACQUIRE".as_slice(),
+        b"\0\xff\r\n",
+        b"\xff\0",
+        b"60000",
+    ]);
+    let binary = |client: &mut RawClient| client.state(b"\0\xff\r\n");
+    let held = binary(&mut both[0]);
+    assert_ne!(held[1], Value::Nil);
+    eventually("the replica is the same", || binary(&mut both[1]) == held);
+}
+
+#[test]
+fn a_replica_without_the_module_understands_all_of_it() {
+    let master = Server::start();
+    let replica = Server::start_replica_of(&master);
+    replica_counts(&master);
+    let mut client = master.raw();
+    replica.raw().ok("MODULE UNLOAD rlock");
+    let mut monitor = replica.raw();
+    monitor.ok("MONITOR");
+    client.int("RLOCK.ACQUIRE job alice 60000");
+    client.refused("RLOCK.ACQUIRE job bob 60000");
+    client.int("RLOCK.ACQUIRE job alice 90000");
+    client.int("RLOCK.RENEW job alice 60000");
+    client.int("RLOCK.RELEASE job alice");
+    client.int("RLOCK.FORCE job");
+    client.int("RLOCK.ACQUIRE job bob 60000");
+    client.ok("SET end 1");
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|command| command != "SET") {
+        let line = text(monitor.read());
+        let words: Vec<&str> = line.split('"').collect();
+        seen.push(words[1].to_uppercase());
+    }
+    seen.retain(|command| !["SELECT", "PING", "REPLCONF", "INFO"].contains(&command.as_str()));
+    let expected = "MULTI HSET PEXPIREAT EXEC MULTI HINCRBY PEXPIREAT EXEC PEXPIREAT HINCRBY \
+                    MULTI DEL PUBLISH EXEC MULTI HSET PEXPIREAT EXEC SET";
+    assert_eq!(seen.join(" "), expected);
+    same_on_both(&mut [client, replica.raw()], "job", &["bob", "1"]);
+}
+
+/// The commands in the AOF, grouped as they take effect together.
+#[track_caller]
+fn aof(server: &Server) -> Vec<Vec<Vec<String>>> {
+    let dir = server.dir().join("appendonlydir");
+    let mut files: Vec<_> = fs::read_dir(dir)
+        .expect("an AOF")
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.to_string_lossy().ends_with(".incr.aof"))
+        .collect();
+    files.sort();
+    let bytes = fs::read(files.last().expect("an incremental file")).expect("its bytes");
+    let content = String::from_utf8(bytes).expect("text only in these tests");
+    let mut lines = content.split("\r\n");
+    let mut groups: Vec<Vec<Vec<String>>> = Vec::new();
+    let mut in_multi = false;
+    while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')) {
+        let count: usize = count.parse().expect("a count");
+        let words: Vec<String> = (0..count)
+            .filter_map(|_| lines.nth(1).map(str::to_owned))
+            .collect();
+        match words[0].to_uppercase().as_str() {
+            "SELECT" => {}
+            "MULTI" => {
+                in_multi = true;
+                groups.push(Vec::new());
+            }
+            "EXEC" => in_multi = false,
+            _ if in_multi => groups.last_mut().expect("a group").push(words),
+            _ => groups.push(vec![words]),
+        }
+    }
+    groups
+}
+
+const AOF: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
+
+#[test]
+fn the_aof_holds_plain_commands_each_decision_as_one() {
+    let server = Server::start_with(&AOF);
+    let mut client = server.raw();
+    let mut seen = 0;
+    let mut since = |client: &mut RawClient| {
+        let deadline = client.deadline("job").to_string();
+        let groups = aof(&server);
+        let new: Vec<String> = groups[seen..]
+            .iter()
+            .map(|group| {
+                let commands: Vec<String> = group.iter().map(|words| words.join(" ")).collect();
+                commands.join("; ").replace(&deadline, "DEADLINE")
+            })
+            .collect();
+        seen = groups.len();
+        new
+    };
+    for (request, expected) in [
+        (
+            "RLOCK.ACQUIRE job alice 60000",
+            ["HSET job alice 1; PEXPIREAT job DEADLINE"].as_slice(),
+        ),
+        ("RLOCK.ACQUIRE job alice 1000", &["HINCRBY job alice 1"]),
+        (
+            "RLOCK.ACQUIRE job alice 90000",
+            &["HINCRBY job alice 1; PEXPIREAT job DEADLINE"],
+        ),
+        ("RLOCK.RENEW job alice 60000", &["PEXPIREAT job DEADLINE"]),
+        ("RLOCK.RELEASE job alice", &["HINCRBY job alice -1"]),
+        ("RLOCK.ACQUIRE job bob 60000", &[]),
+        ("RLOCK.ACQUIRE job bob 60000 BLOCK 2", &[]),
+        ("RLOCK.ACQUIRE job alice 60000 ONCE", &[]),
+        ("RLOCK.RELEASE job bob", &[]),
+        ("RLOCK.RENEW job bob 60000", &[]),
+        ("RLOCK.INFO job", &[]),
+        ("RLOCK.RELEASE job alice ALL", &["DEL job"]),
+        (
+            "RLOCK.ACQUIRE job alice 60000",
+            &["HSET job alice 1; PEXPIREAT job DEADLINE"],
+        ),
+        ("RLOCK.FORCE job", &["DEL job"]),
+        ("RLOCK.FORCE job", &[]),
+        (
+            "RLOCK.ACQUIRE job alice 60000",
+            &["HSET job alice 1; PEXPIREAT job DEADLINE"],
+        ),
+    ] {
+        client.ask(request);
+        assert_eq!(since(&mut client), expected, "{request}");
+    }
+
+    let mut waiter = waiting(&server, "bob");
+    client.int("RLOCK.RELEASE job alice");
+    assert!(matches!(waiter.read(), Value::Int(_)));
+    let handed_over = ["DEL job; HSET job bob 1; PEXPIREAT job DEADLINE"];
+    assert_eq!(since(&mut client), handed_over);
+
+    // The server's own cycle would write the end of the lease by itself.
+    client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
+    let mut waiter = waiting(&server, "carol");
+    client.int("RLOCK.RENEW job bob 500");
+    assert_eq!(since(&mut client), ["PEXPIREAT job DEADLINE"]);
+    assert!(matches!(waiter.read(), Value::Int(_)));
+    let granted = since(&mut client).join(" | ").replace("UNLINK", "DEL");
+    assert_eq!(granted, "DEL job; HSET job carol 1; PEXPIREAT job DEADLINE");
+}
+
+#[test]
+fn a_transaction_and_a_script_are_written_as_their_effects() {
+    let server = Server::start_with(&AOF);
+    let mut client = server.raw();
+    client.ok("MULTI");
+    client.text("RLOCK.ACQUIRE job alice 60000");
+    client.text("SET x 1");
+    client.text("RLOCK.ACQUIRE job bob 60000");
+    client.ask("EXEC");
+    let script = "redis.call('RLOCK.ACQUIRE', 'job', 'alice', 1) \
+                  redis.call('RLOCK.RELEASE', 'job', 'alice', 'ALL')";
+    client.call(&["EVAL", script, "0"]);
+    let commands: Vec<Vec<String>> = aof(&server)
+        .into_iter()
+        .map(|group| {
+            group
+                .into_iter()
+                .map(|words| words[..2].join(" "))
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        commands,
+        [
+            vec!["HSET job", "PEXPIREAT job", "SET x"],
+            vec!["HINCRBY job", "DEL job"]
+        ]
+    );
+}
+
+#[test]
+fn messages_go_to_replicas_and_not_into_the_aof() {
+    let master = Server::start_with(&AOF);
+    let replica = Server::start_replica_of(&master);
+    replica_counts(&master);
+    let mut both = [master.raw(), replica.raw()];
+    both[0].int("RLOCK.ACQUIRE job alice 60000");
+    same_on_both(&mut both, "job", &["alice", "1"]);
+    both[0].int("RLOCK.RELEASE job alice");
+    same_on_both(&mut both, "job", &[]);
+    let words: Vec<Vec<String>> = aof(&master).into_iter().flatten().collect();
+    let commands: Vec<&str> = words.iter().map(|words| words[0].as_str()).collect();
+    assert_eq!(commands, ["HSET", "PEXPIREAT", "DEL"]);
+}
+
+/// Puts locks of several kinds, and gives what they look like.
+fn put_locks(client: &mut RawClient) -> Vec<[Value; 3]> {
+    client.int("RLOCK.ACQUIRE job alice 3600000");
+    client.int("RLOCK.ACQUIRE nested alice 3600000");
+    client.int("RLOCK.ACQUIRE nested alice 7200000");
+    client.int("RLOCK.ACQUIRE nested alice 1");
+    client.int("RLOCK.ACQUIRE renewed alice 3600000");
+    client.int("RLOCK.RENEW renewed alice 9000000");
+    client.int("RLOCK.ACQUIRE released alice 3600000");
+    client.int("RLOCK.RELEASE released alice");
+    // One that was handed over when its lease ended.
+    client.int("RLOCK.ACQUIRE handed:over alice 30");
+    client.int("RLOCK.ACQUIRE handed:over bob 3600000 BLOCK 0");
+    states(client)
+}
+
+fn states(client: &mut RawClient) -> Vec<[Value; 3]> {
+    ["job", "nested", "renewed", "released", "handed:over"]
+        .map(|key| client.state(key.as_bytes()))
+        .into()
+}
+
+#[track_caller]
+fn assert_locks_work(client: &mut RawClient) {
+    assert_eq!(client.texts("HGETALL nested"), ["alice", "3"]);
+    assert_eq!(client.texts("HGETALL handed:over"), ["bob", "1"]);
+    assert_eq!(client.int("DBSIZE"), 4);
+    assert!(client.refused("RLOCK.ACQUIRE job bob 1000"));
+    assert_eq!(client.int("RLOCK.RELEASE nested alice"), 2);
+    assert_eq!(client.int("RLOCK.RELEASE job alice"), 0);
+    client.int("RLOCK.ACQUIRE job bob 1000");
+}
+
+#[test]
+fn after_a_crash_the_aof_gives_the_same_locks() {
+    let mut server = Server::start_with(&AOF);
+    let before = put_locks(&mut server.raw());
+    server.kill();
+    server.start_again();
+    let mut client = server.raw();
+    assert_eq!(states(&mut client), before);
+    assert_locks_work(&mut client);
+    // Also after the AOF was written anew.
+    let before = states(&mut client);
+    client.ask("BGREWRITEAOF");
+    eventually("the AOF was rewritten", || {
+        let info = client.text("INFO persistence");
+        info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+    });
+    drop(client);
+    server.kill();
+    server.start_again();
+    assert_eq!(states(&mut server.raw())[1..], before[1..]);
+}
+
+#[test]
+fn after_a_restart_an_rdb_file_gives_the_same_locks() {
+    let mut server = Server::start();
+    let mut client = server.raw();
+    let before = put_locks(&mut client);
+    client.ok("SAVE");
+    server.kill();
+    server.start_again();
+    let mut client = server.raw();
+    assert_eq!(states(&mut client), before);
+    assert_locks_work(&mut client);
+}
+
+#[test]
+fn a_lock_found_after_a_restart_ends_with_its_lease() {
+    let mut server = Server::start_with(&AOF);
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE job alice 3600000");
+    server.kill();
+    server.start_again();
+    let mut client = server.raw();
+    client.int("RLOCK.RENEW job alice 30");
+    let token = server.raw().int("RLOCK.ACQUIRE job bob 60000 BLOCK 0");
+    assert!(token > 0);
+    assert_eq!(client.texts("HGETALL job"), ["bob", "1"]);
+}

@@ -1,0 +1,277 @@
+//! What somebody does by hand to the keys of a read/write lock is taken as it is: a
+//! reader whose lease keys are gone holds nothing, whatever is left of it.
+
+use redis::Value;
+
+use crate::support::ask::Ask;
+use crate::support::locks::{int, now_ms, pass};
+use crate::support::read_write::{
+    held_by, holders, layout, lease_key, leases, mode, nothing_left, read, wait_read, wait_write,
+    waiters, write,
+};
+use crate::support::{Listener, RawClient, Server};
+
+/// What takes a lease key away.
+const WAYS: [&str; 7] = [
+    "DEL KEY",
+    "UNLINK KEY",
+    "GETDEL KEY",
+    "RENAME KEY elsewhere",
+    "MOVE KEY 5",
+    "PEXPIREAT KEY 1",
+    "PEXPIRE KEY 30",
+];
+
+#[track_caller]
+fn take_away(client: &mut RawClient, way: &str, key: &str) {
+    let reply = client.ask(&way.replace("KEY", key));
+    assert!(!matches!(reply, Value::ServerError(_)), "{way}: {reply:?}");
+}
+
+#[test]
+fn a_reader_without_its_lease_key_is_out_and_the_writer_in() {
+    let server = Server::start();
+    for way in WAYS {
+        println!("{way}");
+        let mut client = server.raw();
+        client.ok("FLUSHALL");
+        read(&mut client, "doc", "alice");
+        let mut writer = wait_write(&server, "doc", "w");
+        take_away(&mut client, way, &lease_key("doc", "alice", 1));
+        writer.token();
+        assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1", "{way}");
+        let line = client.error("RLOCK.RELEASE doc alice READ");
+        assert!(line.starts_with("NOTHELD "), "{line}");
+    }
+}
+
+#[test]
+fn the_other_readers_stay_in() {
+    let server = Server::start();
+    for way in WAYS {
+        println!("{way}");
+        let mut client = server.raw();
+        client.ok("FLUSHALL");
+        read(&mut client, "doc", "alice");
+        read(&mut client, "doc", "bob");
+        let mut upgrade = wait_write(&server, "doc", "bob");
+        let mut writer = wait_write(&server, "doc", "w");
+        take_away(&mut client, way, &lease_key("doc", "alice", 1));
+        upgrade.token();
+        let both = "bob:write=1 bob=1 mode=write";
+        assert_eq!(layout(&mut client, "doc"), both, "{way}");
+        assert_eq!(waiters(&mut client, "doc"), 1, "{way}");
+        client.int("RLOCK.RELEASE doc bob WRITE");
+        client.int("RLOCK.RELEASE doc bob READ");
+        writer.token();
+    }
+}
+
+#[test]
+fn a_nested_reader_is_in_while_any_of_its_lease_keys_is_there() {
+    let server = Server::start();
+    for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
+        let mut client = server.raw();
+        client.ok("FLUSHALL");
+        for _ in 0..3 {
+            read(&mut client, "doc", "alice");
+        }
+        let mut writer = wait_write(&server, "doc", "w");
+        for number in &order[..2] {
+            client.int(&format!("DEL {}", lease_key("doc", "alice", *number)));
+            assert_eq!(mode(&mut client, "doc"), "read");
+            assert_eq!(holders(&mut client, "doc").len(), 1);
+            assert!(client.refused("RLOCK.ACQUIRE doc other 1000 WRITE"));
+            assert_eq!(waiters(&mut client, "doc"), 1);
+        }
+        client.int(&format!("DEL {}", lease_key("doc", "alice", order[2])));
+        writer.token();
+        assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    }
+}
+
+#[test]
+fn without_waiters_a_reader_without_its_lease_key_is_no_reader() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let out = |client: &mut RawClient| {
+        client.ok("FLUSHALL");
+        read(client, "doc", "alice");
+        client.int(&format!("DEL {}", lease_key("doc", "alice", 1)));
+    };
+    out(&mut client);
+    assert_eq!(mode(&mut client, "doc"), "free");
+    assert!(holders(&mut client, "doc").is_empty());
+    for request in [
+        "RLOCK.RELEASE doc alice READ",
+        "RLOCK.RENEW doc alice 9 READ",
+    ] {
+        let line = client.error(request);
+        assert!(line.starts_with("NOTHELD "), "{line}");
+    }
+    out(&mut client);
+    write(&mut client, "doc", "w");
+    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    out(&mut client);
+    client.int("RLOCK.ACQUIRE doc p 1000");
+    assert_eq!(layout(&mut client, "doc"), "p=1");
+    out(&mut client);
+    read(&mut client, "doc", "bob");
+    assert_eq!(layout(&mut client, "doc"), "bob=1 mode=read");
+    out(&mut client);
+    // A hold that is gone does not nest.
+    client.int("RLOCK.ACQUIRE doc alice 1000 READ ONCE");
+    assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
+    assert_eq!(leases(&mut client, "doc", "alice").len(), 1);
+}
+
+/// Only what has a TTL is evicted, so the hash is given none.
+#[test]
+fn an_evicted_lease_key_is_told_of_under_the_locks_name() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.ok("CONFIG SET maxmemory-policy volatile-ttl");
+    read(&mut client, "doc", "alice");
+    client.int("PERSIST doc");
+    let mut writer = wait_write(&server, "doc", "w");
+    let mut events = Listener::keyspace(&server, 0);
+    // The least there is: the next command has to make room.
+    client.ok("CONFIG SET maxmemory 1");
+    client.ask("PING");
+    writer.token();
+    client.ok("CONFIG SET maxmemory 0");
+    let told: Vec<_> = events
+        .events()
+        .into_iter()
+        .filter(|(event, _)| event.starts_with("rlock."))
+        .collect();
+    let event = |name: &str| (name.to_owned(), "doc".to_owned());
+    let expected = [event("rlock.evicted"), event("rlock.acquired")];
+    assert_eq!(told[..2], expected);
+    let line = client.error("RLOCK.RELEASE doc alice READ");
+    assert!(line.starts_with("NOTHELD "), "{line}");
+    server.alive();
+}
+
+#[test]
+fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let key = lease_key("doc", "alice", 1);
+    let set = |client: &mut RawClient, lines: &[&str]| {
+        client.ok("FLUSHALL");
+        read(client, "doc", "alice");
+        let writer = wait_write(&server, "doc", "w");
+        let replies = client.at_once(lines);
+        (writer, int(replies[1].clone()))
+    };
+    let when = format!("PEXPIRETIME {key}");
+    // Shorter.
+    let shorter = format!("PEXPIRE {key} 300");
+    let (mut writer, ends) = set(&mut client, &[&shorter, &when]);
+    writer.token();
+    assert!(now_ms() >= ends);
+    // Longer, after that.
+    let longer = format!("PEXPIRE {key} 90000");
+    let (mut writer, ends) = set(&mut client, &[&shorter, &when, &longer]);
+    pass(ends + 200);
+    assert_eq!(holders(&mut client, "doc"), ["alice read 1"]);
+    assert_eq!(waiters(&mut client, "doc"), 1);
+    client.int("RLOCK.RELEASE doc alice READ");
+    writer.token();
+    // A hash that ends ends all, whatever the leases are.
+    let (mut writer, ends) = set(&mut client, &["PEXPIRE doc 300", "PEXPIRETIME doc"]);
+    writer.token();
+    assert!(now_ms() >= ends);
+    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    // A hash that does not end ends none of them later.
+    let (mut writer, ends) = set(&mut client, &[&shorter, &when, "PERSIST doc"]);
+    writer.token();
+    assert!(now_ms() >= ends);
+    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert!(client.deadline("doc") > 0);
+}
+
+#[test]
+fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let key = lease_key("doc", "alice", 1);
+    let replies = client.at_once(&[
+        "RLOCK.ACQUIRE doc alice 200 READ",
+        "PEXPIRETIME doc",
+        "PERSIST doc",
+        &format!("PERSIST {key}"),
+    ]);
+    assert_eq!(replies[2..], [Value::Int(1), Value::Int(1)]);
+    let mut writer = wait_write(&server, "doc", "w");
+    pass(int(replies[1].clone()) + 100);
+    assert_eq!(holders(&mut client, "doc"), ["alice read 1"]);
+    // Nesting leaves it without.
+    client.int("RLOCK.ACQUIRE doc alice 100 READ");
+    assert_eq!(leases(&mut client, "doc", "alice"), [-1, -1]);
+    assert_eq!(client.deadline("doc"), -1);
+    assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 1);
+    assert_eq!(waiters(&mut client, "doc"), 1);
+    let replies = client.at_once(&[
+        "RLOCK.RENEW doc alice 300 READ",
+        &format!("PEXPIRETIME {key}"),
+    ]);
+    let ends = int(replies[1].clone());
+    assert!(ends > 0);
+    writer.token();
+    assert!(now_ms() >= ends);
+    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+}
+
+#[test]
+fn a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
+    let server = Server::start();
+    let mut client = server.raw();
+    write(&mut client, "doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
+    let replies = client.at_once(&["PEXPIRE doc 200", "PEXPIRETIME doc", "PERSIST doc"]);
+    pass(int(replies[1].clone()) + 100);
+    assert_eq!(waiters(&mut client, "doc"), 2);
+    client.int("RLOCK.ACQUIRE doc alice 100 WRITE");
+    assert_eq!(client.deadline("doc"), -1);
+    let replies = client.at_once(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
+    for reader in &mut readers {
+        reader.token();
+    }
+    assert!(now_ms() >= int(replies[1].clone()));
+    held_by(&mut client, "doc", &["a read 1", "b read 1"]);
+}
+
+#[test]
+fn fields_that_were_changed_by_hand_are_taken_as_they_are() {
+    let server = Server::start();
+    let mut client = server.raw();
+    // A writer's field goes, and the rest says that it reads.
+    write(&mut client, "doc", "alice");
+    read(&mut client, "doc", "alice");
+    let mut reader = wait_read(&server, "doc", "a");
+    client.at_once(&[
+        "MULTI",
+        "HDEL doc alice:write",
+        "HSET doc mode read",
+        "EXEC",
+    ]);
+    reader.token();
+    assert_eq!(layout(&mut client, "doc"), "a=1 alice=1 mode=read");
+    // A reader's field goes.
+    let mut upgrade = wait_write(&server, "doc", "alice");
+    client.int("HDEL doc a");
+    upgrade.token();
+    let both = "alice:write=1 alice=1 mode=write";
+    assert_eq!(layout(&mut client, "doc"), both);
+    // All of it goes.
+    let mut writer = wait_write(&server, "doc", "w");
+    client.int("HDEL doc alice alice:write mode");
+    writer.token();
+    client.int("RLOCK.RELEASE doc w WRITE");
+    assert_eq!(client.int("EXISTS doc"), 0);
+    assert_eq!(mode(&mut client, "doc"), "free");
+    client.ok("FLUSHALL");
+    nothing_left(&mut client, "doc");
+}

@@ -1,0 +1,312 @@
+//! READ and WRITE on the commands: who may hold with whom, and what is answered
+//! to those who hold in another mode.
+
+use redis::Value;
+
+use crate::support::ask::{list, map, text, Ask};
+use crate::support::read_write::{
+    everything, holders, layout, leases, mode, nothing_left, read, write,
+};
+use crate::support::{RawClient, Server};
+
+#[test]
+fn readers_share_and_a_writer_is_alone() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for (held, may_read) in [("", false), ("WRITE", false), ("READ", true)] {
+        client.ok("FLUSHALL");
+        client.int(&format!("RLOCK.ACQUIRE doc alice 60000 {held}"));
+        for wait in ["", "BLOCK 3"] {
+            for wanted in ["", "WRITE"] {
+                let request = format!("RLOCK.ACQUIRE doc carol 60000 {wanted} {wait}");
+                assert!(client.refused(&request), "'{held}', then {request}");
+            }
+            let request = format!("RLOCK.ACQUIRE doc bob 60000 READ {wait}");
+            assert_eq!(
+                client.refused(&request),
+                !may_read,
+                "'{held}', then {request}"
+            );
+        }
+    }
+    for number in 0..50 {
+        read(&mut client, "doc", &format!("reader:{number}"));
+    }
+    assert!(client.refused("RLOCK.ACQUIRE doc carol 60000 WRITE"));
+    for number in 0..50 {
+        client.int(&format!("RLOCK.RELEASE doc reader:{number} READ"));
+    }
+    client.int("RLOCK.RELEASE doc alice READ");
+    client.int("RLOCK.RELEASE doc bob READ ALL");
+    write(&mut client, "doc", "carol");
+}
+
+#[test]
+fn modes_are_words_in_any_case_and_order_once() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE doc alice 60000 read BLOCK 5 ONCE");
+    client.int("rlock.acquire doc bob 60000 once block 0 Read");
+    assert_eq!(layout(&mut client, "doc"), "alice=1 bob=1 mode=read");
+    client.int("RLOCK.RENEW doc bob 60000 rEAD");
+    assert_eq!(client.int("RLOCK.RELEASE doc bob all read"), 0);
+    assert_eq!(client.int("RLOCK.RELEASE doc alice Read aLL"), 0);
+    client.int("RLOCK.ACQUIRE doc alice 60000 ONCE write");
+    client.int("RLOCK.RENEW doc alice 60000 Write");
+    assert_eq!(client.int("RLOCK.RELEASE doc alice WRITE all"), 0);
+
+    read(&mut client, "doc", "alice");
+    let (before, changes) = (everything(&mut client), client.changes());
+    for (request, word) in [
+        ("RLOCK.ACQUIRE doc alice 60000 READ WRITE", "WRITE"),
+        ("RLOCK.ACQUIRE doc alice 60000 WRITE BLOCK 0 READ", "READ"),
+        ("RLOCK.ACQUIRE doc bob 60000 READ read", "read"),
+        ("RLOCK.ACQUIRE doc bob 60000 WRITE WRITE", "WRITE"),
+        ("RLOCK.RELEASE doc alice READ WRITE", "WRITE"),
+        ("RLOCK.RELEASE doc alice READ ALL READ", "READ"),
+        ("RLOCK.RENEW doc alice 60000 WRITE READ", "READ"),
+        ("RLOCK.RENEW doc alice 60000 READ READ", "READ"),
+    ] {
+        let line = client.error(request);
+        let begin = format!("ERR syntax error at '{word}'");
+        assert!(line.starts_with(&begin), "{request}: {line}");
+    }
+    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.changes(), changes);
+}
+
+#[test]
+fn a_plain_lock_does_not_mix_with_read_or_write() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let mut refuses = |held: &str, wanted: &[&str]| {
+        client.ok("FLUSHALL");
+        client.int(&format!("RLOCK.ACQUIRE doc alice 60000 {held}"));
+        let (before, changes) = (everything(&mut client), client.changes());
+        for wanted in wanted {
+            for more in ["", "ONCE", "BLOCK 0", "ONCE BLOCK 0"] {
+                let request = format!("RLOCK.ACQUIRE doc alice 1000 {wanted} {more}");
+                let line = client.error(&request);
+                assert!(
+                    line.starts_with("WRONGMODE "),
+                    "'{held}', {request}: {line}"
+                );
+                assert!(line.contains("'alice'") && line.contains("'doc'"), "{line}");
+            }
+        }
+        assert_eq!(everything(&mut client), before);
+        assert_eq!(client.changes(), changes);
+    };
+    refuses("", &["READ", "WRITE"]);
+    refuses("READ", &[""]);
+    refuses("WRITE", &[""]);
+}
+
+/// What RELEASE and RENEW answer to an owner that holds nothing in that mode.
+#[track_caller]
+fn not_held(client: &mut RawClient, owner: &str, mode: &str) -> String {
+    let (before, changes) = (everything(client), client.changes());
+    let mut lines = [
+        format!("RLOCK.RELEASE doc {owner} {mode}"),
+        format!("RLOCK.RELEASE doc {owner} {mode} ALL"),
+        format!("RLOCK.RENEW doc {owner} 1000 {mode}"),
+    ]
+    .map(|request| client.error(&request))
+    .to_vec();
+    assert_eq!(everything(client), before);
+    assert_eq!(client.changes(), changes);
+    lines.dedup();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("NOTHELD "), "{lines:?}");
+    lines.remove(0)
+}
+
+#[test]
+fn who_does_not_hold_in_that_mode_is_told_the_mode_it_holds() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for (held, spoken, named) in [
+        ("READ", "", ["READ", "READ"]),
+        ("WRITE", "", ["WRITE", "WRITE"]),
+        ("READ", "WRITE", ["READ", "READ"]),
+        ("WRITE", "READ", ["WRITE", "WRITE"]),
+        ("", "READ", ["plain", "exclusive"]),
+        ("", "WRITE", ["plain", "exclusive"]),
+    ] {
+        client.ok("FLUSHALL");
+        client.int(&format!("RLOCK.ACQUIRE doc alice 60000 {held}"));
+        let line = not_held(&mut client, "alice", spoken);
+        let end = line
+            .rsplit_once("holds it")
+            .expect("the mode that it holds")
+            .1;
+        let tells = named.iter().any(|name| end.contains(name));
+        assert!(tells, "holds '{held}', says '{spoken}': {line}");
+    }
+    client.ok("FLUSHALL");
+    read(&mut client, "doc", "alice");
+    let line = not_held(&mut client, "alice", "");
+    assert!(line.ends_with("holds it for READ: say READ"), "{line}");
+
+    // Neither does somebody else, or anybody on a free lock.
+    for mode in ["", "READ", "WRITE"] {
+        let line = not_held(&mut client, "bob", mode);
+        assert!(!line.contains("holds it for"), "{line}");
+    }
+    client.ok("FLUSHALL");
+    for mode in ["", "READ", "WRITE"] {
+        not_held(&mut client, "alice", mode);
+    }
+}
+
+#[test]
+fn releasing_one_mode_leaves_the_other() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for all in ["", "ALL"] {
+        write(&mut client, "doc", "alice");
+        read(&mut client, "doc", "alice");
+        let released = client.int(&format!("RLOCK.RELEASE doc alice WRITE {all}"));
+        assert_eq!(released, 0);
+        assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
+        assert_eq!(mode(&mut client, "doc"), "read");
+        not_held(&mut client, "alice", "WRITE");
+        read(&mut client, "doc", "bob");
+        client.int("RLOCK.RELEASE doc bob READ");
+        assert_eq!(
+            client.int(&format!("RLOCK.RELEASE doc alice READ {all}")),
+            0
+        );
+        nothing_left(&mut client, "doc");
+
+        write(&mut client, "doc", "alice");
+        read(&mut client, "doc", "alice");
+        let released = client.int(&format!("RLOCK.RELEASE doc alice READ {all}"));
+        assert_eq!(released, 0);
+        assert_eq!(layout(&mut client, "doc"), "alice:write=1 mode=write");
+        not_held(&mut client, "alice", "READ");
+        assert!(client.refused("RLOCK.ACQUIRE doc bob 1000 READ"));
+        client.int(&format!("RLOCK.RELEASE doc alice WRITE {all}"));
+        nothing_left(&mut client, "doc");
+    }
+}
+
+#[test]
+fn all_ends_every_hold_in_that_mode_and_of_that_owner() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for _ in 0..3 {
+        write(&mut client, "doc", "alice");
+        read(&mut client, "doc", "alice");
+    }
+    assert_eq!(client.int("RLOCK.RELEASE doc alice WRITE ALL"), 0);
+    assert_eq!(layout(&mut client, "doc"), "alice=3 mode=read");
+    read(&mut client, "doc", "bob");
+    assert_eq!(client.int("RLOCK.RELEASE doc alice READ ALL"), 0);
+    assert_eq!(layout(&mut client, "doc"), "bob=1 mode=read");
+    assert!(leases(&mut client, "doc", "alice").is_empty());
+    assert_eq!(client.int("DBSIZE"), 2);
+}
+
+#[test]
+fn once_refuses_a_second_hold_of_the_same_mode_only() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let held = |client: &mut RawClient, mode: &str| {
+        for more in ["ONCE", "ONCE BLOCK 0"] {
+            let line = client.error(&format!("RLOCK.ACQUIRE doc alice 1000 {mode} {more}"));
+            assert!(
+                line.starts_with("HELD owner 'alice' already holds 'doc'"),
+                "{line}"
+            );
+        }
+    };
+    client.int("RLOCK.ACQUIRE doc alice 60000 READ ONCE");
+    held(&mut client, "READ");
+    client.int("RLOCK.ACQUIRE doc alice 60000 WRITE ONCE");
+    let both = "alice:write=1 alice=1 mode=write";
+    assert_eq!(layout(&mut client, "doc"), both);
+    held(&mut client, "READ");
+    held(&mut client, "WRITE");
+    assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 0);
+    held(&mut client, "WRITE");
+    client.int("RLOCK.ACQUIRE doc alice 60000 READ ONCE BLOCK 0");
+    assert_eq!(layout(&mut client, "doc"), both);
+
+    // The connection as the owner implies it.
+    client.ok("FLUSHALL");
+    client.int("RLOCK.ACQUIRE doc * 60000 READ");
+    assert!(client
+        .error("RLOCK.ACQUIRE doc * 60000 READ")
+        .starts_with("HELD "));
+    client.int("RLOCK.ACQUIRE doc * 60000 WRITE");
+    assert!(client
+        .error("RLOCK.ACQUIRE doc * 60000 WRITE")
+        .starts_with("HELD "));
+    let owner = client.text("RLOCK.OWNER");
+    let expected = [format!("{owner} read 1"), format!("{owner} write 1")];
+    assert_eq!(holders(&mut client, "doc"), expected);
+    assert_eq!(client.int("RLOCK.RELEASE doc * WRITE"), 0);
+    assert_eq!(client.int("RLOCK.RELEASE doc * READ"), 0);
+    nothing_left(&mut client, "doc");
+}
+
+#[test]
+fn info_tells_each_mode_of_each_holder() {
+    let server = Server::start();
+    let mut client = server.raw();
+    read(&mut client, "doc", "alice");
+    read(&mut client, "doc", "bob");
+    read(&mut client, "doc", "bob");
+    assert_eq!(mode(&mut client, "doc"), "read");
+    assert_eq!(holders(&mut client, "doc"), ["alice read 1", "bob read 2"]);
+    client.int("RLOCK.RELEASE doc alice READ");
+    write(&mut client, "doc", "bob");
+    assert_eq!(mode(&mut client, "doc"), "write");
+    let info = map(client.ask("RLOCK.INFO doc"));
+    let all: Vec<_> = list(info["holders"].clone()).into_iter().map(map).collect();
+    let modes: Vec<String> = all.iter().map(|one| text(one["mode"].clone())).collect();
+    assert_eq!(modes, ["write", "read"], "the writing first");
+    for holder in &all {
+        assert_eq!(text(holder["owner"].clone()), "bob");
+        let Value::Int(remaining) = holder["remaining-ms"] else {
+            panic!("{holder:?}");
+        };
+        assert!((1..=100_000).contains(&remaining), "{holder:?}");
+    }
+}
+
+#[test]
+fn other_keys_are_no_read_write_locks() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.ok("SET string 1");
+    client.int("RPUSH list a");
+    client.int("HSET data name alice");
+    client.int("HSET several a 1 b 1");
+    for key in ["string", "list", "data", "several"] {
+        let (before, changes) = (client.state(key.as_bytes()), client.changes());
+        for request in [
+            format!("RLOCK.ACQUIRE {key} a 1000 READ"),
+            format!("RLOCK.ACQUIRE {key} a 1000 WRITE"),
+            format!("RLOCK.ACQUIRE {key} a 1000 READ BLOCK 0"),
+            format!("RLOCK.ACQUIRE {key} a 1000 WRITE BLOCK 0 ONCE"),
+            format!("RLOCK.RELEASE {key} a READ"),
+            format!("RLOCK.RELEASE {key} a WRITE ALL"),
+            format!("RLOCK.RENEW {key} a 1000 READ"),
+            format!("RLOCK.RENEW {key} a 1000 WRITE"),
+        ] {
+            let line = client.error(&request);
+            assert!(line.starts_with("WRONGTYPE "), "{request}: {line}");
+        }
+        assert_eq!(client.state(key.as_bytes()), before, "{key}");
+        assert_eq!(client.changes(), changes, "{key}");
+    }
+    for owner in ["mode", "alice:write", ":write"] {
+        for mode in ["READ", "WRITE"] {
+            let line = client.error(&format!("RLOCK.ACQUIRE doc {owner} 1000 {mode}"));
+            assert!(line.starts_with("ERR the owner must not be"), "{line}");
+        }
+    }
+    assert_eq!(client.int("EXISTS doc"), 0);
+}

@@ -1,0 +1,267 @@
+//! The wall clock is stepped, back and forth: what goes by the monotonic clock does not
+//! notice, what goes by the wall clock goes by the new one, and nothing stands still.
+
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::support::locks::{has_waiters, holds, int, token, Say, Waiter};
+use crate::support::look::{goes_free, goes_to, held_by, only, Bound};
+use crate::support::{eventually, Clock, RawClient, Server, BOUND};
+
+const HOUR: i64 = 3_600_000;
+
+/// Far less than any step here, and far more than what is promised.
+const PROMPT: Duration = Duration::from_secs(3);
+
+/// Steps of the wall clock, ms.
+const BACK: [i64; 2] = [-HOUR, -20_000];
+
+/// Runs on a server with a wall clock that can be stepped.
+fn with_clock(run: impl FnOnce(&Clock, &Server)) {
+    let clock = Clock::new();
+    if let Some(server) = Server::start_by(&clock, &["--appendonly", "yes"]) {
+        run(&clock, &server);
+        server.alive();
+    }
+}
+
+/// A lock that ends in an hour and more, so that the timer is armed for long.
+fn far(control: &mut RawClient) {
+    token(control.say("RLOCK.ACQUIRE far z 36000000"));
+}
+
+/// Until whatever was armed before the step should have fired.
+fn settle() {
+    let since = Instant::now();
+    eventually("time passes", || {
+        since.elapsed() > Duration::from_millis(1200)
+    });
+}
+
+#[track_caller]
+fn prompt(what: &str, since: Instant, due: Duration) {
+    let late = since.elapsed().saturating_sub(due);
+    println!("{what}: {} ms late", late.as_millis());
+    assert!(late < PROMPT, "{what}: {late:?} late");
+}
+
+#[test]
+fn block_times_end_when_they_should_after_a_step_back() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        far(&mut control);
+        token(control.say("RLOCK.ACQUIRE k a 36000000"));
+        for back in BACK {
+            let mut waiter = Waiter::with(server, "k b 1000 BLOCK 700");
+            let since = Instant::now();
+            clock.set_off(back);
+            assert_eq!(waiter.client.read(), Value::Nil);
+            assert!(since.elapsed() >= Duration::from_millis(600), "too early");
+            prompt("a BLOCK time", since, Duration::from_millis(700));
+            clock.set_off(0);
+        }
+    });
+}
+
+#[test]
+fn locks_that_others_free_are_granted_after_a_step_back() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        far(&mut control);
+        for back in BACK {
+            for free in ["DEL k", "FLUSHALL", "RLOCK.FORCE k", "PEXPIRE k 1"] {
+                token(control.say("RLOCK.ACQUIRE k a 36000000"));
+                let mut waiter = Waiter::new(server, "k", "b");
+                clock.set_off(back);
+                settle();
+                let since = Instant::now();
+                control.say(free);
+                waiter.token();
+                prompt(free, since, Duration::ZERO);
+                assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+                clock.set_off(0);
+                control.say("FLUSHALL");
+                far(&mut control);
+            }
+        }
+    });
+}
+
+#[test]
+fn leases_taken_after_a_step_back_end_by_the_new_clock() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        far(&mut control);
+        for back in BACK {
+            clock.set_off(back);
+            settle();
+            let since = Instant::now();
+            token(control.say("RLOCK.ACQUIRE k a 300"));
+            let mut waiter = Waiter::new(server, "k", "b");
+            waiter.token();
+            prompt("a lease", since, Duration::from_millis(300));
+            assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+            clock.set_off(0);
+        }
+    });
+}
+
+#[test]
+fn a_lease_from_before_a_step_back_lasts_longer_by_the_step() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        token(control.say("RLOCK.ACQUIRE k a 500"));
+        let mut waiter = Waiter::with(server, "k b 1000 BLOCK 1500");
+        clock.set_off(-HOUR);
+        assert_eq!(waiter.client.read(), Value::Nil);
+        let left = int(control.say("PTTL k"));
+        assert!((HOUR - 5000..=HOUR + 500).contains(&left), "{left}");
+        assert_eq!(control.say("RLOCK.RENEW k a 500"), Value::Int(1));
+        let mut waiter = Waiter::new(server, "k", "b");
+        waiter.token();
+    });
+}
+
+#[test]
+fn watchdogs_keep_and_free_their_locks_after_a_step_back() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        for back in BACK {
+            let mut kept = Bound::with(server, "kept a 600");
+            let held = Bound::with(server, "k a 600");
+            let mut next = Waiter::new(server, "k", "b");
+            clock.set_off(back);
+            settle();
+            let since = Instant::now();
+            held.client.close();
+            next.token();
+            prompt("a close", since, Duration::ZERO);
+            let mut after = Bound::with(server, "after a 600");
+            eventually("time passes", || {
+                since.elapsed() > Duration::from_millis(2000)
+            });
+            for (held, key) in [(&mut kept, "kept"), (&mut after, "after")] {
+                held.is_open();
+                let hold = only(&mut control, key);
+                assert_eq!(
+                    (hold.token, hold.watchdog),
+                    (Some(held.token), Some(held.id))
+                );
+            }
+            let left = int(control.say("PTTL after"));
+            assert!((1..=600).contains(&left), "renewed: {left}");
+            clock.set_off(0);
+            control.say("FLUSHALL");
+        }
+    });
+}
+
+#[test]
+fn a_step_forward_ends_leases_and_no_block_time() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        far(&mut control);
+        token(control.say("RLOCK.ACQUIRE k a 60000"));
+        token(control.say("RLOCK.ACQUIRE other a 36000000"));
+        let mut granted = Waiter::new(server, "k", "b");
+        let mut waits = Waiter::with(server, "other b 1000 BLOCK 4000");
+        let mut held = Bound::with(server, "watched a 60000");
+        let since = Instant::now();
+        clock.set_off(HOUR);
+        granted.token();
+        prompt("a lease", since, Duration::ZERO);
+        // Nobody came between.
+        goes_to(&mut control, "watched", "a exclusive 1");
+        assert_eq!(only(&mut control, "watched").token, Some(held.token));
+        held.is_open();
+        has_waiters(&mut control, "other", 1);
+        assert!(waits.client.read_within(Duration::from_millis(1)).is_none());
+        assert_eq!(waits.client.read(), Value::Nil);
+        assert!(since.elapsed() >= Duration::from_millis(3500), "too early");
+        prompt("a BLOCK time", since, Duration::from_millis(4000));
+    });
+}
+
+#[test]
+fn tokens_rise_through_steps_of_the_clock() {
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        let mut last = 0;
+        for off in [0, HOUR, -HOUR, 1000, -20_000, 0] {
+            clock.set_off(off);
+            eventually("the server has seen it", || {
+                (server.clock_is_ahead() * 1000 - off).abs() < 2000
+            });
+            for _ in 0..10 {
+                let next = token(control.say("RLOCK.ACQUIRE k a 1000"));
+                assert!(next > last, "{next} after {last} at {off}");
+                last = next;
+                assert_eq!(control.say("RLOCK.RELEASE k a"), Value::Int(0));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_replica_follows_a_master_whose_clock_is_stepped() {
+    let clock = Clock::new();
+    let Some(server) = Server::start_by(&clock, &["--min-replicas-to-write", "1"]) else {
+        return;
+    };
+    // The replica's clock is right.
+    let replica = Server::start_replica_of(&server);
+    crate::support::ask::replica_counts(&server);
+    let (mut control, mut copy) = (server.raw(), replica.raw());
+    eventually("it may write", || control.say("SET probe 1") == Value::Okay);
+    for off in [-HOUR, 0, 30_000, 0, -20_000, 0] {
+        token(control.say("RLOCK.ACQUIRE k a 36000000"));
+        let mut waiter = Waiter::with(&server, "k b 36000000 BLOCK 0");
+        let mut timed_out = Waiter::with(&server, "k c 1000 BLOCK 300");
+        let since = Instant::now();
+        clock.set_off(off);
+        assert_eq!(timed_out.client.read(), Value::Nil);
+        prompt("a BLOCK time", since, Duration::from_millis(300));
+        // After a step forward it may be without its replica for a second.
+        let freed = |reply: &Value| matches!(reply, Value::Int(_));
+        eventually("it is released", || {
+            freed(&control.say("RLOCK.RELEASE k a"))
+        });
+        waiter.token();
+        eventually("the replica has the same", || {
+            holds(&mut copy, "k") == [("b".to_owned(), 1)]
+        });
+        assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+        eventually("it is released", || {
+            freed(&control.say("RLOCK.RELEASE k b"))
+        });
+        goes_free(&mut control, "k");
+    }
+    replica.alive();
+    server.alive();
+}
+
+#[test]
+fn after_a_fault_in_the_timer_it_fires_again() {
+    // The only way there is to make the module panic: its looks at the clock fail.
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        token(control.say("RLOCK.ACQUIRE k a 1500"));
+        let mut waiter = Waiter::new(server, "k", "b");
+        let mut timed_out = Waiter::with(server, "k c 1000 BLOCK 1000");
+        // The cron looks ten times a second, the timer by the end of the BLOCK time.
+        clock.fail(30);
+        eventually("they have failed", || clock.to_fail() <= 0);
+        assert_eq!(timed_out.client.read_within(BOUND), Some(Value::Nil));
+        waiter.token();
+        assert!(
+            server.log().contains("a fault in a timer"),
+            "{}",
+            server.log()
+        );
+        // It goes on doing so.
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+        token(control.say("RLOCK.ACQUIRE k a 300"));
+        Waiter::new(server, "k", "b").token();
+    });
+}

@@ -1,0 +1,198 @@
+//! Loading and unloading the module.
+
+use std::env;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use redis::Value;
+
+use crate::support::ask::{bulk, list, map, text, Ask};
+use crate::support::{eventually, poll, wait_for, RawClient, Server, BOUND};
+
+/// Where the module was loaded from.
+#[track_caller]
+fn path(client: &mut RawClient) -> String {
+    let modules = list(client.ask("MODULE LIST")).into_iter().map(map);
+    let rlock = modules.into_iter().find(|m| m["name"] == bulk("rlock"));
+    text(rlock.expect("it is loaded")["path"].clone())
+}
+
+#[track_caller]
+fn unload(client: &mut RawClient) {
+    let mut last = Value::Nil;
+    let done = poll(BOUND, || {
+        last = client.ask("MODULE UNLOAD rlock");
+        (last == Value::Okay).then_some(())
+    });
+    assert!(done.is_some(), "{last:?}");
+}
+
+#[test]
+fn it_cannot_be_unloaded_while_a_lease_runs() {
+    let server = Server::start();
+    let mut client = server.raw();
+    client.int("RLOCK.ACQUIRE job alice 3600000");
+    let line = client.error("MODULE UNLOAD rlock");
+    assert!(line.starts_with("ERR "), "{line}");
+    assert_eq!(client.int("RLOCK.RENEW job alice 3600000"), 1);
+    let mut waiter = server.raw();
+    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
+    eventually("bob waits", || {
+        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
+    });
+    client.error("MODULE UNLOAD rlock");
+    client.int("RLOCK.RELEASE job alice");
+    assert!(matches!(waiter.read(), Value::Int(_)));
+    client.error("MODULE UNLOAD rlock");
+    assert_eq!(client.int("RLOCK.RELEASE job bob"), 0);
+    server.alive();
+}
+
+#[test]
+fn an_idle_one_can_be_unloaded_and_loaded_again() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let path = path(&mut client);
+    let mut last = 0;
+    let mut uuids = Vec::new();
+    for round in 0..3 {
+        let token = client.int("RLOCK.ACQUIRE job alice 3600000");
+        assert!(token > last, "round {round}: {token} after {last}");
+        let mut waiter = server.raw();
+        waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
+        eventually("bob waits", || {
+            map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
+        });
+        client.int("RLOCK.RELEASE job alice");
+        assert!(matches!(waiter.read(), Value::Int(new) if new > token));
+        last = client.int("RLOCK.ACQUIRE job bob 60000");
+        assert_eq!(client.int("RLOCK.RELEASE job bob ALL"), 0);
+        uuids.push(client.text("RLOCK.OWNER"));
+
+        unload(&mut client);
+        let line = client.error("RLOCK.INFO job");
+        assert!(line.starts_with("ERR unknown command"), "{line}");
+        client.int("HSET data a 1");
+        client.int("DEL data job");
+        client.ok(&format!("MODULE LOAD {path}"));
+    }
+    uuids.dedup();
+    assert_eq!(uuids.len(), 3, "{uuids:?}");
+    server.alive();
+}
+
+#[test]
+fn locks_outlive_an_unload() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let path = path(&mut client);
+    unload(&mut client);
+    client.int("HSET job alice 2");
+    client.int("PEXPIRE job 3600000");
+    client.ok(&format!("MODULE LOAD {path}"));
+    assert!(client.refused("RLOCK.ACQUIRE job bob 60000"));
+    assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
+    assert_eq!(client.texts("HGETALL job"), ["alice", "1"]);
+}
+
+#[test]
+fn settings_can_be_given_at_load() {
+    let server = Server::start_with(&["--rlock.redisson-compat", "no"]);
+    let mut client = server.raw();
+    let pair = client.ask("CONFIG GET rlock.redisson-compat");
+    let expected = [bulk("rlock.redisson-compat"), bulk("no")];
+    assert_eq!(pair, Value::Array(expected.into()));
+    let line = client.error("CONFIG SET rlock.redisson-compat maybe");
+    assert!(line.starts_with("ERR "), "{line}");
+}
+
+#[test]
+fn a_setting_that_is_none_keeps_the_module_from_loading() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let module = path(&mut client);
+    eventually("it is unloaded", || {
+        client.ask("MODULE UNLOAD rlock") == Value::Okay
+    });
+    for (args, why) in [
+        ("foo", "there is no setting 'foo'"),
+        (
+            "redisson-compat",
+            "redisson-compat is yes or no, got nothing",
+        ),
+        (
+            "redisson-compat maybe",
+            "redisson-compat is yes or no, got 'maybe'",
+        ),
+        ("redisson-compat no x", "there is no setting 'x'"),
+    ] {
+        client.error(&format!("MODULE LOAD {module} {args}"));
+        assert!(server.log().contains(why), "{args}: {}", server.log());
+    }
+    let line = format!("MODULE LOAD {module} redisson-compat no");
+    assert_eq!(client.ask(&line), Value::Okay);
+}
+
+/// To whom key events are told, as the module says in its log.
+fn key_events_are_for(server: &Server) -> Option<String> {
+    let log = server.log();
+    let line = log
+        .lines()
+        .rev()
+        .find(|line| line.contains("key events are for"))?;
+    Some(line.split("for ").last()?.to_owned())
+}
+
+/// No event is emitted that nobody can hear: what a server brought along hears none.
+#[test]
+fn what_the_server_brought_along_is_no_other_module() {
+    let server = Server::start_with(&["--loglevel", "verbose"]);
+    eventually("it is alone", || {
+        key_events_are_for(&server).as_deref() == Some("clients only")
+    });
+}
+
+/// A server that may refuse to start, ended with the test.
+struct Attempt(Child);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn it_refuses_a_server_whose_commands_were_renamed() {
+    // A server to learn from where the module is, and to have a directory.
+    let server = Server::start();
+    let module = path(&mut server.raw());
+    for command in ["HSET", "HINCRBY", "PEXPIREAT", "DEL", "PUBLISH", "SETRANGE"] {
+        let log = server.dir().join(format!("{command}.log"));
+        let conf = server.dir().join(format!("{command}.conf"));
+        let lines = format!(
+            "port 0\nunixsocket {}/{command}.sock\ndir {}\nlogfile {}\n\
+             rename-command {command} \"\"\nloadmodule {module}\n",
+            server.dir().display(),
+            server.dir().display(),
+            log.display()
+        );
+        fs::write(&conf, lines).expect("a config file");
+        let program = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
+        let child = Command::new(program)
+            .arg(&conf)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut attempt = Attempt(child);
+        let status = wait_for("the server gives up", || {
+            attempt.0.try_wait().expect("wait")
+        });
+        assert!(!status.success(), "{command}: {status}");
+        let log = fs::read_to_string(&log).expect("a log");
+        let why = format!("rlock: the command \"{command}\", which rlock relies on, is renamed");
+        assert!(log.contains(&why), "{command}:\n{log}");
+    }
+}

@@ -1,0 +1,9 @@
+//! The module in its server: loading, unloading, the clock, and requests that make no sense.
+
+mod clock;
+mod first_run;
+mod loading;
+mod missing_keys;
+mod robust;
+mod smoke;
+mod unload;

@@ -1,0 +1,54 @@
+//! A lock that refused requests must not touch.
+
+use redis::Value;
+
+use crate::support::ask::Ask;
+use crate::support::{Listener, RawClient, Server};
+
+/// A server with `job` held by alice, whose errors must leave no trace.
+pub struct Untouched {
+    pub server: Server,
+    pub client: RawClient,
+    events: Listener,
+    before: ([Value; 3], u64),
+}
+
+impl Untouched {
+    pub fn new() -> Self {
+        let server = Server::start();
+        let mut client = server.raw();
+        client.int("RLOCK.ACQUIRE job alice 3600000");
+        client.int("RLOCK.ACQUIRE job alice 3600000");
+        let events = Listener::keyspace(&server, 0);
+        let before = (client.state(b"job"), client.changes());
+        Self {
+            server,
+            client,
+            events,
+            before,
+        }
+    }
+
+    #[track_caller]
+    pub fn refuses(&mut self, request: &str, line: &str) {
+        assert_eq!(self.client.error(request), line, "{request}");
+    }
+
+    #[track_caller]
+    pub fn refuses_args(&mut self, args: &[&[u8]], line: &str) {
+        assert_eq!(self.client.error_to(args), line, "{args:?}");
+    }
+}
+
+impl Drop for Untouched {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let after = (self.client.state(b"job"), self.client.changes());
+        assert_eq!(after, self.before);
+        assert_eq!(self.client.int("DBSIZE"), 1);
+        assert_eq!(self.events.events(), []);
+        self.server.alive();
+    }
+}

@@ -1,0 +1,103 @@
+//! Requests that stood behind another one that was blocked, and that run when it is
+//! unblocked: by then Redis 7.0 has computed how long it will sleep. Here its cron runs
+//! once a second, and nothing else wakes it.
+
+use std::time::{Duration, Instant};
+
+use redis::Value;
+
+use crate::support::ask::Ask;
+use crate::support::locks::{token, Say};
+use crate::support::{eventually, RawClient, Server};
+
+/// So many ms after the last waiter and the last hold the module has nothing to do.
+const IDLE_MS: u64 = 2400;
+
+/// Far from what it takes, and from the second that it must not take.
+const SOON: Duration = Duration::from_millis(500);
+
+fn start() -> Server {
+    Server::start_with(&["--hz", "1", "--dynamic-hz", "no"])
+}
+
+/// Runs a round three times, each at another moment of the cron's second.
+fn at_three_moments(mut round: impl FnMut()) {
+    let began = Instant::now();
+    for moment in 0..3 {
+        let due =
+            Duration::from_millis(IDLE_MS) * (moment + 1) + Duration::from_millis(333) * moment;
+        std::thread::sleep(due.saturating_sub(began.elapsed()));
+        round();
+    }
+}
+
+/// A client blocked by BLPOP, with a request behind that.
+fn behind_a_pop(server: &Server, list: &str, request: &str) -> RawClient {
+    let mut control = server.raw();
+    let mut client = server.raw();
+    let id = client.client_id();
+    client.tell_all(&[&format!("BLPOP {list} 0"), request]);
+    eventually("it is blocked", || {
+        let line = control.text(&format!("CLIENT LIST ID {id}"));
+        line.contains("cmd=blpop") && line.contains("flags=b")
+    });
+    client
+}
+
+/// Reads what BLPOP gave, then the other reply, and how long that took.
+#[track_caller]
+fn second_reply(client: &mut RawClient, since: Instant) -> (Value, Duration) {
+    assert!(matches!(client.read(), Value::Array(_)));
+    let reply = client.read();
+    (reply, since.elapsed())
+}
+
+#[test]
+fn who_waits_there_is_granted_at_once() {
+    let server = start();
+    let mut control = server.raw();
+    at_three_moments(|| {
+        control.say("HSET k b 1");
+        let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 0");
+        let mut b = behind_a_pop(&server, "lb", "RLOCK.RELEASE k b");
+        let since = Instant::now();
+        control.say_all(&["MULTI", "RPUSH la 1", "RPUSH lb 1", "EXEC"]);
+        let (granted, took) = second_reply(&mut a, since);
+        token(granted);
+        assert!(took < SOON, "{took:?}");
+        assert_eq!(second_reply(&mut b, since).0, Value::Int(0));
+        control.say("RLOCK.RELEASE k a");
+    });
+}
+
+#[test]
+fn a_wait_that_begins_there_ends_in_time() {
+    let server = start();
+    let mut control = server.raw();
+    control.say("HSET k b 1");
+    at_three_moments(|| {
+        let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 20");
+        let since = Instant::now();
+        control.say("RPUSH la 1");
+        let (reply, took) = second_reply(&mut a, since);
+        assert_eq!(reply, Value::Nil);
+        assert!(took < SOON, "{took:?}");
+    });
+}
+
+#[test]
+fn a_lease_that_begins_there_ends_in_time() {
+    let server = start();
+    let mut control = server.raw();
+    at_three_moments(|| {
+        let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 20");
+        let mut b = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k b 1000 BLOCK 0");
+        let since = Instant::now();
+        control.say("RPUSH la 1 2");
+        token(second_reply(&mut a, since).0);
+        let (granted, took) = second_reply(&mut b, since);
+        token(granted);
+        assert!(took < SOON, "{took:?}");
+        control.say("RLOCK.RELEASE k b");
+    });
+}

@@ -1,0 +1,299 @@
+//! However a lock's key goes, its first waiter is granted at once. The leases here
+//! are so long that only noticing can have done it.
+
+use redis::Value;
+
+use crate::support::locks::{
+    code, deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, take_until, token,
+    Say, Waiter, LONG,
+};
+use crate::support::{eventually, Listener, RawClient, Server};
+
+/// The requests that make `k` go, in one write each, with the replies dropped.
+const WAYS: [&[&str]; 25] = [
+    &["RLOCK.RELEASE k a"],
+    &["RLOCK.FORCE k"],
+    &["DEL k"],
+    &["UNLINK k"],
+    &["FLUSHDB"],
+    &["FLUSHDB ASYNC"],
+    &["FLUSHALL"],
+    &["FLUSHALL ASYNC"],
+    &["RENAME k gone"],
+    &["MOVE k 1"],
+    &["SWAPDB 0 1"],
+    &["SWAPDB 1 0"],
+    &["PEXPIRE k 0"],
+    &["PEXPIRE k 1"],
+    &["EXPIREAT k 1"],
+    &["HDEL k a"],
+    &["MULTI", "DEL k", "EXEC"],
+    &["MULTI", "HDEL k a", "SET other 1", "EXEC"],
+    &["EVAL redis.call('DEL',KEYS[1]) 1 k"],
+    &["EVAL redis.call('HDEL',KEYS[1],ARGV[1]) 1 k a"],
+    &["SORT nothing STORE k"],
+    &["SUNIONSTORE k nothing"],
+    &["SET k v", "GETDEL k"],
+    &["SET k v PX 1"],
+    &["MULTI", "DEL k", "LPUSH k x", "LPOP k", "EXEC"],
+];
+
+#[test]
+fn a_waiter_is_granted_when_the_key_goes_in_whatever_way() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for way in WAYS {
+        println!("{way:?}");
+        control.say("FLUSHALL");
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let mut first = Waiter::new(&server, "k", "b");
+        let mut second = Waiter::new(&server, "k", "c");
+        let start = now_ms();
+        for reply in control.say_all(way) {
+            assert!(
+                !matches!(reply, Value::ServerError(_)),
+                "{way:?}: {reply:?}"
+            );
+        }
+        first.token();
+        let ends = deadline(&mut control, "k");
+        assert!((start + LONG..=now_ms() + LONG).contains(&ends), "{way:?}");
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{way:?}");
+        assert_eq!(info(&mut control, "k").waiters, 1, "{way:?}");
+        // The queue is whole: the lock goes on as ever.
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0), "{way:?}");
+        second.token();
+        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0), "{way:?}");
+        is_free(&mut control, "k");
+        first.in_step();
+        second.in_step();
+    }
+    server.alive();
+}
+
+#[test]
+fn a_waiter_is_granted_when_the_key_is_migrated_away() {
+    let server = Server::start();
+    let target = Server::start();
+    let mut control = server.raw();
+    control.say("RLOCK.ACQUIRE k a 100000");
+    let mut waiter = Waiter::new(&server, "k", "b");
+    let migrate = format!("MIGRATE 127.0.0.1 {} k 0 5000", target.port());
+    assert_eq!(control.say(&migrate), Value::Okay);
+    waiter.token();
+    assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+    assert_eq!(holder(&mut target.raw(), "k").as_deref(), Some("a"));
+}
+
+#[test]
+fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut waiters = Vec::new();
+    for db in 0..4 {
+        control.say(&format!("SELECT {db}"));
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let mut client = server.raw();
+        client.say(&format!("SELECT {db}"));
+        waiters.push(Waiter::on(client, "k b 100000 BLOCK 0"));
+    }
+    // One database, from another one.
+    control.say_all(&["SELECT 2", "FLUSHDB", "SELECT 0"]);
+    waiters.remove(2).token();
+    assert_eq!(info(&mut control, "k").waiters, 1);
+    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
+    control.say("FLUSHALL");
+    for mut waiter in waiters {
+        waiter.token();
+    }
+    for db in [0, 1, 3] {
+        control.say(&format!("SELECT {db}"));
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{db}");
+    }
+}
+
+#[test]
+fn swapdb_brings_each_queue_before_the_lock_that_came() {
+    let server = Server::start();
+    let (mut zero, mut one) = (server.raw(), server.raw());
+    one.say("SELECT 1");
+    let here = token(zero.say("RLOCK.ACQUIRE k a 100000"));
+    let there = token(one.say("RLOCK.ACQUIRE k z 100000"));
+    let mut waits_here = Waiter::new(&server, "k", "b");
+    let mut client = server.raw();
+    client.say("SELECT 1");
+    let mut waits_there = Waiter::on(client, "k c 100000 BLOCK 0");
+
+    zero.say("SWAPDB 0 1");
+    // The holds have changed places, tokens and all; the queues have not.
+    assert_eq!(zero.say("RLOCK.ACQUIRE k z 1000"), Value::Int(there));
+    assert_eq!(one.say("RLOCK.ACQUIRE k a 1000"), Value::Int(here));
+    assert_eq!(
+        (info(&mut zero, "k").waiters, info(&mut one, "k").waiters),
+        (1, 1)
+    );
+    assert_eq!(zero.say("RLOCK.RELEASE k z ALL"), Value::Int(0));
+    waits_here.token();
+    assert_eq!(one.say("RLOCK.RELEASE k a ALL"), Value::Int(0));
+    waits_there.token();
+    assert_eq!(holder(&mut zero, "k").as_deref(), Some("b"));
+    assert_eq!(holder(&mut one, "k").as_deref(), Some("c"));
+}
+
+#[test]
+fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut events = Listener::keyspace(&server, 0);
+    let moves: [(&str, u32); 3] = [
+        ("RENAME k moved", 0),
+        ("RENAMENX k moved", 0),
+        ("MOVE k 1", 1),
+    ];
+    for (command, db) in moves {
+        control.say_all(&["FLUSHALL", "SELECT 0"]);
+        let ends = take_until(&mut control, "k", 2000);
+        let granted = info(&mut control, "k").holders[0].2.expect("a token");
+        let mut old = Waiter::new(&server, "k", "b");
+        let mut elsewhere = Listener::keyspace(&server, 1);
+        control.say(command);
+        old.token();
+        let name = if db == 0 { "moved" } else { "k" };
+        control.say(&format!("SELECT {db}"));
+        assert_eq!(deadline(&mut control, name), ends, "{command}");
+        let again = control.say(&format!("RLOCK.ACQUIRE {name} a 1"));
+        assert_eq!(again, Value::Int(granted), "{command}");
+        let other = control.say(&format!("RLOCK.ACQUIRE {name} c 1"));
+        assert_eq!(other, Value::Nil, "{command}");
+        let mut client = server.raw();
+        client.say(&format!("SELECT {db}"));
+        let mut new = Waiter::on(client, &format!("{name} c 100000 BLOCK 0"));
+        new.token();
+        assert!(now_ms() >= ends, "{command}");
+        let events = if db == 0 { &mut events } else { &mut elsewhere };
+        let expired = |events: Vec<(String, String)>| {
+            let told = ("rlock.expired".to_owned(), name.to_owned());
+            events.into_iter().filter(|event| *event == told).count()
+        };
+        assert_eq!(expired(events.events()), 1, "{command}");
+    }
+}
+
+#[test]
+fn a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for replace in ["RENAME other k", "COPY other k REPLACE"] {
+        control.say("FLUSHALL");
+        control.say("RLOCK.ACQUIRE k a 100000");
+        control.say("RLOCK.ACQUIRE other z 100000");
+        let mut waiter = Waiter::new(&server, "k", "b");
+        control.say(replace);
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("z"));
+        assert_eq!(info(&mut control, "k").waiters, 1);
+        assert_eq!(control.say("RLOCK.ACQUIRE k c 1"), Value::Nil);
+        assert_eq!(control.say("RLOCK.RELEASE k z"), Value::Int(0));
+        waiter.token();
+    }
+}
+
+fn wait_until_granted_by(control: &mut RawClient, server: &Server, requests: &[&str], ms: i64) {
+    control.say("FLUSHALL");
+    control.say("RLOCK.ACQUIRE k a 100000");
+    let mut waiter = Waiter::new(server, "k", "b");
+    let start = now_ms();
+    // In one write: the lease is running.
+    let replies = control.say_all(&[requests, &["PEXPIRETIME k"]].concat());
+    let ends = int(replies.last().expect("a deadline").clone());
+    assert!((start + ms..=now_ms() + ms).contains(&ends), "{requests:?}");
+    waiter.token();
+    let at = now_ms();
+    assert!(
+        at >= ends,
+        "{requests:?}: granted {} ms too early",
+        ends - at
+    );
+    assert!(now_ms() < ends + 5000, "{requests:?}");
+    assert_eq!(holder(control, "k").as_deref(), Some("b"));
+}
+
+#[test]
+fn a_shorter_lease_by_hand_ends_when_it_says() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for requests in [
+        &["PEXPIRE k 300"][..],
+        &["MULTI", "PEXPIRE k 300", "EXEC"],
+        &["EVAL redis.call('PEXPIRE',KEYS[1],300) 1 k"],
+        &["SET k v PX 300"],
+        &["SET k v", "PEXPIRE k 300"],
+        &["RLOCK.RENEW k a 300"],
+    ] {
+        wait_until_granted_by(&mut control, &server, requests, 300);
+    }
+}
+
+#[test]
+fn a_longer_lease_by_hand_ends_later() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for longer in ["PEXPIRE k 100000", "PERSIST k"] {
+        control.say("FLUSHALL");
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let mut waiter = Waiter::new(&server, "k", "b");
+        let replies = control.say_all(&["PEXPIRE k 300", "PEXPIRETIME k", longer]);
+        let ends = int(replies[1].clone());
+        assert_eq!(replies[2], Value::Int(1));
+        pass(ends + 200);
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("a"), "{longer}");
+        assert_eq!(info(&mut control, "k").waiters, 1, "{longer}");
+        // Still whole: RENEW gives it a lease again, whose end is noticed.
+        let replies = control.say_all(&["RLOCK.RENEW k a 200", "PEXPIRETIME k"]);
+        assert_eq!(replies[0], Value::Int(1));
+        let ends = int(replies[1].clone());
+        waiter.token();
+        assert!(now_ms() >= ends, "{longer}");
+    }
+}
+
+#[test]
+fn a_reload_keeps_locks_queues_and_deadlines() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let granted = token(control.say("RLOCK.ACQUIRE k a 100000"));
+    let ends = take_until(&mut control, "soon", 700);
+    let mut long = Waiter::new(&server, "k", "b");
+    let mut soon = Waiter::new(&server, "soon", "b");
+    assert_eq!(control.say("DEBUG RELOAD"), Value::Okay);
+    assert_eq!(info(&mut control, "k").waiters, 1);
+    assert_eq!(control.say("RLOCK.ACQUIRE k a 1"), Value::Int(granted));
+    soon.token();
+    assert!(now_ms() >= ends);
+    assert_eq!(int(control.say("DEL k")), 1);
+    long.token();
+    eventually("the server is well", || control.say("PING") == pong());
+    has_waiters(&mut control, "k", 0);
+}
+
+#[test]
+fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now() {
+    let server = Server::start();
+    let mut control = server.raw();
+    // What is loaded: nobody holds `gone`, z holds `other`.
+    let there = token(control.say("RLOCK.ACQUIRE other z 100000"));
+    assert_eq!(control.say("SAVE"), Value::Okay);
+    control.say("RLOCK.RELEASE other z");
+    for key in ["gone", "other"] {
+        token(control.say(&format!("RLOCK.ACQUIRE {key} a 100000")));
+    }
+    let mut gone = Waiter::new(&server, "gone", "b");
+    let mut other = Waiter::new(&server, "other", "b");
+    assert_eq!(control.say("DEBUG RELOAD NOSAVE"), Value::Okay);
+    gone.token();
+    assert_eq!(holder(&mut control, "gone").as_deref(), Some("b"));
+    assert_eq!(holder(&mut control, "other").as_deref(), Some("z"));
+    assert_eq!(info(&mut control, "other").waiters, 1);
+    assert_eq!(code(&control.say("RLOCK.RELEASE other a")), "NOTHELD");
+    assert_eq!(control.say("RLOCK.RELEASE other z"), Value::Int(0));
+    assert!(other.token() > there);
+}

@@ -1,0 +1,268 @@
+//! A grant ends answered or lost, exactly one of them: whatever hits the waiter
+//! between the grant and its reply, it gets one reply, and the lock is held by a
+//! client that was told so.
+
+use std::thread;
+
+use redis::Value;
+
+use crate::support::locks::{has_waiters, holder, info, int, is_free, token, Say, Waiter};
+use crate::support::{wait_for, RawClient, Server};
+
+const ROUNDS: usize = 50;
+
+/// What a waiter was told.
+#[derive(Debug, PartialEq)]
+enum Told {
+    Token(i64),
+    Nothing,
+    Unblocked,
+    Closed,
+}
+
+/// How a waiter is hit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Hit {
+    TimeOut,
+    Error,
+    Kill,
+}
+
+impl Hit {
+    fn on(self, waiter: &Waiter) -> String {
+        match self {
+            Self::TimeOut => format!("CLIENT UNBLOCK {} TIMEOUT", waiter.id),
+            Self::Error => format!("CLIENT UNBLOCK {} ERROR", waiter.id),
+            Self::Kill => format!("CLIENT KILL ID {}", waiter.id),
+        }
+    }
+
+    /// The one reply that a waiter which was hit gets, and its connection is in
+    /// step after it.
+    #[track_caller]
+    fn told(self, waiter: &mut Waiter) -> Told {
+        if self == Self::Kill {
+            assert!(waiter.client.is_closed());
+            return Told::Closed;
+        }
+        let told = match waiter.client.read() {
+            Value::Nil => Told::Nothing,
+            Value::ServerError(error) if error.code() == "UNBLOCKED" => Told::Unblocked,
+            other => Told::Token(token(other)),
+        };
+        waiter.in_step();
+        match (self, &told) {
+            (_, Told::Token(_)) | (Self::TimeOut, Told::Nothing) => {}
+            (Self::Error, Told::Unblocked) => {}
+            _ => panic!("{self:?} and it was told {told:?}"),
+        }
+        told
+    }
+}
+
+/// Sends requests as they are, or in a transaction; their replies.
+#[track_caller]
+fn run(control: &mut RawClient, lines: &[String], transaction: bool) -> Vec<Value> {
+    if !transaction {
+        return control.say_all(lines);
+    }
+    let mut all = vec!["MULTI".to_owned()];
+    all.extend_from_slice(lines);
+    all.push("EXEC".to_owned());
+    match control.say_all(&all).pop() {
+        Some(Value::Array(replies)) => replies,
+        other => panic!("EXEC: {other:?}"),
+    }
+}
+
+/// `release`, and at once the first waiters are hit. Whoever was told a token has
+/// the lock and can release it; whoever was not, has not.
+fn hit_right_after_the_grant(control: &mut RawClient, server: &Server, case: &Case) {
+    control.say("RLOCK.ACQUIRE k a 100000");
+    let mut hit: Vec<_> = case
+        .hits
+        .iter()
+        .zip(["b", "c"])
+        .map(|(hit, owner)| (*hit, owner, Waiter::new(server, "k", owner)))
+        .collect();
+    let mut last = Waiter::new(server, "k", "last");
+
+    let mut lines = vec![case.release.to_owned()];
+    lines.extend(hit.iter().map(|(hit, _, waiter)| hit.on(waiter)));
+    let replies = run(control, &lines, case.transaction);
+    assert_eq!(replies.len(), lines.len());
+    for reply in &replies[1..] {
+        assert!((0..=1).contains(&int(reply.clone())), "{replies:?}");
+    }
+
+    for (hit, owner, waiter) in &mut hit {
+        let told = hit.told(waiter);
+        if let Told::Token(token) = told {
+            // It holds the lock, and keeps it until it lets go.
+            let held = info(control, "k").holders;
+            assert_eq!(held, [((*owner).to_owned(), 1, Some(token))], "{case:?}");
+            let released = control.say(&format!("RLOCK.RELEASE k {owner}"));
+            assert_eq!(released, Value::Int(0), "{case:?}");
+        }
+    }
+    last.token();
+    assert_eq!(holder(control, "k").as_deref(), Some("last"), "{case:?}");
+    assert_eq!(control.say("RLOCK.RELEASE k last"), Value::Int(0));
+    is_free(control, "k");
+    last.in_step();
+}
+
+#[derive(Debug)]
+struct Case {
+    release: &'static str,
+    hits: &'static [Hit],
+    transaction: bool,
+}
+
+fn every_case(hits: &[&'static [Hit]]) {
+    let server = Server::start();
+    let mut control = server.raw();
+    for release in ["RLOCK.RELEASE k a", "DEL k", "RLOCK.FORCE k"] {
+        for hits in hits.iter().copied() {
+            for transaction in [false, true] {
+                let case = Case {
+                    release,
+                    hits,
+                    transaction,
+                };
+                for _ in 0..ROUNDS {
+                    hit_right_after_the_grant(&mut control, &server, &case);
+                }
+            }
+        }
+    }
+    server.alive();
+}
+
+#[test]
+fn a_grant_and_an_unblock_in_one_write_are_one_reply() {
+    every_case(&[&[Hit::TimeOut], &[Hit::Error]]);
+}
+
+#[test]
+fn a_grant_to_a_client_that_is_killed_in_the_same_write_goes_on() {
+    every_case(&[&[Hit::Kill]]);
+}
+
+#[test]
+fn a_grant_that_is_lost_twice_reaches_the_third() {
+    every_case(&[
+        &[Hit::Error, Hit::Error],
+        &[Hit::TimeOut, Hit::Error],
+        &[Hit::Error, Hit::TimeOut],
+        &[Hit::Kill, Hit::Error],
+        &[Hit::Kill, Hit::Kill],
+    ]);
+}
+
+#[test]
+fn an_unblock_just_before_the_release_leaves_the_lock_to_the_next() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for hit in [Hit::TimeOut, Hit::Error, Hit::Kill] {
+        for transaction in [false, true] {
+            for _ in 0..ROUNDS {
+                control.say("RLOCK.ACQUIRE k a 100000");
+                let mut gone = Waiter::new(&server, "k", "b");
+                let mut next = Waiter::new(&server, "k", "c");
+                let lines = [hit.on(&gone), "RLOCK.RELEASE k a".to_owned()];
+                let replies = run(&mut control, &lines, transaction);
+                assert_eq!(replies, [Value::Int(1), Value::Int(0)]);
+                let told = hit.told(&mut gone);
+                assert!(!matches!(told, Told::Token(_)), "{told:?}");
+                next.token();
+                assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
+                is_free(&mut control, "k");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_grant_of_one_nested_hold_leaves_the_others() {
+    // b waits on two connections; the first to be granted is lost.
+    let server = Server::start();
+    let mut control = server.raw();
+    for hit in [Hit::Error, Hit::Kill] {
+        for _ in 0..ROUNDS {
+            control.say("RLOCK.ACQUIRE k a 100000");
+            let mut lost = Waiter::new(&server, "k", "b");
+            let mut kept = Waiter::new(&server, "k", "b");
+            control.say_all(&["RLOCK.RELEASE k a".to_owned(), hit.on(&lost)]);
+            let told = hit.told(&mut lost);
+            let granted = kept.token();
+            let holds = if told == Told::Token(granted) { 2 } else { 1 };
+            wait_for("as many holds as were told", || {
+                let held = info(&mut control, "k").holders;
+                (held == [("b".to_owned(), holds, Some(granted))]).then_some(())
+            });
+            assert_eq!(control.say("RLOCK.RELEASE k b ALL"), Value::Int(0));
+            is_free(&mut control, "k");
+        }
+    }
+}
+
+#[test]
+fn a_waiter_that_closes_right_before_the_release_is_not_granted() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for round in 0..10 * ROUNDS {
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let dead = Waiter::new(&server, "k", "dead");
+        let mut next = Waiter::new(&server, "k", "next");
+        if round % 2 == 0 {
+            dead.client.close();
+            control.say("RLOCK.RELEASE k a");
+        } else {
+            // The close and the release reach the server in one turn of its loop.
+            let closing = thread::spawn(move || dead.client.close());
+            closing.join().expect("closed");
+            control.say("DEL k");
+        }
+        next.token();
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("next"));
+        assert_eq!(control.say("RLOCK.RELEASE k next"), Value::Int(0));
+        is_free(&mut control, "k");
+    }
+}
+
+#[test]
+fn many_waiters_die_while_the_lock_goes_round() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for _ in 0..ROUNDS / 5 {
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let dying: Vec<_> = (0..40)
+            .map(|n| Waiter::new(&server, "k", &format!("dying{n}")))
+            .collect();
+        let mut last = Waiter::new(&server, "k", "last");
+        let mut killer = server.raw();
+        let ids: Vec<_> = dying.iter().map(|waiter| waiter.id).collect();
+        let killing = thread::spawn(move || {
+            for id in ids {
+                killer.say(&format!("CLIENT KILL ID {id}"));
+            }
+        });
+        // Each grant to one that was told is passed on, as its owner would.
+        let mut current = "a".to_owned();
+        let end = wait_for("the survivor has the lock", || {
+            control.say(&format!("RLOCK.RELEASE k {current}"));
+            current = holder(&mut control, "k").unwrap_or(current.clone());
+            (current == "last").then(|| current.clone())
+        });
+        killing.join().expect("killed");
+        last.token();
+        assert_eq!(
+            control.say(&format!("RLOCK.RELEASE k {end}")),
+            Value::Int(0)
+        );
+        has_waiters(&mut control, "k", 0);
+        is_free(&mut control, "k");
+    }
+    server.alive();
+}

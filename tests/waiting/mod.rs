@@ -1,0 +1,11 @@
+//! Requests with BLOCK: their queue, how they are granted, and every other way in which
+//! a wait ends.
+
+mod behind_unblocked;
+mod chain;
+mod gone;
+mod leaving;
+mod lost_grants;
+mod overwritten;
+mod queue;
+mod stale_notes;

@@ -1,0 +1,135 @@
+//! Keys that become something else under their waiters, and keys that the server
+//! takes to make room.
+
+use redis::Value;
+
+use crate::support::locks::{code, holder, info, int, now_ms, token, Say, Waiter};
+use crate::support::{wait_for, Listener, RawClient, Server};
+
+#[track_caller]
+fn blocked(control: &mut RawClient) -> i64 {
+    let info = control.say("INFO clients");
+    let info: String = redis::from_redis_value(info).expect("INFO");
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("blocked_clients:"));
+    line.expect("a count").parse().expect("a count")
+}
+
+/// What makes `k` something that is no lock, and what frees the name again.
+const WAYS: [(&[&str], &[&str]); 14] = [
+    (&["SET k v"], &["DEL k"]),
+    (&["SET k v"], &["GETDEL k"]),
+    (&["SET k v"], &["UNLINK k"]),
+    (&["SET k v"], &["FLUSHALL"]),
+    (&["SET x v", "RENAME x k"], &["DEL k"]),
+    (&["SET x v", "RENAME x k"], &["RENAME k x"]),
+    (&["SET x v", "COPY x k REPLACE"], &["DEL k"]),
+    (&["MULTI", "DEL k", "LPUSH k x", "EXEC"], &["LPOP k"]),
+    (&["MULTI", "DEL k", "ZADD k 1 x", "EXEC"], &["ZREM k x"]),
+    (&["MULTI", "DEL k", "ZADD k 1 x", "EXEC"], &["ZPOPMIN k"]),
+    (&["MULTI", "DEL k", "XADD k 1-1 f v", "EXEC"], &["DEL k"]),
+    (&["MULTI", "DEL k", "SADD k x", "EXEC"], &["SPOP k"]),
+    (&["RPUSH x 1 2", "SORT x STORE k"], &["LTRIM k 1 0"]),
+    (&["HSET k other 1"], &["HDEL k other a"]),
+];
+
+#[test]
+fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for (overwrite, free) in WAYS {
+        println!("{overwrite:?} {free:?}");
+        control.say("FLUSHALL");
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let mut first = Waiter::new(&server, "k", "b");
+        let mut second = Waiter::new(&server, "k", "c");
+        control.say_all(overwrite);
+        let refused = control.say("RLOCK.ACQUIRE k d 1000 BLOCK 10");
+        assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
+        let refused = control.say("RLOCK.RELEASE k a");
+        assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
+        assert_eq!(blocked(&mut control), 2, "{overwrite:?}");
+        for reply in control.say_all(free) {
+            assert!(
+                !matches!(reply, Value::ServerError(_)),
+                "{free:?}: {reply:?}"
+            );
+        }
+        first.token();
+        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+        second.token();
+        first.in_step();
+        second.in_step();
+    }
+}
+
+#[test]
+fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.say("RLOCK.ACQUIRE k a 100000");
+    control.say("RLOCK.ACQUIRE other z 100000");
+    let mut first = Waiter::new(&server, "k", "b");
+    let mut second = Waiter::new(&server, "k", "c");
+    let Value::BulkString(dump) = control.say("DUMP other") else {
+        panic!("no dump");
+    };
+    let restore: [&[u8]; 5] = [b"RESTORE", b"k", b"400", &dump, b"REPLACE"];
+    // In one write: the lease is running.
+    control.send(&restore);
+    let replies = control.say_all(&["HGET k z", "PEXPIRETIME k"]);
+    assert_eq!(replies, [Value::Okay, Value::BulkString(b"1".to_vec())]);
+    let ends = int(control.read());
+    first.token();
+    assert!(now_ms() >= ends, "granted before the deadline");
+    // Restored for an owner that waits: it holds the lock, in another way.
+    control.say("FLUSHALL");
+    second.token();
+    control.say("RLOCK.ACQUIRE other z 100000");
+    let mut waits = Waiter::new(&server, "k", "z");
+    assert_eq!(control.call(&restore), Value::Okay);
+    waits.token();
+    let held = wait_for("z holds it", || {
+        let holders = info(&mut control, "k").holders;
+        (!holders.is_empty()).then_some(holders)
+    });
+    assert_eq!((held[0].0.as_str(), held[0].1), ("z", 2));
+}
+
+#[test]
+fn an_evicted_lock_is_told_of_and_goes_to_the_next() {
+    for policy in ["volatile-ttl", "allkeys-random"] {
+        let server = Server::start();
+        let mut control = server.raw();
+        control.say(&format!("CONFIG SET maxmemory-policy {policy}"));
+        control.say("RLOCK.ACQUIRE k a 100000");
+        let mut waiter = Waiter::new(&server, "k", "b");
+        let mut events = Listener::keyspace(&server, 0);
+        // The least there is: the next command has to make room.
+        control.say("CONFIG SET maxmemory 1");
+        control.say("PING");
+        waiter.token();
+        control.say("CONFIG SET maxmemory 0");
+        waiter.in_step();
+        let told: Vec<_> = events
+            .events()
+            .into_iter()
+            .filter(|(event, key)| key == "k" && event.starts_with("rlock."))
+            .map(|(event, _)| event)
+            .collect();
+        assert_eq!(told[..2], ["rlock.evicted", "rlock.acquired"], "{policy}");
+        let evicted = told
+            .iter()
+            .filter(|event| *event == "rlock.evicted")
+            .count();
+        assert!(told.len() - evicted == 1, "{told:?}");
+
+        // All is well again.
+        control.say("FLUSHALL");
+        token(control.say("RLOCK.ACQUIRE k c 100000"));
+        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
+        server.alive();
+    }
+}

@@ -1,0 +1,69 @@
+//! What was heard of a key before a grant must not be held against the grant.
+
+use crate::support::ask::list;
+use crate::support::locks::{holder, holds, info, token, Say, Waiter};
+use crate::support::Server;
+
+#[test]
+fn a_grant_made_while_events_are_read_keeps_its_token() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for requests in [
+        &["MULTI", "DEL k", "FLUSHALL", "EXEC"][..],
+        &["MULTI", "DEL k", "DEL other", "SET k v", "DEL k", "EXEC"],
+    ] {
+        control.say("FLUSHALL");
+        token(control.say("RLOCK.ACQUIRE other a 100000"));
+        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        let mut waiter = Waiter::new(&server, "k", "b");
+        control.say_all(requests);
+        let granted = waiter.token();
+        let nested = token(control.say("RLOCK.ACQUIRE k b 1"));
+        assert_eq!(nested, granted, "{requests:?}");
+    }
+}
+
+#[test]
+fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
+    for (first, lost) in [
+        (&["MULTI", "DEL k", "FLUSHALL", "EXEC"][..], 1),
+        (&["RLOCK.RELEASE k a", "UNBLOCK 0", "DEL k"], 2),
+    ] {
+        let server = Server::start();
+        let mut control = server.raw();
+        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        let mut waiters: Vec<Waiter> = ["b", "c", "d"]
+            .map(|owner| Waiter::new(&server, "k", owner))
+            .into();
+        let id = |n: usize| waiters[n].id;
+        let mut requests: Vec<String> = first
+            .iter()
+            .map(|line| match *line {
+                "UNBLOCK 0" => format!("CLIENT UNBLOCK {} ERROR", id(0)),
+                line => line.to_owned(),
+            })
+            .collect();
+        requests.push(format!("CLIENT KILL ID {}", id(lost - 1)));
+        control.say_all(&requests);
+        waiters[lost].token();
+        let owner = ["b", "c", "d"][lost];
+        assert_eq!(holder(&mut control, "k").as_deref(), Some(owner));
+        assert_eq!(info(&mut control, "k").waiters as usize, 2 - lost);
+    }
+}
+
+#[test]
+fn a_hold_taken_in_the_transaction_that_pauses_the_server_is_not_taken_for_the_one_before() {
+    let server = Server::start();
+    let mut before = server.raw();
+    token(before.say("RLOCK.ACQUIRE k o 100000 WATCHDOG"));
+    let mut client = server.raw();
+    let acquire = "RLOCK.ACQUIRE k p 100000 WATCHDOG";
+    client.say_all(&["MULTI", "CLIENT PAUSE 200 WRITE", "DEL k", acquire]);
+    let mut replies = list(client.say("EXEC"));
+    let granted = token(replies.remove(2));
+    // It waits until the pause is over.
+    assert_eq!(token(client.say("RLOCK.ACQUIRE k p 1")), granted);
+    client.say("PING");
+    assert_eq!(holds(&mut server.raw(), "k"), [("p".to_owned(), 2)]);
+}

@@ -1,0 +1,118 @@
+//! Where there is no connection to bind to, WATCHDOG is refused and says why; and
+//! how it may be written.
+
+use redis::Value;
+
+use crate::support::ask::{bulk, list, Ask};
+use crate::support::locks::{token, Say};
+use crate::support::look::{counter, goes_free, watchdog};
+use crate::support::{RawClient, Server};
+
+const REQUESTS: [&str; 8] = [
+    "RLOCK.ACQUIRE free a 1000 WATCHDOG",
+    "RLOCK.ACQUIRE free a 1000 READ WATCHDOG",
+    "RLOCK.ACQUIRE free a 1000 WRITE WATCHDOG BLOCK 0",
+    "RLOCK.ACQUIRE k z 1000 WATCHDOG BLOCK 0",
+    "RLOCK.ACQUIRE k a 1000 WATCHDOG",
+    "RLOCK.MACQUIRE 2 free other a 1000 WATCHDOG",
+    "RLOCK.RENEW k a 1000 WATCHDOG",
+    "RLOCK.RENEW doc a 1000 READ WATCHDOG",
+];
+
+/// Puts a request by way of something that has no connection of its own.
+fn ways(client: &mut RawClient) -> Vec<Vec<&'static str>> {
+    let library = "#!lua name=rlocktest\n\
+        redis.register_function('put', function(keys, args) \
+        return redis.pcall(unpack(args)) end)";
+    let loaded = client.call(&["FUNCTION", "LOAD", "REPLACE", library]);
+    assert_eq!(loaded, bulk("rlocktest"));
+    vec![
+        vec!["EVAL", "return redis.pcall(unpack(ARGV))", "0"],
+        vec!["FCALL", "put", "0"],
+    ]
+}
+
+#[test]
+fn scripts_and_functions_are_refused_and_told_why() {
+    let server = Server::start();
+    let mut client = server.raw();
+    token(client.say("RLOCK.ACQUIRE k a 100000"));
+    token(client.say("RLOCK.ACQUIRE doc a 100000 READ"));
+    let (k, doc) = (client.state(b"k"), client.state(b"doc"));
+    for way in ways(&mut client) {
+        for request in REQUESTS {
+            let words: Vec<_> = request.split(' ').collect();
+            let call = [way.as_slice(), &words].concat();
+            let line = client.error_to(&call);
+            assert!(line.starts_with("ERR "), "{line}");
+            for word in ["WATCHDOG", "script", "connection"] {
+                assert!(line.contains(word), "{request}: {line}");
+            }
+            // Being queued gives a script no connection either.
+            client.ok("MULTI");
+            client.call(&call);
+            let replies = list(client.ask("EXEC"));
+            assert_eq!(crate::support::ask::error_line(replies[0].clone()), line);
+        }
+    }
+    assert_eq!(client.state(b"k"), k);
+    assert_eq!(client.state(b"doc"), doc);
+    assert_eq!(client.int("EXISTS free other"), 0);
+    assert_eq!(counter(&mut client, "rlock_watchdog_holds"), 0);
+}
+
+#[test]
+fn what_a_script_does_without_it_binds_nothing() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut client = server.raw();
+    let script = "return redis.call(unpack(ARGV))";
+    let acquire = ["RLOCK.ACQUIRE", "k", "a", "100000"];
+    token(client.call(&[&["EVAL", script, "0"][..], &acquire].concat()));
+    assert_eq!(watchdog(&mut control, "k"), None);
+    // A script may release what a connection watches, for its owner.
+    token(client.say("RLOCK.ACQUIRE w a 100000 WATCHDOG"));
+    let release = ["RLOCK.RELEASE", "w", "a"];
+    let reply = control.call(&[&["EVAL", script, "0"][..], &release].concat());
+    assert_eq!(reply, Value::Int(0));
+    assert_eq!(client.say("PING"), crate::support::locks::pong());
+}
+
+#[test]
+fn keywords_come_in_any_order_and_case_and_once() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for request in [
+        "RLOCK.ACQUIRE k a 100000 watchdog",
+        "RLOCK.ACQUIRE k a 100000 WatchDog Block 0 once",
+        "RLOCK.ACQUIRE k a 100000 ONCE BLOCK 10 WATCHDOG",
+        "RLOCK.ACQUIRE k a 100000 WATCHDOG READ",
+        "RLOCK.ACQUIRE k a 100000 write WATCHDOG",
+        "RLOCK.MACQUIRE 1 k a 100000 ONCE watchdog BLOCK 0",
+    ] {
+        let mut client = server.raw();
+        let id = client.client_id();
+        token(client.say(request));
+        assert_eq!(watchdog(&mut control, "k"), Some(id), "{request}");
+        client.close();
+        goes_free(&mut control, "k");
+    }
+    token(control.say("RLOCK.ACQUIRE held a 100000"));
+    let before = control.state(b"held");
+    for request in [
+        "RLOCK.ACQUIRE held a 1000 WATCHDOG WATCHDOG",
+        "RLOCK.ACQUIRE held a 1000 WATCHDOGS",
+        "RLOCK.ACQUIRE held a 1000 WATCHDOG 5",
+        "RLOCK.ACQUIRE held a WATCHDOG",
+        "RLOCK.MACQUIRE 1 held a 1000 WATCHDOG WATCHDOG",
+        "RLOCK.RENEW held a 1000 WATCHDOG ONCE",
+        "RLOCK.RELEASE held a WATCHDOG",
+        "RLOCK.MRENEW 1 held a 1000 WATCHDOG",
+        "RLOCK.MRELEASE 1 held a WATCHDOG",
+    ] {
+        let line = control.error(request);
+        assert!(line.starts_with("ERR "), "{request}: {line}");
+    }
+    assert_eq!(control.state(b"held"), before);
+    assert_eq!(watchdog(&mut control, "held"), None);
+}
