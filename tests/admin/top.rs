@@ -51,7 +51,7 @@ fn crowd(server: &Server, db: i64, key: &str, count: i64) -> Vec<Waiter> {
         .map(|n| {
             let mut client = server.raw();
             client.say(&format!("SELECT {db}"));
-            Waiter::on(client, &format!("{key} w{n} {LONG} BLOCK 0"))
+            Waiter::on(client, &format!("RLOCK.ACQUIRE {key} w{n} {LONG} BLOCK 0"))
         })
         .collect()
 }

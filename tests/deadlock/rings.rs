@@ -121,7 +121,7 @@ fn a_ring_over_several_databases_is_one() {
     take(&mut one, "k", "b");
     let mut client = server.raw();
     client.say("SELECT 1");
-    let mut waits = Waiter::on(client, "k a 100000 BLOCK 0");
+    let mut waits = Waiter::on(client, "RLOCK.ACQUIRE k a 100000 BLOCK 0");
     let line = ring(zero.say(&ask("k", "b")));
     assert_eq!(line, "DEADLOCK b waits for k (a), a waits for k (b)");
     // The same names in one database only are no ring.
@@ -254,7 +254,7 @@ fn the_connections_own_id_is_an_owner_like_any_other() {
     let (first, second) = (one.text("RLOCK.OWNER"), two.text("RLOCK.OWNER"));
     token(one.say("RLOCK.ACQUIRE k0 * 100000"));
     token(two.say("RLOCK.ACQUIRE k1 * 100000"));
-    let mut waiter = Waiter::on(one, "k1 * 100000 BLOCK 0");
+    let mut waiter = Waiter::on(one, "RLOCK.ACQUIRE k1 * 100000 BLOCK 0");
     let line = ring(two.say("RLOCK.ACQUIRE k0 * 100000 BLOCK 0"));
     let expected =
         format!("DEADLOCK {second} waits for k0 ({first}), {first} waits for k1 ({second})");

@@ -1,9 +1,9 @@
 //! What others do to the keys of a lock: by hand, by mistake, and as Redisson.
 
-use super::random::Random;
 use super::scene::{Scene, LEASES, SHORT};
 use super::snapshot::{lease_key, tagged};
 use super::step::{Bytes, Step, Words};
+use crate::support::Random;
 
 /// A word of a command: as it stands here, or one of the scene's.
 fn filled(line: &str, with: &[(&str, &Bytes)]) -> Words {

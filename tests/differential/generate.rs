@@ -3,9 +3,9 @@
 
 use super::foreign;
 use super::pair::Setting;
-use super::random::Random;
 use super::scene::{Scene, Tried, SHORT};
 use super::step::{Step, Words};
+use crate::support::Random;
 
 /// Short enough to be told, long enough for a lock to see much.
 const STEPS: usize = 60;

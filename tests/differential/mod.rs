@@ -11,7 +11,6 @@ mod generate;
 mod memory;
 mod messages;
 mod pair;
-mod random;
 mod replies;
 mod run;
 mod scene;

@@ -1,7 +1,7 @@
 //! What a sequence of steps is about: a few locks, a few owners, leases.
 
-use super::random::Random;
 use super::step::Bytes;
+use crate::support::Random;
 
 /// Names of locks: with and without a hash tag, such as share lease keys with one
 /// another, bytes that are no text, nothing at all.

@@ -275,7 +275,7 @@ fn queues_of_read_write_locks_are_those_of_their_database() {
     read(&mut elsewhere, "doc", "bob");
     let mut other = server.raw();
     other.ok("SELECT 3");
-    let mut there = Waiter::on(other, "doc w 100000 WRITE BLOCK 0");
+    let mut there = Waiter::on(other, "RLOCK.ACQUIRE doc w 100000 WRITE BLOCK 0");
     assert_eq!(waiters(&mut client, "doc"), 1);
     assert_eq!(waiters(&mut elsewhere, "doc"), 1);
     client.int("RLOCK.RELEASE doc alice WRITE");

@@ -1,235 +1,195 @@
-//! Short ways to put a request and to take its reply apart.
+//! The one way to speak to a server: a request, and the reply that is expected of it.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::ops::RangeInclusive;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis::Value;
 
-use crate::support::{encode, eventually, RawClient, Server, BOUND};
+pub use super::reply::{bulk, code, error, error as error_line, list, map, pong, text, token};
+pub use super::time::{lease_from, now_ms, now_us};
+pub use super::wire::Wire;
+use super::{resp, RawClient, Server};
 
-/// Requests as one would type them: words between blanks.
+/// A request: a line of words between blanks, or its arguments, which are any bytes.
+pub trait Request {
+    fn args(&self) -> Vec<Vec<u8>>;
+
+    /// The request as the server reads it.
+    fn encoded(&self) -> Vec<u8> {
+        resp::encode(&self.args())
+    }
+
+    fn shown(&self) -> String {
+        let args = self.args();
+        let words: Vec<_> = args
+            .iter()
+            .map(|arg| arg.escape_ascii().to_string())
+            .collect();
+        words.join(" ")
+    }
+}
+
+impl Request for str {
+    fn args(&self) -> Vec<Vec<u8>> {
+        self.split_whitespace().map(Into::into).collect()
+    }
+}
+
+impl Request for String {
+    fn args(&self) -> Vec<Vec<u8>> {
+        self.as_str().args()
+    }
+}
+
+impl<A: AsRef<[u8]>> Request for [A] {
+    fn args(&self) -> Vec<Vec<u8>> {
+        self.iter().map(|arg| arg.as_ref().to_vec()).collect()
+    }
+}
+
+impl<A: AsRef<[u8]>, const N: usize> Request for [A; N] {
+    fn args(&self) -> Vec<Vec<u8>> {
+        self.as_slice().args()
+    }
+}
+
+impl<A: AsRef<[u8]>> Request for Vec<A> {
+    fn args(&self) -> Vec<Vec<u8>> {
+        self.as_slice().args()
+    }
+}
+
+impl<R: Request + ?Sized> Request for &R {
+    fn args(&self) -> Vec<Vec<u8>> {
+        (**self).args()
+    }
+}
+
+/// Whoever can be asked. All but `ask` say what the reply has to be, and panic at another.
 pub trait Ask {
-    fn ask(&mut self, line: &str) -> Value;
-    fn int(&mut self, line: &str) -> i64;
-    fn text(&mut self, line: &str) -> String;
-    fn texts(&mut self, line: &str) -> Vec<String>;
-    fn ok(&mut self, line: &str);
-    /// Requests that reach the server in one go, so that no stall of the test
-    /// comes between them; none may fail.
-    fn at_once(&mut self, lines: &[&str]) -> Vec<Value>;
-    /// Whether the reply is null.
-    fn refused(&mut self, line: &str) -> bool;
-    /// The line of the error reply that is expected.
-    fn error(&mut self, line: &str) -> String;
-    fn error_to<A: AsRef<[u8]>>(&mut self, args: &[A]) -> String;
-    /// What the key is and when it ends; two are equal only if nobody touched it.
-    fn state(&mut self, key: &[u8]) -> [Value; 3];
-    /// When the key ends, ms since 1970; -1: never, -2: it does not exist.
-    fn deadline(&mut self, key: &str) -> i64;
-    /// How many changes the server has counted.
-    fn changes(&mut self) -> u64;
+    /// Sends a request and gives its reply; error replies are values too.
+    #[track_caller]
+    fn ask<R: Request + ?Sized>(&mut self, request: &R) -> Value;
+
+    #[track_caller]
+    fn int<R: Request + ?Sized>(&mut self, request: &R) -> i64 {
+        match self.ask(request) {
+            Value::Int(number) => number,
+            other => panic!("{}: {other:?}", request.shown()),
+        }
+    }
+
+    /// A grant: its token.
+    #[track_caller]
+    fn token<R: Request + ?Sized>(&mut self, request: &R) -> i64 {
+        token(self.ask(request))
+    }
+
+    #[track_caller]
+    fn text<R: Request + ?Sized>(&mut self, request: &R) -> String {
+        text(self.ask(request))
+    }
+
+    #[track_caller]
+    fn texts<R: Request + ?Sized>(&mut self, request: &R) -> Vec<String> {
+        self.list(request).into_iter().map(text).collect()
+    }
+
+    #[track_caller]
+    fn list<R: Request + ?Sized>(&mut self, request: &R) -> Vec<Value> {
+        list(self.ask(request))
+    }
+
+    #[track_caller]
+    fn map<R: Request + ?Sized>(&mut self, request: &R) -> BTreeMap<String, Value> {
+        map(self.ask(request))
+    }
+
+    #[track_caller]
+    fn ok<R: Request + ?Sized>(&mut self, request: &R) {
+        assert_eq!(self.ask(request), Value::Okay, "{}", request.shown());
+    }
+
+    /// Whether the reply is null, which it is or an integer.
+    #[track_caller]
+    fn refused<R: Request + ?Sized>(&mut self, request: &R) -> bool {
+        match self.ask(request) {
+            Value::Nil => true,
+            Value::Int(_) => false,
+            other => panic!("{}: {other:?}", request.shown()),
+        }
+    }
+
+    /// The line of the error.
+    #[track_caller]
+    fn error<R: Request + ?Sized>(&mut self, request: &R) -> String {
+        match self.ask(request) {
+            reply @ Value::ServerError(_) => error(reply),
+            other => panic!("{}: {other:?}", request.shown()),
+        }
+    }
+
+    /// The first word of the error.
+    #[track_caller]
+    fn code<R: Request + ?Sized>(&mut self, request: &R) -> String {
+        code(&self.ask(request))
+    }
 }
 
 impl Ask for RawClient {
     #[track_caller]
-    fn ask(&mut self, line: &str) -> Value {
-        self.call(&line.split_whitespace().collect::<Vec<_>>())
+    fn ask<R: Request + ?Sized>(&mut self, request: &R) -> Value {
+        self.send(request);
+        self.read()
+    }
+}
+
+impl RawClient {
+    /// Sends requests in one write and gives their replies.
+    #[track_caller]
+    pub fn ask_all<R: Request>(&mut self, requests: &[R]) -> Vec<Value> {
+        self.send_all(requests);
+        self.read_many(requests.len())
     }
 
+    /// The same where none may fail.
     #[track_caller]
-    fn int(&mut self, line: &str) -> i64 {
-        match self.ask(line) {
-            Value::Int(number) => number,
-            other => panic!("{line}: {other:?}"),
-        }
-    }
-
-    #[track_caller]
-    fn text(&mut self, line: &str) -> String {
-        text(self.ask(line))
-    }
-
-    #[track_caller]
-    fn texts(&mut self, line: &str) -> Vec<String> {
-        list(self.ask(line)).into_iter().map(text).collect()
-    }
-
-    #[track_caller]
-    fn ok(&mut self, line: &str) {
-        assert_eq!(self.ask(line), Value::Okay, "{line}");
-    }
-
-    #[track_caller]
-    fn at_once(&mut self, lines: &[&str]) -> Vec<Value> {
-        let requests: Vec<Vec<&str>> = lines
-            .iter()
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        self.send_many(&requests.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let replies = self.read_many(lines.len());
+    pub fn succeed<R: Request>(&mut self, requests: &[R]) -> Vec<Value> {
+        let replies = self.ask_all(requests);
         let failed = |reply: &Value| matches!(reply, Value::ServerError(_));
         assert!(!replies.iter().any(failed), "{replies:?}");
         replies
     }
 
+    /// The connection is open, and the next reply is that to the next request.
     #[track_caller]
-    fn refused(&mut self, line: &str) -> bool {
-        match self.ask(line) {
-            Value::Nil => true,
-            Value::Int(_) => false,
-            other => panic!("{line}: {other:?}"),
-        }
-    }
-
-    #[track_caller]
-    fn error(&mut self, line: &str) -> String {
-        error_line(self.ask(line))
-    }
-
-    #[track_caller]
-    fn error_to<A: AsRef<[u8]>>(&mut self, args: &[A]) -> String {
-        error_line(self.call(args))
-    }
-
-    #[track_caller]
-    fn state(&mut self, key: &[u8]) -> [Value; 3] {
-        [b"TYPE".as_slice(), b"DUMP", b"PEXPIRETIME"].map(|command| self.call(&[command, key]))
-    }
-
-    #[track_caller]
-    fn deadline(&mut self, key: &str) -> i64 {
-        self.int(&format!("PEXPIRETIME {key}"))
-    }
-
-    #[track_caller]
-    fn changes(&mut self) -> u64 {
-        let info = self.text("INFO persistence");
-        let field = "rdb_changes_since_last_save:";
-        let line = info.lines().find_map(|line| line.strip_prefix(field));
-        line.expect("counted").parse().expect("a number")
+    pub fn in_step(&mut self) {
+        assert_eq!(self.ask("PING"), pong());
     }
 }
 
-#[track_caller]
-pub fn text(value: Value) -> String {
-    match value {
-        Value::BulkString(bytes) => String::from_utf8(bytes).expect("text"),
-        Value::SimpleString(text) | Value::VerbatimString { text, .. } => text,
-        Value::Okay => "OK".to_owned(),
-        other => panic!("no text: {other:?}"),
-    }
-}
-
-#[track_caller]
-pub fn list(value: Value) -> Vec<Value> {
-    match value {
-        Value::Array(values) | Value::Set(values) => values,
-        other => panic!("no list: {other:?}"),
-    }
-}
-
-/// A map as RESP2 and RESP3 write it.
-#[track_caller]
-pub fn map(value: Value) -> BTreeMap<String, Value> {
-    match value {
-        Value::Map(pairs) => pairs.into_iter().map(|(k, v)| (text(k), v)).collect(),
-        Value::Array(flat) => flat
-            .chunks(2)
-            .map(|pair| (text(pair[0].clone()), pair[1].clone()))
-            .collect(),
-        other => panic!("no map: {other:?}"),
-    }
-}
-
-#[track_caller]
-pub fn error_line(value: Value) -> String {
-    match value {
-        Value::ServerError(error) => match error.details() {
-            Some(details) => format!("{} {details}", error.code()),
-            None => error.code().to_owned(),
-        },
-        other => panic!("no error: {other:?}"),
-    }
-}
-
-pub fn bulk(text: impl AsRef<[u8]>) -> Value {
-    Value::BulkString(text.as_ref().to_vec())
-}
-
-pub fn now_us() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
-    i64::try_from(now.as_micros()).expect("before the year 294247")
-}
-
-pub fn now_ms() -> i64 {
-    now_us() / 1000
-}
-
-/// Does something, and gives when a lease of `ms` that begins meanwhile ends.
-pub fn lease_from<T>(ms: i64, action: impl FnOnce() -> T) -> (T, RangeInclusive<i64>) {
-    let before = now_ms();
-    let result = action();
-    (result, before + ms..=now_ms() + ms)
-}
-
-/// Waits until the master counts its replica as online, which is up to a second
-/// after the replica is in sync.
 #[track_caller]
 pub fn replica_counts(master: &Server) {
-    eventually("the master counts its replica", || {
-        let line = master.info_field("replication", "slave0");
-        line.is_some_and(|line| line.contains("state=online"))
-    });
+    master.counts_its_replica();
 }
 
-/// A client that sees the very bytes of each reply.
-pub struct Wire(TcpStream);
-
-impl Wire {
-    pub fn connect(server: &Server) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("connect");
-        stream.set_read_timeout(Some(BOUND)).expect("time-out");
-        Self(stream)
-    }
-
-    /// The same for a client that speaks RESP3.
-    pub fn connect_resp3(server: &Server) -> Self {
-        let mut wire = Self::connect(server);
-        let hello = wire.exact(&["HELLO", "3"]);
-        assert!(hello.starts_with(b"%"), "{hello:?}");
-        wire
-    }
-
-    /// All bytes that a request is answered with.
+impl RawClient {
     #[track_caller]
-    pub fn exact<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Vec<u8> {
-        self.exact_to(encode(args))
-    }
-
-    /// The same for words between blanks, and for several requests, one a line.
-    #[track_caller]
-    pub fn exact_text(&mut self, lines: &str) -> String {
-        let words = |line: &str| encode(&line.split_whitespace().collect::<Vec<_>>());
-        let reply = self.exact_to(lines.lines().flat_map(words).collect());
-        String::from_utf8(reply).expect("text")
+    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
+        self.ask(args)
     }
 
     #[track_caller]
-    fn exact_to(&mut self, mut request: Vec<u8>) -> Vec<u8> {
-        request.extend(encode(&["ECHO", "that was all of the reply"]));
-        self.0.write_all(&request).expect("the server reads");
-        let end = b"$25\r\nthat was all of the reply\r\n";
-        let mut reply = Vec::new();
-        while !reply.ends_with(end) {
-            let mut chunk = [0; 4096];
-            let count = self.0.read(&mut chunk).expect("a reply in time");
-            assert_ne!(count, 0, "closed after {reply:?}");
-            reply.extend(&chunk[..count]);
-        }
-        reply.truncate(reply.len() - end.len());
-        reply
+    pub fn send_many<A: AsRef<[u8]>>(&mut self, requests: &[&[A]]) {
+        self.send_all(requests);
+    }
+
+    #[track_caller]
+    pub fn at_once(&mut self, lines: &[&str]) -> Vec<Value> {
+        self.succeed(lines)
+    }
+
+    #[track_caller]
+    pub fn error_to<A: AsRef<[u8]>>(&mut self, args: &[A]) -> String {
+        self.error(args)
     }
 }

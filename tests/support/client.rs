@@ -1,14 +1,14 @@
 //! A client that writes exactly the bytes it is told to and never waits for a
 //! reply unasked, so that tests can pipeline and leave requests blocked.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use super::{resp, Server, BOUND};
+use super::{resp, Ask, Request, BOUND};
 
 pub struct RawClient {
     stream: TcpStream,
@@ -22,41 +22,32 @@ enum Heard {
 }
 
 impl RawClient {
-    pub fn connect(server: &Server) -> Self {
-        let stream = TcpStream::connect(("127.0.0.1", server.port())).expect("connect");
-        stream.set_nodelay(true).expect("nodelay");
-        Self {
+    /// To the server on this port of this machine.
+    pub fn to(port: u16) -> io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
             stream,
             received: Vec::new(),
-        }
+        })
     }
 
-    /// Sends one request and does not wait for its reply.
+    /// Sends a request and does not wait for its reply.
     #[track_caller]
-    pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) {
-        self.send_bytes(&resp::encode(args));
+    pub fn send<R: Request + ?Sized>(&mut self, request: &R) {
+        self.send_bytes(&request.encoded());
     }
 
-    /// Sends several requests in one write.
+    /// Sends requests in one write.
     #[track_caller]
-    pub fn send_many<A: AsRef<[u8]>>(&mut self, requests: &[&[A]]) {
-        let bytes: Vec<u8> = requests
-            .iter()
-            .flat_map(|args| resp::encode(args))
-            .collect();
+    pub fn send_all<R: Request>(&mut self, requests: &[R]) {
+        let bytes: Vec<u8> = requests.iter().flat_map(Request::encoded).collect();
         self.send_bytes(&bytes);
     }
 
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("the server reads");
-    }
-
-    /// Sends one request and gives its reply; error replies are values too.
-    #[track_caller]
-    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
-        self.send(args);
-        self.read()
     }
 
     /// The next reply; panics when none comes within [`BOUND`].
@@ -83,6 +74,12 @@ impl RawClient {
             Heard::Nothing => None,
             Heard::Closed => panic!("the server closed the connection"),
         }
+    }
+
+    /// What has come already, if anything.
+    #[track_caller]
+    pub fn heard(&mut self) -> Option<Value> {
+        self.read_within(Duration::from_millis(2))
     }
 
     /// Whether the server closes the connection within [`BOUND`]; replies that
@@ -136,17 +133,14 @@ impl RawClient {
                 size_of::<libc::linger>() as libc::socklen_t,
             )
         };
-        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+        assert_eq!(set, 0, "{}", io::Error::last_os_error());
     }
 
     /// What the server calls this connection. Asks it, so no request may be
     /// outstanding.
     #[track_caller]
     pub fn client_id(&mut self) -> i64 {
-        match self.call(&["CLIENT", "ID"]) {
-            Value::Int(id) => id,
-            other => panic!("CLIENT ID: {other:?}"),
-        }
+        self.int("CLIENT ID")
     }
 
     fn hear(&mut self, bound: Duration) -> Heard {

@@ -1,8 +1,6 @@
 //! Keyspace notifications, in order.
 
-use redis::Value;
-
-use super::{RawClient, Server};
+use super::{eventually, Ask, RawClient, Server};
 
 /// Tells the end of what happened so far from what happens next.
 const MARK: &str = "rlock-test:mark";
@@ -17,8 +15,7 @@ impl Listener {
     #[track_caller]
     pub fn keyspace(server: &Server, db: u32) -> Self {
         let mut marker = server.raw();
-        let set = marker.call(&["CONFIG", "SET", "notify-keyspace-events", "AKE"]);
-        assert_eq!(set, Value::Okay);
+        marker.ok("CONFIG SET notify-keyspace-events AKE");
         Self::patterns(server, &[&format!("__keyevent@{db}__:*")])
     }
 
@@ -27,7 +24,7 @@ impl Listener {
     pub fn patterns(server: &Server, patterns: &[&str]) -> Self {
         let mut subscriber = server.raw();
         for pattern in [&[MARK], patterns].concat() {
-            subscriber.call(&["PSUBSCRIBE", pattern]);
+            subscriber.ask(&["PSUBSCRIBE", pattern]);
         }
         Self {
             subscriber,
@@ -51,7 +48,7 @@ impl Listener {
     /// own closes them: the server delivers in order.
     #[track_caller]
     pub fn messages(&mut self) -> Vec<(String, String)> {
-        self.marker.call(&["PUBLISH", MARK, ""]);
+        self.marker.ask(&["PUBLISH", MARK, ""]);
         let mut messages = Vec::new();
         loop {
             let message = self.subscriber.read();
@@ -64,5 +61,24 @@ impl Listener {
                 other => panic!("not a message: {other:?}"),
             }
         }
+    }
+
+    /// The messages up to this one, which is the last that is expected.
+    #[track_caller]
+    pub fn until(&mut self, last: &(String, String)) -> Vec<(String, String)> {
+        let mut seen = Vec::new();
+        eventually(&last.0, || {
+            seen.extend(self.messages());
+            seen.last() == Some(last)
+        });
+        seen
+    }
+
+    /// How often this was told of the key since the last call.
+    #[track_caller]
+    pub fn count(&mut self, event: &str, key: &str) -> usize {
+        let events = self.events();
+        let same = |told: &&(String, String)| (told.0.as_str(), told.1.as_str()) == (event, key);
+        events.iter().filter(same).count()
     }
 }

@@ -6,10 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use redis::Value;
 
-use crate::support::{eventually, RawClient, Server};
-
-/// A lease that no test lives to see the end of, ms.
-pub const LONG: i64 = 100_000;
+pub use crate::support::{code, int, pong, token, Waiter, LONG};
+use crate::support::{eventually, Ask, RawClient, Server};
 
 /// Requests as lines of text, split at blanks.
 pub trait Say {
@@ -52,75 +50,11 @@ fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// A connection whose request stands in a queue.
-pub struct Waiter {
-    pub client: RawClient,
-    pub id: i64,
-}
-
 impl Waiter {
-    /// Waits for `key` as `owner`, for ever, with a long lease.
-    #[track_caller]
-    pub fn new(server: &Server, key: &str, owner: &str) -> Self {
-        Self::with(server, &format!("{key} {owner} {LONG} BLOCK 0"))
-    }
-
-    /// Waits with these arguments to RLOCK.ACQUIRE.
-    #[track_caller]
-    pub fn with(server: &Server, args: &str) -> Self {
-        Self::on(server.raw(), args)
-    }
-
-    /// As `with`, on a connection that is there already.
-    #[track_caller]
-    pub fn on(mut client: RawClient, args: &str) -> Self {
-        // Both requests come in one read, and replies leave after all of it was
-        // run: whoever has the id knows that the other one waits.
-        client.tell_all(&["CLIENT ID", &format!("RLOCK.ACQUIRE {args}")]);
-        let id = int(client.read());
-        Self { client, id }
-    }
-
-    /// The token that comes; panics at any other reply.
-    #[track_caller]
-    pub fn token(&mut self) -> i64 {
-        token(self.client.read())
-    }
-
-    /// The connection is in step: the next reply is that to the next request.
     #[track_caller]
     pub fn in_step(&mut self) {
-        assert_eq!(self.client.say("PING"), pong());
+        self.client.in_step();
     }
-}
-
-#[track_caller]
-pub fn int(value: Value) -> i64 {
-    match value {
-        Value::Int(number) => number,
-        other => panic!("not an integer: {other:?}"),
-    }
-}
-
-/// A token, which is microseconds since 1970 or more.
-#[track_caller]
-pub fn token(value: Value) -> i64 {
-    let token = int(value);
-    assert!(token > 1_600_000_000_000_000, "{token} is no token");
-    token
-}
-
-/// The code of an error reply.
-#[track_caller]
-pub fn code(value: &Value) -> String {
-    match value {
-        Value::ServerError(error) => error.code().to_owned(),
-        other => panic!("not an error: {other:?}"),
-    }
-}
-
-pub fn pong() -> Value {
-    Value::SimpleString("PONG".to_owned())
 }
 
 /// Who holds a lock, and how often: its hash as it is.

@@ -8,19 +8,7 @@ use redis::Value;
 use crate::support::ask::{list, map, text};
 use crate::support::locks::{int, pong, token, Say, Waiter, LONG};
 use crate::support::{eventually, poll, RawClient, Server, BOUND};
-
-/// One entry under `holders` of RLOCK.INFO.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hold {
-    pub owner: String,
-    pub mode: String,
-    pub holds: i64,
-    pub remaining_ms: Option<i64>,
-    pub held_ms: Option<i64>,
-    pub token: Option<i64>,
-    /// The connection whose end ends the hold.
-    pub watchdog: Option<i64>,
-}
+pub use crate::support::{Bound, Hold};
 
 #[track_caller]
 pub fn number(value: &Value) -> Option<i64> {
@@ -132,42 +120,12 @@ pub fn waits_on(mut client: RawClient, line: &str) -> Waiter {
     Waiter { client, id }
 }
 
-/// A connection that holds a lock with WATCHDOG.
-pub struct Bound {
-    pub client: RawClient,
-    pub id: i64,
-    pub token: i64,
-}
-
 impl Bound {
-    /// Holds `key` as `owner` with a long lease: only its close frees it in time.
-    #[track_caller]
-    pub fn new(server: &Server, key: &str, owner: &str) -> Self {
-        Self::with(server, &format!("{key} {owner} {LONG}"))
-    }
-
-    /// Holds what these arguments to RLOCK.ACQUIRE, with WATCHDOG added, give.
-    #[track_caller]
-    pub fn with(server: &Server, args: &str) -> Self {
-        Self::by(server, &format!("RLOCK.ACQUIRE {args} WATCHDOG"))
-    }
-
-    /// Holds what this request gives.
-    #[track_caller]
-    pub fn by(server: &Server, line: &str) -> Self {
-        let mut client = server.raw();
-        let id = client.client_id();
-        let token = token(client.say(line));
-        Self { client, id, token }
-    }
-
-    /// Panics if the server closed it.
     #[track_caller]
     pub fn is_open(&mut self) {
-        open(&mut self.client);
+        self.client.in_step();
     }
 
-    /// Whether the server closes it.
     pub fn is_closed(&mut self) -> bool {
         self.client.is_closed()
     }

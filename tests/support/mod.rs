@@ -1,29 +1,63 @@
 //! What the tests stand on: real servers, clients that are in control of every
-//! byte, and waiting that polls instead of sleeping.
+//! byte, one way to ask and to look, and waiting that polls instead of sleeping.
 
 #![allow(dead_code, unused_imports)]
 
+mod aof;
 pub mod ask;
 mod client;
 mod clock;
+mod cluster;
+mod each;
+mod info;
+mod keys;
+mod leave;
 mod listener;
 pub mod locks;
 pub mod look;
+mod module;
 pub mod nodes;
+mod over;
 mod process;
+mod random;
 pub mod read_write;
+mod replica;
+mod reply;
 mod resp;
 mod server;
 pub mod setup;
+mod time;
 pub mod untouched;
+mod user;
 mod version;
 mod wait;
+mod waiter;
+mod wire;
 
+pub use aof::{aof, AOF};
+pub use ask::{Ask, Request};
 pub use client::RawClient;
 pub use clock::Clock;
+pub use cluster::{
+    asking, bare_cluster, cluster, has_subcommand, id, is_try_again, keys_in_slot, keys_of, orders,
+    slot_of, two_bare_nodes, two_nodes, two_nodes_with_counters, Move,
+};
+pub use each::each;
+pub use info::{Hold, Info};
+pub use keys::lease_key;
+pub use leave::Leave;
 pub use listener::Listener;
-pub use process::{signal, spawn};
+pub use over::Over;
+pub use process::{signal, spawn, Process};
+pub use random::Random;
+pub use replica::{pair, same_on_both, unharmed};
+pub use reply::{bulk, code, error, int, int_or_none, list, map, pong, text, token};
 pub use resp::encode;
 pub use server::Server;
+pub use time::{lease_from, now_ms, now_us, pass};
+pub use untouched::Untouched;
+pub use user::user;
 pub use version::{Flavour, Version};
 pub use wait::{eventually, eventually_within, poll, wait_for, BOUND};
+pub use waiter::{Bound, Waiter, LONG};
+pub use wire::Wire;

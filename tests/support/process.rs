@@ -44,3 +44,13 @@ pub fn signal(child: &Child, signal: libc::c_int) {
     let sent = unsafe { libc::kill(pid, signal) };
     assert_eq!(sent, 0, "signal {signal}: {}", io::Error::last_os_error());
 }
+
+/// A process that ends with the test.
+pub struct Process(pub Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::process::{signal, spawn};
-use super::{eventually, poll, Clock, Flavour, RawClient, Version, BOUND};
+use super::{eventually, now_ms, poll, Ask, Clock, Flavour, RawClient, Version, BOUND};
 
 /// Below the ports that the kernel hands to clients, also with the 10,000 that
 /// a cluster adds for its bus.
@@ -72,9 +72,8 @@ impl Server {
     /// at it now and then only.
     #[track_caller]
     pub fn clock_is_ahead(&self) -> i64 {
-        let time: (i64, i64) = redis::cmd("TIME").query(&mut self.connect()).expect("TIME");
-        let real = SystemTime::now().duration_since(UNIX_EPOCH);
-        time.0 - real.expect("after 1970").as_secs() as i64
+        let time = self.raw().texts("TIME");
+        time[0].parse::<i64>().expect("seconds") - now_ms() / 1000
     }
 
     fn launch(options: &[&str], has_module: bool, environment: Vec<(OsString, OsString)>) -> Self {
@@ -123,11 +122,6 @@ impl Server {
         &self.dir
     }
 
-    pub fn pid(&self) -> u32 {
-        self.with_process(|child| child.id())
-    }
-
-    /// A client of the redis crate, for requests that are answered at once.
     #[track_caller]
     pub fn connect(&self) -> redis::Connection {
         self.try_connect().expect("connect")
@@ -135,7 +129,7 @@ impl Server {
 
     /// A client for pipelines and requests that block.
     pub fn raw(&self) -> RawClient {
-        RawClient::connect(self)
+        RawClient::to(self.port).expect("connect")
     }
 
     /// What the server logged so far.
@@ -147,11 +141,8 @@ impl Server {
     /// One line of INFO.
     #[track_caller]
     pub fn info_field(&self, section: &str, name: &str) -> Option<String> {
-        let info: Vec<u8> = redis::cmd("INFO")
-            .arg(section)
-            .query(&mut self.connect())
-            .expect("INFO");
-        String::from_utf8_lossy(&info).lines().find_map(|line| {
+        let info = self.raw().text(&["INFO", section]);
+        info.lines().find_map(|line| {
             let (found, value) = line.split_once(':')?;
             (found == name).then(|| value.to_owned())
         })
@@ -174,8 +165,7 @@ impl Server {
         if let Some(status) = self.with_process(|child| child.try_wait().expect("wait")) {
             panic!("the server is gone, {status}");
         }
-        let pong: redis::RedisResult<String> = redis::cmd("PING").query(&mut self.connect());
-        assert_eq!(pong.as_deref(), Ok("PONG"));
+        self.raw().in_step();
     }
 
     /// Stops the process in its tracks, as a long stall would.

@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::{Listener, RawClient, Server};
+use super::{Ask, Listener, RawClient, Request, Server};
 
 /// A server with `job` held by alice, whose errors must leave no trace.
 pub struct Untouched {
@@ -30,13 +29,13 @@ impl Untouched {
     }
 
     #[track_caller]
-    pub fn refuses(&mut self, request: &str, line: &str) {
-        assert_eq!(self.client.error(request), line, "{request}");
+    pub fn refuses<R: Request + ?Sized>(&mut self, request: &R, line: &str) {
+        assert_eq!(self.client.error(request), line, "{}", request.shown());
     }
 
     #[track_caller]
     pub fn refuses_args(&mut self, args: &[&[u8]], line: &str) {
-        assert_eq!(self.client.error_to(args), line, "{args:?}");
+        self.refuses(args, line);
     }
 }
 

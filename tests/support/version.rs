@@ -24,10 +24,6 @@ impl Version {
         }
     }
 
-    pub fn is_redis(self) -> bool {
-        self.flavour == Flavour::Redis
-    }
-
     pub fn is_valkey(self) -> bool {
         self.flavour == Flavour::Valkey
     }

@@ -95,7 +95,7 @@ fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
         control.say("RLOCK.ACQUIRE k a 100000");
         let mut client = server.raw();
         client.say(&format!("SELECT {db}"));
-        waiters.push(Waiter::on(client, "k b 100000 BLOCK 0"));
+        waiters.push(Waiter::on(client, "RLOCK.ACQUIRE k b 100000 BLOCK 0"));
     }
     // One database, from another one.
     control.say_all(&["SELECT 2", "FLUSHDB", "SELECT 0"]);
@@ -122,7 +122,7 @@ fn swapdb_brings_each_queue_before_the_lock_that_came() {
     let mut waits_here = Waiter::new(&server, "k", "b");
     let mut client = server.raw();
     client.say("SELECT 1");
-    let mut waits_there = Waiter::on(client, "k c 100000 BLOCK 0");
+    let mut waits_there = Waiter::on(client, "RLOCK.ACQUIRE k c 100000 BLOCK 0");
 
     zero.say("SWAPDB 0 1");
     // The holds have changed places, tokens and all; the queues have not.
@@ -167,7 +167,7 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
         assert_eq!(other, Value::Nil, "{command}");
         let mut client = server.raw();
         client.say(&format!("SELECT {db}"));
-        let mut new = Waiter::on(client, &format!("{name} c 100000 BLOCK 0"));
+        let mut new = Waiter::on(client, &format!("RLOCK.ACQUIRE {name} c 100000 BLOCK 0"));
         new.token();
         assert!(now_ms() >= ends, "{command}");
         let events = if db == 0 { &mut events } else { &mut elsewhere };

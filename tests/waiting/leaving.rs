@@ -73,7 +73,7 @@ fn leaves_from_the_middle(server: &Server, way: Leave, before: usize, after: usi
     if let Some(mut waiter) = gone {
         waiter.in_step();
         control.say("RLOCK.ACQUIRE k a 100000");
-        let mut again = Waiter::on(waiter.client, "k gone 100000 BLOCK 0");
+        let mut again = Waiter::on(waiter.client, "RLOCK.ACQUIRE k gone 100000 BLOCK 0");
         assert_eq!(info(&mut control, "k").waiters, 1);
         control.say("RLOCK.RELEASE k a");
         again.token();

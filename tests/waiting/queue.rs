@@ -184,7 +184,7 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
         .map(|db| {
             let mut client = server.raw();
             client.say(&format!("SELECT {db}"));
-            Waiter::on(client, &format!("k b{db} {LONG} BLOCK 0"))
+            Waiter::on(client, &format!("RLOCK.ACQUIRE k b{db} {LONG} BLOCK 0"))
         })
         .collect();
     for (n, db) in [2, 0, 3, 1].into_iter().enumerate() {

@@ -1,0 +1,30 @@
+//! The servers' clock, which is this machine's.
+
+use std::ops::RangeInclusive;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::eventually;
+
+/// µs since 1970.
+pub fn now_us() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("now");
+    i64::try_from(now.as_micros()).expect("before the year 294247")
+}
+
+/// ms since 1970.
+pub fn now_ms() -> i64 {
+    now_us() / 1000
+}
+
+/// Waits until the clock shows more than this.
+#[track_caller]
+pub fn pass(at: i64) {
+    eventually("time passes", || now_ms() > at);
+}
+
+/// Does something, and gives when a lease of `ms` that begins meanwhile ends.
+pub fn lease_from<T>(ms: i64, action: impl FnOnce() -> T) -> (T, RangeInclusive<i64>) {
+    let before = now_ms();
+    let result = action();
+    (result, before + ms..=now_ms() + ms)
+}
