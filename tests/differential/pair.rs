@@ -9,8 +9,7 @@ use super::memory::judged_by_memory;
 use super::side::{Language, Said, Side};
 use super::state::State;
 use super::step::{keys_of, line, shown, Bytes, Step, Words};
-use crate::support::ask::now_ms;
-use crate::support::{eventually, poll, BOUND};
+use crate::support::{eventually, now_ms, poll, BOUND};
 
 pub struct Pair {
     sides: [Side; 2],
@@ -163,7 +162,7 @@ impl Pair {
         words.extend(self.state.left_over.intersection(orphans).cloned());
         if words.len() > 1 {
             for side in &mut self.sides {
-                side.call(&words);
+                side.ask(&words);
             }
         }
     }

@@ -10,7 +10,7 @@
 use redis::Value;
 
 use super::step::Bytes;
-use crate::support::ask::error_line;
+use crate::support::error;
 
 /// What the two servers said, or a map of theirs has under one name.
 pub type Two<'a> = [&'a Value; 2];
@@ -18,7 +18,7 @@ pub type Two<'a> = [&'a Value; 2];
 /// Whether both are the same error, or none is one.
 pub fn same_errors(replies: Two<'_>, words: &[Bytes]) -> Result<bool, String> {
     let errors = replies.map(|reply| match reply {
-        Value::ServerError(_) => Some(error_line(reply.clone())),
+        Value::ServerError(_) => Some(error(reply.clone())),
         _ => None,
     });
     match errors {

@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::snapshot::{self, Snapshot};
 use super::step::{as_function, Bytes, Words};
-use crate::support::{encode, RawClient, Server};
+use crate::support::{Ask, RawClient, Request, Server};
 
 /// In what a server is asked for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +39,10 @@ impl Side {
         let mut client = server.raw();
         if language == Language::Library {
             // Where the library is needed there is no module.
-            assert_eq!(client.call(&["MODULE", "UNLOAD", "rlock"]), Value::Okay);
+            client.ok("MODULE UNLOAD rlock");
         }
         let mut hears = server.raw();
-        hears.call(&["PSUBSCRIBE", "*"]);
+        hears.ask("PSUBSCRIBE *");
         Self {
             language,
             client,
@@ -54,19 +54,16 @@ impl Side {
     /// An empty server again, and a new connection.
     pub fn begin(&mut self, resp3: bool, server_expires: bool) {
         self.client = self.server.raw();
-        self.client.call(&["FLUSHALL"]);
+        self.client.ask("FLUSHALL");
         if self.language == Language::Library {
             let code = std::fs::read(library()).expect("the library");
-            let loaded = self
-                .client
-                .call(&[b"FUNCTION".as_slice(), b"LOAD", b"REPLACE", &code]);
-            assert_eq!(loaded, Value::BulkString(b"rlock".to_vec()));
+            let load: [&[u8]; 4] = [b"FUNCTION", b"LOAD", b"REPLACE", &code];
+            assert_eq!(self.client.text(&load), "rlock");
         }
         let active = if server_expires { "1" } else { "0" };
-        let set = self.client.call(&["DEBUG", "SET-ACTIVE-EXPIRE", active]);
-        assert_eq!(set, Value::Okay);
+        self.client.ok(&["DEBUG", "SET-ACTIVE-EXPIRE", active]);
         if resp3 {
-            self.client.call(&["HELLO", "3"]);
+            self.client.ask("HELLO 3");
         }
         self.send(&[]);
         self.hear(0);
@@ -81,18 +78,15 @@ impl Side {
     }
 
     /// Asks for something whose reply does not matter.
-    pub fn call(&mut self, words: &Words) {
-        self.client.call(words);
+    pub fn ask(&mut self, words: &Words) {
+        self.client.ask(words);
     }
 
     /// Sends all of it in one write, so that no time passes in between.
     pub fn send(&mut self, commands: &[Words]) {
-        let mut bytes = Vec::new();
-        for words in commands {
-            bytes.extend(encode(words));
-        }
-        bytes.extend(encode(&["EVAL", snapshot::SCRIPT, "0"]));
-        bytes.extend(encode(&[b"PUBLISH".as_slice(), MARK, b""]));
+        let mut bytes: Vec<u8> = commands.iter().flat_map(Request::encoded).collect();
+        bytes.extend(["EVAL", snapshot::SCRIPT, "0"].encoded());
+        bytes.extend([b"PUBLISH".as_slice(), MARK, b""].encoded());
         self.client.send_bytes(&bytes);
     }
 

@@ -10,7 +10,7 @@ use super::replies::{self, Holds, Two};
 use super::snapshot::{lease_prefix, tagged, May, Snapshot, COUNTER};
 use super::step::{keys_of, line, Bytes, Words};
 use super::tokens::{Known, Since, Tokens};
-use crate::support::ask::now_ms;
+use crate::support::now_ms;
 
 /// A lease that ends within so many ms is waited for before the next step. All
 /// others are far longer, so that none ends by itself.
