@@ -4,8 +4,7 @@
 use redis::Value;
 
 use super::caller::{bare, lua_dir, Lua};
-use crate::support::ask::{error_line, Ask};
-use crate::support::setup::user;
+use crate::support::{error, user, Ask};
 
 /// The rules that the README gives.
 fn rules() -> String {
@@ -47,7 +46,7 @@ fn the_rules_of_the_readme_are_enough() {
         let mut lua = lua.on(user(&server, &rules()));
         a_day(&mut lua, "lock:");
         // And no more than that.
-        let line = error_line(lua.ask("acquire other a 1000"));
+        let line = lua.error("acquire other a 1000");
         assert!(
             line.starts_with("NOPERM ") || line.contains("can't access"),
             "{line}"
@@ -83,8 +82,9 @@ fn with_one_command_less_nothing_is_written() {
             "renew page a 500000 WRITE",
         ] {
             let before = some_locks(&mut admin);
-            if let error @ Value::ServerError(_) = lua.ask(request) {
-                let line = error_line(error);
+            let reply = lua.ask(request);
+            if matches!(reply, Value::ServerError(_)) {
+                let line = error(reply);
                 let begin = format!("NOPERM this user may not run {command} on ");
                 assert!(line.starts_with(&begin), "{request}: {line}");
                 assert_eq!(admin.keys(), before, "-{command} {request}");

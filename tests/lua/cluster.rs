@@ -3,23 +3,15 @@
 use redis::Value;
 
 use super::caller::Lua;
-use crate::cluster::orders::{keys_of, orders};
-use crate::support::ask::Ask;
-use crate::support::nodes::{is_try_again, two_bare_nodes, Move};
-use crate::support::read_write::lease_key;
-use crate::support::{eventually, RawClient, Server};
-
-const CLUSTER: [&str; 2] = ["--cluster-enabled", "yes"];
+use crate::support::{
+    bare_cluster, eventually, is_try_again, keys_of, lease_key, list, orders, text, two_bare_nodes,
+    Ask, Move, RawClient, Server,
+};
 
 /// The library, and then the script, each on a cluster of one node that has all slots.
 fn clusters() -> impl Iterator<Item = (Server, Lua)> {
     [Lua::library, Lua::script].into_iter().map(|form| {
-        let server = Server::start_bare(&CLUSTER);
-        let mut client = server.raw();
-        client.ok("CLUSTER ADDSLOTSRANGE 0 16383");
-        eventually("the cluster is well", || {
-            client.text("CLUSTER INFO").contains("cluster_state:ok")
-        });
+        let server = bare_cluster();
         let lua = form(&server);
         (server, lua)
     })
@@ -73,17 +65,19 @@ fn a_counter_and_a_queue_are_found() {
 fn subscriber(server: &Server, channels: &[&str]) -> RawClient {
     let mut client = server.raw();
     for channel in channels {
-        client.call(&["SSUBSCRIBE", channel]);
+        client.ask(&["SSUBSCRIBE", channel]);
     }
     client
 }
 
 #[track_caller]
 fn message(client: &mut RawClient) -> [String; 2] {
-    let reply = client.read();
-    let parts: Vec<String> = redis::from_redis_value(reply).expect("a message");
-    assert_eq!(parts[0], "smessage");
-    [parts[1].clone(), parts[2].clone()]
+    let mut parts = list(client.read()).into_iter().map(text);
+    assert_eq!(parts.next().as_deref(), Some("smessage"));
+    [
+        parts.next().expect("a channel"),
+        parts.next().expect("a text"),
+    ]
 }
 
 #[test]
@@ -154,13 +148,6 @@ fn a_key_of_another_node_is_refused_by_the_server() {
     });
 }
 
-/// A request of the library or the script, as a client of the cluster makes it.
-#[track_caller]
-fn sent(slot: &mut Move, lua: &Lua, line: &str) -> Value {
-    let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-    slot.call(&lua.request(&words))
-}
-
 /// In whatever order the keys move: a reader renews or is told to try again, nobody gets
 /// in beside it, and what is refused has changed nothing.
 #[test]
@@ -176,14 +163,14 @@ fn no_reader_is_lost_and_no_writer_let_in_while_their_slot_moves() {
             slot.here.ok(&format!("SET {} 0", keys[4]));
             for reader in ["a", "a", "b"] {
                 let line = format!("acquire {lock} {reader} 100000 READ");
-                assert!(matches!(sent(&mut slot, &lua, &line), Value::Int(_)));
+                assert!(matches!(slot.ask(&lua.request(&line)), Value::Int(_)));
             }
             slot.begin();
             for at in &order {
                 slot.over(&keys[*at]);
                 for mode in ["WRITE", ""] {
                     let line = format!("acquire {lock} w 100000 {mode}");
-                    let reply = sent(&mut slot, &lua, &line);
+                    let reply = slot.ask(&lua.request(&line));
                     assert!(
                         reply == Value::Nil || is_try_again(&reply),
                         "{line}: {reply:?}"
@@ -191,13 +178,13 @@ fn no_reader_is_lost_and_no_writer_let_in_while_their_slot_moves() {
                 }
                 for reader in ["a", "b"] {
                     let line = format!("renew {lock} {reader} 100000 READ");
-                    let reply = sent(&mut slot, &lua, &line);
+                    let reply = slot.ask(&lua.request(&line));
                     assert!(
                         reply == Value::Int(1) || is_try_again(&reply),
                         "{line}: {reply:?}"
                     );
                     let line = format!("acquire {lock} new 100000 READ");
-                    assert!(is_try_again(&sent(&mut slot, &lua, &line)), "{line}");
+                    assert!(is_try_again(&slot.ask(&lua.request(&line))), "{line}");
                 }
             }
             slot.arrive();
@@ -205,7 +192,7 @@ fn no_reader_is_lost_and_no_writer_let_in_while_their_slot_moves() {
             for (reader, left) in [("a", 1), ("a", 0), ("b", 0)] {
                 let line = format!("release {lock} {reader} READ");
                 assert_eq!(
-                    sent(&mut slot, &there, &line),
+                    slot.ask(&there.request(&line)),
                     Value::Int(left),
                     "{order:?}"
                 );
@@ -224,16 +211,16 @@ fn plain_locks_go_on_while_their_slot_moves() {
     Lua::library(&two);
     let mut slot = Move::before("job", &one, &two);
     assert!(matches!(
-        sent(&mut slot, &lua, "acquire job a 100000"),
+        slot.ask(&lua.request("acquire job a 100000")),
         Value::Int(_)
     ));
     slot.begin();
-    assert_eq!(sent(&mut slot, &lua, "acquire job b 100000"), Value::Nil);
-    assert_eq!(sent(&mut slot, &lua, "release job a"), Value::Int(0));
+    assert_eq!(slot.ask(&lua.request("acquire job b 100000")), Value::Nil);
+    assert_eq!(slot.ask(&lua.request("release job a")), Value::Int(0));
     assert!(matches!(
-        sent(&mut slot, &lua, "acquire job b 100000"),
+        slot.ask(&lua.request("acquire job b 100000")),
         Value::Int(_)
     ));
     slot.arrive();
-    assert_eq!(sent(&mut slot, &lua, "release job b"), Value::Int(0));
+    assert_eq!(slot.ask(&lua.request("release job b")), Value::Int(0));
 }

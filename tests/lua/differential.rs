@@ -3,8 +3,7 @@
 //! RLOCK_DIFF_STEPS say where to begin and how far to go.
 
 use crate::differential::{agree, differ, library, words, Language, Length, Step};
-use crate::support::ask::Wire;
-use crate::support::Server;
+use crate::support::{Ask, Server, Wire};
 
 const MODULE: Language = Language::Module;
 const LIBRARY: Language = Language::Library;
@@ -120,7 +119,7 @@ fn replies_have_the_same_form() {
     let code = std::fs::read(library()).expect("the library");
     servers[1]
         .raw()
-        .call(&[b"FUNCTION".as_slice(), b"LOAD", &code]);
+        .ask(&[b"FUNCTION".as_slice(), b"LOAD", &code]);
     for connect in [Wire::connect, Wire::connect_resp3] {
         let [mut module, mut library] = [0, 1].map(|at| connect(&servers[at]));
         for request in [

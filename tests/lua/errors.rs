@@ -1,16 +1,15 @@
 //! The function library refuses in the module's own words: both are asked the same.
 
 use super::caller::Lua;
-use crate::support::ask::{error_line, Ask};
-use crate::support::{RawClient, Server};
+use crate::support::{Ask, RawClient, Request, Server};
 
 const MOST_MS: i64 = (1 << 53) - 1;
 
 /// The module's request for one of the library's.
-fn native(words: &[&[u8]]) -> Vec<Vec<u8>> {
-    let name = [b"RLOCK.", words[0]].concat();
-    let rest = words[1..].iter().map(|word| word.to_vec());
-    std::iter::once(name).chain(rest).collect()
+fn native<R: Request + ?Sized>(request: &R) -> Vec<Vec<u8>> {
+    let mut words = request.args();
+    words[0] = [b"RLOCK.", words[0].as_slice()].concat();
+    words
 }
 
 struct Pair {
@@ -33,12 +32,11 @@ impl Pair {
                 lua,
             };
             for request in [
-                &b"acquire job alice 3600000"[..],
-                b"acquire doc alice 3600000 READ",
+                "acquire job alice 3600000",
+                "acquire doc alice 3600000 READ",
             ] {
-                let words: Vec<&[u8]> = request.split(|byte| *byte == b' ').collect();
-                pair.lua.call(&words);
-                pair.module.call(&native(&words));
+                pair.lua.ask(request);
+                pair.module.ask(&native(request));
             }
             for client in [&mut pair.lua.client, &mut pair.module] {
                 client.ok("SET text 1");
@@ -48,18 +46,11 @@ impl Pair {
     }
 
     #[track_caller]
-    fn agree(&mut self, words: &[&[u8]]) -> String {
-        let ours = self.lua.call(words);
-        let theirs = self.module.call(&native(words));
-        let (ours, theirs) = (error_line(ours), error_line(theirs));
-        assert_eq!(ours, theirs, "{words:?}");
+    fn agree<R: Request + ?Sized>(&mut self, request: &R) -> String {
+        let ours = self.lua.error(request);
+        let theirs = self.module.error(&native(request));
+        assert_eq!(ours, theirs, "{}", request.shown());
         ours
-    }
-
-    #[track_caller]
-    fn agree_on(&mut self, line: &str) -> String {
-        let words: Vec<&[u8]> = line.split_whitespace().map(str::as_bytes).collect();
-        self.agree(&words)
     }
 
     #[track_caller]
@@ -183,12 +174,12 @@ fn keywords_are_known_and_come_once() {
             "mrelease 1 job alice BLOCK",
             "mrenew 1 job alice 1000 WRITE",
         ] {
-            let found = pair.agree_on(line);
+            let found = pair.agree(line);
             assert!(found.starts_with("ERR syntax error at "), "{found}");
         }
         let binary: [&[u8]; 5] = [b"acquire", b"job", b"bob", b"1000", b"\0\xff"];
         pair.agree(&binary);
-        pair.agree(&[b"acquire", b"job", b"bob", b"1000", b""]);
+        pair.agree(&[b"acquire".as_slice(), b"job", b"bob", b"1000", b""]);
         pair.is_as_it_was();
     }
 }
@@ -215,13 +206,13 @@ fn arguments_are_neither_missing_nor_too_many() {
             "mrenew 1 job",
             "mrenew 1 job alice",
         ] {
-            let found = pair.agree_on(line);
+            let found = pair.agree(line);
             assert!(
                 found.starts_with("ERR wrong number of arguments"),
                 "{found}"
             );
         }
-        pair.agree_on("macquire 3 job a job bob 1000");
+        pair.agree("macquire 3 job a job bob 1000");
         pair.is_as_it_was();
     }
 }
@@ -256,7 +247,7 @@ fn what_is_refused_for_who_holds_it_is_told_alike() {
             "mrenew 2 job none alice 1000",
             "mrenew 2 job doc alice 1000",
         ] {
-            pair.agree_on(line);
+            pair.agree(line);
         }
         pair.is_as_it_was();
     }
@@ -278,20 +269,20 @@ fn binary_names_are_escaped_and_long_ones_cut() {
     for mut pair in Pair::all() {
         for name in names {
             for other in [&b"job"[..], name] {
-                pair.agree(&[b"release", other, name]);
-                pair.agree(&[b"renew", name, other, b"1000", b"READ"]);
+                pair.agree(&[b"release".as_slice(), other, name]);
+                pair.agree(&[b"renew".as_slice(), name, other, b"1000", b"READ"]);
             }
-            pair.agree(&[b"acquire", b"job", b"bob", b"1000", name]);
-            pair.agree(&[b"acquire", b"job", b"bob", name]);
-            pair.agree(&[b"mrelease", b"2", name, name, b"a"]);
+            pair.agree(&[b"acquire".as_slice(), b"job", b"bob", b"1000", name]);
+            pair.agree(&[b"acquire".as_slice(), b"job", b"bob", name]);
+            pair.agree(&[b"mrelease".as_slice(), b"2", name, name, b"a"]);
             for client in [&mut pair.lua.client, &mut pair.module] {
-                client.call(&[b"HSET", name, b"mode", b"write"]);
-                client.call(&[b"HSET", name, &[name, b":write"].concat(), b"1"]);
-                client.call(&[b"PEXPIRE", name, b"100000"]);
+                client.ask(&[b"HSET", name, b"mode", b"write"]);
+                client.ask(&[b"HSET", name, &[name, b":write"].concat(), b"1"]);
+                client.ask(&[b"PEXPIRE", name, b"100000"]);
             }
-            pair.agree(&[b"acquire", name, name, b"1000"]);
+            pair.agree(&[b"acquire".as_slice(), name, name, b"1000"]);
             for client in [&mut pair.lua.client, &mut pair.module] {
-                client.call(&[b"DEL", name]);
+                client.ask(&[b"DEL", name]);
             }
         }
         pair.is_as_it_was();
@@ -304,10 +295,10 @@ fn the_last_number_of_holds_is_the_last() {
         for client in [&mut pair.lua.client, &mut pair.module] {
             client.int(&format!("HSET job alice {}", i64::MAX));
         }
-        let line = pair.agree_on("acquire job alice 1000");
+        let line = pair.agree("acquire job alice 1000");
         let expected = "ERR owner 'alice' cannot nest any deeper on 'job': release a hold first";
         assert_eq!(line, expected);
-        pair.agree_on("macquire 2 none job alice 1000");
+        pair.agree("macquire 2 none job alice 1000");
         pair.is_as_it_was();
     }
 }
@@ -327,7 +318,7 @@ fn a_counter_that_cannot_be_raised_is_told_of_alike() {
                 client.int(&format!("DEL {counter}"));
                 client.ask(&make);
             }
-            let line = pair.agree_on("acquire 50% alice 1000");
+            let line = pair.agree("acquire 50% alice 1000");
             assert!(line.starts_with("WRONGTYPE "), "{make}: {line}");
         }
     }

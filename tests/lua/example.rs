@@ -5,8 +5,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 
 use super::caller::{bare, lua_dir, Lua};
-use crate::support::ask::Ask;
-use crate::support::{eventually, spawn, wait_for, Server};
+use crate::support::{eventually, list, spawn, wait_for, Ask, Server};
 
 fn example(server: &Server, seconds: &str) -> Child {
     let mut command = Command::new("python3");
@@ -45,10 +44,7 @@ fn waits(lua: &mut Lua) {
         stats.contains("cmdstat_pttl")
     });
     let subscribers = lua.client.ask("PUBSUB NUMSUB redisson_lock__channel:{job}");
-    assert_eq!(
-        crate::support::ask::list(subscribers)[1],
-        redis::Value::Int(1)
-    );
+    assert_eq!(list(subscribers)[1], redis::Value::Int(1));
 }
 
 #[track_caller]

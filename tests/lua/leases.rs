@@ -2,10 +2,7 @@
 //! own expiry.
 
 use super::caller::{bare, Lua};
-use crate::support::ask::{lease_from, replica_counts, Ask};
-use crate::support::locks::pass;
-use crate::support::read_write::{everything, lease_key, leases};
-use crate::support::{eventually, Server};
+use crate::support::{eventually, int, lease_from, lease_key, pass, Ask, Request, Server};
 
 const MOST_MS: i64 = (1 << 53) - 1;
 
@@ -19,7 +16,7 @@ fn a_lease_ends_so_many_ms_from_now() {
                 let ends = lua.client.deadline("doc");
                 assert!(expected.contains(&ends), "{take}: {ends}, {expected:?}");
                 if mode == "READ" {
-                    assert_eq!(leases(&mut lua.client, "doc", "a"), [ends]);
+                    assert_eq!(lua.client.leases("doc", "a"), [ends]);
                 }
                 let renew = format!("renew doc a {} {mode}", ms / 2);
                 let (one, expected) = lease_from(ms / 2, || lua.int(&renew));
@@ -27,7 +24,7 @@ fn a_lease_ends_so_many_ms_from_now() {
                 let ends = lua.client.deadline("doc");
                 assert!(expected.contains(&ends), "{renew}: {ends}, {expected:?}");
                 if mode == "READ" {
-                    assert_eq!(leases(&mut lua.client, "doc", "a"), [ends]);
+                    assert_eq!(lua.client.leases("doc", "a"), [ends]);
                 }
                 lua.flush();
             }
@@ -65,7 +62,7 @@ fn acquiring_again_lengthens_the_lease_and_never_shortens_it() {
             let ends = lua.client.deadline("doc");
             assert!(expected.contains(&ends), "{mode}: {ends}, {expected:?}");
             if mode == "READ" {
-                assert_eq!(leases(&mut lua.client, "doc", "a"), [ends; 3]);
+                assert_eq!(lua.client.leases("doc", "a"), [ends; 3]);
             }
             // A release leaves it alone.
             lua.int(&format!("release doc a {mode}"));
@@ -81,10 +78,10 @@ fn each_reader_has_a_lease_and_the_hash_the_longest() {
         for (owner, ms) in [("a", 100_000), ("b", 300_000), ("c", 200_000)] {
             let take = format!("acquire doc {owner} {ms} READ");
             let (_, expected) = lease_from(ms, || lua.int(&take));
-            let ends = leases(&mut lua.client, "doc", owner);
+            let ends = lua.client.leases("doc", owner);
             assert!(expected.contains(&ends[0]), "{owner}: {ends:?}");
         }
-        let end_of = |lua: &mut Lua, owner| leases(&mut lua.client, "doc", owner)[0];
+        let end_of = |lua: &mut Lua, owner| lua.client.leases("doc", owner)[0];
         let [a, b, c] = ["a", "b", "c"].map(|owner| end_of(&mut lua, owner));
         assert_eq!(lua.client.deadline("doc"), b);
         lua.int("release doc b READ");
@@ -104,15 +101,15 @@ fn a_writers_lease_is_that_of_all_its_holds() {
         lua.int("acquire doc a 200000 WRITE");
         let ends = lua.client.deadline("doc");
         lua.int("acquire doc a 100000 READ");
-        assert_eq!(leases(&mut lua.client, "doc", "a"), [ends]);
+        assert_eq!(lua.client.leases("doc", "a"), [ends]);
         lua.int("acquire doc a 300000 READ");
         let longer = lua.client.deadline("doc");
         assert!(longer > ends);
-        assert_eq!(leases(&mut lua.client, "doc", "a"), [longer; 2]);
+        assert_eq!(lua.client.leases("doc", "a"), [longer; 2]);
         lua.int("renew doc a 100000 WRITE");
         let shorter = lua.client.deadline("doc");
         assert!(shorter < ends);
-        assert_eq!(leases(&mut lua.client, "doc", "a"), [shorter; 2]);
+        assert_eq!(lua.client.leases("doc", "a"), [shorter; 2]);
     }
 }
 
@@ -122,7 +119,7 @@ fn a_lock_whose_lease_is_over_is_free() {
         for mode in ["", "READ", "WRITE"] {
             let replies = take_for_a_moment(&mut lua, mode);
             pass(replies);
-            eventually("it is free", || lua.mode("doc") == "free");
+            eventually("it is free", || lua.info("doc").mode == "free");
             let line = lua.error(&format!("release doc a {mode}"));
             let expected = "NOTHELD owner 'a' does not hold 'doc': its lease ended, it was \
                             released, or never acquired";
@@ -136,11 +133,8 @@ fn a_lock_whose_lease_is_over_is_free() {
 /// Takes `doc` for 30 ms: when it ends.
 fn take_for_a_moment(lua: &mut Lua, mode: &str) -> i64 {
     let take = format!("acquire doc a 30 {mode}");
-    let words: Vec<&[u8]> = take.split_whitespace().map(str::as_bytes).collect();
-    let request = lua.request(&words);
-    let when = ["PEXPIRETIME", "doc"].map(|word| word.as_bytes().to_vec());
-    lua.client.send_many(&[&request, &when]);
-    crate::support::locks::int(lua.client.read_many(2).remove(1))
+    let requests = [lua.request(&take), "PEXPIRETIME doc".args()];
+    int(lua.client.ask_all(&requests).remove(1))
 }
 
 #[test]
@@ -155,10 +149,10 @@ fn what_was_done_to_a_lease_by_hand_is_taken_as_it_is() {
             // Nesting leaves it without a lease, and so does a release.
             assert_eq!(lua.client.deadline("doc"), -1, "{mode}");
             let reads = if mode == "READ" { nested } else { 0 };
-            assert_eq!(leases(&mut lua.client, "doc", "a"), vec![-1; reads]);
+            assert_eq!(lua.client.leases("doc", "a"), vec![-1; reads]);
             lua.int(&format!("release doc a {mode}"));
             assert_eq!(lua.client.deadline("doc"), -1, "{mode}");
-            assert_eq!(lua.holders("doc")[0]["remaining-ms"], redis::Value::Nil);
+            assert_eq!(lua.info("doc").holders[0].remaining_ms, None);
             assert_eq!(lua.int(&format!("renew doc a 100000 {mode}")), 1);
             assert!(lua.client.deadline("doc") > 0, "{mode}");
             lua.int(&format!("release doc a {mode}"));
@@ -172,7 +166,7 @@ fn a_replica_has_the_very_ms_of_its_master() {
     let master = bare();
     let port = master.port().to_string();
     let replica = Server::start_bare(&["--replicaof", "127.0.0.1", &port]);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut copy = replica.raw();
     for form in [Lua::library, Lua::script] {
         let mut lua = form(&master);
@@ -183,10 +177,8 @@ fn a_replica_has_the_very_ms_of_its_master() {
         }
         lua.int("release doc b READ");
         lua.int("renew doc c 300000 READ");
-        let expected = everything(&mut lua.client);
-        eventually("the replica has the same", || {
-            everything(&mut copy) == expected
-        });
+        let expected = lua.client.everything();
+        eventually("the replica has the same", || copy.everything() == expected);
         lua.int("force job");
         lua.int("force doc");
     }
@@ -204,7 +196,7 @@ fn a_hash_and_its_readers_may_differ() {
         assert_eq!(lua.client.deadline("doc"), -1);
         lua.int("renew doc a 50000 READ");
         let ends = lua.client.deadline("doc");
-        assert_eq!(leases(&mut lua.client, "doc", "a"), [ends]);
+        assert_eq!(lua.client.leases("doc", "a"), [ends]);
         lua.client
             .int(&format!("PERSIST {}", lease_key("doc", "a", 1)));
         lua.int("acquire doc b 10000 READ");

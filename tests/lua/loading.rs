@@ -5,8 +5,7 @@ use std::fs;
 use redis::Value;
 
 use super::caller::{bare, lua_dir, script, source, Lua};
-use crate::support::ask::{list, map, text, Ask};
-use crate::support::Server;
+use crate::support::{eventually, list, map, text, Ask, Server};
 
 #[test]
 fn the_file_is_what_its_parts_make() {
@@ -24,7 +23,7 @@ fn the_file_is_what_its_parts_make() {
 fn the_server_knows_each_function_by_what_it_may_do() {
     let server = bare();
     let mut client = Lua::library(&server).client;
-    let libraries = list(client.call(&["FUNCTION", "LIST", "LIBRARYNAME", "rlock"]));
+    let libraries = client.list(&["FUNCTION", "LIST", "LIBRARYNAME", "rlock"]);
     let library = map(libraries[0].clone());
     let mut functions: Vec<(String, Vec<String>)> = list(library["functions"].clone())
         .into_iter()
@@ -80,7 +79,7 @@ fn the_script_names_what_it_cannot_call() {
     let script = script();
     for args in [vec![], vec!["acquire"], vec!["rlock_top", "a"]] {
         let request = [vec!["EVAL", &script, "1", "job"], args].concat();
-        let line = lua.client.error_to(&request);
+        let line = lua.client.error(&request);
         assert!(
             line.starts_with("ERR the first argument must name a function"),
             "{line}"
@@ -99,7 +98,7 @@ fn the_library_is_kept_with_the_data_and_goes_to_replicas() {
     let replica = Server::start_bare(&["--replicaof", "127.0.0.1", &master.port().to_string()]);
     let mut lua = lua.on(master.raw());
     assert!(lua.refused("acquire job bob 1000"));
-    crate::support::eventually("the replica has it", || {
+    eventually("the replica has it", || {
         let reply = replica.raw().ask("FCALL_RO rlock_info 1 job");
         !matches!(reply, Value::ServerError(_)) && text(map(reply)["mode"].clone()) == "exclusive"
     });

@@ -1,10 +1,7 @@
 //! The function library: many keys at once, all or none.
 
-use redis::Value;
-
 use super::caller::Lua;
-use crate::support::ask::Ask;
-use crate::support::read_write::layout;
+use crate::support::Ask;
 
 #[test]
 fn all_are_taken_or_none() {
@@ -38,10 +35,10 @@ fn keys_that_the_owner_holds_nest() {
         lua.int("acquire b alice 200000");
         let ends = lua.client.deadline("b");
         lua.int("macquire 3 a b c alice 100000");
-        assert_eq!(layout(&mut lua.client, "b"), "alice=2");
+        assert_eq!(lua.client.hash("b"), "alice=2");
         assert_eq!(lua.client.deadline("b"), ends, "never shorter");
         assert_eq!(lua.int("mrelease 3 a b c alice"), 3);
-        assert_eq!(layout(&mut lua.client, "b"), "alice=1");
+        assert_eq!(lua.client.hash("b"), "alice=1");
         let held = lua.error("macquire 2 a b alice 100000 ONCE");
         assert!(
             held.starts_with("HELD owner 'alice' already holds 'b'"),
@@ -148,13 +145,13 @@ fn one_token_for_all() {
     assert_eq!(lua.int("acquire b alice 100000"), all);
     assert_eq!(lua.int("macquire 2 a b alice 100000"), all, "the greatest");
     assert_eq!(lua.int("macquire 1 a alice 100000"), a);
-    assert_eq!(lua.holders("b")[0]["token"], Value::Int(all));
+    assert_eq!(lua.info("b").holders[0].token, Some(all));
     // Holds that somebody else took get theirs together.
     for key in ["c", "d"] {
         lua.client.int(&format!("HSET {key} alice 1"));
         lua.client.int(&format!("PEXPIRE {key} 100000"));
     }
     let found = lua.int("macquire 2 c d alice 100000");
-    let tokens = ["c", "d"].map(|key| lua.holders(key)[0]["token"].clone());
-    assert_eq!(tokens, [Value::Int(found), Value::Int(found)]);
+    let tokens = ["c", "d"].map(|key| lua.info(key).holders[0].token);
+    assert_eq!(tokens, [Some(found), Some(found)]);
 }

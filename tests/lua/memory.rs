@@ -2,8 +2,7 @@
 //! nothing that is held is kept from being released or renewed.
 
 use super::caller::Lua;
-use crate::support::ask::Ask;
-use crate::support::read_write::layout;
+use crate::support::Ask;
 
 /// The least there is.
 const FULL: &str = "CONFIG SET maxmemory 1";
@@ -31,7 +30,7 @@ fn acquiring_is_refused_before_anything_is_written() {
         lua.client.int("HSET old mode read dead 1");
         lua.client.int("PEXPIRE old 100000");
         lua.client.ok("SET redisson_lock_token:{free} 1");
-        let before = crate::support::read_write::everything(&mut lua.client);
+        let before = lua.client.everything();
         lua.client.ok(FULL);
         for request in [
             "acquire free bob 1000",
@@ -48,7 +47,7 @@ fn acquiring_is_refused_before_anything_is_written() {
             let line = lua.error(request);
             assert!(line.starts_with("OOM "), "{request}: {line}");
         }
-        let after = crate::support::read_write::everything(&mut lua.client);
+        let after = lua.client.everything();
         assert_eq!(after, before);
     }
 }
@@ -69,9 +68,9 @@ fn what_is_held_can_be_renewed_released_and_forced() {
         ] {
             assert_eq!(lua.int(request), reply, "{request}");
         }
-        assert_eq!(layout(&mut lua.client, "job"), "alice=1");
-        assert_eq!(layout(&mut lua.client, "page"), "alice=1 mode=read");
-        assert_eq!(lua.mode("doc"), "read");
+        assert_eq!(lua.client.hash("job"), "alice=1");
+        assert_eq!(lua.client.hash("page"), "alice=1 mode=read");
+        assert_eq!(lua.info("doc").mode, "read");
         for (request, reply) in [
             ("release job alice", 0),
             ("release doc alice READ ALL", 0),
@@ -82,6 +81,6 @@ fn what_is_held_can_be_renewed_released_and_forced() {
             assert_eq!(lua.int(request), reply, "{request}");
         }
         lua.nothing_left();
-        assert_eq!(lua.mode("job"), "free");
+        assert_eq!(lua.info("job").mode, "free");
     }
 }

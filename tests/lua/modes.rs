@@ -1,15 +1,14 @@
 //! The function library: read and write locks.
 
 use super::caller::Lua;
-use crate::support::ask::{bulk, Ask};
-use crate::support::read_write::{layout, lease_key};
+use crate::support::{lease_key, Ask};
 
 #[test]
 fn many_read_or_one_writes() {
     for (_server, mut lua) in Lua::both() {
         lua.int("acquire doc a 100000 READ");
         lua.int("acquire doc b 100000 read");
-        assert_eq!(layout(&mut lua.client, "doc"), "a=1 b=1 mode=read");
+        assert_eq!(lua.client.hash("doc"), "a=1 b=1 mode=read");
         for owner in ["a", "c"] {
             assert!(lua.refused(&format!("acquire doc {owner} 100000 WRITE")));
         }
@@ -18,7 +17,7 @@ fn many_read_or_one_writes() {
         assert_eq!(lua.int("release doc b READ"), 0);
         lua.nothing_left();
         lua.int("acquire doc a 100000 WRITE");
-        assert_eq!(layout(&mut lua.client, "doc"), "a:write=1 mode=write");
+        assert_eq!(lua.client.hash("doc"), "a:write=1 mode=write");
         for mode in ["READ", "WRITE", ""] {
             assert!(lua.refused(&format!("acquire doc b 100000 {mode}")));
         }
@@ -55,10 +54,10 @@ fn a_writer_may_read_too_and_go_on_reading() {
         lua.int("acquire doc a 100000 WRITE");
         lua.int("acquire doc a 100000 READ");
         let both = "a:write=1 a=1 mode=write";
-        assert_eq!(layout(&mut lua.client, "doc"), both);
+        assert_eq!(lua.client.hash("doc"), both);
         assert!(lua.refused("acquire doc b 100000 READ"));
         assert_eq!(lua.int("release doc a WRITE"), 0);
-        assert_eq!(layout(&mut lua.client, "doc"), "a=1 mode=read");
+        assert_eq!(lua.client.hash("doc"), "a=1 mode=read");
         lua.int("acquire doc b 100000 READ");
         assert_eq!(lua.int("release doc a READ"), 0);
         assert_eq!(lua.int("release doc b READ"), 0);
@@ -67,7 +66,7 @@ fn a_writer_may_read_too_and_go_on_reading() {
         lua.int("acquire doc a 100000 WRITE");
         lua.int("acquire doc a 100000 READ");
         assert_eq!(lua.int("release doc a READ"), 0);
-        assert_eq!(layout(&mut lua.client, "doc"), "a:write=1 mode=write");
+        assert_eq!(lua.client.hash("doc"), "a:write=1 mode=write");
         assert_eq!(lua.int("release doc a WRITE"), 0);
         lua.nothing_left();
     }
@@ -83,7 +82,7 @@ fn a_sole_reader_may_write_and_the_lock_ends_with_it() {
         lua.client.int("PEXPIRE doc 900000");
         lua.int("acquire doc a 200000 WRITE ONCE");
         let both = "a:write=1 a=1 mode=write";
-        assert_eq!(layout(&mut lua.client, "doc"), both);
+        assert_eq!(lua.client.hash("doc"), both);
         let ends = lua.client.deadline("doc");
         assert_eq!(lua.client.deadline(&lease_key("doc", "a", 1)), ends);
         assert!(lua.client.int("PTTL doc") <= 200_000);
@@ -147,7 +146,7 @@ fn once_is_of_a_mode() {
         lua.int("release doc a READ");
         lua.int("acquire doc a 100000 once read");
         let both = "a:write=1 a=1 mode=write";
-        assert_eq!(layout(&mut lua.client, "doc"), both);
+        assert_eq!(lua.client.hash("doc"), both);
     }
 }
 
@@ -176,24 +175,17 @@ fn info_names_who_excludes_most_first() {
             lua.int(&format!("acquire doc {request}"));
         }
         lua.int("acquire doc a 100000 READ");
-        assert_eq!(lua.mode("doc"), "read");
-        let seen: Vec<_> = lua
-            .holders("doc")
-            .into_iter()
-            .map(|holder| (holder["owner"].clone(), holder["holds"].clone()))
-            .collect();
-        let owners = [("a", 2), ("b", 1), ("c", 1)];
-        let expected = owners.map(|(owner, holds)| (bulk(owner), redis::Value::Int(holds)));
-        assert_eq!(seen, expected);
+        let info = lua.info("doc");
+        assert_eq!(info.mode, "read");
+        let seen = info.holders.iter();
+        let seen: Vec<_> = seen.map(|hold| (hold.owner.as_str(), hold.holds)).collect();
+        assert_eq!(seen, [("a", 2), ("b", 1), ("c", 1)]);
         lua.flush();
         lua.int("acquire doc a 100000 READ");
         lua.int("acquire doc a 100000 WRITE");
-        assert_eq!(lua.mode("doc"), "write");
-        let modes: Vec<_> = lua
-            .holders("doc")
-            .into_iter()
-            .map(|h| h["mode"].clone())
-            .collect();
-        assert_eq!(modes, [bulk("write"), bulk("read")]);
+        let info = lua.info("doc");
+        assert_eq!(info.mode, "write");
+        let modes: Vec<_> = info.holders.iter().map(|hold| hold.mode.as_str()).collect();
+        assert_eq!(modes, ["write", "read"]);
     }
 }

@@ -2,10 +2,7 @@
 //! from the other while locks are held.
 
 use super::caller::Lua;
-use crate::support::ask::{text, Ask};
-use crate::support::locks::{token, Waiter};
-use crate::support::read_write::{held_by, nothing_left, wait_read, wait_write};
-use crate::support::Server;
+use crate::support::{Ask, Server, Waiter};
 
 #[test]
 fn each_sees_what_the_other_holds() {
@@ -17,25 +14,25 @@ fn each_sees_what_the_other_holds() {
         assert!(native.refused("RLOCK.ACQUIRE doc b 1000 WRITE"));
         assert!(native.refused("RLOCK.ACQUIRE doc b 1000"));
         // The owner goes on where it comes from, and ends on the other side.
-        let second = token(native.ask(&format!("RLOCK.ACQUIRE doc a 200000 {mode}")));
+        let second = native.token(&format!("RLOCK.ACQUIRE doc a 200000 {mode}"));
         assert!(second > first);
         assert_eq!(lua.int(&format!("renew doc a 300000 {mode}")), 1);
         assert_eq!(lua.int(&format!("release doc a {mode}")), 1);
         assert_eq!(native.int(&format!("RLOCK.RELEASE doc a {mode}")), 0);
-        nothing_left(&mut native, "doc");
-        token(native.ask(&format!("RLOCK.ACQUIRE doc a 100000 {mode}")));
+        native.nothing_left("doc");
+        native.token(&format!("RLOCK.ACQUIRE doc a 100000 {mode}"));
         assert!(lua.refused("acquire doc b 1000 WRITE"));
         assert!(lua.refused("macquire 2 free doc b 1000"));
-        assert_eq!(text(lua.holders("doc")[0]["owner"].clone()), "a");
+        assert_eq!(lua.info("doc").holders[0].owner, "a");
         assert_eq!(lua.int(&format!("release doc a {mode}")), 0);
-        nothing_left(&mut native, "doc");
+        native.nothing_left("doc");
     }
     lua.int("acquire doc a 100000 READ");
-    token(native.ask("RLOCK.ACQUIRE doc b 200000 READ"));
+    native.token("RLOCK.ACQUIRE doc b 200000 READ");
     assert_eq!(lua.int("release doc a READ"), 0);
     assert!(lua.refused("acquire doc a 1000 WRITE"));
     assert_eq!(lua.int("release doc b READ"), 0);
-    nothing_left(&mut native, "doc");
+    native.nothing_left("doc");
 }
 
 /// Clients of the library go on while others wait with the module's BLOCK.
@@ -52,14 +49,14 @@ fn a_waiter_of_the_module_gets_what_the_library_leaves_free() {
     assert_eq!(lua.int("release job w"), 0);
 
     lua.int("acquire doc a 100000 WRITE");
-    let mut readers = ["r", "s"].map(|owner| wait_read(&server, "doc", owner));
+    let mut readers = ["r", "s"].map(|owner| Waiter::read(&server, "doc", owner));
     lua.int("release doc a WRITE");
     for reader in &mut readers {
         reader.token();
     }
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     lua.int("release doc r READ");
     lua.int("release doc s READ");
     writer.token();
-    held_by(&mut native, "doc", &["w write 1"]);
+    native.goes_to("doc", "w write 1");
 }

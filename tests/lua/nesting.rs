@@ -3,19 +3,13 @@
 use redis::Value;
 
 use super::caller::Lua;
-use crate::support::ask::{bulk, lease_from, text, Ask};
-use crate::support::RawClient;
-
-#[track_caller]
-fn hash(client: &mut RawClient, key: &str) -> String {
-    crate::support::read_write::layout(client, key)
-}
+use crate::support::{bulk, lease_from, list, map, Ask};
 
 #[test]
 fn a_lock_has_one_owner_at_a_time() {
     for (_server, mut lua) in Lua::both() {
         let first = lua.int("acquire job alice 100000");
-        assert_eq!(hash(&mut lua.client, "job"), "alice=1");
+        assert_eq!(lua.client.hash("job"), "alice=1");
         assert!(lua.refused("acquire job bob 100000"));
         assert!(lua.error("release job bob").starts_with("NOTHELD "));
         assert_eq!(lua.int("release job alice"), 0);
@@ -33,7 +27,7 @@ fn holds_nest_and_release_counts_down() {
         for _ in 0..3 {
             lua.int("acquire job alice 100000");
         }
-        assert_eq!(hash(&mut lua.client, "job"), "alice=3");
+        assert_eq!(lua.client.hash("job"), "alice=3");
         assert_eq!(lua.int("release job alice"), 2);
         assert_eq!(lua.int("release job alice"), 1);
         assert!(lua.refused("acquire job bob 100000"));
@@ -58,7 +52,7 @@ fn once_refuses_a_second_hold() {
         assert_eq!(lua.keys(), before);
         assert!(lua.refused("acquire job bob 100000 ONCE"));
         lua.int("acquire job alice 100000");
-        assert_eq!(hash(&mut lua.client, "job"), "alice=2");
+        assert_eq!(lua.client.hash("job"), "alice=2");
     }
 }
 
@@ -80,14 +74,14 @@ fn an_owner_and_a_key_are_any_bytes() {
         for name in names {
             for mode in [&b"READ"[..], b"WRITE", b""] {
                 let modes = if mode.is_empty() { vec![] } else { vec![mode] };
-                let call = |lua: &mut Lua, words: &[&[u8]]| lua.call(&[words, &modes].concat());
+                let call = |lua: &mut Lua, words: &[&[u8]]| lua.ask(&[words, &modes].concat());
                 let taken = call(&mut lua, &[b"acquire", name, name, b"100000"]);
                 assert!(matches!(taken, Value::Int(_)), "{name:?}: {taken:?}");
                 let field = match mode {
                     b"WRITE" => [name, b":write"].concat(),
                     _ => name.to_vec(),
                 };
-                let found = lua.client.call(&[b"HGET", name, field.as_slice()]);
+                let found = lua.client.ask(&[b"HGET", name, field.as_slice()]);
                 assert_eq!(found, bulk("1"), "{name:?}");
                 let renewed = call(&mut lua, &[b"renew", name, name, b"100000"]);
                 assert_eq!(renewed, Value::Int(1), "{name:?}");
@@ -104,8 +98,8 @@ fn an_owner_and_a_key_are_any_bytes() {
 #[test]
 fn info_tells_of_a_plain_lock() {
     for (_server, mut lua) in Lua::both() {
-        let info = lua.info("job");
-        assert_eq!(text(info["mode"].clone()), "free");
+        let info = lua.map("info job");
+        assert_eq!(info["mode"], bulk("free"));
         assert_eq!(info["holders"], Value::Array(vec![]));
         assert_eq!(info["waiters"], Value::Int(0));
         assert_eq!(info["oldest-wait-ms"], Value::Nil);
@@ -113,9 +107,10 @@ fn info_tells_of_a_plain_lock() {
         let token = lua.int("acquire job alice 100000");
         lua.int("acquire job alice 100000");
         let ends = lua.client.deadline("job");
-        let (mut holders, now) = lease_from(0, || lua.holders("job"));
+        let (info, now) = lease_from(0, || lua.map("info job"));
+        let mut holders = list(info["holders"].clone());
         assert_eq!(holders.len(), 1);
-        let holder = holders.remove(0);
+        let holder = map(holders.remove(0));
         assert_eq!(holder["owner"], bulk("alice"));
         assert_eq!(holder["mode"], bulk("exclusive"));
         assert_eq!(holder["holds"], Value::Int(2));
@@ -142,9 +137,9 @@ fn info_tells_of_a_plain_lock() {
 #[test]
 fn a_client_that_speaks_resp3_gets_a_map_and_a_null() {
     for (_server, mut lua) in Lua::both() {
-        lua.client.call(&["HELLO", "3"]);
+        lua.client.ask(&["HELLO", "3"]);
         lua.int("acquire job alice 100000");
-        assert_eq!(lua.ask("acquire job bob 1000"), Value::Nil);
+        assert!(lua.refused("acquire job bob 1000"));
         let info = lua.ask("info job");
         let Value::Map(fields) = info else {
             panic!("no map: {info:?}");

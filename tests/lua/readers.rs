@@ -4,8 +4,7 @@
 use redis::Value;
 
 use super::caller::Lua;
-use crate::support::ask::Ask;
-use crate::support::read_write::{layout, lease_key};
+use crate::support::{lease_key, Ask};
 
 /// A hash in which `dead` left its field; and a reader `live`, if wanted.
 #[track_caller]
@@ -25,8 +24,8 @@ fn a_lock_of_dead_readers_is_free() {
     for (_server, mut lua) in Lua::both() {
         leftover(&mut lua, false);
         let before = lua.keys();
-        assert_eq!(lua.mode("doc"), "free");
-        assert_eq!(lua.holders("doc").len(), 0);
+        assert_eq!(lua.info("doc").mode, "free");
+        assert_eq!(lua.info("doc").holders.len(), 0);
         assert_eq!(lua.keys(), before, "looking changes nothing");
         for request in [
             "release doc dead READ",
@@ -52,7 +51,7 @@ fn a_lock_of_dead_readers_is_free() {
         ] {
             leftover(&mut lua, false);
             lua.int(&format!("acquire doc {taken}"));
-            assert_eq!(layout(&mut lua.client, "doc"), expected, "{taken}");
+            assert_eq!(lua.client.hash("doc"), expected, "{taken}");
         }
     }
 }
@@ -70,16 +69,12 @@ fn a_dead_readers_field_goes_whatever_was_asked() {
         ] {
             leftover(&mut lua, true);
             lua.ask(request);
-            assert_eq!(
-                layout(&mut lua.client, "doc"),
-                "live=1 mode=read",
-                "{request}"
-            );
+            assert_eq!(lua.client.hash("doc"), "live=1 mode=read", "{request}");
         }
         leftover(&mut lua, true);
         lua.int("acquire doc live 100000 WRITE");
         let both = "live:write=1 live=1 mode=write";
-        assert_eq!(layout(&mut lua.client, "doc"), both);
+        assert_eq!(lua.client.hash("doc"), both);
         leftover(&mut lua, true);
         assert_eq!(lua.int("release doc live READ"), 0);
         lua.nothing_left();
@@ -102,7 +97,7 @@ fn a_reader_is_in_while_any_of_its_lease_keys_is_there() {
             lua.client
                 .int(&format!("DEL {}", lease_key("doc", "a", order[2])));
             lua.int("acquire doc b 100000 WRITE");
-            assert_eq!(layout(&mut lua.client, "doc"), "b:write=1 mode=write");
+            assert_eq!(lua.client.hash("doc"), "b:write=1 mode=write");
         }
     }
 }
@@ -118,12 +113,11 @@ fn a_count_of_any_size_is_looked_at_in_time() {
             lua.client
                 .ok(&format!("SET {} 1", lease_key("doc", "b", 1)));
             assert!(lua.refused("acquire doc w 1000 WRITE"));
-            assert_eq!(layout(&mut lua.client, "doc"), "b=1 mode=read");
+            assert_eq!(lua.client.hash("doc"), "b=1 mode=read");
             lua.client.int(&format!("HSET doc a {holds}"));
             lua.client
                 .ok(&format!("SET {} 1", lease_key("doc", "a", 1)));
-            let seen = lua.holders("doc");
-            assert!(matches!(seen[0]["holds"], Value::Int(count) if count > 0));
+            assert!(lua.info("doc").holders[0].holds > 0);
             let line = lua.error("acquire doc a 1000 READ");
             assert!(
                 line.starts_with("ERR owner 'a' cannot nest any deeper"),
@@ -139,7 +133,7 @@ fn an_owner_nests_so_many_reads_and_no_more() {
     for (_server, mut lua) in Lua::both() {
         let words: [&[u8]; 5] = [b"acquire", b"doc", b"a", b"100000", b"READ"];
         let request = lua.request(&words);
-        lua.client.send_many(&vec![request.as_slice(); 1024]);
+        lua.client.send_all(&vec![request.as_slice(); 1024]);
         let replies = lua.client.read_many(1024);
         assert!(replies.iter().all(|reply| matches!(reply, Value::Int(_))));
         let keys = lua.keys();
@@ -197,7 +191,7 @@ fn a_plain_lock_that_was_taken_over_is_held_until_its_lease_ends() {
     for mode in ["", "READ", "WRITE"] {
         assert!(lua.refused(&format!("acquire doc a 1000 {mode}")), "{mode}");
     }
-    assert_eq!(lua.mode("doc"), "exclusive");
+    assert_eq!(lua.info("doc").mode, "exclusive");
     let line = lua.error("acquire doc plain 1000 READ");
     assert!(line.starts_with("WRONGMODE "), "{line}");
     lua.int("acquire doc plain 1000");
@@ -208,7 +202,7 @@ fn a_plain_lock_that_was_taken_over_is_held_until_its_lease_ends() {
     // A plain lock that was seen to be over is not mistaken for it.
     lua.int("acquire doc dead 100000");
     lua.client.int("DEL doc");
-    assert_eq!(lua.mode("doc"), "free");
+    assert_eq!(lua.info("doc").mode, "free");
     leftover(&mut lua, false);
     lua.int("acquire doc a 1000 WRITE");
 }
@@ -220,7 +214,7 @@ fn a_reader_joins_where_the_writer_went_without_a_word() {
         lua.int("acquire doc a 100000 READ");
         lua.client.int("HSET doc mode write");
         lua.int("acquire doc b 100000 READ");
-        assert_eq!(layout(&mut lua.client, "doc"), "a=1 b=1 mode=read");
+        assert_eq!(lua.client.hash("doc"), "a=1 b=1 mode=read");
     }
 }
 
@@ -232,7 +226,7 @@ fn what_is_no_lease_key_keeps_nobody_in() {
             let key = lease_key("doc", "a", 1);
             lua.client.int(&format!("DEL {key}"));
             lua.client.ask(&put.replace("KEY", &key));
-            assert_eq!(lua.mode("doc"), "free", "{put}");
+            assert_eq!(lua.info("doc").mode, "free", "{put}");
             lua.int("acquire doc w 100000 WRITE");
             lua.flush();
         }
@@ -266,7 +260,7 @@ fn a_nested_hold_that_ends_leaves_the_lease_of_those_that_are_left() {
 fn a_plain_hold_that_was_taken_over_may_be_the_writers_own() {
     let server = super::caller::bare();
     let mut lua = Lua::library(&server);
-    let holders = |lua: &mut Lua| lua.holders("doc").len();
+    let holders = |lua: &mut Lua| lua.info("doc").holders.len();
     lua.int("acquire doc a 100000");
     lua.client.int("HSET doc mode write a:write 1 b:write 1");
     lua.client.int("PEXPIRE doc 200000");
@@ -280,7 +274,7 @@ fn a_plain_hold_that_was_taken_over_may_be_the_writers_own() {
     lua.client.int("HSET doc mode read");
     let key = lease_key("doc", "a", 1);
     lua.client.ok(&format!("SET {key} 1 PX 100000"));
-    assert_eq!(lua.mode("doc"), "read");
+    assert_eq!(lua.info("doc").mode, "read");
     lua.client.int(&format!("DEL {key}"));
     assert_eq!(holders(&mut lua), 0);
 }

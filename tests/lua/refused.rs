@@ -4,6 +4,7 @@
 use redis::Value;
 
 use super::caller::Lua;
+use crate::support::Ask;
 
 const STAR: &str = "ERR owner * means a connection, and a script, a function or a module has none \
                     of its own: give an owner id";

@@ -4,7 +4,7 @@
 use redis::Value;
 
 use super::caller::{bare, Lua};
-use crate::support::ask::{now_us, text, Ask};
+use crate::support::{now_us, text, Ask};
 
 const COUNTER: &str = "redisson_lock_token:{job}";
 
@@ -111,7 +111,7 @@ fn what_is_remembered_is_bounded() {
     let mut take = |from: usize, to: usize| -> Vec<Value> {
         let requests: Vec<Vec<Vec<u8>>> = (from..to).map(words).collect();
         let requests: Vec<&[Vec<u8>]> = requests.iter().map(Vec::as_slice).collect();
-        lua.client.send_many(&requests);
+        lua.client.send_all(&requests);
         lua.client.read_many(to - from)
     };
     let first = take(0, 1);

@@ -2,9 +2,7 @@
 //! clients and its own.
 
 use super::caller::{bare, Lua};
-use crate::support::ask::{replica_counts, Ask};
-use crate::support::setup::until;
-use crate::support::{Listener, Server};
+use crate::support::{Ask, Listener, Server};
 
 fn plain(name: &str) -> (String, String) {
     (format!("redisson_lock__channel:{name}"), "0".to_owned())
@@ -148,10 +146,10 @@ fn subscribers_of_a_replica_hear_it_too() {
     let master = bare();
     let port = master.port().to_string();
     let replica = Server::start_bare(&["--replicaof", "127.0.0.1", &port]);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut heard = Listener::patterns(&replica, &["redisson_*"]);
     let mut lua = Lua::library(&master);
     lua.int("acquire job alice 100000");
     lua.int("release job alice");
-    assert_eq!(until(&mut heard, &plain("{job}")), [plain("{job}")]);
+    assert_eq!(heard.until(&plain("{job}")), [plain("{job}")]);
 }

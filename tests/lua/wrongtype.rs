@@ -2,7 +2,7 @@
 //! and stays as it is.
 
 use super::caller::Lua;
-use crate::support::ask::Ask;
+use crate::support::Ask;
 
 const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
