@@ -2,12 +2,10 @@
 //! and change hands at once.
 
 use super::reshard::reshard;
-use crate::support::ask::{list, map, text, Ask};
-use crate::support::locks::{code, int, token, Say, Waiter, LONG};
-use crate::support::look::{held_by, Bound};
-use crate::support::nodes::{has_subcommand, id, slot_of, two_nodes};
-use crate::support::read_write::{layout, read, wait_write};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{
+    code, eventually, has_subcommand, id, map, slot_of, text, token, two_nodes, Ask, Bound,
+    RawClient, Server, Waiter, LONG,
+};
 
 /// Two nodes, if they can do it.
 fn two_that_can() -> Option<(Server, Server)> {
@@ -24,7 +22,7 @@ fn migrate(one: &Server, two: &Server, first: u16, last: u16) {
 }
 
 fn state(client: &mut RawClient) -> String {
-    let jobs = list(client.ask("CLUSTER GETSLOTMIGRATIONS"));
+    let jobs = client.list("CLUSTER GETSLOTMIGRATIONS");
     let job = jobs.into_iter().next().map(map).expect("a migration");
     text(job["state"].clone())
 }
@@ -50,13 +48,13 @@ fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
     let (mut here, mut there) = (one.raw(), two.raw());
     here.ok("DEBUG SLOTMIGRATION PREVENT-PAUSE 1");
     for reader in ["a", "b"] {
-        read(&mut here, "{k}doc", reader);
+        here.take_read("{k}doc", reader);
     }
     let ends = here.ask("RLOCK.ACQUIRE {k}doc short 1500 READ");
     token(ends);
-    token(here.say("RLOCK.ACQUIRE {k}lock a 1500"));
+    here.token("RLOCK.ACQUIRE {k}lock a 1500");
     let mut granted = Waiter::new(&one, "{k}lock", "b");
-    let mut waits = wait_write(&one, "{k}doc", "w");
+    let mut waits = Waiter::write(&one, "{k}doc", "w");
     let mut watched = Bound::with(&one, "{k}watched a 900 READ");
     let slot = slot_of("k");
     migrate(&one, &two, slot, slot);
@@ -66,28 +64,28 @@ fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
     // By the timer, not by a client's command.
     let given = granted.token();
     eventually("the short lease is over", || {
-        layout(&mut here, "{k}doc") == "a=1 b=1 mode=read"
+        here.hash("{k}doc") == "a=1 b=1 mode=read"
     });
-    watched.is_open();
+    watched.client.in_step();
     here.ok("DEBUG SLOTMIGRATION PREVENT-PAUSE 0");
     assert_eq!(code(&waits.client.read()), "MOVED");
-    assert!(watched.is_closed());
+    assert!(watched.client.is_closed());
     eventually("the slot has arrived", || {
         there.text("CLUSTER NODES").contains(&format!(" {slot}\n"))
     });
-    assert_eq!(held_by(&mut there, "{k}doc"), "a read 1, b read 1");
-    assert_eq!(held_by(&mut there, "{k}lock"), "b exclusive 1");
-    assert_eq!(held_by(&mut there, "{k}watched"), "a read 1");
+    assert_eq!(there.held_by("{k}doc"), "a read 1, b read 1");
+    assert_eq!(there.held_by("{k}lock"), "b exclusive 1");
+    assert_eq!(there.held_by("{k}watched"), "a read 1");
     assert!(there.refused("RLOCK.ACQUIRE {k}doc w 1000 WRITE"));
     for reader in ["a", "b"] {
         assert_eq!(
-            int(there.say(&format!("RLOCK.RELEASE {{k}}doc {reader} READ"))),
+            there.int(&format!("RLOCK.RELEASE {{k}}doc {reader} READ")),
             0
         );
     }
-    token(there.say("RLOCK.ACQUIRE {k}doc w 1000 WRITE"));
-    assert_eq!(int(there.say("RLOCK.RELEASE {k}lock b")), 0);
-    let next = token(there.say(&format!("RLOCK.ACQUIRE {{k}}lock c {LONG}")));
+    there.token("RLOCK.ACQUIRE {k}doc w 1000 WRITE");
+    assert_eq!(there.int("RLOCK.RELEASE {k}lock b"), 0);
+    let next = there.token(&format!("RLOCK.ACQUIRE {{k}}lock c {LONG}"));
     assert!(next > given);
     one.alive();
 }

@@ -5,26 +5,17 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{code, int, token, Say, Waiter, LONG};
-use crate::support::nodes::{asking, is_try_again, two_nodes, Move};
-use crate::support::read_write::{lease_key, read, wait_write};
-use crate::support::{eventually, Server};
+use crate::support::{
+    asking, code, eventually, int, is_try_again, lease_key, token, two_nodes,
+    two_nodes_with_counters, Ask, Move, Waiter, LONG,
+};
 
 /// Greater than any token by the clock.
 const FAR_AHEAD: i64 = 5_000_000_000_000_000;
 
-fn two_with_counters() -> (Server, Server) {
-    let (one, two) = two_nodes();
-    for node in [&one, &two] {
-        node.raw().ok("CONFIG SET rlock.fencing counter");
-    }
-    (one, two)
-}
-
 #[test]
 fn nothing_is_granted_where_the_counter_has_not_arrived() {
-    let (one, two) = two_with_counters();
+    let (one, two) = two_nodes_with_counters();
     let mut slot = Move::before("k", &one, &two);
     slot.here
         .ok(&format!("SET redisson_lock_token:{{k}} {FAR_AHEAD}"));
@@ -41,32 +32,29 @@ fn nothing_is_granted_where_the_counter_has_not_arrived() {
         assert_eq!(slot.there.int("DBSIZE"), 0, "{line}");
     }
     slot.over("redisson_lock_token:{k}");
-    assert_eq!(int(slot.ask("RLOCK.ACQUIRE k a 100000")), FAR_AHEAD + 1);
+    assert_eq!(slot.int("RLOCK.ACQUIRE k a 100000"), FAR_AHEAD + 1);
     slot.arrive();
-    assert_eq!(int(slot.there.say("RLOCK.RELEASE k a")), 0);
-    assert_eq!(
-        int(slot.there.say("RLOCK.ACQUIRE k b 100000")),
-        FAR_AHEAD + 2
-    );
+    assert_eq!(slot.there.int("RLOCK.RELEASE k a"), 0);
+    assert_eq!(slot.there.int("RLOCK.ACQUIRE k b 100000"), FAR_AHEAD + 2);
 }
 
 #[test]
 fn a_lock_without_a_counter_gets_one_when_its_slot_has_arrived() {
-    let (one, two) = two_with_counters();
+    let (one, two) = two_nodes_with_counters();
     let mut slot = Move::of("k", &one, &two);
     assert!(is_try_again(&slot.ask("RLOCK.ACQUIRE k a 100000")));
     slot.arrive();
-    let first = token(slot.there.say("RLOCK.ACQUIRE k a 100000"));
+    let first = slot.there.token("RLOCK.ACQUIRE k a 100000");
     let counted = slot.there.text("GET redisson_lock_token:{k}");
     assert_eq!(counted, first.to_string());
 }
 
 #[test]
 fn no_second_counter_is_made_where_the_first_has_gone_ahead() {
-    let (one, two) = two_with_counters();
+    let (one, two) = two_nodes_with_counters();
     let mut slot = Move::before("doc", &one, &two);
-    read(&mut slot.here, "doc", "a");
-    let held = token(slot.here.say("RLOCK.ACQUIRE {doc}plain a 100000"));
+    slot.here.take_read("doc", "a");
+    let held = slot.here.token("RLOCK.ACQUIRE {doc}plain a 100000");
     let mut waiter = Waiter::new(&one, "{doc}plain", "waits");
     slot.begin();
     slot.over("redisson_lock_token:{doc}");
@@ -76,45 +64,45 @@ fn no_second_counter_is_made_where_the_first_has_gone_ahead() {
         "RLOCK.ACQUIRE doc a 100000 WRITE",
         "RLOCK.ACQUIRE doc a 100000 WRITE BLOCK 0",
     ] {
-        let reply = slot.here.say(line);
+        let reply = slot.here.ask(line);
         assert!(is_try_again(&reply), "{line}: {reply:?}");
     }
     // A hold that nests has its token already.
-    let nested = slot.here.say("RLOCK.ACQUIRE {doc}plain a 100000");
+    let nested = slot.here.ask("RLOCK.ACQUIRE {doc}plain a 100000");
     assert_eq!(int(nested), held);
-    assert_eq!(int(slot.here.say("RLOCK.RELEASE {doc}plain a ALL")), 0);
-    assert!(waiter.client.read_within(Duration::ZERO).is_none());
+    assert_eq!(slot.here.int("RLOCK.RELEASE {doc}plain a ALL"), 0);
+    waiter.still_waits();
     for key in [
         "redisson_lock_token:{doc}",
         "redisson_lock_token:{doc}plain",
     ] {
         assert_eq!(slot.asking(&format!("EXISTS {key}")), Value::Int(1));
-        let here = slot.here.say(&format!("EXISTS {key}"));
+        let here = slot.here.ask(&format!("EXISTS {key}"));
         assert_eq!(code(&here), "ASK");
     }
     slot.over("doc");
     slot.over(&lease_key("doc", "a", 1));
     slot.arrive();
     assert_eq!(code(&waiter.client.read()), "MOVED");
-    let next = token(slot.there.say("RLOCK.ACQUIRE {doc}plain b 100000"));
+    let next = slot.there.token("RLOCK.ACQUIRE {doc}plain b 100000");
     assert!(next > held, "{held} {next}");
 }
 
 #[test]
 fn who_waits_for_a_counter_gets_the_lock_when_the_slot_stays() {
-    let (one, two) = two_with_counters();
+    let (one, two) = two_nodes_with_counters();
     let mut slot = Move::before("k", &one, &two);
-    let held = token(slot.here.say(&format!("RLOCK.ACQUIRE k a {LONG}")));
-    read(&mut slot.here, "{k}doc", "a");
+    let held = slot.here.take("k", "a");
+    slot.here.take_read("{k}doc", "a");
     let mut plain = Waiter::new(&one, "k", "waits");
-    let mut writer = wait_write(&one, "{k}doc", "waits");
+    let mut writer = Waiter::write(&one, "{k}doc", "waits");
     slot.begin();
     let counters = ["redisson_lock_token:{k}", "redisson_lock_token:{k}doc"];
     for counter in counters {
         slot.over(counter);
     }
-    assert_eq!(int(slot.here.say("RLOCK.RELEASE k a")), 0);
-    assert_eq!(int(slot.here.say("RLOCK.RELEASE {k}doc a READ")), 0);
+    assert_eq!(slot.here.int("RLOCK.RELEASE k a"), 0);
+    assert_eq!(slot.here.int("RLOCK.RELEASE {k}doc a READ"), 0);
     for waiter in [&mut plain, &mut writer] {
         assert!(waiter
             .client
@@ -136,10 +124,10 @@ fn by_the_clock_a_lock_is_had_where_its_slot_moves_to() {
     let mut slot = Move::of("k", &one, &two);
     let mut holder = two.raw();
     let first = token(asking(&mut holder, &format!("RLOCK.ACQUIRE k a {LONG}")));
-    assert_eq!(slot.ask("RLOCK.ACQUIRE k b 1000"), Value::Nil);
-    assert_eq!(int(slot.ask("RLOCK.RELEASE k a")), 0);
-    let second = token(slot.ask(&format!("RLOCK.ACQUIRE k b {LONG}")));
+    assert!(slot.refused("RLOCK.ACQUIRE k b 1000"));
+    assert_eq!(slot.int("RLOCK.RELEASE k a"), 0);
+    let second = slot.token(&format!("RLOCK.ACQUIRE k b {LONG}"));
     assert!(second > first);
     slot.arrive();
-    assert_eq!(int(slot.there.say("RLOCK.RELEASE k b")), 0);
+    assert_eq!(slot.there.int("RLOCK.RELEASE k b"), 0);
 }

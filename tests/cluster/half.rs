@@ -1,22 +1,17 @@
 //! A read lock of which a part has moved to another node with its slot: what time does
 //! to it, and what its connections do.
 
-use std::time::Duration;
-
 use redis::Value;
 
-use crate::many::waiting::{still_waits, wait_many};
-use crate::support::ask::Ask;
-use crate::support::locks::{code, int, now_ms, pass, token, Say, Waiter, LONG};
-use crate::support::look::{held_by, Bound};
-use crate::support::nodes::{asking, is_try_again, keys_in_slot, slot_of, two_nodes, Move};
-use crate::support::read_write::{layout, lease_key, read, wait_write, write};
-use crate::support::{eventually, RawClient};
+use crate::support::{
+    asking, code, eventually, int, is_try_again, keys_in_slot, lease_key, now_ms, pass, slot_of,
+    token, two_nodes, Ask, Bound, Move, RawClient, Waiter, LONG,
+};
 
 /// Takes a read lock for so long; when its lease ends.
 #[track_caller]
 fn read_for(client: &mut RawClient, key: &str, owner: &str, lease: i64) -> i64 {
-    token(client.ask(&format!("RLOCK.ACQUIRE {key} {owner} {lease} READ")));
+    client.token(&format!("RLOCK.ACQUIRE {key} {owner} {lease} READ"));
     client.deadline(&lease_key(key, owner, 1))
 }
 
@@ -24,34 +19,34 @@ fn read_for(client: &mut RawClient, key: &str, owner: &str, lease: i64) -> i64 {
 fn a_reader_whose_lease_key_has_gone_ahead_lives_until_its_lease_ends() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
-    read(&mut slot.here, "doc", "stays");
+    slot.here.take_read("doc", "stays");
     let ends = read_for(&mut slot.here, "doc", "goes", 700);
-    let mut waiter = wait_write(&one, "doc", "waits");
+    let mut waiter = Waiter::write(&one, "doc", "waits");
     slot.begin();
     slot.over(&lease_key("doc", "stays", 1));
     slot.over(&lease_key("doc", "goes", 1));
-    let held = held_by(&mut slot.here, "doc");
+    let held = slot.here.held_by("doc");
     assert!(
         held == "goes read 1, stays read 1" || now_ms() >= ends,
         "{held}"
     );
     eventually("the lease is over", || {
-        layout(&mut slot.here, "doc") == "mode=read stays=1"
+        slot.here.hash("doc") == "mode=read stays=1"
     });
     assert!(now_ms() > ends);
-    assert!(waiter.client.read_within(Duration::ZERO).is_none());
+    waiter.still_waits();
     slot.over("doc");
     slot.arrive();
     assert_eq!(code(&waiter.client.read()), "MOVED");
-    assert_eq!(held_by(&mut slot.there, "doc"), "stays read 1");
+    assert_eq!(slot.there.held_by("doc"), "stays read 1");
 }
 
 #[test]
 fn a_reader_found_without_its_lease_key_lives_until_the_slot_has_arrived() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
-    read(&mut slot.here, "doc", "lives");
-    read(&mut slot.here, "doc", "dead");
+    slot.here.take_read("doc", "lives");
+    slot.here.take_read("doc", "dead");
     slot.begin();
     slot.over("doc");
     let reply = slot.asking("RLOCK.ACQUIRE doc w 1000 WRITE");
@@ -66,7 +61,7 @@ fn a_reader_found_without_its_lease_key_lives_until_the_slot_has_arrived() {
     slot.arrive();
     // Nobody touches it: the reader that has no lease key anywhere goes by itself.
     eventually("the dead reader is gone", || {
-        layout(&mut slot.there, "doc") == "lives=1 mode=read"
+        slot.there.hash("doc") == "lives=1 mode=read"
     });
     assert!(slot.there.refused("RLOCK.ACQUIRE doc w 1000 WRITE"));
 }
@@ -76,18 +71,16 @@ fn who_waits_at_the_node_that_a_lock_moves_to_gets_it_there() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
     let mut plain = Move::before("{doc}plain", &one, &two);
-    read(&mut slot.here, "doc", "a");
-    token(
-        slot.here
-            .say(&format!("RLOCK.ACQUIRE {{doc}}plain a {LONG}")),
-    );
+    slot.here.take_read("doc", "a");
+    slot.here
+        .token(&format!("RLOCK.ACQUIRE {{doc}}plain a {LONG}"));
     slot.begin();
     for key in ["doc", "{doc}plain", &lease_key("doc", "a", 1)] {
         slot.over(key);
     }
     let mut waiters = ["doc w 100000 WRITE BLOCK 0", "{doc}plain w 100000 BLOCK 0"].map(|args| {
         let mut client = two.raw();
-        client.tell_all(&["CLIENT ID", "ASKING", &format!("RLOCK.ACQUIRE {args}")]);
+        client.send_all(&["CLIENT ID", "ASKING", &format!("RLOCK.ACQUIRE {args}")]);
         let id = int(client.read());
         assert_eq!(client.read(), Value::Okay);
         Waiter { client, id }
@@ -95,8 +88,8 @@ fn who_waits_at_the_node_that_a_lock_moves_to_gets_it_there() {
     assert_eq!(int(plain.asking("RLOCK.RELEASE {doc}plain a")), 0);
     waiters[1].token();
     slot.arrive();
-    assert!(waiters[0].client.read_within(Duration::ZERO).is_none());
-    assert_eq!(int(slot.there.say("RLOCK.RELEASE doc a READ")), 0);
+    assert!(waiters[0].client.heard().is_none());
+    assert_eq!(slot.there.int("RLOCK.RELEASE doc a READ"), 0);
     waiters[0].token();
 }
 
@@ -106,17 +99,17 @@ fn a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_le
     let mut slot = Move::before("doc", &one, &two);
     let mut bound = Bound::with(&one, "doc a 600 READ");
     let lease = lease_key("doc", "a", 1);
-    let mut waiter = wait_write(&one, "doc", "waits");
+    let mut waiter = Waiter::write(&one, "doc", "waits");
     slot.begin();
     slot.over(&lease);
     pass(now_ms() + 1500);
-    bound.is_open();
-    assert!(waiter.client.read_within(Duration::ZERO).is_none());
+    bound.client.in_step();
+    waiter.still_waits();
     // Where it was it has run out meanwhile, and is here again.
     slot.stay();
     pass(now_ms() + 1000);
-    bound.is_open();
-    assert_eq!(held_by(&mut slot.here, "doc"), "a read 1");
+    bound.client.in_step();
+    assert_eq!(slot.here.held_by("doc"), "a read 1");
     bound.client.close();
     waiter.token();
 }
@@ -136,13 +129,13 @@ fn a_watchdog_keeps_a_lock_that_was_taken_where_its_slot_moves_to() {
         .collect();
     pass(now_ms() + 1000);
     for client in &mut bound {
-        assert_eq!(client.say("PING"), Value::SimpleString("PONG".to_owned()));
+        assert_eq!(client.ask("PING"), Value::SimpleString("PONG".to_owned()));
     }
     assert_eq!(int(slot.asking("RLOCK.RENEW doc a 60000 READ")), 1);
     assert_eq!(int(slot.asking("RLOCK.RENEW {doc}plain a 60000")), 1);
     slot.arrive();
     for client in &mut bound {
-        assert_eq!(client.say("PING"), Value::SimpleString("PONG".to_owned()));
+        assert_eq!(client.ask("PING"), Value::SimpleString("PONG".to_owned()));
     }
 }
 
@@ -150,11 +143,11 @@ fn a_watchdog_keeps_a_lock_that_was_taken_where_its_slot_moves_to() {
 fn a_writer_that_reads_too_stops_writing_while_its_lease_key_is_elsewhere() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
-    write(&mut slot.here, "doc", "a");
-    read(&mut slot.here, "doc", "a");
+    slot.here.take_write("doc", "a");
+    slot.here.take_read("doc", "a");
     slot.begin();
     slot.over(&lease_key("doc", "a", 1));
-    assert_eq!(int(slot.here.say("RLOCK.RELEASE doc a WRITE")), 0);
+    assert_eq!(slot.here.int("RLOCK.RELEASE doc a WRITE"), 0);
     for line in [
         "RLOCK.ACQUIRE doc a 1000 WRITE",
         "RLOCK.ACQUIRE doc a 1000 READ",
@@ -163,16 +156,16 @@ fn a_writer_that_reads_too_stops_writing_while_its_lease_key_is_elsewhere() {
         "RLOCK.FORCE doc",
     ] {
         let before = slot.here.state(b"doc");
-        let reply = slot.here.say(line);
+        let reply = slot.here.ask(line);
         assert!(is_try_again(&reply), "{line}: {reply:?}");
         assert_eq!(slot.here.state(b"doc"), before, "{line}");
     }
     // Another reader can join: all that it needs is here.
-    token(slot.here.say("RLOCK.ACQUIRE doc b 100000 READ"));
+    slot.here.token("RLOCK.ACQUIRE doc b 100000 READ");
     slot.over("doc");
     slot.over(&lease_key("doc", "b", 1));
     slot.arrive();
-    assert_eq!(held_by(&mut slot.there, "doc"), "a read 1, b read 1");
+    assert_eq!(slot.there.held_by("doc"), "a read 1, b read 1");
 }
 
 #[test]
@@ -180,8 +173,8 @@ fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("{t}", &one, &two);
     let take = "RLOCK.MACQUIRE 2 {t}ahead {t}here a 3600000";
-    token(slot.here.ask(take));
-    let mut many = wait_many(&one, "{t}ahead {t}here", "m");
+    slot.here.token(take);
+    let mut many = Waiter::many(&one, "{t}ahead {t}here", "m");
     let mut single = Waiter::new(&one, "{t}ahead", "s");
     slot.begin();
     slot.over("{t}ahead");
@@ -189,12 +182,12 @@ fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
     assert_eq!(slot.here.int("RLOCK.RELEASE {t}here a"), 0);
     let tag = i64::from(slot_of("{t}"));
     assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
-    still_waits(&mut many);
+    many.still_waits();
     // And now whoever stands behind it.
     assert_eq!(slot.here.int(&format!("CLIENT UNBLOCK {}", many.id)), 1);
     assert_eq!(many.client.read(), Value::Nil);
     assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
-    still_waits(&mut single);
+    single.still_waits();
     slot.arrive();
     assert_eq!(code(&single.client.read()), "MOVED");
     assert_eq!(slot.there.int("RLOCK.RELEASE {t}ahead a"), 0);

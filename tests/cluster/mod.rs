@@ -4,6 +4,6 @@ mod atomic;
 mod counter;
 mod half;
 mod moving;
-pub mod orders;
+mod orders;
 mod reshard;
 mod slots;

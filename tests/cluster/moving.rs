@@ -1,79 +1,60 @@
 //! A cluster: a lock follows its slot.
 
-use std::time::Duration;
-
-use crate::support::ask::Ask;
-use crate::support::eventually;
-use crate::support::locks::{code, int, token, Say, Waiter};
-use crate::support::look::Bound;
-use crate::support::nodes::{id, two_nodes};
-use crate::support::setup::cluster;
+use crate::support::{cluster, code, eventually, two_nodes, Ask, Bound, Move, Waiter};
 
 #[test]
 fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
     let (one, two) = two_nodes();
-    let (mut here, mut there) = (one.raw(), two.raw());
-    let (here_id, there_id) = (id(&mut here), id(&mut there));
-    let slot = int(here.say("CLUSTER KEYSLOT k"));
-    token(here.say("RLOCK.ACQUIRE k a 100000"));
+    let mut slot = Move::before("k", &one, &two);
+    slot.here.token("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(&one, "k", "b");
-    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    slot.begin();
     // Only now: before, its end would let the waiter in.
-    assert_eq!(int(here.say("RLOCK.RENEW k a 200")), 1);
+    assert_eq!(slot.here.int("RLOCK.RENEW k a 200"), 1);
     // Gone here, it may live on there: the try is sent there, nobody is granted.
     eventually("the lease is over", || {
-        let reply = here.say("RLOCK.ACQUIRE k c 1");
+        let reply = slot.here.ask("RLOCK.ACQUIRE k c 1");
         matches!(&reply, redis::Value::ServerError(error) if error.code() == "ASK")
     });
-    here.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
-    there.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    slot.stay();
     waiter.token();
 }
 
 #[test]
 fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays() {
     let (one, two) = two_nodes();
-    let (mut here, mut there) = (one.raw(), two.raw());
-    let (here_id, there_id) = (id(&mut here), id(&mut there));
-    let slot = int(here.say("CLUSTER KEYSLOT k"));
-    here.say("CONFIG SET rlock.redisson-turn 2000");
+    let mut slot = Move::before("k", &one, &two);
+    slot.here.ask("CONFIG SET rlock.redisson-turn 2000");
     let mut subscriber = one.raw();
     // The turn on `later` begins after that on `k`, and so it ends after it.
     for key in ["k", "later"] {
         let channel = format!("redisson_lock__channel:{{{key}}}");
-        subscriber.call(&["SSUBSCRIBE", &channel]);
-        token(here.say(&format!("RLOCK.ACQUIRE {key} a 100000")));
-        assert_eq!(int(here.say(&format!("RLOCK.RELEASE {key} a"))), 0);
+        subscriber.ask(&["SSUBSCRIBE", &channel]);
+        slot.here.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
+        assert_eq!(slot.here.int(&format!("RLOCK.RELEASE {key} a")), 0);
     }
     let mut waiter = Waiter::new(&one, "k", "b");
     let mut last = Waiter::new(&one, "later", "b");
-    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
+    slot.begin();
     last.token();
-    // Free here, it may be held there.
-    assert!(waiter.client.read_within(Duration::ZERO).is_none());
-    here.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
-    there.say(&format!("CLUSTER SETSLOT {slot} STABLE"));
+    // Free here, it may be held slot.there.
+    waiter.still_waits();
+    slot.stay();
     waiter.token();
 }
 
 #[test]
 fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it() {
     let (one, two) = two_nodes();
-    let (mut here, mut there) = (one.raw(), two.raw());
-    let (here_id, there_id) = (id(&mut here), id(&mut there));
-    let slot = int(here.say("CLUSTER KEYSLOT k"));
-    token(here.say("RLOCK.ACQUIRE k a 100000"));
+    let mut slot = Move::before("k", &one, &two);
+    slot.here.token("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(&one, "k", "b");
-    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
-    here.say(&format!("MIGRATE 127.0.0.1 {} k 0 5000", two.port()));
-    there.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
+    slot.begin();
+    slot.over("k");
+    slot.arrive();
     // Not granted: the holder lives on.
     assert_eq!(code(&waiter.client.read()), "MOVED");
-    assert_eq!(int(there.say("RLOCK.RELEASE k a")), 0);
+    assert_eq!(slot.there.int("RLOCK.RELEASE k a"), 0);
     one.alive();
     two.alive();
 }
@@ -81,21 +62,17 @@ fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it() {
 #[test]
 fn a_connection_whose_lock_moves_with_its_slot_is_closed() {
     let (one, two) = two_nodes();
-    let (mut here, mut there) = (one.raw(), two.raw());
-    let (here_id, there_id) = (id(&mut here), id(&mut there));
-    let slot = int(here.say("CLUSTER KEYSLOT k"));
+    let mut slot = Move::before("k", &one, &two);
     let mut held = Bound::new(&one, "k", "a");
     let mut stays = Bound::new(&one, "other", "a");
-    there.say(&format!("CLUSTER SETSLOT {slot} IMPORTING {here_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} MIGRATING {there_id}"));
-    held.is_open();
-    here.say(&format!("MIGRATE 127.0.0.1 {} k 0 5000", two.port()));
-    there.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
-    here.say(&format!("CLUSTER SETSLOT {slot} NODE {there_id}"));
-    assert!(held.is_closed());
+    slot.begin();
+    held.client.in_step();
+    slot.over("k");
+    slot.arrive();
+    assert!(held.client.is_closed());
     // It is its owner's there, with the lease that it had.
-    assert_eq!(int(there.say("RLOCK.RENEW k a 100000 WATCHDOG")), 1);
-    stays.is_open();
+    assert_eq!(slot.there.int("RLOCK.RENEW k a 100000 WATCHDOG"), 1);
+    stays.client.in_step();
 }
 
 #[test]

@@ -9,11 +9,10 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::ask::{error_line, Ask};
-use crate::support::locks::{int, Say, LONG};
-use crate::support::look::held_by;
-use crate::support::nodes::{id, keys_in_slot, slot_of, two_nodes};
-use crate::support::{eventually_within, poll, RawClient, Server, BOUND};
+use crate::support::{
+    error, eventually_within, id, keys_in_slot, poll, slot_of, two_nodes, Ask, Over, RawClient,
+    Request, Server, BOUND, LONG,
+};
 
 /// So many of the first slots move.
 const SLOTS: u16 = 40;
@@ -41,14 +40,22 @@ impl<'a> Client<'a> {
         Self { nodes, at: 0 }
     }
 
-    fn ask(&mut self, line: &str) -> Value {
+    fn of(&self, port: u16) -> usize {
+        let found = self.nodes.iter().position(|(node, _)| node.port() == port);
+        found.expect("one of the two")
+    }
+}
+
+impl Ask for Client<'_> {
+    fn ask<R: Request + ?Sized>(&mut self, request: &R) -> Value {
         let answer = || {
-            let reply = self.nodes[self.at].1.say(line);
+            let reply = self.nodes[self.at].1.ask(request);
             match redirection(&reply) {
                 Some(("ASK", port)) => {
                     let to = self.of(port);
-                    let mut replies = self.nodes[to].1.say_all(&["ASKING", line]);
-                    let reply = replies.remove(1);
+                    let there = &mut self.nodes[to].1;
+                    there.send_all(&["ASKING".args(), request.args()]);
+                    let reply = there.read_many(2).remove(1);
                     redirection(&reply).is_none().then_some(reply)
                 }
                 Some(("MOVED", port)) => {
@@ -59,12 +66,7 @@ impl<'a> Client<'a> {
                 None => Some(reply),
             }
         };
-        poll(BOUND, answer).unwrap_or_else(|| panic!("{line}: no answer"))
-    }
-
-    fn of(&self, port: u16) -> usize {
-        let found = self.nodes.iter().position(|(node, _)| node.port() == port);
-        found.expect("one of the two")
+        poll(BOUND, answer).unwrap_or_else(|| panic!("{}: no answer", request.shown()))
     }
 }
 
@@ -73,7 +75,7 @@ fn redirection(reply: &Value) -> Option<(&'static str, u16)> {
     let Value::ServerError(_) = reply else {
         return None;
     };
-    let line = error_line(reply.clone());
+    let line = error(reply.clone());
     let port = line.rsplit(':').next().and_then(|port| port.parse().ok());
     match line.split(' ').next() {
         Some("ASK") => Some(("ASK", port?)),
@@ -182,7 +184,7 @@ fn by_hand(one: &Server, two: &Server) {
                     .split(' ')
                     .map(|word| if word == "%" { "" } else { word })
                     .collect();
-                let reply = here.call(&args);
+                let reply = here.ask(&args);
                 let gone = matches!(&reply, Value::SimpleString(text) if text == "NOKEY");
                 assert!(reply == Value::Okay || gone, "{reply:?}");
             }
@@ -205,7 +207,7 @@ pub fn reshard(one: &Server, two: &Server, fencing: &str, by: impl FnOnce(&Serve
     let mut client = Client::new([one, two]);
     for lock in &locks {
         for reader in READERS {
-            int(client.ask(&format!("RLOCK.ACQUIRE {lock} {reader} {LONG} READ")));
+            client.int(&format!("RLOCK.ACQUIRE {lock} {reader} {LONG} READ"));
         }
     }
     let load = Load::default();
@@ -218,7 +220,7 @@ pub fn reshard(one: &Server, two: &Server, fencing: &str, by: impl FnOnce(&Serve
             let (load, plain, last) = (&load, &plain, &last);
             scope.spawn(move || load.hold(Client::new([one, two]), plain, last, owner));
         }
-        let _end = End(&load.over);
+        let _over = Over(&load.over);
         eventually_within(BOUND, "it has begun", || {
             load.turns.load(Ordering::SeqCst) > 100
         });
@@ -230,7 +232,7 @@ pub fn reshard(one: &Server, two: &Server, fencing: &str, by: impl FnOnce(&Serve
     });
     let mut there = two.raw();
     for lock in &locks {
-        let held = held_by(&mut there, lock);
+        let held = there.held_by(lock);
         if held != "a read 1, b read 1, c read 1" {
             load.is_broken(lock, &Value::SimpleString(held));
         }
@@ -243,15 +245,6 @@ pub fn reshard(one: &Server, two: &Server, fencing: &str, by: impl FnOnce(&Serve
         of.len(),
         LOCKS + PLAIN
     );
-}
-
-/// Ends the load, also if something fails.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 fn reshard_by_redis_cli(fencing: &str, pipeline: &str) {

@@ -3,20 +3,17 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{holder, int, token, Say, Waiter};
-use crate::support::nodes::{keys_in_slot, slot_of};
-use crate::support::setup::cluster;
+use crate::support::{cluster, int, keys_in_slot, slot_of, Ask, Waiter};
 
 #[test]
 fn a_lock_that_ends_before_a_command_on_another_slot_has_one_holder() {
     let server = cluster();
     let mut client = server.raw();
-    token(client.say("RLOCK.ACQUIRE k a 300"));
+    client.token("RLOCK.ACQUIRE k a 300");
     let mut waiter = Waiter::new(&server, "k", "b");
     // The lease ends in a sleep of the server's, and is found over in the same turn of
     // its loop in which the other lock is asked for.
-    let replies = client.say_all(&[
+    let replies = client.ask_all(&[
         "DEBUG SLEEP 0.6",
         "EXISTS k",
         "RLOCK.ACQUIRE other c 100000",
@@ -24,11 +21,11 @@ fn a_lock_that_ends_before_a_command_on_another_slot_has_one_holder() {
     assert_eq!(replies[1], Value::Int(0));
     int(replies[2].clone());
     waiter.token();
-    assert_eq!(holder(&mut client, "k").as_deref(), Some("b"));
+    assert_eq!(client.hash("k"), "b=1");
     assert!(client.refused("RLOCK.ACQUIRE k thief 1000"));
     for key in ["k", "other"] {
         let slot = i64::from(slot_of(key));
-        assert_eq!(int(client.say(&format!("CLUSTER KEYSLOT {key}"))), slot);
+        assert_eq!(client.int(&format!("CLUSTER KEYSLOT {key}")), slot);
         assert_eq!(keys_in_slot(&mut client, slot), [key]);
     }
 }
