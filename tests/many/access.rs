@@ -3,12 +3,9 @@
 
 use redis::Value;
 
-use super::waiting::{is_reserved, wait_many};
-use crate::support::ask::{error_line, Ask};
-use crate::support::locks::{info, is_free, LONG};
-use crate::support::read_write::{everything, nothing_left, waiters};
-use crate::support::setup::{cluster, user};
-use crate::support::{eventually, eventually_within, Server, BOUND};
+use crate::support::{
+    bulk, cluster, error, eventually, eventually_within, user, Ask, Server, Waiter, BOUND, LONG,
+};
 
 #[test]
 fn the_server_knows_which_arguments_are_keys() {
@@ -43,13 +40,13 @@ fn a_request_that_ends_before_the_number_of_keys_is_refused_and_no_crash() {
         let line = worker.error(command);
         assert!(line.starts_with("ERR wrong number of arguments"), "{line}");
         for refused in [
-            worker.call(&["EVAL", &script, "0"]),
+            worker.ask(&["EVAL", &script, "0"]),
             worker.ask(&format!("ACL DRYRUN worker {command}")),
             admin.ask(&format!("COMMAND GETKEYS {command}")),
             admin.ask(&format!("COMMAND GETKEYSANDFLAGS {command}")),
             anybody.ask(command),
         ] {
-            error_line(refused);
+            error(refused);
         }
     }
     server.alive();
@@ -61,7 +58,7 @@ fn a_users_key_patterns_apply_to_each_key() {
     let server = Server::start();
     let mut admin = server.raw();
     admin.int(&format!("RLOCK.MACQUIRE 2 b1 b2 alice {LONG}"));
-    let before = everything(&mut admin);
+    let before = admin.everything();
     let mut worker = user(&server, "+@all ~a*");
     for keys in ["2 a1 b1", "2 b1 a1", "3 a1 a2 b2", "2 b1 b2", "1 b1"] {
         for (command, rest) in [
@@ -74,9 +71,9 @@ fn a_users_key_patterns_apply_to_each_key() {
             assert!(line.starts_with("NOPERM "), "{command} {keys}: {line}");
         }
     }
-    assert_eq!(everything(&mut admin), before);
+    assert_eq!(admin.everything(), before);
     for key in ["a1", "a2"] {
-        is_free(&mut admin, key);
+        admin.is_free(key);
     }
     worker.int("RLOCK.MACQUIRE 2 a1 a2 alice 60000");
     assert_eq!(worker.int("RLOCK.MRENEW 2 a1 a2 alice 60000"), 1);
@@ -88,7 +85,7 @@ fn when_memory_is_full_many_can_be_kept_and_freed_but_not_taken() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.MACQUIRE 2 x y alice 60000");
-    let mut waits = wait_many(&server, "x z", "m");
+    let mut waits = Waiter::many(&server, "x z", "m");
     client.ok("CONFIG SET maxmemory 1");
     for request in [
         "RLOCK.MACQUIRE 2 a b carol 60000",
@@ -145,7 +142,7 @@ fn in_a_cluster_all_keys_are_of_one_slot() {
     client.int("RLOCK.MACQUIRE 3 {x}1 x {x}2 alice 60000");
     assert_eq!(client.int("RLOCK.MRENEW 2 {x}1 {x}2 alice 60000"), 1);
     assert_eq!(client.int("RLOCK.MRELEASE 3 {x}1 x {x}2 alice"), 3);
-    nothing_left(&mut client, "x");
+    client.nothing_left("x");
 }
 
 /// The server looks after blocked clients in a cluster, and takes it ill when one is
@@ -155,19 +152,19 @@ fn in_a_cluster_it_waits_for_keys_of_one_slot_for_long() {
     let server = cluster();
     let mut client = server.raw();
     client.int(&format!("RLOCK.ACQUIRE {{x}}1 bob {LONG}"));
-    let mut many = wait_many(&server, "{x}1 {x}2 x", "m");
-    let mut behind = wait_many(&server, "x {x}3", "n");
-    is_reserved(&mut client, "{x}2");
+    let mut many = Waiter::many(&server, "{x}1 {x}2 x", "m");
+    let mut behind = Waiter::many(&server, "x {x}3", "n");
+    client.is_reserved("{x}2");
     eventually_within(2 * BOUND, "it has waited for long", || {
-        info(&mut client, "x").oldest_wait_ms >= Some(3000)
+        client.info("x").oldest_wait_ms >= Some(3000)
     });
-    assert_eq!(waiters(&mut client, "x"), 2);
+    assert_eq!(client.waiters("x"), 2);
     client.int("RLOCK.RELEASE {x}1 bob");
     many.token();
     client.int("RLOCK.MRELEASE 3 x {x}1 {x}2 m");
     behind.token();
     client.int("RLOCK.MRELEASE 2 {x}3 x n");
-    nothing_left(&mut client, "x");
+    client.nothing_left("x");
     server.alive();
 }
 
@@ -180,27 +177,24 @@ fn keys_and_owners_are_any_bytes() {
     let owners: [&[u8]; 5] = [&all, b"\0", b"1", b"BLOCK", &[0xff; 512]];
     for owner in owners {
         let take: [&[u8]; 7] = [b"RLOCK.MACQUIRE", b"3", key, odd, empty, owner, b"60000"];
-        let Value::Int(token) = client.call(&take) else {
+        let Value::Int(token) = client.ask(&take) else {
             panic!("{owner:?}");
         };
         for name in [key, odd, empty] {
-            let count = client.call(&[b"HGET".as_slice(), name, owner]);
-            assert_eq!(count, crate::support::ask::bulk("1"));
+            let count = client.ask(&[b"HGET".as_slice(), name, owner]);
+            assert_eq!(count, bulk("1"));
         }
         assert_eq!(
-            client.call(&[b"RLOCK.ACQUIRE".as_slice(), odd, owner, b"1"]),
-            Value::Int(token)
+            client.int(&[b"RLOCK.ACQUIRE".as_slice(), odd, owner, b"1"]),
+            token
         );
         let renew: [&[u8]; 6] = [b"RLOCK.MRENEW", b"2", empty, key, owner, b"60000"];
-        assert_eq!(client.call(&renew), Value::Int(1));
-        assert_eq!(
-            client.call(&[b"RLOCK.RELEASE".as_slice(), odd, owner]),
-            Value::Int(1)
-        );
+        assert_eq!(client.int(&renew), 1);
+        assert_eq!(client.int(&[b"RLOCK.RELEASE".as_slice(), odd, owner]), 1);
         let release: [&[u8]; 6] = [b"RLOCK.MRELEASE", b"3", key, odd, empty, owner];
-        assert_eq!(client.call(&release), Value::Int(3));
+        assert_eq!(client.int(&release), 3);
         assert_eq!(client.int("DBSIZE"), 0);
     }
-    let twice = error_line(client.call(&[b"RLOCK.MRELEASE".as_slice(), b"2", odd, odd, b"a"]));
+    let twice = client.error(&[b"RLOCK.MRELEASE".as_slice(), b"2", odd, odd, b"a"]);
     assert!(twice.starts_with("ERR "), "{twice}");
 }

@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{int, is_free, token, Say};
-use crate::support::{RawClient, Server};
+use crate::support::{token, Ask, Random, RawClient, Server};
 
 const CLIENTS: usize = 32;
 const KEYS: usize = 8;
@@ -23,27 +21,15 @@ const STUCK: Duration = Duration::from_secs(60);
 /// Nobody.
 const FREE: usize = usize::MAX;
 
-/// Numbers that look random, the same in each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % bound
+/// Two or three keys, in any order.
+fn some_keys(random: &mut Random) -> Vec<usize> {
+    let mut keys: Vec<usize> = (0..KEYS).collect();
+    for at in 0..KEYS {
+        let other = at + random.below(KEYS - at);
+        keys.swap(at, other);
     }
-
-    /// Two or three keys, in any order.
-    fn keys(&mut self) -> Vec<usize> {
-        let mut keys: Vec<usize> = (0..KEYS).collect();
-        for at in 0..KEYS {
-            let other = at + self.below(KEYS - at);
-            keys.swap(at, other);
-        }
-        keys.truncate(2 + self.below(2));
-        keys
-    }
+    keys.truncate(2 + random.below(2));
+    keys
 }
 
 /// What one client did.
@@ -90,7 +76,7 @@ fn release(client: &mut RawClient, random: &mut Random, keys: &[usize], owner: &
 
 fn work(server: &Server, inside: &[AtomicUsize], who: usize, until: Instant) -> Done {
     let mut client = server.raw();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (who as u64 + 1).wrapping_mul(0x2545_f491));
+    let mut random = Random::new(who as u64);
     let mut done = Done {
         turns: 0,
         given_up: 0,
@@ -100,12 +86,12 @@ fn work(server: &Server, inside: &[AtomicUsize], who: usize, until: Instant) -> 
         if Instant::now() >= until {
             break;
         }
-        let keys = random.keys();
+        let keys = some_keys(&mut random);
         let owner = format!("c{who}-{turn}");
         // Some have no patience, so that they leave queues that others stand in.
         let block = if random.below(8) == 0 { 1 } else { 0 };
         let start = Instant::now();
-        client.tell(&format!(
+        client.send(&format!(
             "RLOCK.MACQUIRE {} {} {owner} 600000 BLOCK {block} ONCE",
             keys.len(),
             names(&keys)
@@ -118,7 +104,7 @@ fn work(server: &Server, inside: &[AtomicUsize], who: usize, until: Instant) -> 
                 token(granted);
                 enter(inside, &keys, who);
                 // As long as the server takes for a round trip.
-                client.say("PING");
+                client.ask("PING");
                 leave(inside, &keys, who);
                 release(&mut client, &mut random, &keys, &owner);
                 done.turns += 1;
@@ -165,8 +151,8 @@ fn random_pairs_and_triples_of_a_few_keys_are_taken_by_turns() {
 
     let mut client = server.raw();
     for key in 0..KEYS {
-        is_free(&mut client, &format!("k{key}"));
+        client.is_free(&format!("k{key}"));
     }
-    assert_eq!(int(client.say("DBSIZE")), 0);
+    assert_eq!(client.int("DBSIZE"), 0);
     server.alive();
 }

@@ -1,7 +1,6 @@
 //! Requests for many keys that are refused for their arguments: nothing changes.
 
-use crate::support::ask::Ask;
-use crate::support::untouched::Untouched;
+use crate::support::{Ask, Untouched, Wire};
 
 /// Each command, with its arguments before and behind the keys.
 const COMMANDS: [(&str, &str); 3] = [
@@ -38,7 +37,7 @@ fn the_number_of_keys_is_a_whole_number_from_1_to_1024() {
     for args in [["", "job", "alice", "1000"], [" 1", "job", "alice", "1000"]] {
         let line = test
             .client
-            .error_to(&[&["RLOCK.MACQUIRE"], &args[..]].concat());
+            .error(&[&["RLOCK.MACQUIRE"], &args[..]].concat());
         assert!(
             line.starts_with("ERR ") && line.contains("numkeys"),
             "{line}"
@@ -167,7 +166,7 @@ fn numbers_and_owners_are_as_in_acquire() {
 #[test]
 fn an_error_is_one_line_of_at_most_512_bytes() {
     let mut test = Untouched::new();
-    let mut wire = crate::support::ask::Wire::connect(&test.server);
+    let mut wire = Wire::connect(&test.server);
     let key = b"\r\n".repeat(50_000);
     let owner = [0xff; 512];
     let requests: [&[&[u8]]; 5] = [

@@ -1,24 +1,20 @@
 //! Waiting for many keys of which the owner holds one already, loses one, or comes to
 //! hold one in another way.
 
-use super::waiting::{is_reserved, still_waits, take, wait_many, wait_many_with};
-use crate::support::ask::Ask;
-use crate::support::locks::{code, holds, is_free, Waiter, LONG};
-use crate::support::read_write::{mode, waiters};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{code, eventually, Ask, RawClient, Server, Waiter, LONG};
 
 #[test]
 fn a_key_that_it_holds_already_is_not_waited_for() {
     let server = Server::start();
     let mut client = server.raw();
-    take(&mut client, &["x"], "alice");
-    take(&mut client, &["y"], "bob");
-    let mut many = wait_many(&server, "x y", "alice");
+    client.take("x", "alice");
+    client.take("y", "bob");
+    let mut many = Waiter::many(&server, "x y", "alice");
     let mut behind = Waiter::new(&server, "x", "c");
     client.int("RLOCK.RELEASE y bob");
     many.token();
-    assert_eq!(holds(&mut client, "x"), [("alice".to_owned(), 2)]);
-    assert_eq!(holds(&mut client, "y"), [("alice".to_owned(), 1)]);
+    assert_eq!(client.hash("x"), "alice=2");
+    assert_eq!(client.hash("y"), "alice=1");
     client.int("RLOCK.MRELEASE 2 x y alice");
     client.int("RLOCK.RELEASE x alice");
     behind.token();
@@ -37,13 +33,13 @@ fn a_key_that_it_loses_counts_from_its_place_of_arrival() {
     for lose in losing {
         // Those who came later stand behind it.
         client.ok("FLUSHALL");
-        take(&mut client, &["x"], "alice");
-        take(&mut client, &["y"], "bob");
-        let mut many = wait_many(&server, "x y", "alice");
+        client.take("x", "alice");
+        client.take("y", "bob");
+        let mut many = Waiter::many(&server, "x y", "alice");
         let mut later = Waiter::new(&server, "x", "c");
         client.int(lose);
-        eventually("it is lost", || mode(&mut client, "x") == "reserved");
-        still_waits(&mut later);
+        eventually("it is lost", || client.mode("x") == "reserved");
+        later.still_waits();
         client.int("RLOCK.RELEASE y bob");
         many.token();
         client.int("RLOCK.MRELEASE 2 x y alice");
@@ -51,18 +47,18 @@ fn a_key_that_it_loses_counts_from_its_place_of_arrival() {
 
         // Those who came before it are before it.
         client.ok("FLUSHALL");
-        take(&mut client, &["x"], "alice");
-        take(&mut client, &["y"], "bob");
+        client.take("x", "alice");
+        client.take("y", "bob");
         let mut before = Waiter::new(&server, "x", "c");
-        let mut many = wait_many(&server, "x y", "alice");
+        let mut many = Waiter::many(&server, "x y", "alice");
         client.int(lose);
         before.token();
         client.int("RLOCK.RELEASE y bob");
-        is_reserved(&mut client, "y");
-        still_waits(&mut many);
+        client.is_reserved("y");
+        many.still_waits();
         client.int("RLOCK.RELEASE x c");
         many.token();
-        assert_eq!(holds(&mut client, "x"), [("alice".to_owned(), 1)], "{lose}");
+        assert_eq!(client.hash("x"), "alice=1", "{lose}");
     }
 }
 
@@ -72,10 +68,11 @@ fn it_is_judged_anew_when_its_owner_comes_to_hold_one() {
     let mut client = server.raw();
     let setup = |client: &mut RawClient, words: &str| {
         client.ok("FLUSHALL");
-        take(client, &["x", "y"], "h");
+        client.take("x", "h");
+        client.take("y", "h");
         let single = Waiter::with(&server, &format!("x alice {LONG} BLOCK 0 {words}"));
-        let once = wait_many_with(&server, "x y", "alice", "ONCE BLOCK 0");
-        let many = wait_many(&server, "x y", "alice");
+        let once = Waiter::many_with(&server, "x y", "alice", "ONCE BLOCK 0");
+        let many = Waiter::many(&server, "x y", "alice");
         (single, once, many)
     };
     // Granted alone: one says ONCE, the other goes on waiting for the rest.
@@ -83,18 +80,18 @@ fn it_is_judged_anew_when_its_owner_comes_to_hold_one() {
     client.int("RLOCK.RELEASE x h");
     single.token();
     assert_eq!(code(&once.client.read()), "HELD");
-    once.in_step();
-    still_waits(&mut many);
+    once.client.in_step();
+    many.still_waits();
     client.int("RLOCK.RELEASE y h");
     many.token();
-    assert_eq!(holds(&mut client, "x"), [("alice".to_owned(), 2)]);
+    assert_eq!(client.hash("x"), "alice=2");
     // In a mode, with which many keys do not mix.
     let (mut single, mut once, mut many) = setup(&mut client, "READ");
     client.int("RLOCK.RELEASE x h");
     single.token();
     assert_eq!(code(&once.client.read()), "WRONGMODE");
     assert_eq!(code(&many.client.read()), "WRONGMODE");
-    assert_eq!(waiters(&mut client, "y"), 0);
+    assert_eq!(client.waiters("y"), 0);
     client.int("RLOCK.RELEASE y h");
-    is_free(&mut client, "y");
+    client.is_free("y");
 }

@@ -1,12 +1,6 @@
 //! 1,024 keys at once; and that nothing is left of many requests for many keys.
 
-use redis::Value;
-
-use super::waiting::{is_reserved, wait_many};
-use crate::support::ask::Ask;
-use crate::support::locks::{holder, is_free, token, Waiter, LONG};
-use crate::support::read_write::{mode, waiters};
-use crate::support::{RawClient, Server};
+use crate::support::{eventually, Ask, RawClient, Server, Waiter, LONG};
 
 const MOST: usize = 1024;
 
@@ -20,7 +14,7 @@ fn a_request_may_name_1024_keys() {
     let mut client = server.raw();
     let all = keys().join(" ");
     let take = format!("RLOCK.MACQUIRE {MOST} {all} alice {LONG}");
-    token(client.ask(&take));
+    client.token(&take);
     assert_eq!(client.int("DBSIZE"), MOST as i64);
     let deadline = client.deadline("k0");
     assert_eq!(client.deadline("k1023"), deadline);
@@ -46,32 +40,32 @@ fn it_may_wait_for_1024_keys() {
     let server = Server::start();
     let mut client = server.raw();
     let all = keys().join(" ");
-    client.int(&format!("RLOCK.ACQUIRE k700 bob {LONG}"));
-    let mut first = wait_many(&server, &all, "first");
-    let mut second = wait_many(&server, &all, "second");
+    client.take("k700", "bob");
+    let mut first = Waiter::many(&server, &all, "first");
+    let mut second = Waiter::many(&server, &all, "second");
     for key in ["k0", "k699", "k1023"] {
-        is_reserved(&mut client, key);
-        assert_eq!(waiters(&mut client, key), 2);
+        client.is_reserved(key);
+        assert_eq!(client.waiters(key), 2);
     }
     client.int("RLOCK.RELEASE k700 bob");
     first.token();
     assert_eq!(client.int("DBSIZE"), MOST as i64);
-    assert_eq!(holder(&mut client, "k700").as_deref(), Some("first"));
+    assert_eq!(client.hash("k700"), "first=1");
     // One key after the other comes free; the last one counts.
     let release: Vec<String> = keys()
         .iter()
         .map(|key| format!("RLOCK.RELEASE {key} first"))
         .collect();
     let release: Vec<&str> = release.iter().map(String::as_str).collect();
-    client.at_once(&release[1..]);
+    client.succeed(&release[1..]);
     assert_eq!(client.int("DBSIZE"), 1);
-    is_reserved(&mut client, "k1023");
+    client.is_reserved("k1023");
     client.int(release[0]);
     second.token();
     let released = client.int(&format!("RLOCK.MRELEASE {MOST} {all} second"));
     assert_eq!(released, MOST as i64);
     for key in ["k0", "k700", "k1023"] {
-        is_free(&mut client, key);
+        client.is_free(key);
     }
 }
 
@@ -80,20 +74,20 @@ fn a_request_for_1024_keys_that_leaves_lets_all_of_them_go() {
     let server = Server::start();
     let mut client = server.raw();
     let all = keys().join(" ");
-    client.int(&format!("RLOCK.ACQUIRE k0 bob {LONG}"));
-    let gone = wait_many(&server, &all, "gone");
+    client.take("k0", "bob");
+    let gone = Waiter::many(&server, &all, "gone");
     let mut behind: Vec<Waiter> = (1..MOST)
         .step_by(100)
         .map(|n| Waiter::new(&server, &format!("k{n}"), "b"))
         .collect();
-    assert_eq!(waiters(&mut client, "k1"), 2);
+    assert_eq!(client.waiters("k1"), 2);
     gone.client.close();
     for waiter in &mut behind {
         waiter.token();
     }
     assert_eq!(client.int("DBSIZE"), 1 + behind.len() as i64);
-    assert_eq!(mode(&mut client, "k1023"), "free");
-    assert_eq!(waiters(&mut client, "k0"), 0);
+    assert_eq!(client.mode("k1023"), "free");
+    assert_eq!(client.waiters("k0"), 0);
 }
 
 #[test]
@@ -106,20 +100,20 @@ fn memory_of_many_waiters_for_many_keys_comes_back() {
     };
     let all: Vec<String> = keys().into_iter().take(200).collect();
     let round = |client: &mut RawClient| {
-        client.int(&format!("RLOCK.ACQUIRE k0 h {LONG}"));
-        let mut staying = wait_many(&server, &all.join(" "), "stays");
+        client.take("k0", "h");
+        let mut staying = Waiter::many(&server, &all.join(" "), "stays");
         let leaving: Vec<Waiter> = (0..50)
-            .map(|n| wait_many(&server, &all.join(" "), &format!("m{n}")))
+            .map(|n| Waiter::many(&server, &all.join(" "), &format!("m{n}")))
             .collect();
         for waiter in leaving {
             waiter.client.close();
         }
-        crate::support::locks::has_waiters(client, "k1", 1);
+        client.has_waiters("k1", 1);
         client.int("RLOCK.RELEASE k0 h");
         staying.token();
         let release = format!("RLOCK.MRELEASE 200 {} stays", all.join(" "));
         assert_eq!(client.int(&release), 200);
-        assert_eq!(client.ask("DBSIZE"), Value::Int(0));
+        assert_eq!(client.int("DBSIZE"), 0);
     };
     round(&mut client);
     round(&mut client);
@@ -128,5 +122,5 @@ fn memory_of_many_waiters_for_many_keys_comes_back() {
         round(&mut client);
     }
     // Clients are freed some time later.
-    crate::support::eventually("the memory comes back", || used() < most);
+    eventually("the memory comes back", || used() < most);
 }

@@ -2,22 +2,19 @@
 
 use redis::Value;
 
-use crate::support::ask::{lease_from, Ask};
-use crate::support::locks::{holder, holds, is_free, token};
-use crate::support::read_write::{everything, known_token, layout, mode, read, write};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{bulk, eventually, lease_from, list, token, Ask, RawClient, Server};
 
 #[test]
 fn all_keys_are_taken_at_once_with_one_lease() {
     let server = Server::start();
     let mut client = server.raw();
     let take = "RLOCK.MACQUIRE 3 x y z alice 60000";
-    let (_, ends) = lease_from(60_000, || token(client.ask(take)));
+    let (_, ends) = lease_from(60_000, || client.token(take));
     let deadline = client.deadline("x");
     assert!(ends.contains(&deadline), "{deadline} in {ends:?}");
     for key in ["x", "y", "z"] {
-        assert_eq!(layout(&mut client, key), "alice=1");
-        assert_eq!(mode(&mut client, key), "exclusive");
+        assert_eq!(client.hash(key), "alice=1");
+        assert_eq!(client.mode(key), "exclusive");
         assert_eq!(client.deadline(key), deadline, "{key}");
         let other = format!("RLOCK.ACQUIRE {key} bob 1000");
         assert!(client.refused(&other), "{key}");
@@ -31,12 +28,12 @@ fn all_keys_are_taken_at_once_with_one_lease() {
 fn one_key_is_a_plain_lock() {
     let server = Server::start();
     let mut client = server.raw();
-    let first = token(client.ask("RLOCK.MACQUIRE 1 x alice 60000"));
+    let first = client.token("RLOCK.MACQUIRE 1 x alice 60000");
     assert_eq!(client.int("RLOCK.ACQUIRE x alice 1000"), first);
     assert_eq!(client.int("RLOCK.MRENEW 1 x alice 60000"), 1);
     assert_eq!(client.int("RLOCK.MRELEASE 1 x alice"), 1);
     assert_eq!(client.int("RLOCK.RELEASE x alice"), 0);
-    is_free(&mut client, "x");
+    client.is_free("x");
 }
 
 #[test]
@@ -51,17 +48,17 @@ fn when_one_key_is_held_none_is_taken() {
     ] {
         client.ok("FLUSHALL");
         client.int(held);
-        let (before, changes) = (everything(&mut client), client.changes());
+        let (before, changes) = (client.everything(), client.changes());
         for keys in ["3 x y z", "3 y x z", "3 x z y", "1 y"] {
             for more in ["", "ONCE", "BLOCK 2", "block 2 once"] {
                 let request = format!("RLOCK.MACQUIRE {keys} alice 60000 {more}");
                 assert!(client.refused(&request), "{held}: {request}");
             }
         }
-        assert_eq!(everything(&mut client), before, "{held}");
+        assert_eq!(client.everything(), before, "{held}");
         assert_eq!(client.changes(), changes, "{held}");
         for key in ["x", "z"] {
-            is_free(&mut client, key);
+            client.is_free(key);
         }
     }
 }
@@ -82,7 +79,7 @@ fn when_one_key_is_no_lock_none_is_taken() {
             }
         }
     }
-    is_free(&mut client, "x");
+    client.is_free("x");
     assert_eq!(client.changes(), changes);
 }
 
@@ -91,17 +88,17 @@ fn the_token_is_one_for_all() {
     let server = Server::start();
     let mut client = server.raw();
     let before = client.int("RLOCK.ACQUIRE other bob 60000");
-    let all = token(client.ask("RLOCK.MACQUIRE 3 x y z alice 60000"));
+    let all = client.token("RLOCK.MACQUIRE 3 x y z alice 60000");
     assert!(all > before);
     for key in ["x", "y", "z"] {
-        let known = known_token(&mut client, key, "alice", "exclusive");
-        assert_eq!(known, Value::Int(all), "{key}");
+        let known = client.known_token(key, "alice", "exclusive");
+        assert_eq!(known, Some(all), "{key}");
         let nested = client.int(&format!("RLOCK.ACQUIRE {key} alice 1000"));
         assert_eq!(nested, all, "{key}");
     }
     // With a key of before among them it is above that one's too.
     client.int("RLOCK.RELEASE y alice ALL");
-    let more = token(client.ask("RLOCK.MACQUIRE 2 x y alice 60000"));
+    let more = client.token("RLOCK.MACQUIRE 2 x y alice 60000");
     assert!(more > all, "{more} after {all}");
     assert_eq!(client.int("RLOCK.ACQUIRE y alice 1000"), more);
 }
@@ -114,13 +111,13 @@ fn keys_that_are_held_already_nest() {
     let longer = client.deadline("x");
     let take = "RLOCK.MACQUIRE 2 x y alice 60000";
     let (_, ends) = lease_from(60_000, || client.int(take));
-    assert_eq!(layout(&mut client, "x"), "alice=2");
-    assert_eq!(layout(&mut client, "y"), "alice=1");
+    assert_eq!(client.hash("x"), "alice=2");
+    assert_eq!(client.hash("y"), "alice=1");
     assert_eq!(client.deadline("x"), longer, "never shorter");
     assert!(ends.contains(&client.deadline("y")));
     client.int("RLOCK.MACQUIRE 2 y x alice 95000");
-    assert_eq!(layout(&mut client, "x"), "alice=3");
-    assert_eq!(layout(&mut client, "y"), "alice=2");
+    assert_eq!(client.hash("x"), "alice=3");
+    assert_eq!(client.hash("y"), "alice=2");
     assert!(client.deadline("x") > longer);
 }
 
@@ -129,7 +126,7 @@ fn once_refuses_all_when_one_is_held_already() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE y alice 60000");
-    let (before, changes) = (everything(&mut client), client.changes());
+    let (before, changes) = (client.everything(), client.changes());
     for keys in ["3 x y z", "3 y x z", "2 x y", "1 y"] {
         for more in ["ONCE", "ONCE BLOCK 0"] {
             let line = client.error(&format!("RLOCK.MACQUIRE {keys} alice 1000 {more}"));
@@ -139,7 +136,7 @@ fn once_refuses_all_when_one_is_held_already() {
             );
         }
     }
-    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.changes(), changes);
     client.int("RLOCK.MACQUIRE 2 x z alice 60000 ONCE");
     assert_eq!(client.int("DBSIZE"), 3);
@@ -151,10 +148,10 @@ fn the_connection_as_the_owner_does_not_nest() {
     let mut client = server.raw();
     client.int("RLOCK.MACQUIRE 2 x y * 60000");
     let owner = client.text("RLOCK.OWNER");
-    assert_eq!(holder(&mut client, "x").as_ref(), Some(&owner));
+    assert_eq!(client.hash("x"), format!("{owner}=1"));
     let line = client.error("RLOCK.MACQUIRE 2 y z * 60000");
     assert!(line.starts_with("HELD "), "{line}");
-    is_free(&mut client, "z");
+    client.is_free("z");
     assert_eq!(client.int("RLOCK.MRENEW 2 x y * 60000"), 1);
     assert_eq!(client.int("RLOCK.MRELEASE 3 x y z *"), 2);
     assert_eq!(client.int("DBSIZE"), 0);
@@ -164,9 +161,9 @@ fn the_connection_as_the_owner_does_not_nest() {
 fn many_keys_are_plain_locks_and_do_not_mix_with_modes() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "r", "alice");
-    write(&mut client, "w", "alice");
-    let (before, changes) = (everything(&mut client), client.changes());
+    client.take_read("r", "alice");
+    client.take_write("w", "alice");
+    let (before, changes) = (client.everything(), client.changes());
     for keys in ["2 x r", "2 r x", "2 w x", "3 x w r"] {
         for more in ["", "ONCE", "BLOCK 0"] {
             let line = client.error(&format!("RLOCK.MACQUIRE {keys} alice 1000 {more}"));
@@ -177,7 +174,7 @@ fn many_keys_are_plain_locks_and_do_not_mix_with_modes() {
     assert_eq!(client.int("RLOCK.MRELEASE 3 r w x alice"), 0);
     let line = client.error("RLOCK.MRENEW 2 r w alice 1000");
     assert!(line.starts_with("NOTHELD "), "{line}");
-    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.changes(), changes);
 
     client.int("RLOCK.MACQUIRE 2 x y alice 60000");
@@ -195,13 +192,13 @@ fn a_release_counts_the_keys_on_which_a_hold_ended() {
     client.int("RLOCK.ACQUIRE x alice 60000");
     client.int("RLOCK.ACQUIRE b bob 60000");
     assert_eq!(client.int("RLOCK.MRELEASE 4 x y b free alice"), 2);
-    assert_eq!(holds(&mut client, "x"), [("alice".to_owned(), 1)]);
-    is_free(&mut client, "y");
+    assert_eq!(client.hash("x"), "alice=1");
+    client.is_free("y");
     assert_eq!(client.int("RLOCK.MRELEASE 3 x y z alice"), 2);
-    is_free(&mut client, "x");
+    client.is_free("x");
     assert_eq!(client.int("RLOCK.MRELEASE 3 x y z alice"), 0);
     assert_eq!(client.int("RLOCK.MRELEASE 1 b alice"), 0);
-    assert_eq!(holder(&mut client, "b").as_deref(), Some("bob"));
+    assert_eq!(client.hash("b"), "bob=1");
 }
 
 #[test]
@@ -221,13 +218,13 @@ fn a_renewal_is_for_all_keys_or_none() {
     }
     client.int("RLOCK.RELEASE y alice");
     let not_held = |client: &mut RawClient| {
-        let (before, changes) = (everything(client), client.changes());
+        let (before, changes) = (client.everything(), client.changes());
         for keys in ["3 x y z", "3 y x z", "3 x z y", "1 y"] {
             let line = client.error(&format!("RLOCK.MRENEW {keys} alice 1000"));
             assert!(line.starts_with("NOTHELD "), "{keys}: {line}");
             assert!(line.contains("'y'"), "{keys}: {line}");
         }
-        assert_eq!(everything(client), before);
+        assert_eq!(client.everything(), before);
         assert_eq!(client.changes(), changes);
     };
     not_held(&mut client);
@@ -239,16 +236,16 @@ fn a_renewal_is_for_all_keys_or_none() {
 fn after_the_grant_the_keys_live_and_end_singly() {
     let server = Server::start();
     let mut client = server.raw();
-    let first = token(client.ask("RLOCK.MACQUIRE 4 w x y z alice 60000"));
+    let first = client.token("RLOCK.MACQUIRE 4 w x y z alice 60000");
     assert_eq!(client.int("RLOCK.RELEASE x alice"), 0);
-    is_free(&mut client, "x");
+    client.is_free("x");
     client.int("RLOCK.RENEW y alice 90000");
     assert!(client.deadline("y") > client.deadline("z"));
     assert_eq!(client.int("RLOCK.FORCE z"), 1);
     client.int("RLOCK.RENEW w alice 50");
     eventually("its lease is over", || client.int("EXISTS w") == 0);
-    assert_eq!(holder(&mut client, "y").as_deref(), Some("alice"));
-    let other = token(client.ask("RLOCK.MACQUIRE 3 w x z bob 60000"));
+    assert_eq!(client.hash("y"), "alice=1");
+    let other = client.token("RLOCK.MACQUIRE 3 w x z bob 60000");
     assert!(other > first);
     assert_eq!(client.int("RLOCK.MRELEASE 4 w x y z alice"), 1);
     assert_eq!(client.int("DBSIZE"), 3);
@@ -279,7 +276,7 @@ fn transactions_and_scripts_lock_as_commands_do() {
     ] {
         assert_eq!(client.text(request), "QUEUED");
     }
-    let replies = crate::support::ask::list(client.ask("EXEC"));
+    let replies = client.list("EXEC");
     assert_eq!(replies[0], Value::Nil);
     token(replies[1].clone());
     assert_eq!(replies[2..], [Value::Nil, Value::Int(1), Value::Int(2)]);
@@ -289,15 +286,12 @@ fn transactions_and_scripts_lock_as_commands_do() {
         local both = redis.call('RLOCK.MACQUIRE', 2, KEYS[2], KEYS[3], 'a', 60000)
         return {tostring(none), both, redis.call('HGET', KEYS[3], 'a'),
             redis.call('RLOCK.MRELEASE', 2, KEYS[3], KEYS[2], 'a')}";
-    let reply = client.call(&["EVAL", script, "3", "held", "x", "y"]);
-    let replies = crate::support::ask::list(reply);
-    assert_eq!(replies[0], crate::support::ask::bulk("false"));
+    let reply = client.ask(&["EVAL", script, "3", "held", "x", "y"]);
+    let replies = list(reply);
+    assert_eq!(replies[0], bulk("false"));
     token(replies[1].clone());
-    assert_eq!(
-        replies[2..],
-        [crate::support::ask::bulk("1"), Value::Int(2)]
-    );
+    assert_eq!(replies[2..], [bulk("1"), Value::Int(2)]);
     // Nobody was left waiting.
-    is_free(&mut client, "x");
-    is_free(&mut client, "y");
+    client.is_free("x");
+    client.is_free("y");
 }

@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use crate::support::{eventually, Server};
+use crate::support::{eventually, Ask, Server};
 
 const MANY: usize = 300;
 
@@ -41,8 +41,7 @@ fn a_pipeline_of_them_is_answered_in_order() {
         assert_eq!(client.read(), Value::Int(MANY as i64));
     }
     server.alive();
-    let left: usize = redis::cmd("DBSIZE").query(&mut server.connect()).unwrap();
-    assert_eq!(left, 0);
+    assert_eq!(server.raw().int("DBSIZE"), 0);
 }
 
 #[test]
@@ -50,10 +49,10 @@ fn in_a_transaction_and_a_script_they_are_answered_at_once() {
     let server = Server::start();
     let mut client = server.raw();
     let keys = names(0);
-    client.call(&["MULTI"]);
-    client.call(&request(&["RLOCK.MACQUIRE"], &keys, &["o", "60000"]));
-    client.call(&request(&["RLOCK.MRELEASE"], &keys, &["o"]));
-    match client.call(&["EXEC"]) {
+    client.ask(&["MULTI"]);
+    client.ask(&request(&["RLOCK.MACQUIRE"], &keys, &["o", "60000"]));
+    client.ask(&request(&["RLOCK.MRELEASE"], &keys, &["o"]));
+    match client.ask(&["EXEC"]) {
         Value::Array(replies) => assert_eq!(replies[1], Value::Int(MANY as i64)),
         other => panic!("{other:?}"),
     }
@@ -61,7 +60,7 @@ fn in_a_transaction_and_a_script_they_are_answered_at_once() {
         for _, key in ipairs(KEYS) do a[#a + 1] = key end
         a[#a + 1] = 'o' a[#a + 1] = '60000'
         return redis.call(unpack(a))";
-    let taken = client.call(&request(&["EVAL", script], &keys, &[]));
+    let taken = client.ask(&request(&["EVAL", script], &keys, &[]));
     assert!(matches!(taken, Value::Int(_)), "{taken:?}");
 }
 
@@ -104,10 +103,9 @@ fn whoever_is_unblocked_with_an_error_has_none_of_them() {
         };
         other.read();
         eventually("what was lost is given back", || {
-            let held: i64 = redis::cmd("EXISTS")
-                .arg(&keys)
-                .query(&mut server.connect())
-                .unwrap();
+            let held = server
+                .raw()
+                .int(&[&["EXISTS".to_owned()], keys.as_slice()].concat());
             held == if granted { MANY as i64 } else { 0 }
         });
     }

@@ -10,4 +10,4 @@ mod limits;
 mod locks;
 mod long;
 mod replication;
-pub mod waiting;
+mod waiting;

@@ -1,20 +1,8 @@
 //! What replicas, the AOF and listeners get of many locks at once.
 
-use std::fs;
-
-use super::waiting::wait_many;
-use crate::support::ask::{lease_from, Ask};
-use crate::support::locks::LONG;
-use crate::support::read_write::{everything, layout};
-use crate::support::{eventually, Listener, RawClient, Server};
-
-#[track_caller]
-fn same_on_both(master: &mut RawClient, replica: &mut RawClient, after: &str) {
-    let expected = everything(master);
-    eventually(&format!("the replica is the same after {after}"), || {
-        everything(replica) == expected
-    });
-}
+use crate::support::{
+    aof, eventually, lease_from, now_ms, same_on_both, Ask, Listener, Server, Waiter, AOF, LONG,
+};
 
 #[test]
 fn a_replica_has_the_same_locks_to_the_millisecond() {
@@ -32,45 +20,27 @@ fn a_replica_has_the_same_locks_to_the_millisecond() {
         here.int(request);
         same_on_both(&mut here, &mut there, request);
     }
-    let mut waits = wait_many(&master, "x y", "m");
+    let mut waits = Waiter::many(&master, "x y", "m");
     same_on_both(&mut here, &mut there, "a request that waits");
     here.int("RLOCK.MRELEASE 2 a y bob");
     waits.token();
     same_on_both(&mut here, &mut there, "a grant");
-    let mut waits = wait_many(&master, "x y z", "n");
+    let mut waits = Waiter::many(&master, "x y z", "n");
     here.int("RLOCK.MRENEW 2 x y m 60");
     waits.token();
     same_on_both(&mut here, &mut there, "leases that ended");
-    let mut waits = wait_many(&master, "z y", "o");
+    let mut waits = Waiter::many(&master, "z y", "o");
     here.int("DEL x y z");
     waits.token();
     same_on_both(&mut here, &mut there, "keys that went");
-    assert_eq!(layout(&mut there, "z"), "o=1");
+    assert_eq!(there.hash("z"), "o=1");
 }
 
-const AOF: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
-
-/// The names of the commands in the AOF, as they are.
+/// The names of the commands in the AOF.
 #[track_caller]
-fn aof(server: &Server) -> Vec<String> {
-    let dir = server.dir().join("appendonlydir");
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .expect("an AOF")
-        .map(|entry| entry.expect("a file").path())
-        .filter(|path| path.to_string_lossy().ends_with(".incr.aof"))
-        .collect();
-    files.sort();
-    let bytes = fs::read(files.last().expect("an incremental file")).expect("its bytes");
-    let content = String::from_utf8(bytes).expect("text only in these tests");
-    let mut lines = content.split("\r\n");
-    let mut names = Vec::new();
-    while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')) {
-        let count: usize = count.parse().expect("a count");
-        let mut words: Vec<_> = (0..count).filter_map(|_| lines.nth(1)).collect();
-        names.push(words.remove(0).to_uppercase());
-    }
-    names.retain(|name| name != "SELECT");
-    names
+fn names(server: &Server) -> Vec<String> {
+    let commands = aof(server).into_iter();
+    commands.map(|words| words[0].to_uppercase()).collect()
 }
 
 #[test]
@@ -78,9 +48,9 @@ fn the_aof_holds_plain_commands_all_keys_as_one() {
     let mut server = Server::start_with(&AOF);
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE held bob 3600000");
-    let mut seen = aof(&server).len();
+    let mut seen = names(&server).len();
     let mut as_one = |keys: usize, what: &str| {
-        let all = aof(&server);
+        let all = names(&server);
         let new = &all[seen..];
         seen = all.len();
         assert!(new.len() >= keys + 2, "{what}: {new:?}");
@@ -102,7 +72,7 @@ fn the_aof_holds_plain_commands_all_keys_as_one() {
         client.int(request);
         as_one(2, request);
     }
-    let mut waits = wait_many(&server, "held y z", "m");
+    let mut waits = Waiter::many(&server, "held y z", "m");
     client.int("RLOCK.RELEASE held bob");
     waits.token();
     as_one(3, "a grant");
@@ -113,18 +83,18 @@ fn the_aof_holds_plain_commands_all_keys_as_one() {
         "RLOCK.MRENEW 2 x a alice 1000",
         "RLOCK.MACQUIRE 2 a x alice 1000 ONCE",
     ];
-    let before = aof(&server);
+    let before = names(&server);
     for request in none {
         client.ask(request);
-        assert_eq!(aof(&server), before, "{request}");
+        assert_eq!(names(&server), before, "{request}");
     }
 
-    let before = everything(&mut client);
+    let before = client.everything();
     drop((client, waits));
     server.kill();
     server.start_again();
     let mut client = server.raw();
-    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.int("RLOCK.MRELEASE 4 held x y z m"), 3);
     assert_eq!(client.int("RLOCK.MRELEASE 2 x y alice"), 1);
     assert_eq!(client.int("DBSIZE"), 0);
@@ -178,7 +148,7 @@ fn events_are_one_per_call_and_key() {
         client.ask(request);
         assert_eq!(told(&mut events), of(event, keys), "{request}");
     }
-    let mut waits = wait_many(&server, "x y z", "m");
+    let mut waits = Waiter::many(&server, "x y z", "m");
     assert_eq!(told(&mut events), [], "a request that waits");
     client.int("RLOCK.RELEASE x bob");
     assert_eq!(told(&mut events), of("released", &["x"]));
@@ -202,7 +172,7 @@ fn each_key_whose_lease_ran_out_is_told_once() {
         seen.extend(told(&mut events));
         seen.contains(&of("expired", &["last"])[0])
     });
-    assert!(crate::support::ask::now_ms() >= *ends.start());
+    assert!(now_ms() >= *ends.start());
     seen.retain(|(event, _)| event == "rlock.expired");
     seen.sort();
     assert_eq!(seen, of("expired", &["last", "x", "z"]));
