@@ -3,13 +3,9 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{int, now_ms, pass};
-use crate::support::read_write::{
-    held_by, holders, layout, lease_key, leases, mode, nothing_left, read, wait_read, wait_write,
-    waiters, write,
+use crate::support::{
+    each, int, lease_key, now_ms, pass, Ask, Listener, RawClient, Server, Waiter,
 };
-use crate::support::{Listener, RawClient, Server};
 
 /// What takes a lease key away.
 const WAYS: [&str; 7] = [
@@ -24,47 +20,38 @@ const WAYS: [&str; 7] = [
 
 #[track_caller]
 fn take_away(client: &mut RawClient, way: &str, key: &str) {
-    let reply = client.ask(&way.replace("KEY", key));
-    assert!(!matches!(reply, Value::ServerError(_)), "{way}: {reply:?}");
+    client.succeed(&[way.replace("KEY", key)]);
 }
 
 #[test]
 fn a_reader_without_its_lease_key_is_out_and_the_writer_in() {
-    let server = Server::start();
-    for way in WAYS {
-        println!("{way}");
-        let mut client = server.raw();
-        client.ok("FLUSHALL");
-        read(&mut client, "doc", "alice");
-        let mut writer = wait_write(&server, "doc", "w");
-        take_away(&mut client, way, &lease_key("doc", "alice", 1));
+    each(&WAYS, |way, server, client| {
+        client.take_read("doc", "alice");
+        let mut writer = Waiter::write(server, "doc", "w");
+        take_away(client, way, &lease_key("doc", "alice", 1));
         writer.token();
-        assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1", "{way}");
+        assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way}");
         let line = client.error("RLOCK.RELEASE doc alice READ");
         assert!(line.starts_with("NOTHELD "), "{line}");
-    }
+    });
 }
 
 #[test]
 fn the_other_readers_stay_in() {
-    let server = Server::start();
-    for way in WAYS {
-        println!("{way}");
-        let mut client = server.raw();
-        client.ok("FLUSHALL");
-        read(&mut client, "doc", "alice");
-        read(&mut client, "doc", "bob");
-        let mut upgrade = wait_write(&server, "doc", "bob");
-        let mut writer = wait_write(&server, "doc", "w");
-        take_away(&mut client, way, &lease_key("doc", "alice", 1));
+    each(&WAYS, |way, server, client| {
+        client.take_read("doc", "alice");
+        client.take_read("doc", "bob");
+        let mut upgrade = Waiter::write(server, "doc", "bob");
+        let mut writer = Waiter::write(server, "doc", "w");
+        take_away(client, way, &lease_key("doc", "alice", 1));
         upgrade.token();
         let both = "bob:write=1 bob=1 mode=write";
-        assert_eq!(layout(&mut client, "doc"), both, "{way}");
-        assert_eq!(waiters(&mut client, "doc"), 1, "{way}");
+        assert_eq!(client.hash("doc"), both, "{way}");
+        assert_eq!(client.waiters("doc"), 1, "{way}");
         client.int("RLOCK.RELEASE doc bob WRITE");
         client.int("RLOCK.RELEASE doc bob READ");
         writer.token();
-    }
+    });
 }
 
 #[test]
@@ -74,19 +61,19 @@ fn a_nested_reader_is_in_while_any_of_its_lease_keys_is_there() {
         let mut client = server.raw();
         client.ok("FLUSHALL");
         for _ in 0..3 {
-            read(&mut client, "doc", "alice");
+            client.take_read("doc", "alice");
         }
-        let mut writer = wait_write(&server, "doc", "w");
+        let mut writer = Waiter::write(&server, "doc", "w");
         for number in &order[..2] {
             client.int(&format!("DEL {}", lease_key("doc", "alice", *number)));
-            assert_eq!(mode(&mut client, "doc"), "read");
-            assert_eq!(holders(&mut client, "doc").len(), 1);
+            assert_eq!(client.mode("doc"), "read");
+            assert_eq!(client.info("doc").holders.len(), 1);
             assert!(client.refused("RLOCK.ACQUIRE doc other 1000 WRITE"));
-            assert_eq!(waiters(&mut client, "doc"), 1);
+            assert_eq!(client.waiters("doc"), 1);
         }
         client.int(&format!("DEL {}", lease_key("doc", "alice", order[2])));
         writer.token();
-        assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+        assert_eq!(client.hash("doc"), "mode=write w:write=1");
     }
 }
 
@@ -96,12 +83,12 @@ fn without_waiters_a_reader_without_its_lease_key_is_no_reader() {
     let mut client = server.raw();
     let out = |client: &mut RawClient| {
         client.ok("FLUSHALL");
-        read(client, "doc", "alice");
+        client.take_read("doc", "alice");
         client.int(&format!("DEL {}", lease_key("doc", "alice", 1)));
     };
     out(&mut client);
-    assert_eq!(mode(&mut client, "doc"), "free");
-    assert!(holders(&mut client, "doc").is_empty());
+    assert_eq!(client.mode("doc"), "free");
+    assert!(client.held_by("doc").is_empty());
     for request in [
         "RLOCK.RELEASE doc alice READ",
         "RLOCK.RENEW doc alice 9 READ",
@@ -110,19 +97,19 @@ fn without_waiters_a_reader_without_its_lease_key_is_no_reader() {
         assert!(line.starts_with("NOTHELD "), "{line}");
     }
     out(&mut client);
-    write(&mut client, "doc", "w");
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    client.take_write("doc", "w");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     out(&mut client);
     client.int("RLOCK.ACQUIRE doc p 1000");
-    assert_eq!(layout(&mut client, "doc"), "p=1");
+    assert_eq!(client.hash("doc"), "p=1");
     out(&mut client);
-    read(&mut client, "doc", "bob");
-    assert_eq!(layout(&mut client, "doc"), "bob=1 mode=read");
+    client.take_read("doc", "bob");
+    assert_eq!(client.hash("doc"), "bob=1 mode=read");
     out(&mut client);
     // A hold that is gone does not nest.
     client.int("RLOCK.ACQUIRE doc alice 1000 READ ONCE");
-    assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
-    assert_eq!(leases(&mut client, "doc", "alice").len(), 1);
+    assert_eq!(client.hash("doc"), "alice=1 mode=read");
+    assert_eq!(client.leases("doc", "alice").len(), 1);
 }
 
 /// Only what has a TTL is evicted, so the hash is given none.
@@ -131,9 +118,9 @@ fn an_evicted_lease_key_is_told_of_under_the_locks_name() {
     let server = Server::start();
     let mut client = server.raw();
     client.ok("CONFIG SET maxmemory-policy volatile-ttl");
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     client.int("PERSIST doc");
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     let mut events = Listener::keyspace(&server, 0);
     // The least there is: the next command has to make room.
     client.ok("CONFIG SET maxmemory 1");
@@ -160,9 +147,9 @@ fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     let key = lease_key("doc", "alice", 1);
     let set = |client: &mut RawClient, lines: &[&str]| {
         client.ok("FLUSHALL");
-        read(client, "doc", "alice");
-        let writer = wait_write(&server, "doc", "w");
-        let replies = client.at_once(lines);
+        client.take_read("doc", "alice");
+        let writer = Waiter::write(&server, "doc", "w");
+        let replies = client.succeed(lines);
         (writer, int(replies[1].clone()))
     };
     let when = format!("PEXPIRETIME {key}");
@@ -175,20 +162,20 @@ fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     let longer = format!("PEXPIRE {key} 90000");
     let (mut writer, ends) = set(&mut client, &[&shorter, &when, &longer]);
     pass(ends + 200);
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1"]);
-    assert_eq!(waiters(&mut client, "doc"), 1);
+    assert_eq!(client.held_by("doc"), "alice read 1");
+    assert_eq!(client.waiters("doc"), 1);
     client.int("RLOCK.RELEASE doc alice READ");
     writer.token();
     // A hash that ends ends all, whatever the leases are.
     let (mut writer, ends) = set(&mut client, &["PEXPIRE doc 300", "PEXPIRETIME doc"]);
     writer.token();
     assert!(now_ms() >= ends);
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     // A hash that does not end ends none of them later.
     let (mut writer, ends) = set(&mut client, &[&shorter, &when, "PERSIST doc"]);
     writer.token();
     assert!(now_ms() >= ends);
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     assert!(client.deadline("doc") > 0);
 }
 
@@ -197,23 +184,23 @@ fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
     let server = Server::start();
     let mut client = server.raw();
     let key = lease_key("doc", "alice", 1);
-    let replies = client.at_once(&[
+    let replies = client.succeed(&[
         "RLOCK.ACQUIRE doc alice 200 READ",
         "PEXPIRETIME doc",
         "PERSIST doc",
         &format!("PERSIST {key}"),
     ]);
     assert_eq!(replies[2..], [Value::Int(1), Value::Int(1)]);
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     pass(int(replies[1].clone()) + 100);
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1"]);
+    assert_eq!(client.held_by("doc"), "alice read 1");
     // Nesting leaves it without.
     client.int("RLOCK.ACQUIRE doc alice 100 READ");
-    assert_eq!(leases(&mut client, "doc", "alice"), [-1, -1]);
+    assert_eq!(client.leases("doc", "alice"), [-1, -1]);
     assert_eq!(client.deadline("doc"), -1);
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 1);
-    assert_eq!(waiters(&mut client, "doc"), 1);
-    let replies = client.at_once(&[
+    assert_eq!(client.waiters("doc"), 1);
+    let replies = client.succeed(&[
         "RLOCK.RENEW doc alice 300 READ",
         &format!("PEXPIRETIME {key}"),
     ]);
@@ -221,26 +208,26 @@ fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
     assert!(ends > 0);
     writer.token();
     assert!(now_ms() >= ends);
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
 fn a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let replies = client.at_once(&["PEXPIRE doc 200", "PEXPIRETIME doc", "PERSIST doc"]);
+    client.take_write("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let replies = client.succeed(&["PEXPIRE doc 200", "PEXPIRETIME doc", "PERSIST doc"]);
     pass(int(replies[1].clone()) + 100);
-    assert_eq!(waiters(&mut client, "doc"), 2);
+    assert_eq!(client.waiters("doc"), 2);
     client.int("RLOCK.ACQUIRE doc alice 100 WRITE");
     assert_eq!(client.deadline("doc"), -1);
-    let replies = client.at_once(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
+    let replies = client.succeed(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
     for reader in &mut readers {
         reader.token();
     }
     assert!(now_ms() >= int(replies[1].clone()));
-    held_by(&mut client, "doc", &["a read 1", "b read 1"]);
+    client.goes_to("doc", "a read 1, b read 1");
 }
 
 #[test]
@@ -248,30 +235,30 @@ fn fields_that_were_changed_by_hand_are_taken_as_they_are() {
     let server = Server::start();
     let mut client = server.raw();
     // A writer's field goes, and the rest says that it reads.
-    write(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
-    let mut reader = wait_read(&server, "doc", "a");
-    client.at_once(&[
+    client.take_write("doc", "alice");
+    client.take_read("doc", "alice");
+    let mut reader = Waiter::read(&server, "doc", "a");
+    client.succeed(&[
         "MULTI",
         "HDEL doc alice:write",
         "HSET doc mode read",
         "EXEC",
     ]);
     reader.token();
-    assert_eq!(layout(&mut client, "doc"), "a=1 alice=1 mode=read");
+    assert_eq!(client.hash("doc"), "a=1 alice=1 mode=read");
     // A reader's field goes.
-    let mut upgrade = wait_write(&server, "doc", "alice");
+    let mut upgrade = Waiter::write(&server, "doc", "alice");
     client.int("HDEL doc a");
     upgrade.token();
     let both = "alice:write=1 alice=1 mode=write";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
     // All of it goes.
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     client.int("HDEL doc alice alice:write mode");
     writer.token();
     client.int("RLOCK.RELEASE doc w WRITE");
     assert_eq!(client.int("EXISTS doc"), 0);
-    assert_eq!(mode(&mut client, "doc"), "free");
+    assert_eq!(client.mode("doc"), "free");
     client.ok("FLUSHALL");
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }

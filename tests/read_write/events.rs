@@ -1,9 +1,7 @@
 //! Keyspace notifications of read/write locks: one per call on the lock's key, and
 //! one for each reader whose lease ran out.
 
-use crate::support::ask::Ask;
-use crate::support::read_write::{lease_key, read, wait_read, wait_write, write};
-use crate::support::{eventually, Listener, Server};
+use crate::support::{eventually, lease_key, Ask, Listener, Server, Waiter};
 
 /// What rlock told since the last call, as (event, key).
 #[track_caller]
@@ -59,8 +57,8 @@ fn each_change_is_told_once_on_the_locks_key() {
 fn what_changes_nothing_is_not_told() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
     let mut events = Listener::keyspace(&server, 0);
     for request in [
         "RLOCK.ACQUIRE doc w 1000 WRITE",
@@ -82,9 +80,9 @@ fn what_changes_nothing_is_not_told() {
 fn a_grant_is_told_after_what_caused_it() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_write("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut writer = Waiter::write(&server, "doc", "w");
     let mut events = Listener::keyspace(&server, 0);
     client.int("RLOCK.RELEASE doc alice WRITE");
     for reader in &mut readers {
@@ -102,11 +100,11 @@ fn each_readers_lease_that_ran_out_is_told_once() {
     const READERS: usize = 20;
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "stays");
+    client.take_read("doc", "stays");
     for n in 0..READERS {
         // Nested holds of one owner are one lease.
-        read(&mut client, "doc", &format!("r{n}"));
-        read(&mut client, "doc", &format!("r{n}"));
+        client.take_read("doc", &format!("r{n}"));
+        client.take_read("doc", &format!("r{n}"));
     }
     let mut events = Listener::keyspace(&server, 0);
     let renew: Vec<String> = (0..READERS)
@@ -136,7 +134,7 @@ fn a_lease_of_both_modes_runs_out_once() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
-    client.at_once(&[
+    client.succeed(&[
         "RLOCK.ACQUIRE doc alice 60000 WRITE",
         "RLOCK.ACQUIRE doc alice 60000 READ",
         "RLOCK.RENEW doc alice 100 WRITE",
@@ -155,7 +153,7 @@ fn what_ended_otherwise_did_not_expire() {
     let mut events = Listener::keyspace(&server, 0);
     let del = format!("DEL {}", lease_key("del", "alice", 1));
     let take = |key: &str| format!("RLOCK.ACQUIRE {key} alice 200 READ");
-    client.at_once(&[
+    client.succeed(&[
         &take("released"),
         &take("all"),
         &take("forced"),
@@ -194,7 +192,7 @@ fn the_servers_own_events_tell_of_the_lock_as_of_any_key() {
         all.retain(|(event, key)| key == "doc" && !event.starts_with("rlock."));
         all.into_iter().map(|(event, _)| event).collect()
     };
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     let seen = names(&mut events);
     assert!(seen.contains(&"hset".to_owned()), "{seen:?}");
     assert!(seen.contains(&"expire".to_owned()), "{seen:?}");

@@ -3,19 +3,14 @@
 
 use redis::Value;
 
-use crate::support::ask::{list, Ask};
-use crate::support::locks::{int, now_ms, LONG};
-use crate::support::read_write::{
-    held_by, holders, layout, lease_key, leases, mode, read, wait_read, wait_write, waiters, write,
-};
-use crate::support::{RawClient, Server};
+use crate::support::{int, lease_key, list, now_ms, Ask, RawClient, Server, Waiter, LONG};
 
 /// Takes a read lock as Redisson does; the hash outlives the lease, as it does
 /// where another reader's is longer.
 #[track_caller]
 fn foreign_read(client: &mut RawClient, key: &str, owner: &str, ms: i64) {
     let lease = lease_key(key, owner, 1);
-    client.at_once(&[
+    client.succeed(&[
         "MULTI",
         &format!("HSET {key} mode read {owner} 1"),
         &format!("SET {lease} 1 PX {ms}"),
@@ -26,7 +21,7 @@ fn foreign_read(client: &mut RawClient, key: &str, owner: &str, ms: i64) {
 
 #[track_caller]
 fn foreign_write(client: &mut RawClient, key: &str, owner: &str) {
-    client.at_once(&[
+    client.succeed(&[
         "MULTI",
         &format!("HSET {key} mode write {owner}:write 1"),
         &format!("PEXPIRE {key} {LONG}"),
@@ -75,36 +70,33 @@ const WRITE: &str = "
 #[track_caller]
 fn redisson(client: &mut RawClient, script: &str, key: &str, owner: &str) -> Value {
     let prefix = format!("{{{key}}}:{owner}:rwlock_timeout");
-    client.call(&["EVAL", script, "2", key, &prefix, "50000", owner])
+    client.ask(&["EVAL", script, "2", key, &prefix, "50000", owner])
 }
 
 #[test]
 fn each_sees_the_others_holds() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "native");
+    client.take_read("doc", "native");
     assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
     let left = int(redisson(&mut client, WRITE, "doc", "uuid:2"));
     assert!((1..=LONG).contains(&left), "{left}");
-    assert_eq!(
-        holders(&mut client, "doc"),
-        ["native read 1", "uuid:1 read 1"]
-    );
-    read(&mut client, "doc", "other");
+    assert_eq!(client.held_by("doc"), "native read 1, uuid:1 read 1");
+    client.take_read("doc", "other");
     client.int("RLOCK.RELEASE doc other READ");
     assert!(client.refused("RLOCK.ACQUIRE doc w 1000 WRITE"));
     // Its holds can be renewed, nested and released here.
     assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
     assert_eq!(client.int("RLOCK.RENEW doc uuid:1 70000 READ"), 1);
-    let found = leases(&mut client, "doc", "uuid:1");
+    let found = client.leases("doc", "uuid:1");
     assert!(found.len() == 2 && found[0] == found[1], "{found:?}");
-    read(&mut client, "doc", "uuid:1");
+    client.take_read("doc", "uuid:1");
     assert_eq!(client.int("RLOCK.RELEASE doc uuid:1 READ"), 2);
     assert_eq!(client.int("RLOCK.RELEASE doc uuid:1 READ ALL"), 0);
     assert_eq!(client.int("RLOCK.RELEASE doc native READ"), 0);
     assert_eq!(client.int("DBSIZE"), 0);
 
-    write(&mut client, "doc", "native");
+    client.take_write("doc", "native");
     for script in [READ, WRITE] {
         int(redisson(&mut client, script, "doc", "uuid:1"));
     }
@@ -112,7 +104,7 @@ fn each_sees_the_others_holds() {
     assert_eq!(redisson(&mut client, WRITE, "doc", "native"), Value::Nil);
     assert_eq!(redisson(&mut client, READ, "doc", "native"), Value::Nil);
     let both = "mode=write native:write=2 native=1";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
     assert_eq!(client.int("RLOCK.RELEASE doc native WRITE ALL"), 0);
     assert_eq!(client.int("RLOCK.RELEASE doc native READ"), 0);
 
@@ -121,8 +113,8 @@ fn each_sees_the_others_holds() {
         let request = format!("RLOCK.ACQUIRE doc native 1000 {wanted}");
         assert!(client.refused(&request), "{request}");
     }
-    assert_eq!(holders(&mut client, "doc"), ["uuid:1 write 1"]);
-    assert_eq!(mode(&mut client, "doc"), "write");
+    assert_eq!(client.held_by("doc"), "uuid:1 write 1");
+    assert_eq!(client.mode("doc"), "write");
     assert_eq!(client.int("RLOCK.RELEASE doc uuid:1 WRITE"), 0);
     assert_eq!(client.int("DBSIZE"), 0);
 }
@@ -133,12 +125,12 @@ fn a_foreign_reader_keeps_a_writer_out_until_its_lease_ends() {
     let mut client = server.raw();
     foreign_read(&mut client, "doc", "uuid:1", LONG);
     let key = lease_key("doc", "uuid:1", 1);
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     assert!(client.refused("RLOCK.ACQUIRE doc r 1000 READ"));
-    let replies = client.at_once(&[&format!("PEXPIRE {key} 400"), &format!("PEXPIRETIME {key}")]);
+    let replies = client.succeed(&[&format!("PEXPIRE {key} 400"), &format!("PEXPIRETIME {key}")]);
     writer.token();
     assert!(now_ms() >= int(replies[1].clone()), "not before");
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
@@ -146,9 +138,9 @@ fn a_foreign_readers_lease_is_known_when_the_writer_comes() {
     let server = Server::start_with(&["--hz", "1"]);
     let mut client = server.raw();
     foreign_read(&mut client, "doc", "uuid:1", 700);
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
@@ -166,14 +158,10 @@ fn a_foreign_reader_that_leaves_lets_the_writer_in() {
         let mut client = server.raw();
         client.ok("FLUSHALL");
         foreign_read(&mut client, "doc", "uuid:1", LONG);
-        let mut writer = wait_write(&server, "doc", "w");
-        client.at_once(&[&["MULTI"], way, &["EXEC"]].concat());
+        let mut writer = Waiter::write(&server, "doc", "w");
+        client.succeed(&[&["MULTI"], way, &["EXEC"]].concat());
         writer.token();
-        assert_eq!(
-            layout(&mut client, "doc"),
-            "mode=write w:write=1",
-            "{way:?}"
-        );
+        assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way:?}");
     }
 }
 
@@ -181,13 +169,13 @@ fn a_foreign_reader_that_leaves_lets_the_writer_in() {
 fn a_foreign_reader_beside_native_ones_leaves_alone() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
-    let mut upgrade = wait_write(&server, "doc", "alice");
-    let mut reader = wait_read(&server, "doc", "r");
-    assert_eq!(waiters(&mut client, "doc"), 2);
+    let mut upgrade = Waiter::write(&server, "doc", "alice");
+    let mut reader = Waiter::read(&server, "doc", "r");
+    assert_eq!(client.waiters("doc"), 2);
     let key = lease_key("doc", "uuid:1", 1);
-    client.at_once(&[
+    client.succeed(&[
         "MULTI",
         "HINCRBY doc uuid:1 -1",
         "HDEL doc uuid:1",
@@ -196,7 +184,7 @@ fn a_foreign_reader_beside_native_ones_leaves_alone() {
     ]);
     upgrade.token();
     let both = "alice:write=1 alice=1 mode=write";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
     client.int("RLOCK.RELEASE doc alice WRITE");
     reader.token();
 }
@@ -213,14 +201,14 @@ fn a_foreign_writer_that_goes_on_reading_lets_readers_in() {
         client.ok("FLUSHALL");
         foreign_write(&mut client, "doc", "uuid:1");
         assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
-        let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-        let mut writer = wait_write(&server, "doc", "w");
-        client.at_once(&["MULTI", order[0], order[1], "EXEC"]);
+        let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+        let mut writer = Waiter::write(&server, "doc", "w");
+        client.succeed(&["MULTI", order[0], order[1], "EXEC"]);
         for reader in &mut readers {
             reader.token();
         }
-        assert_eq!(layout(&mut client, "doc"), "a=1 b=1 mode=read uuid:1=1");
-        assert_eq!(waiters(&mut client, "doc"), 1);
+        assert_eq!(client.hash("doc"), "a=1 b=1 mode=read uuid:1=1");
+        assert_eq!(client.waiters("doc"), 1);
         for owner in ["a", "b", "uuid:1"] {
             client.int(&format!("RLOCK.RELEASE doc {owner} READ"));
         }
@@ -233,19 +221,19 @@ fn a_foreign_writer_that_leaves_lets_the_next_in() {
     let server = Server::start();
     let mut client = server.raw();
     foreign_write(&mut client, "doc", "uuid:1");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let replies = client.at_once(&["MULTI", "HDEL doc uuid:1:write", "DEL doc", "EXEC"]);
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let replies = client.succeed(&["MULTI", "HDEL doc uuid:1:write", "DEL doc", "EXEC"]);
     assert_eq!(list(replies[3].clone())[0], Value::Int(1));
     for reader in &mut readers {
         reader.token();
     }
-    held_by(&mut client, "doc", &["a read 1", "b read 1"]);
+    client.goes_to("doc", "a read 1, b read 1");
 
     // Its lease is the hash's.
     client.ok("FLUSHALL");
     foreign_write(&mut client, "doc", "uuid:1");
-    let mut writer = wait_write(&server, "doc", "w");
-    let replies = client.at_once(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let replies = client.succeed(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
     writer.token();
     assert!(now_ms() >= int(replies[1].clone()), "not before");
 }
@@ -255,17 +243,17 @@ fn a_foreign_writer_that_leaves_lets_the_next_in() {
 fn a_foreign_client_that_comes_between_is_waited_for() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    let mut writer = wait_write(&server, "doc", "w");
-    client.at_once(&[
+    client.take_read("doc", "alice");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    client.succeed(&[
         "MULTI",
         "DEL doc",
         "HSET doc mode write uuid:1:write 1",
         "PEXPIRE doc 100000",
         "EXEC",
     ]);
-    assert_eq!(holders(&mut client, "doc"), ["uuid:1 write 1"]);
-    assert_eq!(waiters(&mut client, "doc"), 1);
+    assert_eq!(client.held_by("doc"), "uuid:1 write 1");
+    assert_eq!(client.waiters("doc"), 1);
     client.int("DEL doc");
     writer.token();
 }
@@ -278,7 +266,7 @@ fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other() {
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     client.int("RLOCK.ACQUIRE doc u 1000 READ");
     let lease = lease_key("doc", "u", 2);
-    client.at_once(&[
+    client.succeed(&[
         "MULTI",
         "HINCRBY doc u 1",
         &format!("SET {lease} 1 PX {LONG}"),
@@ -286,7 +274,7 @@ fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other() {
         "EXEC",
     ]);
     assert_eq!(client.int("RLOCK.RELEASE doc u READ"), 1);
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     writer.token();
 }
 

@@ -3,56 +3,47 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{token, Say};
-use crate::support::read_write::{
-    held_by, holders, layout, lease_key, mode, nothing_left, read, wait_read, wait_write, waiters,
-    write,
-};
-use crate::support::Server;
+use crate::support::{bulk, each, lease_key, token, Ask, Server, Waiter};
 
 #[test]
 fn force_frees_all_readers_and_their_leases() {
     let server = Server::start();
     let mut client = server.raw();
-    let first = read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
+    let first = client.take_read("doc", "alice");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
     assert_eq!(client.int("RLOCK.FORCE doc"), 1);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
     assert_eq!(client.int("RLOCK.FORCE doc"), 0);
     for owner in ["alice", "bob"] {
         let line = client.error(&format!("RLOCK.RELEASE doc {owner} READ"));
         assert!(line.starts_with("NOTHELD "), "{line}");
     }
-    assert!(read(&mut client, "doc", "alice") > first);
-    assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
+    assert!(client.take_read("doc", "alice") > first);
+    assert_eq!(client.hash("doc"), "alice=1 mode=read");
     client.ok("FLUSHALL");
 
-    write(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
+    client.take_read("doc", "alice");
     assert_eq!(client.int("RLOCK.FORCE doc"), 1);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 #[test]
 fn force_lets_the_next_in_within_the_same_step() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let replies = client.at_once(&["RLOCK.FORCE doc", "HGET doc w:write", "HLEN doc"]);
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let replies = client.succeed(&["RLOCK.FORCE doc", "HGET doc w:write", "HLEN doc"]);
     assert_eq!(replies[0], Value::Int(1));
-    assert_eq!(
-        replies[1..],
-        [crate::support::ask::bulk("1"), Value::Int(2)]
-    );
+    assert_eq!(replies[1..], [bulk("1"), Value::Int(2)]);
     writer.token();
     assert_eq!(client.int("DBSIZE"), 1);
     assert_eq!(client.int("RLOCK.FORCE doc"), 1);
-    assert_eq!(layout(&mut client, "doc"), "a=1 b=1 mode=read");
+    assert_eq!(client.hash("doc"), "a=1 b=1 mode=read");
     for reader in &mut readers {
         reader.token();
     }
@@ -62,7 +53,7 @@ fn force_lets_the_next_in_within_the_same_step() {
 fn force_refuses_what_has_no_ttl() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     client.int("PERSIST doc");
     let (before, changes) = (client.state(b"doc"), client.changes());
     let line = client.error("RLOCK.FORCE doc");
@@ -71,7 +62,7 @@ fn force_refuses_what_has_no_ttl() {
     assert_eq!(client.changes(), changes);
     client.int("RLOCK.RENEW doc alice 60000 READ");
     assert_eq!(client.int("RLOCK.FORCE doc"), 1);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 /// What makes the hash go; the lease keys of the readers may stay behind.
@@ -90,43 +81,38 @@ const WAYS: [&str; 10] = [
 
 #[test]
 fn a_lock_that_goes_lets_the_queue_in_from_its_head() {
-    let server = Server::start();
-    for way in WAYS {
-        println!("{way}");
-        let mut client = server.raw();
-        client.ok("FLUSHALL");
-        read(&mut client, "doc", "alice");
-        read(&mut client, "doc", "bob");
-        let mut writer = wait_write(&server, "doc", "w");
-        let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-        let mut last = wait_write(&server, "doc", "w2");
-        let done = client.ask(way);
-        assert!(!matches!(done, Value::ServerError(_)), "{way}: {done:?}");
+    each(&WAYS, |way, server, client| {
+        client.take_read("doc", "alice");
+        client.take_read("doc", "bob");
+        let mut writer = Waiter::write(server, "doc", "w");
+        let mut readers = ["a", "b"].map(|owner| Waiter::read(server, "doc", owner));
+        let mut last = Waiter::write(server, "doc", "w2");
+        client.succeed(&[way]);
         writer.token();
-        assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1", "{way}");
-        assert_eq!(waiters(&mut client, "doc"), 3, "{way}");
+        assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way}");
+        assert_eq!(client.waiters("doc"), 3, "{way}");
 
         // Another database than before, where there is one in it.
         client.ask(&way.replace('5', "7").replace('6', "8"));
         for reader in &mut readers {
             reader.token();
         }
-        assert_eq!(layout(&mut client, "doc"), "a=1 b=1 mode=read", "{way}");
+        assert_eq!(client.hash("doc"), "a=1 b=1 mode=read", "{way}");
         client.int("RLOCK.RELEASE doc a READ");
         client.int("RLOCK.RELEASE doc b READ");
         last.token();
         client.int("RLOCK.RELEASE doc w2 WRITE");
-        assert_eq!(mode(&mut client, "doc"), "free", "{way}");
-    }
+        assert_eq!(client.mode("doc"), "free", "{way}");
+    });
 }
 
 #[test]
 fn a_transaction_that_takes_a_lock_over_leaves_no_other_holder() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    let mut writer = wait_write(&server, "doc", "w");
-    client.tell_all(&[
+    client.take_read("doc", "alice");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    client.send_all(&[
         "MULTI",
         "DEL doc",
         "RLOCK.ACQUIRE doc x 100000 READ",
@@ -138,15 +124,15 @@ fn a_transaction_that_takes_a_lock_over_leaves_no_other_holder() {
     };
     // The next command gives the lock to who waited, or this one was first.
     match &within[1] {
-        Value::Nil => held_by(&mut client, "doc", &["w write 1"]),
+        Value::Nil => client.goes_to("doc", "w write 1"),
         taken => {
             token(taken.clone());
-            held_by(&mut client, "doc", &["x read 1"]);
+            client.goes_to("doc", "x read 1");
             client.int("RLOCK.RELEASE doc x READ");
         }
     }
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
@@ -154,36 +140,36 @@ fn leftover_lease_keys_hold_nothing() {
     let server = Server::start();
     let mut client = server.raw();
     for _ in 0..3 {
-        read(&mut client, "doc", "alice");
+        client.take_read("doc", "alice");
     }
     client.int("DEL doc");
-    assert_eq!(mode(&mut client, "doc"), "free");
-    write(&mut client, "doc", "w");
+    assert_eq!(client.mode("doc"), "free");
+    client.take_write("doc", "w");
     assert_eq!(client.int("RLOCK.RELEASE doc w WRITE"), 0);
     // The owner's own leftovers are in nobody's way.
     client.int("RLOCK.ACQUIRE doc alice 60000 READ");
-    assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
+    assert_eq!(client.hash("doc"), "alice=1 mode=read");
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 0);
-    assert_eq!(mode(&mut client, "doc"), "free");
-    write(&mut client, "doc", "w");
+    assert_eq!(client.mode("doc"), "free");
+    client.take_write("doc", "w");
 }
 
 #[test]
 fn a_read_lock_under_another_name_has_no_readers() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
+    let mut writer = Waiter::write(&server, "doc", "w");
     let deadline = client.deadline("doc");
     let lease = lease_key("doc", "alice", 1);
     let lease_ends = client.deadline(&lease);
     client.ok("RENAME doc page");
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     // The leases did not move, so what is there is no hold.
-    assert_eq!(mode(&mut client, "page"), "free");
-    assert!(holders(&mut client, "page").is_empty());
+    assert_eq!(client.mode("page"), "free");
+    assert!(client.held_by("page").is_empty());
     let line = client.error("RLOCK.RELEASE page alice READ");
     assert!(line.starts_with("NOTHELD "), "{line}");
     if client.int("EXISTS page") == 1 {
@@ -191,28 +177,28 @@ fn a_read_lock_under_another_name_has_no_readers() {
     }
     let leftover = client.deadline(&lease);
     assert!([-2, lease_ends].contains(&leftover), "{leftover}");
-    write(&mut client, "page", "x");
-    assert_eq!(layout(&mut client, "page"), "mode=write x:write=1");
+    client.take_write("page", "x");
+    assert_eq!(client.hash("page"), "mode=write x:write=1");
 }
 
 #[test]
 fn a_write_lock_goes_with_its_name() {
     let server = Server::start();
     let mut client = server.raw();
-    let held = write(&mut client, "doc", "alice");
+    let held = client.take_write("doc", "alice");
     let deadline = client.deadline("doc");
-    let mut reader = wait_read(&server, "doc", "a");
-    let mut there = wait_read(&server, "page", "b");
+    let mut reader = Waiter::read(&server, "doc", "a");
+    let mut there = Waiter::read(&server, "page", "b");
     there.token();
     client.int("RLOCK.RELEASE page b READ");
     client.ok("RENAME doc page");
     reader.token();
-    assert_eq!(layout(&mut client, "doc"), "a=1 mode=read");
-    assert_eq!(layout(&mut client, "page"), "alice:write=1 mode=write");
+    assert_eq!(client.hash("doc"), "a=1 mode=read");
+    assert_eq!(client.hash("page"), "alice:write=1 mode=write");
     assert_eq!(client.deadline("page"), deadline);
     assert!(client.refused("RLOCK.ACQUIRE page b 1000 READ"));
-    assert_eq!(write(&mut client, "page", "alice"), held);
-    let mut waits = wait_read(&server, "page", "b");
+    assert_eq!(client.take_write("page", "alice"), held);
+    let mut waits = Waiter::read(&server, "page", "b");
     assert_eq!(client.int("RLOCK.RELEASE page alice WRITE ALL"), 0);
     waits.token();
 }
@@ -223,9 +209,9 @@ fn a_key_that_is_no_lock_keeps_its_waiters() {
     let mut client = server.raw();
     for (overwrite, free) in [("SET doc v", "DEL doc"), ("SET doc v", "FLUSHALL")] {
         client.ok("FLUSHALL");
-        write(&mut client, "doc", "alice");
-        let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-        let mut writer = wait_write(&server, "doc", "w");
+        client.take_write("doc", "alice");
+        let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+        let mut writer = Waiter::write(&server, "doc", "w");
         client.ask(overwrite);
         for request in [
             "RLOCK.ACQUIRE doc x 1000 READ",
@@ -239,12 +225,12 @@ fn a_key_that_is_no_lock_keeps_its_waiters() {
         for reader in &mut readers {
             reader.token();
         }
-        assert_eq!(layout(&mut client, "doc"), "a=1 b=1 mode=read");
+        assert_eq!(client.hash("doc"), "a=1 b=1 mode=read");
         client.int("RLOCK.RELEASE doc a READ");
         client.int("RLOCK.RELEASE doc b READ");
         writer.token();
         for waiter in readers.iter_mut().chain([&mut writer]) {
-            waiter.in_step();
+            waiter.client.in_step();
         }
     }
 }
@@ -253,22 +239,22 @@ fn a_key_that_is_no_lock_keeps_its_waiters() {
 fn a_reload_keeps_readers_writers_and_queues() {
     let server = Server::start();
     let mut client = server.raw();
-    let alice = read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut reader = wait_read(&server, "doc", "r");
+    let alice = client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut reader = Waiter::read(&server, "doc", "r");
     client.ok("DEBUG RELOAD");
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1", "bob read 1"]);
-    assert_eq!(waiters(&mut client, "doc"), 2);
+    assert_eq!(client.held_by("doc"), "alice read 1, bob read 1");
+    assert_eq!(client.waiters("doc"), 2);
     assert!(client.refused("RLOCK.ACQUIRE doc x 1000 READ"));
-    assert_eq!(read(&mut client, "doc", "alice"), alice);
+    assert_eq!(client.take_read("doc", "alice"), alice);
     client.int("RLOCK.RELEASE doc alice READ ALL");
     client.int("RLOCK.RELEASE doc bob READ");
     writer.token();
     client.ok("DEBUG RELOAD");
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     client.int("RLOCK.RELEASE doc w WRITE");
     reader.token();
     client.int("RLOCK.RELEASE doc r READ");
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }

@@ -2,13 +2,9 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{int, now_ms, pass, Waiter};
-use crate::support::read_write::{
-    held_by, holders, layout, lease, lease_key, mode, nothing_left, read, wait_read, wait_write,
-    waiters, write,
+use crate::support::{
+    eventually, int, lease_key, now_ms, pass, Ask, RawClient, Server, Waiter, LONG,
 };
-use crate::support::{eventually, RawClient, Server};
 
 /// The server looks after its own expiries once a second.
 const SLOW_HZ: [&str; 2] = ["--hz", "1"];
@@ -19,7 +15,7 @@ const SLOW_HZ: [&str; 2] = ["--hz", "1"];
 fn read_until(client: &mut RawClient, key: &str, owner: &str, ms: i64) -> i64 {
     let take = format!("RLOCK.ACQUIRE {key} {owner} {ms} READ");
     let when = format!("PEXPIRETIME {}", lease_key(key, owner, 1));
-    int(client.at_once(&[&take, &when]).remove(1))
+    int(client.succeed(&[&take, &when]).remove(1))
 }
 
 /// Gives a holder's lease an end soon: when.
@@ -27,16 +23,16 @@ fn read_until(client: &mut RawClient, key: &str, owner: &str, ms: i64) -> i64 {
 fn renew_until(client: &mut RawClient, owner: &str, ms: i64) -> i64 {
     let renew = format!("RLOCK.RENEW doc {owner} {ms} READ");
     let when = format!("PEXPIRETIME {}", lease_key("doc", owner, 1));
-    int(client.at_once(&[&renew, &when]).remove(1))
+    int(client.succeed(&[&renew, &when]).remove(1))
 }
 
 #[test]
 fn a_reader_whose_lease_ended_is_out_alone() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "bob");
     let ends = read_until(&mut client, "doc", "alice", 300);
-    held_by(&mut client, "doc", &["bob read 1"]);
+    client.goes_to("doc", "bob read 1");
     assert!(now_ms() >= ends);
     for request in [
         "RLOCK.RELEASE doc alice READ",
@@ -50,23 +46,23 @@ fn a_reader_whose_lease_ended_is_out_alone() {
     }
     assert!(client.refused("RLOCK.ACQUIRE doc carol 1000 WRITE"));
     // Whoever writes next takes its field away, and nothing else.
-    read(&mut client, "doc", "bob");
-    assert_eq!(layout(&mut client, "doc"), "bob=2 mode=read");
+    client.take_read("doc", "bob");
+    assert_eq!(client.hash("doc"), "bob=2 mode=read");
     assert_eq!(client.int("RLOCK.RELEASE doc bob READ ALL"), 0);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 #[test]
 fn a_sole_reader_is_no_longer_hindered_by_one_whose_lease_ended() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "bob");
     read_until(&mut client, "doc", "alice", 200);
     eventually("it is alone", || {
         !client.refused("RLOCK.ACQUIRE doc bob 60000 WRITE")
     });
     let both = "bob:write=1 bob=1 mode=write";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
 }
 
 #[test]
@@ -74,18 +70,18 @@ fn a_writer_is_granted_when_the_last_readers_lease_ends() {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     for owner in ["a", "b", "c"] {
-        read(&mut client, "doc", owner);
+        client.take_read("doc", owner);
     }
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     renew_until(&mut client, "b", 100);
-    held_by(&mut client, "doc", &["a read 1", "c read 1"]);
+    client.goes_to("doc", "a read 1, c read 1");
     renew_until(&mut client, "a", 100);
-    held_by(&mut client, "doc", &["c read 1"]);
-    assert_eq!(waiters(&mut client, "doc"), 1);
+    client.goes_to("doc", "c read 1");
+    assert_eq!(client.waiters("doc"), 1);
     let ends = renew_until(&mut client, "c", 100);
     writer.token();
     assert!(now_ms() >= ends, "granted before the deadline");
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     eventually("the lease keys are gone", || client.int("DBSIZE") == 1);
 }
 
@@ -94,9 +90,9 @@ fn a_writer_is_granted_when_the_last_readers_lease_ends() {
 fn a_writer_does_not_wait_for_the_end_of_the_hash() {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
-    read(&mut client, "doc", "long");
-    read(&mut client, "doc", "short");
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_read("doc", "long");
+    client.take_read("doc", "short");
+    let mut writer = Waiter::write(&server, "doc", "w");
     assert_eq!(client.int("RLOCK.RELEASE doc long READ"), 0);
     client.int("PEXPIRE doc 3600000");
     let ends = renew_until(&mut client, "short", 300);
@@ -104,25 +100,25 @@ fn a_writer_does_not_wait_for_the_end_of_the_hash() {
     writer.token();
     assert!(now_ms() >= ends, "granted before the deadline");
     // Its lease is its own, not what is left of the readers'.
-    assert!(client.int("PTTL doc") <= crate::support::locks::LONG);
+    assert!(client.int("PTTL doc") <= LONG);
 }
 
 #[test]
 fn readers_in_the_queue_are_let_in_when_a_writers_lease_ends() {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_write("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut writer = Waiter::write(&server, "doc", "w");
     let ends = int(client
-        .at_once(&["RLOCK.RENEW doc alice 300 WRITE", "PEXPIRETIME doc"])
+        .succeed(&["RLOCK.RENEW doc alice 300 WRITE", "PEXPIRETIME doc"])
         .remove(1));
     for reader in &mut readers {
         reader.token();
     }
     assert!(now_ms() >= ends, "granted before the deadline");
-    assert_eq!(layout(&mut client, "doc"), "a=1 b=1 mode=read");
-    assert_eq!(waiters(&mut client, "doc"), 1);
+    assert_eq!(client.hash("doc"), "a=1 b=1 mode=read");
+    assert_eq!(client.waiters("doc"), 1);
     client.int("RLOCK.RELEASE doc a READ");
     client.int("RLOCK.RELEASE doc b READ");
     writer.token();
@@ -153,10 +149,10 @@ fn a_lease_that_ends_without_waiters_leaves_nothing() {
     .iter()
     .enumerate()
     {
-        client.at_once(requests);
+        client.succeed(requests);
         eventually("nothing is left", || client.int("DBSIZE") == 0);
-        nothing_left(&mut client, "doc");
-        write(&mut client, "doc", &format!("next{n}"));
+        client.nothing_left("doc");
+        client.take_write("doc", &format!("next{n}"));
         client.int(&format!("RLOCK.RELEASE doc next{n} WRITE"));
     }
 }
@@ -171,15 +167,15 @@ fn a_lease_that_was_lengthened_ends_later() {
         "RLOCK.ACQUIRE doc alice 100000 WRITE",
     ] {
         client.ok("FLUSHALL");
-        let replies = client.at_once(&[
+        let replies = client.succeed(&[
             "RLOCK.ACQUIRE doc alice 300 READ",
             &format!("PEXPIRETIME {}", lease_key("doc", "alice", 1)),
             longer,
         ]);
-        let mut writer = wait_write(&server, "doc", "w");
+        let mut writer = Waiter::write(&server, "doc", "w");
         pass(int(replies[1].clone()) + 100);
-        assert_eq!(waiters(&mut client, "doc"), 1, "{longer}");
-        assert_ne!(mode(&mut client, "doc"), "free", "{longer}");
+        assert_eq!(client.waiters("doc"), 1, "{longer}");
+        assert_ne!(client.mode("doc"), "free", "{longer}");
         client.ask("RLOCK.RELEASE doc alice WRITE");
         client.int("RLOCK.RELEASE doc alice READ ALL");
         writer.token();
@@ -190,11 +186,11 @@ fn a_lease_that_was_lengthened_ends_later() {
 fn a_waiting_readers_lease_counts_from_its_grant() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "holder");
+    client.take_write("doc", "holder");
     let mut short = Waiter::with(&server, "doc short 20000 READ BLOCK 0");
     let mut long = Waiter::with(&server, "doc long 50000 READ BLOCK 0");
     eventually("they have waited for a while", || {
-        crate::support::locks::info(&mut client, "doc").oldest_wait_ms >= Some(300)
+        client.info("doc").oldest_wait_ms >= Some(300)
     });
     let before = now_ms();
     client.int("RLOCK.RELEASE doc holder WRITE");
@@ -202,13 +198,13 @@ fn a_waiting_readers_lease_counts_from_its_grant() {
     short.token();
     long.token();
     for (owner, ms) in [("short", 20_000), ("long", 50_000)] {
-        let ends = lease(&mut client, "doc", owner);
+        let ends = client.lease("doc", owner);
         assert!(
             (before + ms..=after + ms).contains(&ends),
             "{owner}: {ends}"
         );
     }
-    let long = lease(&mut client, "doc", "long");
+    let long = client.lease("doc", "long");
     assert_eq!(client.deadline("doc"), long);
 }
 
@@ -218,28 +214,32 @@ fn many_readers_end_one_by_one_each_at_its_own_deadline() {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     for n in 0..READERS {
-        read(&mut client, "doc", &format!("r{n:02}"));
+        client.take_read("doc", &format!("r{n:02}"));
     }
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     let renew: Vec<String> = (0..READERS)
         .map(|n| format!("RLOCK.RENEW doc r{n:02} {} READ", 400 + 10 * n))
         .collect();
     let renew: Vec<&str> = renew.iter().map(String::as_str).collect();
-    client.at_once(&renew);
+    client.succeed(&renew);
     let mut last = READERS as usize;
     loop {
-        let found = holders(&mut client, "doc");
-        if found == ["w write 1"] {
+        let found = client.info("doc");
+        if found.held_by() == "w write 1" {
             break;
         }
         // Those with the longest leases are those who are left.
-        let from = READERS as usize - found.len();
+        let from = READERS as usize - found.holders.len();
         let expected: Vec<String> = (from..READERS as usize)
             .map(|n| format!("r{n:02} read 1"))
             .collect();
-        assert_eq!(found, expected);
-        assert!(found.len() <= last, "{} after {last}", found.len());
-        last = found.len();
+        assert_eq!(found.held_by(), expected.join(", "));
+        assert!(
+            found.holders.len() <= last,
+            "{} after {last}",
+            found.holders.len()
+        );
+        last = found.holders.len();
         if writer
             .client
             .read_within(std::time::Duration::from_millis(5))
@@ -248,7 +248,7 @@ fn many_readers_end_one_by_one_each_at_its_own_deadline() {
             break;
         }
     }
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     eventually("the lease keys are gone", || client.int("DBSIZE") == 1);
 }
 
@@ -256,21 +256,18 @@ fn many_readers_end_one_by_one_each_at_its_own_deadline() {
 fn a_stall_that_outlasts_a_readers_lease_lets_the_next_in() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "stays");
-    read(&mut client, "doc", "ends");
-    let mut upgrade = wait_write(&server, "doc", "stays");
-    let mut reader = wait_read(&server, "doc", "r");
+    client.take_read("doc", "stays");
+    client.take_read("doc", "ends");
+    let mut upgrade = Waiter::write(&server, "doc", "stays");
+    let mut reader = Waiter::read(&server, "doc", "r");
     client.int("RLOCK.RENEW doc ends 300 READ");
     server.pause_process();
     pass(now_ms() + 400);
     server.resume_process();
     upgrade.token();
-    assert_eq!(
-        holders(&mut client, "doc"),
-        ["stays read 1", "stays write 1"]
-    );
+    assert_eq!(client.held_by("doc"), "stays write 1, stays read 1");
     assert_eq!(client.int("RLOCK.RELEASE doc stays WRITE"), 0);
     reader.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=read r=1 stays=1");
+    assert_eq!(client.hash("doc"), "mode=read r=1 stays=1");
     assert_eq!(client.ask("PING"), Value::SimpleString("PONG".into()));
 }

@@ -1,14 +1,7 @@
 //! Fields in the hash of a read/write lock that are no holds, or holds of another
 //! kind: of readers that died, and of plain locks that were taken over.
 
-use redis::Value;
-
-use crate::support::ask::{map, Ask};
-use crate::support::locks::{int, now_ms};
-use crate::support::read_write::{
-    held_by, holders, layout, lease_key, mode, read, wait_read, wait_write, waiters, write,
-};
-use crate::support::{Listener, RawClient, Server};
+use crate::support::{int, lease_key, now_ms, Ask, Listener, RawClient, Server, Waiter};
 
 /// A hash in which `dead` left its field, as a client does that ends before its
 /// lease while another's is longer; and a reader `live`, if wanted.
@@ -29,8 +22,8 @@ fn the_field_of_a_dead_reader_is_no_hold() {
     let server = Server::start();
     let mut client = server.raw();
     leftover(&mut client, false);
-    assert_eq!(mode(&mut client, "doc"), "free");
-    assert!(holders(&mut client, "doc").is_empty());
+    assert_eq!(client.mode("doc"), "free");
+    assert!(client.held_by("doc").is_empty());
     for request in ["RLOCK.RELEASE doc dead READ", "RLOCK.RENEW doc dead 9 READ"] {
         let line = client.error(request);
         assert!(line.starts_with("NOTHELD "), "{request}: {line}");
@@ -46,7 +39,7 @@ fn the_field_of_a_dead_reader_is_no_hold() {
     ] {
         leftover(&mut client, false);
         client.int(&format!("RLOCK.ACQUIRE doc {wanted}"));
-        assert_eq!(layout(&mut client, "doc"), expected, "{wanted}");
+        assert_eq!(client.hash("doc"), expected, "{wanted}");
     }
 }
 
@@ -55,17 +48,17 @@ fn the_field_of_a_dead_reader_goes_and_a_live_one_stays() {
     let server = Server::start();
     let mut client = server.raw();
     leftover(&mut client, true);
-    assert_eq!(holders(&mut client, "doc"), ["live read 1"]);
+    assert_eq!(client.held_by("doc"), "live read 1");
     assert!(client.refused("RLOCK.ACQUIRE doc a 100000 WRITE"));
     assert!(client.refused("RLOCK.ACQUIRE doc dead 100000 WRITE"));
-    read(&mut client, "doc", "a");
-    assert_eq!(layout(&mut client, "doc"), "a=1 live=1 mode=read");
+    client.take_read("doc", "a");
+    assert_eq!(client.hash("doc"), "a=1 live=1 mode=read");
 
     // The sole live reader is not hindered.
     leftover(&mut client, true);
-    write(&mut client, "doc", "live");
+    client.take_write("doc", "live");
     let both = "live:write=1 live=1 mode=write";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
 
     // Who releases the last live hold frees the lock.
     leftover(&mut client, true);
@@ -78,17 +71,17 @@ fn waiters_do_not_wait_for_a_dead_reader() {
     let server = Server::start();
     let mut client = server.raw();
     leftover(&mut client, true);
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut reader = wait_read(&server, "doc", "r");
-    assert_eq!(waiters(&mut client, "doc"), 2);
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut reader = Waiter::read(&server, "doc", "r");
+    assert_eq!(client.waiters("doc"), 2);
     client.int(&format!("DEL {}", lease_key("doc", "live", 1)));
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     client.int("RLOCK.RELEASE doc w WRITE");
     reader.token();
 
     leftover(&mut client, false);
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut writer = Waiter::write(&server, "doc", "w");
     writer.token();
 }
 
@@ -107,25 +100,25 @@ fn a_plain_lock_that_a_foreign_writer_took_over_is_held_until_the_hash_ends() {
             assert!(client.refused(&request), "{request}");
         }
     }
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut reader = wait_read(&server, "doc", "r");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut reader = Waiter::read(&server, "doc", "r");
     // The foreign writer leaves; the plain field stays and keeps all others out.
     client.int("HDEL doc uuid:1:write");
-    assert_eq!(waiters(&mut client, "doc"), 2);
+    assert_eq!(client.waiters("doc"), 2);
     for wanted in ["", "READ", "WRITE"] {
         let request = format!("RLOCK.ACQUIRE doc a 1000 {wanted}");
         assert!(client.refused(&request), "{request}");
     }
-    let replies = client.at_once(&["PEXPIRE doc 400", "PEXPIRETIME doc"]);
+    let replies = client.succeed(&["PEXPIRE doc 400", "PEXPIRETIME doc"]);
     writer.token();
     assert!(
         now_ms() >= int(replies[1].clone()),
         "granted before the hash ended"
     );
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
     client.int("RLOCK.RELEASE doc w WRITE");
     reader.token();
-    held_by(&mut client, "doc", &["r read 1"]);
+    client.goes_to("doc", "r read 1");
 }
 
 #[test]
@@ -168,8 +161,7 @@ fn looking_at_leftovers_changes_nothing() {
     leftover(&mut client, true);
     let (before, changes) = (client.state(b"doc"), client.changes());
     for _ in 0..3 {
-        let info = map(client.ask("RLOCK.INFO doc"));
-        assert_eq!(info["waiters"], Value::Int(0));
+        assert_eq!(client.waiters("doc"), 0);
     }
     assert_eq!(client.state(b"doc"), before);
     assert_eq!(client.changes(), changes);
@@ -182,7 +174,7 @@ fn whoever_finds_only_dead_readers_wakes_those_who_subscribe() {
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     for request in ["RLOCK.RELEASE doc u READ", "RLOCK.RENEW doc u 1000 READ"] {
         // A reader that rlock knows nothing of, and its lease is gone.
-        client.at_once(&["HSET doc mode read u 1", "PEXPIRE doc 60000"]);
+        client.succeed(&["HSET doc mode read u 1", "PEXPIRE doc 60000"]);
         let mut heard = Listener::patterns(&server, &["redisson_*"]);
         let line = client.error(request);
         assert!(line.starts_with("NOTHELD"), "{line}");

@@ -7,7 +7,7 @@ mod foreign;
 mod gone;
 mod layout;
 mod leases;
-pub mod leaving;
+mod leaving;
 mod leftovers;
 mod modes;
 mod names;

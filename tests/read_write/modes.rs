@@ -1,13 +1,7 @@
 //! READ and WRITE on the commands: who may hold with whom, and what is answered
 //! to those who hold in another mode.
 
-use redis::Value;
-
-use crate::support::ask::{list, map, text, Ask};
-use crate::support::read_write::{
-    everything, holders, layout, leases, mode, nothing_left, read, write,
-};
-use crate::support::{RawClient, Server};
+use crate::support::{Ask, RawClient, Server};
 
 #[test]
 fn readers_share_and_a_writer_is_alone() {
@@ -30,7 +24,7 @@ fn readers_share_and_a_writer_is_alone() {
         }
     }
     for number in 0..50 {
-        read(&mut client, "doc", &format!("reader:{number}"));
+        client.take_read("doc", &format!("reader:{number}"));
     }
     assert!(client.refused("RLOCK.ACQUIRE doc carol 60000 WRITE"));
     for number in 0..50 {
@@ -38,7 +32,7 @@ fn readers_share_and_a_writer_is_alone() {
     }
     client.int("RLOCK.RELEASE doc alice READ");
     client.int("RLOCK.RELEASE doc bob READ ALL");
-    write(&mut client, "doc", "carol");
+    client.take_write("doc", "carol");
 }
 
 #[test]
@@ -47,7 +41,7 @@ fn modes_are_words_in_any_case_and_order_once() {
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE doc alice 60000 read BLOCK 5 ONCE");
     client.int("rlock.acquire doc bob 60000 once block 0 Read");
-    assert_eq!(layout(&mut client, "doc"), "alice=1 bob=1 mode=read");
+    assert_eq!(client.hash("doc"), "alice=1 bob=1 mode=read");
     client.int("RLOCK.RENEW doc bob 60000 rEAD");
     assert_eq!(client.int("RLOCK.RELEASE doc bob all read"), 0);
     assert_eq!(client.int("RLOCK.RELEASE doc alice Read aLL"), 0);
@@ -55,8 +49,8 @@ fn modes_are_words_in_any_case_and_order_once() {
     client.int("RLOCK.RENEW doc alice 60000 Write");
     assert_eq!(client.int("RLOCK.RELEASE doc alice WRITE all"), 0);
 
-    read(&mut client, "doc", "alice");
-    let (before, changes) = (everything(&mut client), client.changes());
+    client.take_read("doc", "alice");
+    let (before, changes) = (client.everything(), client.changes());
     for (request, word) in [
         ("RLOCK.ACQUIRE doc alice 60000 READ WRITE", "WRITE"),
         ("RLOCK.ACQUIRE doc alice 60000 WRITE BLOCK 0 READ", "READ"),
@@ -71,7 +65,7 @@ fn modes_are_words_in_any_case_and_order_once() {
         let begin = format!("ERR syntax error at '{word}'");
         assert!(line.starts_with(&begin), "{request}: {line}");
     }
-    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.changes(), changes);
 }
 
@@ -82,7 +76,7 @@ fn a_plain_lock_does_not_mix_with_read_or_write() {
     let mut refuses = |held: &str, wanted: &[&str]| {
         client.ok("FLUSHALL");
         client.int(&format!("RLOCK.ACQUIRE doc alice 60000 {held}"));
-        let (before, changes) = (everything(&mut client), client.changes());
+        let (before, changes) = (client.everything(), client.changes());
         for wanted in wanted {
             for more in ["", "ONCE", "BLOCK 0", "ONCE BLOCK 0"] {
                 let request = format!("RLOCK.ACQUIRE doc alice 1000 {wanted} {more}");
@@ -94,7 +88,7 @@ fn a_plain_lock_does_not_mix_with_read_or_write() {
                 assert!(line.contains("'alice'") && line.contains("'doc'"), "{line}");
             }
         }
-        assert_eq!(everything(&mut client), before);
+        assert_eq!(client.everything(), before);
         assert_eq!(client.changes(), changes);
     };
     refuses("", &["READ", "WRITE"]);
@@ -105,7 +99,7 @@ fn a_plain_lock_does_not_mix_with_read_or_write() {
 /// What RELEASE and RENEW answer to an owner that holds nothing in that mode.
 #[track_caller]
 fn not_held(client: &mut RawClient, owner: &str, mode: &str) -> String {
-    let (before, changes) = (everything(client), client.changes());
+    let (before, changes) = (client.everything(), client.changes());
     let mut lines = [
         format!("RLOCK.RELEASE doc {owner} {mode}"),
         format!("RLOCK.RELEASE doc {owner} {mode} ALL"),
@@ -113,7 +107,7 @@ fn not_held(client: &mut RawClient, owner: &str, mode: &str) -> String {
     ]
     .map(|request| client.error(&request))
     .to_vec();
-    assert_eq!(everything(client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.changes(), changes);
     lines.dedup();
     assert_eq!(lines.len(), 1, "{lines:?}");
@@ -144,7 +138,7 @@ fn who_does_not_hold_in_that_mode_is_told_the_mode_it_holds() {
         assert!(tells, "holds '{held}', says '{spoken}': {line}");
     }
     client.ok("FLUSHALL");
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     let line = not_held(&mut client, "alice", "");
     assert!(line.ends_with("holds it for READ: say READ"), "{line}");
 
@@ -164,30 +158,30 @@ fn releasing_one_mode_leaves_the_other() {
     let server = Server::start();
     let mut client = server.raw();
     for all in ["", "ALL"] {
-        write(&mut client, "doc", "alice");
-        read(&mut client, "doc", "alice");
+        client.take_write("doc", "alice");
+        client.take_read("doc", "alice");
         let released = client.int(&format!("RLOCK.RELEASE doc alice WRITE {all}"));
         assert_eq!(released, 0);
-        assert_eq!(layout(&mut client, "doc"), "alice=1 mode=read");
-        assert_eq!(mode(&mut client, "doc"), "read");
+        assert_eq!(client.hash("doc"), "alice=1 mode=read");
+        assert_eq!(client.mode("doc"), "read");
         not_held(&mut client, "alice", "WRITE");
-        read(&mut client, "doc", "bob");
+        client.take_read("doc", "bob");
         client.int("RLOCK.RELEASE doc bob READ");
         assert_eq!(
             client.int(&format!("RLOCK.RELEASE doc alice READ {all}")),
             0
         );
-        nothing_left(&mut client, "doc");
+        client.nothing_left("doc");
 
-        write(&mut client, "doc", "alice");
-        read(&mut client, "doc", "alice");
+        client.take_write("doc", "alice");
+        client.take_read("doc", "alice");
         let released = client.int(&format!("RLOCK.RELEASE doc alice READ {all}"));
         assert_eq!(released, 0);
-        assert_eq!(layout(&mut client, "doc"), "alice:write=1 mode=write");
+        assert_eq!(client.hash("doc"), "alice:write=1 mode=write");
         not_held(&mut client, "alice", "READ");
         assert!(client.refused("RLOCK.ACQUIRE doc bob 1000 READ"));
         client.int(&format!("RLOCK.RELEASE doc alice WRITE {all}"));
-        nothing_left(&mut client, "doc");
+        client.nothing_left("doc");
     }
 }
 
@@ -196,15 +190,15 @@ fn all_ends_every_hold_in_that_mode_and_of_that_owner() {
     let server = Server::start();
     let mut client = server.raw();
     for _ in 0..3 {
-        write(&mut client, "doc", "alice");
-        read(&mut client, "doc", "alice");
+        client.take_write("doc", "alice");
+        client.take_read("doc", "alice");
     }
     assert_eq!(client.int("RLOCK.RELEASE doc alice WRITE ALL"), 0);
-    assert_eq!(layout(&mut client, "doc"), "alice=3 mode=read");
-    read(&mut client, "doc", "bob");
+    assert_eq!(client.hash("doc"), "alice=3 mode=read");
+    client.take_read("doc", "bob");
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ ALL"), 0);
-    assert_eq!(layout(&mut client, "doc"), "bob=1 mode=read");
-    assert!(leases(&mut client, "doc", "alice").is_empty());
+    assert_eq!(client.hash("doc"), "bob=1 mode=read");
+    assert!(client.leases("doc", "alice").is_empty());
     assert_eq!(client.int("DBSIZE"), 2);
 }
 
@@ -225,13 +219,13 @@ fn once_refuses_a_second_hold_of_the_same_mode_only() {
     held(&mut client, "READ");
     client.int("RLOCK.ACQUIRE doc alice 60000 WRITE ONCE");
     let both = "alice:write=1 alice=1 mode=write";
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
     held(&mut client, "READ");
     held(&mut client, "WRITE");
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 0);
     held(&mut client, "WRITE");
     client.int("RLOCK.ACQUIRE doc alice 60000 READ ONCE BLOCK 0");
-    assert_eq!(layout(&mut client, "doc"), both);
+    assert_eq!(client.hash("doc"), both);
 
     // The connection as the owner implies it.
     client.ok("FLUSHALL");
@@ -244,35 +238,32 @@ fn once_refuses_a_second_hold_of_the_same_mode_only() {
         .error("RLOCK.ACQUIRE doc * 60000 WRITE")
         .starts_with("HELD "));
     let owner = client.text("RLOCK.OWNER");
-    let expected = [format!("{owner} read 1"), format!("{owner} write 1")];
-    assert_eq!(holders(&mut client, "doc"), expected);
+    let expected = format!("{owner} write 1, {owner} read 1");
+    assert_eq!(client.held_by("doc"), expected);
     assert_eq!(client.int("RLOCK.RELEASE doc * WRITE"), 0);
     assert_eq!(client.int("RLOCK.RELEASE doc * READ"), 0);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 #[test]
 fn info_tells_each_mode_of_each_holder() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
-    read(&mut client, "doc", "bob");
-    assert_eq!(mode(&mut client, "doc"), "read");
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1", "bob read 2"]);
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
+    client.take_read("doc", "bob");
+    assert_eq!(client.mode("doc"), "read");
+    assert_eq!(client.held_by("doc"), "alice read 1, bob read 2");
     client.int("RLOCK.RELEASE doc alice READ");
-    write(&mut client, "doc", "bob");
-    assert_eq!(mode(&mut client, "doc"), "write");
-    let info = map(client.ask("RLOCK.INFO doc"));
-    let all: Vec<_> = list(info["holders"].clone()).into_iter().map(map).collect();
-    let modes: Vec<String> = all.iter().map(|one| text(one["mode"].clone())).collect();
+    client.take_write("doc", "bob");
+    assert_eq!(client.mode("doc"), "write");
+    let all = client.info("doc").holders;
+    let modes: Vec<_> = all.iter().map(|hold| hold.mode.as_str()).collect();
     assert_eq!(modes, ["write", "read"], "the writing first");
-    for holder in &all {
-        assert_eq!(text(holder["owner"].clone()), "bob");
-        let Value::Int(remaining) = holder["remaining-ms"] else {
-            panic!("{holder:?}");
-        };
-        assert!((1..=100_000).contains(&remaining), "{holder:?}");
+    for hold in &all {
+        assert_eq!(hold.owner, "bob");
+        let remaining = hold.remaining_ms.expect("a lease");
+        assert!((1..=100_000).contains(&remaining), "{hold:?}");
     }
 }
 

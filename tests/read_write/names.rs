@@ -5,13 +5,9 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, map, Ask};
-use crate::support::locks::{code, int, token, Waiter};
-use crate::support::read_write::{
-    everything, layout, lease_key, mode, nothing_left, read, wait_read, waiters, write,
+use crate::support::{
+    bulk, cluster, code, lease_key, list, map, token, Ask, RawClient, Server, Waiter,
 };
-use crate::support::setup::cluster;
-use crate::support::{RawClient, Server};
 
 /// The lease key, for names without a hash tag.
 fn lease(key: &[u8], owner: &[u8]) -> Vec<u8> {
@@ -22,28 +18,28 @@ fn lease(key: &[u8], owner: &[u8]) -> Vec<u8> {
 #[track_caller]
 fn round_trip(client: &mut RawClient, key: &[u8], owner: &[u8]) {
     let acquire = |client: &mut RawClient, owner: &[u8], mode: &[u8]| {
-        client.call(&[b"RLOCK.ACQUIRE", key, owner, b"100000", mode])
+        client.ask(&[b"RLOCK.ACQUIRE", key, owner, b"100000", mode])
     };
     let first = token(acquire(client, owner, b"READ"));
-    let Value::Array(fields) = client.call(&[b"HGETALL", key]) else {
+    let Value::Array(fields) = client.ask(&[b"HGETALL", key]) else {
         panic!("no hash");
     };
     let mut pairs: Vec<_> = fields.chunks(2).map(<[Value]>::to_vec).collect();
     pairs.sort_by_key(|pair| pair[0] != bulk("mode"));
     let expected = [[bulk("mode"), bulk("read")], [bulk(owner), bulk("1")]];
     assert_eq!(pairs, expected, "{owner:?}");
-    let found = client.call(&[b"GET", lease(key, owner).as_slice()]);
+    let found = client.ask(&[b"GET", lease(key, owner).as_slice()]);
     assert_eq!(found, bulk(key), "{owner:?}");
 
     token(acquire(client, b"another", b"READ"));
     assert_eq!(acquire(client, owner, b"WRITE"), Value::Nil);
     let release: [&[u8]; 4] = [b"RLOCK.RELEASE", key, b"another", b"READ"];
-    assert_eq!(client.call(&release), Value::Int(0));
+    assert_eq!(client.int(&release), 0);
     assert!(token(acquire(client, owner, b"WRITE")) > first);
     let field = [owner, b":write"].concat();
-    let count = client.call(&[b"HGET", key, field.as_slice()]);
+    let count = client.ask(&[b"HGET", key, field.as_slice()]);
     assert_eq!(count, bulk("1"));
-    let info = map(client.call(&[b"RLOCK.INFO", key]));
+    let info = client.map(&[b"RLOCK.INFO", key]);
     let holders = list(info["holders"].clone());
     assert_eq!(holders.len(), 2);
     for holder in holders {
@@ -51,9 +47,9 @@ fn round_trip(client: &mut RawClient, key: &[u8], owner: &[u8]) {
     }
     for mode in [b"WRITE".as_slice(), b"READ"] {
         let renew = [b"RLOCK.RENEW", key, owner, b"50000", mode];
-        assert_eq!(client.call(&renew), Value::Int(1));
+        assert_eq!(client.int(&renew), 1);
         let release = [b"RLOCK.RELEASE", key, owner, mode];
-        assert_eq!(client.call(&release), Value::Int(0));
+        assert_eq!(client.int(&release), 0);
     }
     assert_eq!(client.int("DBSIZE"), 0, "{key:?} {owner:?}");
 }
@@ -95,14 +91,14 @@ fn owners_that_are_alike_are_not_the_same() {
     let server = Server::start();
     let mut client = server.raw();
     for owner in ["a", "a:1", "a:", "a:rwlock_timeout:1", "read", "write", "A"] {
-        read(&mut client, "doc", owner);
+        client.take_read("doc", owner);
     }
     let reader = client.error("RLOCK.RELEASE doc rea READ");
     assert!(reader.starts_with("NOTHELD "), "{reader}");
     for owner in ["a", "a:1", "a:", "a:rwlock_timeout:1", "read", "write"] {
         assert_eq!(client.int(&format!("RLOCK.RELEASE doc {owner} READ")), 0);
     }
-    assert_eq!(layout(&mut client, "doc"), "A=1 mode=read");
+    assert_eq!(client.hash("doc"), "A=1 mode=read");
     assert_eq!(client.int("DBSIZE"), 2);
 }
 
@@ -114,24 +110,24 @@ fn a_lease_key_of_another_lock_is_not_taken() {
     let met = "{x}a:b:c:rwlock_timeout:1";
     assert_eq!(lease_key("{x}a", "b:c", 1), met);
     assert_eq!(lease_key("{x}a:b", "c", 1), met);
-    read(&mut client, "{x}a", "b:c");
-    let (before, changes) = (everything(&mut client), client.changes());
+    client.take_read("{x}a", "b:c");
+    let (before, changes) = (client.everything(), client.changes());
     for more in ["", "ONCE", "BLOCK 0"] {
         let line = client.error(&format!("RLOCK.ACQUIRE {{x}}a:b c 1000 READ {more}"));
         assert!(line.starts_with("WRONGTYPE "), "{line}");
     }
-    assert_eq!(everything(&mut client), before);
+    assert_eq!(client.everything(), before);
     assert_eq!(client.changes(), changes);
     // Others may read there, and this one may write.
-    read(&mut client, "{x}a:b", "d");
+    client.take_read("{x}a:b", "d");
     client.int("RLOCK.RELEASE {x}a:b d READ");
-    write(&mut client, "{x}a:b", "c");
+    client.take_write("{x}a:b", "c");
     let line = client.error("RLOCK.ACQUIRE {x}a:b c 1000 READ");
     assert!(line.starts_with("WRONGTYPE "), "{line}");
     client.int("RLOCK.RELEASE {x}a:b c WRITE");
     // When it is gone, the way is free.
     client.int("RLOCK.RELEASE {x}a b:c READ");
-    read(&mut client, "{x}a:b", "c");
+    client.take_read("{x}a:b", "c");
     assert_eq!(client.text(&format!("GET {met}")), "{x}a:b");
 }
 
@@ -150,17 +146,17 @@ fn what_is_no_lease_key_is_not_overwritten() {
             println!("{put} {number}");
             client.ok("FLUSHALL");
             if number == 2 {
-                read(&mut client, "doc", "alice");
+                client.take_read("doc", "alice");
             }
             client.ask(&put.replace("KEY", &lease_key("doc", "alice", number)));
-            let (before, changes) = (everything(&mut client), client.changes());
+            let (before, changes) = (client.everything(), client.changes());
             for more in ["", "BLOCK 0"] {
                 let line = client.error(&format!("RLOCK.ACQUIRE doc alice 1000 READ {more}"));
                 assert!(line.starts_with("WRONGTYPE "), "{put}: {line}");
             }
-            assert_eq!(everything(&mut client), before, "{put}");
+            assert_eq!(client.everything(), before, "{put}");
             assert_eq!(client.changes(), changes, "{put}");
-            read(&mut client, "doc", "bob");
+            client.take_read("doc", "bob");
         }
     }
     // Redisson's and one's own of before are.
@@ -182,15 +178,15 @@ fn what_is_no_lease_key_is_not_overwritten() {
 fn a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut reader = wait_read(&server, "doc", "a");
-    let mut next = wait_read(&server, "doc", "b");
+    client.take_write("doc", "alice");
+    let mut reader = Waiter::read(&server, "doc", "a");
+    let mut next = Waiter::read(&server, "doc", "b");
     client.ok(&format!("SET {} data", lease_key("doc", "a", 1)));
     client.int("RLOCK.RELEASE doc alice WRITE");
     assert_eq!(code(&reader.client.read()), "WRONGTYPE");
-    reader.in_step();
+    reader.client.in_step();
     next.token();
-    assert_eq!(layout(&mut client, "doc"), "b=1 mode=read");
+    assert_eq!(client.hash("doc"), "b=1 mode=read");
     let kept = client.text(&format!("GET {}", lease_key("doc", "a", 1)));
     assert_eq!(kept, "data");
 }
@@ -200,8 +196,8 @@ fn in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock() {
     let server = cluster();
     let mut client = server.raw();
     for key in ["doc", "{acct}:7", "job:{7}", "a{b}c{d}"] {
-        read(&mut client, key, "alice");
-        read(&mut client, key, "alice");
+        client.take_read(key, "alice");
+        client.take_read(key, "alice");
         let slot = client.int(&format!("CLUSTER KEYSLOT {key}"));
         for number in [1, 2] {
             let lease = lease_key(key, "alice", number);
@@ -215,7 +211,7 @@ fn in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock() {
         );
         writer.token();
         assert_eq!(client.int(&format!("RLOCK.RELEASE {key} w WRITE")), 0);
-        nothing_left(&mut client, key);
+        client.nothing_left(key);
     }
 }
 
@@ -235,24 +231,21 @@ fn in_a_cluster_reading_is_refused_where_a_lease_key_would_lie_elsewhere() {
         }
         assert_eq!(client.int("DBSIZE"), 0);
         // A writer needs none, and keeps its lock when it may not read.
-        write(&mut client, key, "alice");
+        client.take_write(key, "alice");
         let line = client.error(&format!("RLOCK.ACQUIRE {key} alice 1000 READ"));
         assert!(line.starts_with("ERR "), "{line}");
-        assert_eq!(mode(&mut client, key), "write");
-        assert_eq!(waiters(&mut client, key), 0);
-        assert_eq!(
-            int(client.ask(&format!("RLOCK.RELEASE {key} alice WRITE"))),
-            0
-        );
+        assert_eq!(client.mode(key), "write");
+        assert_eq!(client.waiters(key), 0);
+        assert_eq!(client.int(&format!("RLOCK.RELEASE {key} alice WRITE")), 0);
         client.int(&format!("RLOCK.ACQUIRE {key} alice 1000"));
         client.int(&format!("RLOCK.RELEASE {key} alice"));
     }
     // Outside a cluster there are no slots.
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "a{b", "alice");
+    client.take_read("a{b", "alice");
     assert_eq!(client.int("RLOCK.RELEASE a{b alice READ"), 0);
-    nothing_left(&mut client, "a{b");
+    client.nothing_left("a{b");
 }
 
 /// Such a name can be read as that of a lease key of 510 locks, all of them this long. To
@@ -274,13 +267,12 @@ fn a_long_name_full_of_colons_is_no_burden() {
     for _ in 0..20 {
         for (name, took) in names.iter().zip(&mut took) {
             let since = Instant::now();
-            let set = client.call(&["SET", name, "1", "PX", "3600000"]);
-            assert_eq!(set, Value::Okay);
-            assert_eq!(client.call(&["DEL", name]), Value::Int(1));
+            client.ok(&["SET", name, "1", "PX", "3600000"]);
+            assert_eq!(client.int(&["DEL", name]), 1);
             *took += since.elapsed();
         }
     }
     let [one, other, plain] = took;
     assert!(one < 12 * plain && other < 12 * plain, "{took:?}");
-    assert_eq!(crate::support::look::who(&mut client, "doc").len(), 1);
+    assert_eq!(client.info("doc").holders.len(), 1);
 }

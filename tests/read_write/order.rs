@@ -6,22 +6,15 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::ask::{list, Ask};
-use crate::support::locks::{info, Say, Waiter};
-use crate::support::read_write::{
-    holders, layout, nothing_left, read, wait_read, wait_write, waiters, write,
-};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, list, Ask, Over, RawClient, Server, Waiter};
 
 /// Whether all of these still wait.
 #[track_caller]
 fn still_wait(client: &mut RawClient, all: &mut [&mut Waiter]) {
     // Whoever was granted before this reply has its own reply already.
-    client.say("PING");
+    client.ask("PING");
     for waiter in all {
-        let heard = waiter
-            .client
-            .read_within(std::time::Duration::from_millis(1));
+        let heard = waiter.client.heard();
         assert_eq!(heard, None);
     }
 }
@@ -30,36 +23,36 @@ fn still_wait(client: &mut RawClient, all: &mut [&mut Waiter]) {
 fn neighbouring_readers_are_granted_together_and_no_others() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "first");
+    client.take_write("doc", "first");
     let mut readers: Vec<_> = (0..5)
-        .map(|n| wait_read(&server, "doc", &format!("r{n}")))
+        .map(|n| Waiter::read(&server, "doc", &format!("r{n}")))
         .collect();
-    let mut writer = wait_write(&server, "doc", "second");
+    let mut writer = Waiter::write(&server, "doc", "second");
     let mut late: Vec<_> = (5..8)
-        .map(|n| wait_read(&server, "doc", &format!("r{n}")))
+        .map(|n| Waiter::read(&server, "doc", &format!("r{n}")))
         .collect();
-    let mut last = wait_write(&server, "doc", "third");
-    assert_eq!(waiters(&mut client, "doc"), 10);
+    let mut last = Waiter::write(&server, "doc", "third");
+    assert_eq!(client.waiters("doc"), 10);
 
     client.int("RLOCK.RELEASE doc first WRITE");
     let together = "mode=read r0=1 r1=1 r2=1 r3=1 r4=1";
-    assert_eq!(layout(&mut client, "doc"), together);
+    assert_eq!(client.hash("doc"), together);
     let tokens: Vec<i64> = readers.iter_mut().map(Waiter::token).collect();
     assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:?}");
-    assert_eq!(waiters(&mut client, "doc"), 5);
+    assert_eq!(client.waiters("doc"), 5);
 
     for n in [3, 0, 4, 1] {
         client.int(&format!("RLOCK.RELEASE doc r{n} READ"));
     }
-    assert_eq!(layout(&mut client, "doc"), "mode=read r2=1");
+    assert_eq!(client.hash("doc"), "mode=read r2=1");
     still_wait(&mut client, &mut [&mut writer, &mut last]);
     client.int("RLOCK.RELEASE doc r2 READ");
-    assert_eq!(layout(&mut client, "doc"), "mode=write second:write=1");
+    assert_eq!(client.hash("doc"), "mode=write second:write=1");
     let token = writer.token();
     assert!(token > tokens[4]);
 
     client.int("RLOCK.RELEASE doc second WRITE");
-    assert_eq!(layout(&mut client, "doc"), "mode=read r5=1 r6=1 r7=1");
+    assert_eq!(client.hash("doc"), "mode=read r5=1 r6=1 r7=1");
     for reader in &mut late {
         assert!(reader.token() > token);
     }
@@ -69,17 +62,17 @@ fn neighbouring_readers_are_granted_together_and_no_others() {
     }
     last.token();
     client.int("RLOCK.RELEASE doc third WRITE");
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 #[test]
 fn a_release_lets_all_of_them_in_within_the_same_step() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "first");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let mut writer = wait_write(&server, "doc", "w");
-    let replies = client.at_once(&[
+    client.take_write("doc", "first");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let replies = client.succeed(&[
         "RLOCK.RELEASE doc first WRITE",
         "HLEN doc",
         "RLOCK.ACQUIRE doc first 1000 WRITE",
@@ -102,24 +95,24 @@ fn a_release_lets_all_of_them_in_within_the_same_step() {
         reader.token();
     }
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
 fn a_new_reader_does_not_overtake_a_waiting_writer() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
+    let mut writer = Waiter::write(&server, "doc", "w");
     for more in ["", "ONCE", "BLOCK 2"] {
         let request = format!("RLOCK.ACQUIRE doc carol 1000 READ {more}");
         assert!(client.refused(&request), "{request}");
     }
-    let mut carol = wait_read(&server, "doc", "carol");
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1", "bob read 1"]);
+    let mut carol = Waiter::read(&server, "doc", "carol");
+    assert_eq!(client.held_by("doc"), "alice read 1, bob read 1");
     // A reader that is in comes in again.
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "bob");
     client.int("RLOCK.RELEASE doc bob READ ALL");
     // Who left is new.
     assert!(client.refused("RLOCK.ACQUIRE doc bob 1000 READ"));
@@ -135,21 +128,21 @@ fn a_new_reader_does_not_overtake_a_waiting_writer() {
 fn plain_requests_stand_in_the_same_queue() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     let mut plain = Waiter::new(&server, "doc", "p");
-    let mut reader = wait_read(&server, "doc", "r");
-    let mut writer = wait_write(&server, "doc", "w");
+    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut writer = Waiter::write(&server, "doc", "w");
     assert!(client.refused("RLOCK.ACQUIRE doc bob 1000 READ"));
     client.int("RLOCK.RELEASE doc alice READ");
     plain.token();
-    assert_eq!(layout(&mut client, "doc"), "p=1");
+    assert_eq!(client.hash("doc"), "p=1");
     still_wait(&mut client, &mut [&mut reader, &mut writer]);
     client.int("RLOCK.RELEASE doc p");
     reader.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=read r=1");
+    assert_eq!(client.hash("doc"), "mode=read r=1");
     client.int("RLOCK.RELEASE doc r READ");
     writer.token();
-    assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
 #[test]
@@ -158,15 +151,15 @@ fn a_writer_comes_in_between_readers_that_follow_each_other() {
     const AT: usize = 12;
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "r0");
+    client.take_read("doc", "r0");
     let mut writer = None;
     let mut waiting = Vec::new();
     for n in 1..READERS {
         if n == AT {
-            writer = Some(wait_write(&server, "doc", "w"));
+            writer = Some(Waiter::write(&server, "doc", "w"));
         }
         // The next one asks before the last one leaves: the lock is never free.
-        let mut next = wait_read(&server, "doc", &format!("r{n}"));
+        let mut next = Waiter::read(&server, "doc", &format!("r{n}"));
         if n < AT {
             next.token();
             client.int(&format!("RLOCK.RELEASE doc r{} READ", n - 1));
@@ -211,15 +204,6 @@ fn read_on(server: &Server, name: &str, stop: &AtomicBool, reads: &AtomicI64) {
     }
 }
 
-/// Stops the readers, also when the test fails.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_stream_of_readers_does_not_starve_a_writer() {
     const READERS: usize = 6;
@@ -231,7 +215,7 @@ fn a_stream_of_readers_does_not_starve_a_writer() {
             let (server, stop, reads) = (&server, &stop, &reads);
             scope.spawn(move || read_on(server, &format!("r{n}"), stop, reads));
         }
-        let _stop = Stop(&stop);
+        let _stop = Over(&stop);
         let mut client = server.raw();
         for _ in 0..20 {
             let before = reads.load(Ordering::Relaxed);
@@ -240,49 +224,49 @@ fn a_stream_of_readers_does_not_starve_a_writer() {
             });
             // `int` gives up after its bound.
             client.int("RLOCK.ACQUIRE doc w 100000 WRITE BLOCK 0");
-            assert_eq!(layout(&mut client, "doc"), "mode=write w:write=1");
+            assert_eq!(client.hash("doc"), "mode=write w:write=1");
             assert_eq!(client.int("RLOCK.RELEASE doc w WRITE"), 0);
         }
     });
-    nothing_left(&mut server.raw(), "doc");
+    server.raw().nothing_left("doc");
 }
 
 #[test]
 fn a_block_time_of_a_reader_and_of_a_writer_ends_with_null() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
+    client.take_read("doc", "alice");
     let mut writer = Waiter::with(&server, "doc w 1000 WRITE BLOCK 60");
     let mut reader = Waiter::with(&server, "doc r 1000 READ BLOCK 20");
     assert_eq!(reader.client.read(), Value::Nil);
     assert_eq!(writer.client.read(), Value::Nil);
     for waiter in [&mut reader, &mut writer] {
-        waiter.in_step();
+        waiter.client.in_step();
     }
-    assert_eq!(info(&mut client, "doc").waiters, 0);
-    read(&mut client, "doc", "bob");
-    assert_eq!(layout(&mut client, "doc"), "alice=1 bob=1 mode=read");
+    assert_eq!(client.waiters("doc"), 0);
+    client.take_read("doc", "bob");
+    assert_eq!(client.hash("doc"), "alice=1 bob=1 mode=read");
 }
 
 #[test]
 fn queues_of_read_write_locks_are_those_of_their_database() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut here = wait_read(&server, "doc", "r");
+    client.take_write("doc", "alice");
+    let mut here = Waiter::read(&server, "doc", "r");
     let mut elsewhere = server.raw();
     elsewhere.ok("SELECT 3");
-    read(&mut elsewhere, "doc", "bob");
+    elsewhere.take_read("doc", "bob");
     let mut other = server.raw();
     other.ok("SELECT 3");
     let mut there = Waiter::on(other, "RLOCK.ACQUIRE doc w 100000 WRITE BLOCK 0");
-    assert_eq!(waiters(&mut client, "doc"), 1);
-    assert_eq!(waiters(&mut elsewhere, "doc"), 1);
+    assert_eq!(client.waiters("doc"), 1);
+    assert_eq!(elsewhere.waiters("doc"), 1);
     client.int("RLOCK.RELEASE doc alice WRITE");
     here.token();
     still_wait(&mut client, &mut [&mut there]);
     elsewhere.int("RLOCK.RELEASE doc bob READ");
     there.token();
-    assert_eq!(layout(&mut elsewhere, "doc"), "mode=write w:write=1");
-    assert_eq!(layout(&mut client, "doc"), "mode=read r=1");
+    assert_eq!(elsewhere.hash("doc"), "mode=write w:write=1");
+    assert_eq!(client.hash("doc"), "mode=read r=1");
 }

@@ -1,26 +1,11 @@
 //! What replicas and the AOF get of read/write locks: plain commands with absolute
 //! times, so that every copy is the same to the millisecond.
 
-use std::fs;
-
 use redis::Value;
 
-use crate::support::ask::{replica_counts, text, Ask};
-use crate::support::locks::{now_ms, Waiter};
-use crate::support::read_write::{
-    everything, holders, layout, lease, lease_key, nothing_left, read, wait_read, wait_write,
-    waiters, write,
+use crate::support::{
+    aof, eventually, lease_key, now_ms, same_on_both, text, Ask, RawClient, Server, Waiter, AOF,
 };
-use crate::support::{eventually, RawClient, Server};
-
-/// Waits until the replica has all keys that the master has, with their deadlines.
-#[track_caller]
-fn same_on_both(master: &mut RawClient, replica: &mut RawClient, after: &str) {
-    let expected = everything(master);
-    eventually(&format!("the replica is the same after {after}"), || {
-        everything(replica) == expected
-    });
-}
 
 #[test]
 fn a_replica_has_the_same_keys_to_the_millisecond() {
@@ -50,7 +35,7 @@ fn a_replica_has_the_same_keys_to_the_millisecond() {
         here.int(request);
         same_on_both(&mut here, &mut there, request);
     }
-    nothing_left(&mut here, "doc");
+    here.nothing_left("doc");
     assert_eq!(there.int("DBSIZE"), 0);
 }
 
@@ -59,11 +44,11 @@ fn a_replica_has_what_waiters_were_granted() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
-    write(&mut here, "doc", "alice");
-    read(&mut here, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&master, "doc", owner));
-    let mut writer = wait_write(&master, "doc", "w");
-    let mut last = wait_read(&master, "doc", "r");
+    here.take_write("doc", "alice");
+    here.take_read("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&master, "doc", owner));
+    let mut writer = Waiter::write(&master, "doc", "w");
+    let mut last = Waiter::read(&master, "doc", "r");
     here.int("RLOCK.RELEASE doc alice WRITE");
     for reader in &mut readers {
         reader.token();
@@ -74,12 +59,12 @@ fn a_replica_has_what_waiters_were_granted() {
     here.int("RLOCK.RENEW doc b 90 READ");
     writer.token();
     same_on_both(&mut here, &mut there, "leases that ended");
-    assert_eq!(layout(&mut there, "doc"), "mode=write w:write=1");
+    assert_eq!(there.hash("doc"), "mode=write w:write=1");
     here.int("DEL doc");
     last.token();
     same_on_both(&mut here, &mut there, "a key that went");
-    assert_eq!(layout(&mut there, "doc"), "mode=read r=1");
-    let mut upgrade = wait_write(&master, "doc", "r");
+    assert_eq!(there.hash("doc"), "mode=read r=1");
+    let mut upgrade = Waiter::write(&master, "doc", "r");
     upgrade.token();
     same_on_both(&mut here, &mut there, "an upgrade");
 }
@@ -89,16 +74,16 @@ fn a_reader_that_ended_alone_is_gone_on_the_replica_too() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
-    read(&mut here, "doc", "bob");
+    here.take_read("doc", "bob");
     here.int("RLOCK.ACQUIRE doc alice 60 READ");
     let key = lease_key("doc", "alice", 1);
     eventually("its lease is over", || {
         here.int(&format!("EXISTS {key}")) == 0
     });
-    read(&mut here, "doc", "bob");
-    assert_eq!(layout(&mut here, "doc"), "bob=2 mode=read");
+    here.take_read("doc", "bob");
+    assert_eq!(here.hash("doc"), "bob=2 mode=read");
     same_on_both(&mut here, &mut there, "an end");
-    assert_eq!(holders(&mut there, "doc"), ["bob read 2"]);
+    assert_eq!(there.held_by("doc"), "bob read 2");
 }
 
 #[test]
@@ -106,18 +91,18 @@ fn a_replica_that_becomes_the_master_has_the_same_readers() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
-    read(&mut here, "doc", "alice");
-    read(&mut here, "doc", "alice");
-    read(&mut here, "doc", "bob");
-    write(&mut here, "page", "alice");
+    here.take_read("doc", "alice");
+    here.take_read("doc", "alice");
+    here.take_read("doc", "bob");
+    here.take_write("page", "alice");
     same_on_both(&mut here, &mut there, "all");
     there.ok("REPLICAOF NO ONE");
-    let mut writer = wait_write(&replica, "doc", "w");
-    assert_eq!(holders(&mut there, "doc"), ["alice read 2", "bob read 1"]);
+    let mut writer = Waiter::write(&replica, "doc", "w");
+    assert_eq!(there.held_by("doc"), "alice read 2, bob read 1");
     assert!(there.refused("RLOCK.ACQUIRE page r 1000 READ"));
     assert_eq!(there.int("RLOCK.RELEASE doc alice READ"), 1);
     assert_eq!(there.int("RLOCK.RELEASE doc bob READ"), 0);
-    assert_eq!(waiters(&mut there, "doc"), 1);
+    assert_eq!(there.waiters("doc"), 1);
     there.int("RLOCK.RENEW doc alice 200 READ");
     writer.token();
     assert_eq!(there.int("RLOCK.RELEASE page alice WRITE"), 0);
@@ -128,16 +113,16 @@ fn a_replica_tells_of_a_reader_whose_lease_is_over_as_gone() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
-    read(&mut here, "doc", "bob");
-    read(&mut here, "doc", "alice");
+    here.take_read("doc", "bob");
+    here.take_read("doc", "alice");
     here.int("RLOCK.RENEW doc alice 1500 READ");
-    let ends = lease(&mut here, "doc", "alice");
+    let ends = here.lease("doc", "alice");
     same_on_both(&mut here, &mut there, "the lease");
     // A master that says nothing: the replica keeps the keys, and one is over.
     master.pause_process();
     eventually("the lease is over", || now_ms() > ends + 1);
-    assert_eq!(holders(&mut there, "doc"), ["bob read 1"]);
-    assert_eq!(layout(&mut there, "doc"), "alice=1 bob=1 mode=read");
+    assert_eq!(there.held_by("doc"), "bob read 1");
+    assert_eq!(there.hash("doc"), "alice=1 bob=1 mode=read");
     let line = there.error("RLOCK.ACQUIRE doc carol 1000 READ");
     assert!(line.starts_with("READONLY "), "{line}");
     master.resume_process();
@@ -185,7 +170,7 @@ fn is_plain(words: &[String]) {
 fn a_replica_without_the_module_understands_all_of_it() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let (mut here, mut there) = (master.raw(), replica.raw());
     there.ok("MODULE UNLOAD rlock");
     let mut monitor = replica.raw();
@@ -193,8 +178,8 @@ fn a_replica_without_the_module_understands_all_of_it() {
     for request in CHANGES {
         here.ask(request);
     }
-    read(&mut here, "doc", "bob");
-    read(&mut here, "doc", "bob");
+    here.take_read("doc", "bob");
+    here.take_read("doc", "bob");
     here.ok("SET end 1");
     loop {
         let line = text(monitor.read());
@@ -213,32 +198,17 @@ fn a_replica_without_the_module_understands_all_of_it() {
         }
     }
     same_on_both(&mut here, &mut there, "all");
-    assert_eq!(layout(&mut there, "doc"), "bob=2 mode=read");
+    assert_eq!(there.hash("doc"), "bob=2 mode=read");
 }
 
-/// The commands in the AOF, but for MULTI and EXEC, and how many stand between
+/// The commands in the AOF, but for MULTI and EXEC, and whether they stand between
 /// these.
 #[track_caller]
-fn aof(server: &Server) -> Vec<(bool, Vec<String>)> {
-    let dir = server.dir().join("appendonlydir");
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .expect("an AOF")
-        .map(|entry| entry.expect("a file").path())
-        .filter(|path| path.to_string_lossy().ends_with(".incr.aof"))
-        .collect();
-    files.sort();
-    let bytes = fs::read(files.last().expect("an incremental file")).expect("its bytes");
-    let content = String::from_utf8(bytes).expect("text only in these tests");
-    let mut lines = content.split("\r\n");
+fn commands(server: &Server) -> Vec<(bool, Vec<String>)> {
     let mut commands = Vec::new();
     let mut in_multi = false;
-    while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')) {
-        let count: usize = count.parse().expect("a count");
-        let words: Vec<String> = (0..count)
-            .filter_map(|_| lines.nth(1).map(str::to_owned))
-            .collect();
+    for words in aof(server) {
         match words[0].to_uppercase().as_str() {
-            "SELECT" => {}
             "MULTI" => in_multi = true,
             "EXEC" => in_multi = false,
             _ => commands.push((in_multi, words)),
@@ -247,8 +217,6 @@ fn aof(server: &Server) -> Vec<(bool, Vec<String>)> {
     commands
 }
 
-const AOF: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
-
 #[test]
 fn the_aof_holds_plain_commands_each_decision_as_one() {
     let server = Server::start_with(&AOF);
@@ -256,7 +224,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     let mut seen = 0;
     for request in CHANGES {
         let reply = client.ask(request);
-        let all = aof(&server);
+        let all = commands(&server);
         let new = &all[seen..];
         match reply {
             Value::Nil => assert!(new.is_empty(), "{request}: {new:?}"),
@@ -271,14 +239,14 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     }
 
     // A grant of several, together with what caused it.
-    write(&mut client, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let seen = aof(&server).len();
+    client.take_write("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let seen = commands(&server).len();
     client.int("RLOCK.RELEASE doc alice WRITE");
     for reader in &mut readers {
         reader.token();
     }
-    let all = aof(&server);
+    let all = commands(&server);
     assert!(all[seen..].iter().all(|(in_multi, _)| *in_multi), "{all:?}");
 }
 
@@ -309,14 +277,11 @@ fn put_locks(client: &mut RawClient) {
 #[track_caller]
 fn assert_locks_work(server: &Server) {
     let mut client = server.raw();
-    assert_eq!(layout(&mut client, "doc"), "alice=2 bob=1 mode=read");
-    assert_eq!(holders(&mut client, "doc"), ["alice read 2", "bob read 1"]);
-    assert_eq!(
-        holders(&mut client, "page"),
-        ["alice read 1", "alice write 1"]
-    );
-    assert_eq!(holders(&mut client, "down"), ["alice read 1"]);
-    assert_eq!(holders(&mut client, "over"), ["bob write 1"]);
+    assert_eq!(client.hash("doc"), "alice=2 bob=1 mode=read");
+    assert_eq!(client.held_by("doc"), "alice read 2, bob read 1");
+    assert_eq!(client.held_by("page"), "alice write 1, alice read 1");
+    assert_eq!(client.held_by("down"), "alice read 1");
+    assert_eq!(client.held_by("over"), "bob write 1");
     assert!(client.refused("RLOCK.ACQUIRE doc w 1000 WRITE"));
     assert!(client.refused("RLOCK.ACQUIRE page r 1000 READ"));
     client.int("RLOCK.ACQUIRE down r 1000 READ");
@@ -333,10 +298,10 @@ fn assert_locks_work(server: &Server) {
 fn after_a_crash_the_aof_gives_the_same_locks() {
     let mut server = Server::start_with(&AOF);
     put_locks(&mut server.raw());
-    let before = everything(&mut server.raw());
+    let before = server.raw().everything();
     server.kill();
     server.start_again();
-    assert_eq!(everything(&mut server.raw()), before);
+    assert_eq!(server.raw().everything(), before);
     assert_locks_work(&server);
 }
 
@@ -344,10 +309,10 @@ fn after_a_crash_the_aof_gives_the_same_locks() {
 fn after_a_restart_an_rdb_file_gives_the_same_locks() {
     let mut server = Server::start();
     put_locks(&mut server.raw());
-    let before = everything(&mut server.raw());
+    let before = server.raw().everything();
     server.raw().ok("SAVE");
     server.kill();
     server.start_again();
-    assert_eq!(everything(&mut server.raw()), before);
+    assert_eq!(server.raw().everything(), before);
     assert_locks_work(&server);
 }

@@ -3,12 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, Ask};
-use crate::support::locks::token;
-use crate::support::read_write::{
-    holders, layout, nothing_left, read, wait_read, wait_write, waiters, write,
-};
-use crate::support::{RawClient, Server};
+use crate::support::{bulk, token, Ask, RawClient, Server, Waiter};
 
 /// The replies within a transaction.
 #[track_caller]
@@ -17,7 +12,7 @@ fn transaction(client: &mut RawClient, requests: &[&str]) -> Vec<Value> {
     for request in requests {
         assert_eq!(client.text(request), "QUEUED");
     }
-    list(client.ask("EXEC"))
+    client.list("EXEC")
 }
 
 #[test]
@@ -47,16 +42,16 @@ fn a_transaction_locks_as_commands_do() {
     assert_eq!(replies[6], Value::Nil, "alice writes");
     assert_eq!(replies[7], Value::Int(0));
     token(replies[8].clone());
-    assert_eq!(layout(&mut client, "doc"), "alice=2 bob=1 mode=read");
+    assert_eq!(client.hash("doc"), "alice=2 bob=1 mode=read");
 }
 
 #[test]
 fn a_release_in_a_transaction_grants_within_it() {
     let server = Server::start();
     let mut client = server.raw();
-    write(&mut client, "doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| wait_read(&server, "doc", owner));
-    let mut writer = wait_write(&server, "doc", "w");
+    client.take_write("doc", "alice");
+    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut writer = Waiter::write(&server, "doc", "w");
     let replies = transaction(
         &mut client,
         &[
@@ -87,13 +82,13 @@ fn a_release_in_a_transaction_grants_within_it() {
 fn where_nobody_may_wait_block_tries_once() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
     let library = "#!lua name=rlocktest\n\
         redis.register_function('put', function(keys, args) \
         return redis.pcall(unpack(args)) end)";
-    client.call(&["FUNCTION", "LOAD", library]);
-    let mut upgrade = wait_write(&server, "doc", "alice");
+    client.ask(&["FUNCTION", "LOAD", library]);
+    let mut upgrade = Waiter::write(&server, "doc", "alice");
     for (owner, mode) in [
         ("w", "WRITE"),
         ("c", "READ"),
@@ -107,19 +102,15 @@ fn where_nobody_may_wait_block_tries_once() {
         ];
         for way in ways {
             // A try never gets DEADLOCK, also where it was asked to wait.
-            assert_eq!(
-                client.call(&[way, &request].concat()),
-                Value::Nil,
-                "{request:?}"
-            );
+            assert!(client.refused(&[way, &request].concat()), "{request:?}");
         }
         assert_eq!(
             transaction(&mut client, &[&request.join(" ")]),
             [Value::Nil]
         );
     }
-    assert_eq!(waiters(&mut client, "doc"), 1);
-    assert_eq!(holders(&mut client, "doc"), ["alice read 1", "bob read 1"]);
+    assert_eq!(client.waiters("doc"), 1);
+    assert_eq!(client.held_by("doc"), "alice read 1, bob read 1");
     client.int("RLOCK.RELEASE doc bob READ");
     upgrade.token();
 }
@@ -139,40 +130,30 @@ fn a_script_reads_writes_and_goes_on_reading() {
             redis.call('RLOCK.RENEW', KEYS[1], 'carol', 90000, 'READ'),
             redis.call('RLOCK.RELEASE', KEYS[1], 'carol', 'READ'),
             redis.call('RLOCK.RELEASE', KEYS[1], 'other', 'READ', 'ALL')}";
-    let replies = list(client.call(&["EVAL", script, "1", "doc"]));
+    let replies = client.list(&["EVAL", script, "1", "doc"]);
     let read = token(replies[0].clone());
     let write = token(replies[1].clone());
     assert!(write > read);
     assert_eq!(replies[2..4], [bulk("false"), Value::Int(0)]);
     assert!(token(replies[4].clone()) > write);
     assert_eq!(replies[5..], [Value::Int(1), Value::Int(0), Value::Int(0)]);
-    nothing_left(&mut client, "doc");
+    client.nothing_left("doc");
 }
 
 #[test]
 fn a_script_that_frees_the_lock_grants_it() {
     let server = Server::start();
     let mut client = server.raw();
-    read(&mut client, "doc", "alice");
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut reader = wait_read(&server, "doc", "r");
+    client.take_read("doc", "alice");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut reader = Waiter::read(&server, "doc", "r");
     let script = "redis.call('RLOCK.RELEASE', KEYS[1], 'alice', 'READ')
         return redis.call('HGET', KEYS[1], 'w:write')";
-    assert_eq!(client.call(&["EVAL", script, "1", "doc"]), bulk("1"));
+    assert_eq!(client.ask(&["EVAL", script, "1", "doc"]), bulk("1"));
     writer.token();
     let script = "return redis.call('DEL', KEYS[1])";
-    assert_eq!(client.call(&["EVAL", script, "1", "doc"]), Value::Int(1));
+    assert_eq!(client.int(&["EVAL", script, "1", "doc"]), 1);
     reader.token();
-}
-
-/// Whether a transaction that watches `doc` goes through after the action.
-#[track_caller]
-fn watched<T>(watcher: &mut RawClient, action: impl FnOnce() -> T) -> bool {
-    watcher.ok("WATCH doc");
-    action();
-    watcher.ok("MULTI");
-    watcher.text("PING");
-    watcher.ask("EXEC") != Value::Nil
 }
 
 #[test]
@@ -180,8 +161,8 @@ fn what_changes_nothing_breaks_no_watch_and_every_change_does() {
     let server = Server::start();
     let mut client = server.raw();
     let mut watcher = server.raw();
-    read(&mut client, "doc", "alice");
-    read(&mut client, "doc", "bob");
+    client.take_read("doc", "alice");
+    client.take_read("doc", "bob");
     for request in [
         "RLOCK.ACQUIRE doc w 1000 WRITE",
         "RLOCK.ACQUIRE doc w 1000 WRITE BLOCK 2",
@@ -192,7 +173,7 @@ fn what_changes_nothing_breaks_no_watch_and_every_change_does() {
         "RLOCK.RENEW doc w 1000 READ",
         "RLOCK.INFO doc",
     ] {
-        let kept = watched(&mut watcher, || client.ask(request));
+        let kept = watcher.watched("doc", || client.ask(request));
         assert!(kept, "{request}");
     }
     for request in [
@@ -207,11 +188,11 @@ fn what_changes_nothing_breaks_no_watch_and_every_change_does() {
         "RLOCK.FORCE doc",
         "RLOCK.ACQUIRE doc alice 60000 WRITE",
     ] {
-        let kept = watched(&mut watcher, || client.int(request));
+        let kept = watcher.watched("doc", || client.int(request));
         assert!(!kept, "{request}");
     }
-    let mut reader = wait_read(&server, "doc", "r");
-    let kept = watched(&mut watcher, || {
+    let mut reader = Waiter::read(&server, "doc", "r");
+    let kept = watcher.watched("doc", || {
         client.int("RLOCK.RENEW doc alice 100 WRITE");
         reader.token()
     });

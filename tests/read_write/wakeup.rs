@@ -1,10 +1,7 @@
 //! The messages that wake Redisson's waiters of a read/write lock: `1` where readers
 //! may enter, which wakes all of them, else `0`.
 
-use crate::support::ask::{replica_counts, Ask};
-use crate::support::read_write::{read, wait_read, wait_write, write};
-use crate::support::setup::until;
-use crate::support::{eventually, Listener, Server};
+use crate::support::{eventually, Ask, Listener, Server, Waiter};
 
 fn message(name: &str, text: &str) -> (String, String) {
     (format!("redisson_rwlock:{name}"), text.to_owned())
@@ -26,8 +23,8 @@ fn a_writer_that_leaves_wakes_all() {
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     let all = || message("{doc}", "1");
-    write(&mut client, "doc", "alice");
-    write(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
+    client.take_write("doc", "alice");
     client.refused("RLOCK.ACQUIRE doc bob 1000 READ");
     client.int("RLOCK.RENEW doc alice 60000 WRITE");
     client.int("RLOCK.RELEASE doc alice WRITE");
@@ -35,12 +32,12 @@ fn a_writer_that_leaves_wakes_all() {
     client.int("RLOCK.RELEASE doc alice WRITE");
     assert_eq!(heard.messages(), [all()]);
 
-    write(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
     client.int("RLOCK.FORCE doc");
     assert_eq!(heard.messages(), [all()]);
 
     client.int("RLOCK.ACQUIRE doc alice 30 WRITE");
-    assert_eq!(until(&mut heard, &all()), [all()]);
+    assert_eq!(heard.until(&all()), [all()]);
     assert_eq!(client.int("EXISTS doc"), 0);
     assert_eq!(heard.messages(), []);
 }
@@ -50,15 +47,15 @@ fn a_writer_that_goes_on_reading_wakes_all() {
     let server = Server::start();
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
-    write(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
+    client.take_read("doc", "alice");
     client.int("RLOCK.RELEASE doc alice WRITE");
     assert_eq!(heard.messages(), [message("{doc}", "1")]);
     client.int("RLOCK.RELEASE doc alice READ");
     the_last_left(heard.messages());
 
-    write(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
+    client.take_read("doc", "alice");
     client.int("RLOCK.RELEASE doc alice READ");
     assert_eq!(heard.messages(), [], "it still writes");
 }
@@ -69,7 +66,7 @@ fn the_last_reader_that_leaves_wakes_somebody() {
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     for owner in ["alice", "alice", "bob"] {
-        read(&mut client, "doc", owner);
+        client.take_read("doc", owner);
     }
     client.int("RLOCK.RELEASE doc alice READ");
     client.int("RLOCK.RELEASE doc alice READ");
@@ -96,9 +93,9 @@ fn a_lock_that_is_handed_over_is_not_announced() {
     let server = Server::start();
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
-    read(&mut client, "doc", "alice");
-    let mut writer = wait_write(&server, "doc", "w");
-    let mut second = wait_write(&server, "doc", "w2");
+    client.take_read("doc", "alice");
+    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut second = Waiter::write(&server, "doc", "w2");
     client.int("RLOCK.RELEASE doc alice READ");
     writer.token();
     client.int("RLOCK.RELEASE doc w WRITE");
@@ -113,8 +110,8 @@ fn readers_may_enter_beside_those_who_were_let_in() {
     let server = Server::start();
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
-    write(&mut client, "doc", "alice");
-    let mut reader = wait_read(&server, "doc", "r");
+    client.take_write("doc", "alice");
+    let mut reader = Waiter::read(&server, "doc", "r");
     client.int("RLOCK.RELEASE doc alice WRITE");
     reader.token();
     assert_eq!(heard.messages(), [message("{doc}", "1")]);
@@ -130,7 +127,7 @@ fn a_name_with_a_hash_tag_is_used_as_it_is() {
         ("job:{7}", "job:{7}"),
         ("a}", "{a}}"),
     ] {
-        write(&mut client, key, "alice");
+        client.take_write(key, "alice");
         client.int(&format!("RLOCK.RELEASE {key} alice WRITE"));
         assert_eq!(heard.messages(), [message(channel, "1")]);
     }
@@ -142,13 +139,13 @@ fn the_announcement_can_be_turned_off() {
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     client.ok("CONFIG SET rlock.redisson-compat no");
-    write(&mut client, "doc", "alice");
-    read(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
+    client.take_read("doc", "alice");
     client.int("RLOCK.RELEASE doc alice WRITE");
     client.int("RLOCK.RELEASE doc alice READ");
     assert_eq!(heard.messages(), []);
     client.ok("CONFIG SET rlock.redisson-compat yes");
-    write(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
     client.int("RLOCK.RELEASE doc alice WRITE");
     assert_eq!(heard.messages(), [message("{doc}", "1")]);
 }
@@ -157,11 +154,11 @@ fn the_announcement_can_be_turned_off() {
 fn subscribers_of_a_replica_hear_it_too() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut heard = Listener::patterns(&replica, &["redisson_*"]);
     let mut client = master.raw();
-    write(&mut client, "doc", "alice");
+    client.take_write("doc", "alice");
     client.int("RLOCK.RELEASE doc alice WRITE");
     let all = message("{doc}", "1");
-    assert_eq!(until(&mut heard, &all), [all]);
+    assert_eq!(heard.until(&all), [all]);
 }
