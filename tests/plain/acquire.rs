@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, lease_from, now_ms, Ask};
-use crate::support::{eventually, Server};
+use crate::support::{bulk, eventually, lease_from, now_ms, Ask, Server};
 
 #[test]
 fn a_free_lock_is_granted_and_written_as_a_hash_with_a_ttl() {

@@ -3,33 +3,32 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, map, Ask, Wire};
-use crate::support::{RawClient, Server};
+use crate::support::{bulk, list, map, Ask, RawClient, Server, Wire};
 
 /// Goes through a lock's life under a name and an owner.
 #[track_caller]
 fn round_trip(client: &mut RawClient, key: &[u8], owner: &[u8]) {
     let acquire: [&[u8]; 4] = [b"RLOCK.ACQUIRE", key, owner, b"10000"];
-    let Value::Int(token) = client.call(&acquire) else {
+    let Value::Int(token) = client.ask(&acquire) else {
         panic!("{key:?} is free");
     };
-    assert_eq!(client.call(&acquire), Value::Int(token));
-    let fields = client.call(&[b"HGETALL", key]);
+    assert_eq!(client.int(&acquire), token);
+    let fields = client.ask(&[b"HGETALL", key]);
     assert_eq!(fields, Value::Array(vec![bulk(owner), bulk("2")]));
     let other: [&[u8]; 4] = [b"RLOCK.ACQUIRE", key, b"another", b"10000"];
-    assert_eq!(client.call(&other), Value::Nil);
-    let info = map(client.call(&[b"RLOCK.INFO", key]));
+    assert!(client.refused(&other));
+    let info = client.map(&[b"RLOCK.INFO", key]);
     let holder = map(list(info["holders"].clone()).remove(0));
     assert_eq!(holder["owner"], bulk(owner));
     assert_eq!(holder["token"], Value::Int(token));
     let renew: [&[u8]; 4] = [b"RLOCK.RENEW", key, owner, b"20000"];
-    assert_eq!(client.call(&renew), Value::Int(1));
+    assert_eq!(client.int(&renew), 1);
     let release: [&[u8]; 3] = [b"RLOCK.RELEASE", key, owner];
-    assert_eq!(client.call(&release), Value::Int(1));
-    assert_eq!(client.call(&release), Value::Int(0));
-    assert!(matches!(client.call(&acquire), Value::Int(new) if new > token));
-    assert_eq!(client.call(&[b"RLOCK.FORCE", key]), Value::Int(1));
-    assert_eq!(client.call(&[b"EXISTS", key]), Value::Int(0));
+    assert_eq!(client.int(&release), 1);
+    assert_eq!(client.int(&release), 0);
+    assert!(matches!(client.ask(&acquire), Value::Int(new) if new > token));
+    assert_eq!(client.int(&[b"RLOCK.FORCE", key]), 1);
+    assert_eq!(client.int(&[b"EXISTS", key]), 0);
 }
 
 #[test]
@@ -76,7 +75,7 @@ fn owners_that_differ_in_one_byte_are_two() {
     let server = Server::start();
     let mut client = server.raw();
     let one: [&[u8]; 4] = [b"RLOCK.ACQUIRE", b"job", b"owner\0a", b"10000"];
-    assert!(matches!(client.call(&one), Value::Int(_)));
+    assert!(matches!(client.ask(&one), Value::Int(_)));
     for other in [
         b"owner\0b".as_slice(),
         b"owner",
@@ -85,7 +84,7 @@ fn owners_that_differ_in_one_byte_are_two() {
         b"owner\0a\0",
     ] {
         let acquire: [&[u8]; 4] = [b"RLOCK.ACQUIRE", b"job", other, b"10000"];
-        assert_eq!(client.call(&acquire), Value::Nil, "{other:?}");
+        assert!(client.refused(&acquire), "{other:?}");
     }
 }
 
@@ -94,10 +93,10 @@ fn a_lock_under_a_binary_name_expires_and_is_handed_on() {
     let server = Server::start();
     let mut client = server.raw();
     let (key, holder, waiter) = (b"\r\n\0\xff".as_slice(), b"\xff\0", [0; 512]);
-    client.call(&[b"RLOCK.ACQUIRE", key, holder, b"40"]);
+    client.ask(&[b"RLOCK.ACQUIRE", key, holder, b"40"]);
     let wait: [&[u8]; 6] = [b"RLOCK.ACQUIRE", key, &waiter, b"10000", b"BLOCK", b"0"];
-    assert!(matches!(client.call(&wait), Value::Int(_)));
-    let fields = client.call(&[b"HGETALL", key]);
+    assert!(matches!(client.ask(&wait), Value::Int(_)));
+    let fields = client.ask(&[b"HGETALL", key]);
     assert_eq!(fields, Value::Array(vec![bulk(waiter), bulk("1")]));
 }
 

@@ -1,9 +1,7 @@
 //! Requests that are refused for their arguments or for who asks: the exact
 //! lines, and that nothing changes.
 
-use crate::support::ask::{Ask, Wire};
-use crate::support::untouched::Untouched;
-use crate::support::Server;
+use crate::support::{Ask, Server, Untouched, Wire};
 
 const MOST_MS: i64 = (1 << 53) - 1;
 
@@ -35,7 +33,7 @@ fn a_lease_is_a_whole_number_of_ms() {
         for command in ["RLOCK.ACQUIRE", "RLOCK.RENEW"] {
             for key in ["job", "free"] {
                 let args = [command, key, "alice", lease].map(str::as_bytes);
-                test.refuses_args(&args, &line);
+                test.refuses(&args, &line);
             }
         }
     }
@@ -51,7 +49,7 @@ fn block_takes_a_whole_number_of_ms() {
         );
         for owner in ["alice", "bob"] {
             let args = ["RLOCK.ACQUIRE", "job", owner, "1000", "BLOCK", ms].map(str::as_bytes);
-            test.refuses_args(&args, &line);
+            test.refuses(&args, &line);
         }
     }
     for request in [
@@ -98,7 +96,7 @@ fn a_keyword_comes_once_and_is_one_of_those_allowed() {
         assert!(line.starts_with(&begin), "{request}: {line}");
     }
     let empty: [&[u8]; 5] = [b"RLOCK.ACQUIRE", b"job", b"bob", b"1000", b""];
-    let line = test.client.error_to(&empty);
+    let line = test.client.error(&empty);
     assert!(line.starts_with("ERR syntax error at '': "), "{line}");
 }
 
@@ -156,7 +154,7 @@ fn an_owner_is_1_to_512_bytes_and_means_nothing_in_a_locks_hash() {
             ];
             for request in requests {
                 let args: Vec<&[u8]> = request.iter().map(|arg| arg.as_bytes()).collect();
-                test.refuses_args(&args, &line);
+                test.refuses(&args, &line);
             }
         }
     }
@@ -255,19 +253,19 @@ fn names_are_escaped_in_an_error() {
         "NOTHELD owner {shown} does not hold {shown}: its lease ended, it was released, or never \
          acquired"
     );
-    test.refuses_args(&[b"RLOCK.RELEASE", name, name], &line);
-    test.refuses_args(&[b"RLOCK.RENEW", name, name, b"1000"], &line);
+    test.refuses(&[b"RLOCK.RELEASE".as_slice(), name, name], &line);
+    test.refuses(&[b"RLOCK.RENEW".as_slice(), name, name, b"1000"], &line);
     let line =
         format!("ERR the lease must be a whole number of ms from 1 to {MOST_MS}, got {shown}");
-    test.refuses_args(&[b"RLOCK.RENEW", b"job", b"alice", name], &line);
+    test.refuses(&[b"RLOCK.RENEW".as_slice(), b"job", b"alice", name], &line);
     let args: [&[u8]; 5] = [b"RLOCK.ACQUIRE", b"job", b"alice", b"1", name];
-    let line = test.client.error_to(&args);
+    let line = test.client.error(&args);
     let begin = format!("ERR syntax error at {shown}: ");
     assert!(line.starts_with(&begin), "{line}");
     let owner = [name.as_slice(), b":write"].concat();
     let line = test
         .client
-        .error_to(&[b"RLOCK.RELEASE", b"job".as_slice(), &owner]);
+        .error(&[b"RLOCK.RELEASE", b"job".as_slice(), &owner]);
     let end = format!("got {}:write'", shown.trim_end_matches('\''));
     assert!(line.ends_with(&end), "{line}");
 }
@@ -282,8 +280,8 @@ fn an_error_is_one_line_of_at_most_512_bytes() {
     let owner = [0xff; 512];
     let reserved = [[0; 506].as_slice(), b":write"].concat();
     let held = [[b'\n'; 100].as_slice(), b"held"].concat();
-    setup.call(&[b"RLOCK.ACQUIRE", held.as_slice(), &owner, b"3600000"]);
-    setup.call(&[b"HSET", key.as_slice(), b"a", b"b"]);
+    setup.ask(&[b"RLOCK.ACQUIRE", held.as_slice(), &owner, b"3600000"]);
+    setup.ask(&[b"HSET", key.as_slice(), b"a", b"b"]);
     let changes = setup.changes();
     let requests: [&[&[u8]]; 12] = [
         &[b"RLOCK.RELEASE", &held, b"nobody"],

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redis::Value;
-
-use crate::support::ask::{map, Ask};
-use crate::support::{eventually, Listener, RawClient, Server};
+use crate::support::{eventually, Ask, Listener, Server, Waiter};
 
 const ACQUIRED: [&str; 3] = ["hset", "expire", "rlock.acquired"];
 
@@ -31,22 +28,6 @@ fn until(events: &mut Listener, last: &str, key: &str) -> Vec<(String, String)> 
         seen.iter().any(|(event, k)| event == last && k == key)
     });
     seen
-}
-
-#[track_caller]
-fn waiting(server: &Server, key: &str, owner: &str) -> RawClient {
-    let mut looker = server.raw();
-    let waiters =
-        |looker: &mut RawClient| map(looker.call(&["RLOCK.INFO", key]))["waiters"].clone();
-    let Value::Int(before) = waiters(&mut looker) else {
-        panic!("a number of waiters");
-    };
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", key, owner, "60000", "BLOCK", "0"]);
-    eventually("it waits", || {
-        waiters(&mut looker) == Value::Int(before + 1)
-    });
-    waiter
 }
 
 #[test]
@@ -101,12 +82,11 @@ fn what_changes_nothing_is_not_told() {
         client.ask(request);
         assert_eq!(events.events(), [], "{request}");
     }
-    let waiter = waiting(&server, "job", "carol");
+    let waiter = Waiter::with(&server, "job carol 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     assert_eq!(events.events(), []);
-    waiter.close();
-    eventually("it waits no more", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(0)
-    });
+    waiter.client.close();
+    eventually("it waits no more", || client.waiters("job") == 0);
     assert_eq!(events.events(), []);
 }
 
@@ -137,7 +117,10 @@ fn events_are_those_of_the_locks_database() {
     let mut there = Listener::keyspace(&server, 3);
     client.ok("SELECT 3");
     client.int("RLOCK.ACQUIRE job alice 60000");
-    let waiter = waiting_in(&server, 3);
+    let mut in_3 = server.raw();
+    in_3.ok("SELECT 3");
+    let waiter = Waiter::on(in_3, "RLOCK.ACQUIRE job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     client.int("PEXPIRE job 30");
     let seen = names(until(&mut there, "rlock.expired", "job"), "job");
     let expected = [&ACQUIRED[..], &["expire", "expired", "rlock.expired"]].concat();
@@ -146,25 +129,12 @@ fn events_are_those_of_the_locks_database() {
     assert_eq!(here.events(), []);
 }
 
-#[track_caller]
-fn waiting_in(server: &Server, db: u32) -> RawClient {
-    let mut waiter = server.raw();
-    waiter.ok(&format!("SELECT {db}"));
-    let mut looker = server.raw();
-    looker.ok(&format!("SELECT {db}"));
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("it waits", || {
-        map(looker.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
-    waiter
-}
-
 #[test]
 fn an_expiry_is_told_by_the_server_and_by_rlock() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
-    client.at_once(&["RLOCK.ACQUIRE job alice 40", "RLOCK.ACQUIRE job alice 1"]);
+    client.succeed(&["RLOCK.ACQUIRE job alice 40", "RLOCK.ACQUIRE job alice 1"]);
     let seen = names(until(&mut events, "rlock.expired", "job"), "job");
     let expected = [
         &ACQUIRED[..],
@@ -181,14 +151,13 @@ fn a_hand_over_is_told_as_an_end_and_a_beginning() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
-    let mut waiters: Vec<RawClient> = ["bob", "carol", "dave", "erin"]
-        .map(|owner| waiting(&server, "job", owner))
-        .into();
+    let mut waiters = Vec::from(
+        ["bob", "carol", "dave", "erin"]
+            .map(|owner| Waiter::with(&server, &format!("job {owner} 60000 BLOCK 0"))),
+    );
+    assert_eq!(client.waiters("job"), 4);
     let mut events = Listener::keyspace(&server, 0);
-    let mut granted = || {
-        let reply = waiters.remove(0).read();
-        assert!(matches!(reply, Value::Int(_)), "{reply:?}");
-    };
+    let mut granted = || waiters.remove(0).token();
 
     client.int("RLOCK.RELEASE job alice");
     granted();
@@ -283,7 +252,7 @@ fn what_ended_otherwise_did_not_expire() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
-    client.at_once(&[
+    client.succeed(&[
         "RLOCK.ACQUIRE released alice 200",
         "RLOCK.ACQUIRE all alice 200",
         "RLOCK.ACQUIRE forced alice 200",
@@ -321,7 +290,7 @@ fn a_renamed_lock_expires_under_its_new_name() {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
-    client.at_once(&[
+    client.succeed(&[
         "RLOCK.ACQUIRE job alice 100",
         "RENAME job task",
         "RLOCK.ACQUIRE last alice 200",

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::locks::{code, holder, int, is_free, now_ms, pass, token, Say, Waiter};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, now_ms, pass, token, Ask, RawClient, Server, Waiter};
 
 #[test]
 fn of_a_thousand_clients_that_try_at_once_one_has_the_lock() {
@@ -23,7 +22,7 @@ fn of_a_thousand_clients_that_try_at_once_one_has_the_lock() {
                 let mut clients: Vec<RawClient> = (0..EACH).map(|_| server.raw()).collect();
                 start.wait();
                 for (n, client) in clients.iter_mut().enumerate() {
-                    client.tell(&format!("RLOCK.ACQUIRE k {thread}-{n} 10000 BLOCK 10"));
+                    client.send(&format!("RLOCK.ACQUIRE k {thread}-{n} 10000 BLOCK 10"));
                 }
                 for (n, client) in clients.iter_mut().enumerate() {
                     let reply = client.read();
@@ -40,12 +39,9 @@ fn of_a_thousand_clients_that_try_at_once_one_has_the_lock() {
         panic!("{tokens:?}");
     };
     let mut control = server.raw();
-    assert_eq!(holder(&mut control, "k").as_ref(), Some(owner));
-    assert_eq!(
-        control.say(&format!("RLOCK.RELEASE k {owner}")),
-        Value::Int(0)
-    );
-    is_free(&mut control, "k");
+    assert_eq!(control.hash("k"), format!("{owner}=1"));
+    assert_eq!(control.int(&format!("RLOCK.RELEASE k {owner}")), 0);
+    control.is_free("k");
 }
 
 #[test]
@@ -53,7 +49,7 @@ fn a_hundred_clients_have_the_lock_one_after_the_other_in_order() {
     const CLIENTS: usize = 100;
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k first 100000");
+    control.ask("RLOCK.ACQUIRE k first 100000");
     let waiters: Vec<_> = (0..CLIENTS)
         .map(|n| Waiter::with(&server, &format!("k w{n} 5000 BLOCK 10000")))
         .collect();
@@ -69,13 +65,12 @@ fn a_hundred_clients_have_the_lock_one_after_the_other_in_order() {
                     let token = waiter.token();
                     let alone = inside.try_lock().expect("nobody else has the lock");
                     drop(alone);
-                    let released = waiter.client.say(&format!("RLOCK.RELEASE k w{n}"));
-                    assert_eq!(released, Value::Int(0));
+                    assert_eq!(waiter.client.int(&format!("RLOCK.RELEASE k w{n}")), 0);
                     token
                 })
             })
             .collect();
-        control.say("RLOCK.RELEASE k first");
+        control.ask("RLOCK.RELEASE k first");
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });
     assert!(
@@ -86,7 +81,7 @@ fn a_hundred_clients_have_the_lock_one_after_the_other_in_order() {
         tokens.windows(2).all(|pair| pair[0] < pair[1]),
         "{tokens:?}"
     );
-    is_free(&mut control, "k");
+    control.is_free("k");
 }
 
 #[test]
@@ -105,12 +100,12 @@ fn nothing_is_left_of_ten_thousand_locks() {
                     [acquire, format!("RLOCK.RELEASE {name} a")]
                 })
                 .collect();
-            for pair in control.say_all(&pairs).chunks(2) {
+            for pair in control.ask_all(&pairs).chunks(2) {
                 token(pair[0].clone());
                 assert_eq!(pair[1], Value::Int(0));
             }
         }
-        assert_eq!(control.say("DBSIZE"), Value::Int(0));
+        assert_eq!(control.int("DBSIZE"), 0);
         // On a connection of its own, whose buffers are always the same.
         let memory = server.info_field("memory", "used_memory").unwrap();
         used.push(memory.parse::<i64>().unwrap());
@@ -128,21 +123,20 @@ fn memory_of_locks_and_waiters_comes_back() {
         let held: Vec<_> = (0..2000)
             .map(|n| format!("RLOCK.ACQUIRE lock:{n} a 60000"))
             .collect();
-        control.say_all(&held);
+        control.ask_all(&held);
         let mut waiters: Vec<_> = (0..100)
             .map(|n| Waiter::new(&server, "lock:7", &format!("w{n}")))
             .collect();
         for waiter in waiters.drain(..50) {
             waiter.client.close();
         }
-        control.say("FLUSHALL");
+        control.ask("FLUSHALL");
         for (n, mut waiter) in waiters.into_iter().enumerate() {
             waiter.token();
             let owner = n + 50;
-            let released = control.say(&format!("RLOCK.RELEASE lock:7 w{owner}"));
-            assert_eq!(released, Value::Int(0));
+            assert_eq!(control.int(&format!("RLOCK.RELEASE lock:7 w{owner}")), 0);
         }
-        assert_eq!(control.say("DBSIZE"), Value::Int(0));
+        assert_eq!(control.int("DBSIZE"), 0);
         // Clients are freed, and a database is flushed, some time later.
         let used = || -> i64 {
             let memory = server.info_field("memory", "used_memory").unwrap();
@@ -162,15 +156,15 @@ fn work_that_outlasts_its_lease_does_not_free_the_next_ones_lock() {
     let mut slow = server.raw();
     let mut control = server.raw();
     let start = now_ms();
-    let first = token(slow.say("RLOCK.ACQUIRE k slow 300"));
+    let first = slow.token("RLOCK.ACQUIRE k slow 300");
     let mut next = Waiter::with(&server, "k next 100000 BLOCK 0");
     assert!(next.token() > first);
     let granted = now_ms();
     assert!(granted >= start + 300, "after {} ms", granted - start);
     assert!(granted < start + 5000, "after {} ms", granted - start);
     pass(start + 500);
-    assert_eq!(code(&slow.say("RLOCK.RELEASE k slow")), "NOTHELD");
-    assert_eq!(code(&slow.say("RLOCK.RENEW k slow 1000")), "NOTHELD");
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("next"));
-    assert_eq!(int(next.client.say("RLOCK.RELEASE k next")), 0);
+    assert_eq!(slow.code("RLOCK.RELEASE k slow"), "NOTHELD");
+    assert_eq!(slow.code("RLOCK.RENEW k slow 1000"), "NOTHELD");
+    assert_eq!(control.hash("k"), "next=1");
+    assert_eq!(next.client.int("RLOCK.RELEASE k next"), 0);
 }

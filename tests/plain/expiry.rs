@@ -6,10 +6,9 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::locks::{
-    code, holder, int, is_free, now_ms, pass, take_until, token, Say, Waiter,
+use crate::support::{
+    code, eventually, int, now_ms, pass, token, wait_for, Ask, Listener, Server, Waiter,
 };
-use crate::support::{eventually, wait_for, Listener, Server};
 
 /// The server looks after its own expiries once a second.
 const SLOW_HZ: [&str; 2] = ["--hz", "1"];
@@ -67,7 +66,7 @@ fn a_lease_ends_at_its_deadline_and_not_at_the_servers_pace() {
         let mut late = Vec::new();
         for n in 0..15 {
             let key = format!("{waited_for}-{n}");
-            let ends = take_until(&mut control, &key, 40 + 11 * n);
+            let ends = control.take_until(&key, 40 + 11 * n);
             let waiter = waited_for.then(|| Waiter::new(&server, &key, "b"));
             let at = told.wait_for("rlock.expired", &key);
             assert!(at >= ends, "told at {at}, before its deadline {ends}");
@@ -75,9 +74,9 @@ fn a_lease_ends_at_its_deadline_and_not_at_the_servers_pace() {
             match waiter {
                 Some(mut waiter) => {
                     waiter.token();
-                    assert_eq!(holder(&mut control, &key).as_deref(), Some("b"));
+                    assert_eq!(control.hash(&key), "b=1");
                 }
-                None => is_free(&mut control, &key),
+                None => control.is_free(&key),
             }
             // Whose lease ended holds nothing.
             for late_call in ["RLOCK.RELEASE", "RLOCK.RENEW"] {
@@ -86,7 +85,7 @@ fn a_lease_ends_at_its_deadline_and_not_at_the_servers_pace() {
                 } else {
                     ""
                 };
-                let reply = control.say(&format!("{late_call} {key} a {lease}"));
+                let reply = control.ask(&format!("{late_call} {key} a {lease}"));
                 assert_eq!(code(&reply), "NOTHELD");
             }
             told.listen();
@@ -107,7 +106,7 @@ fn thousands_of_leases_end_at_once_and_each_is_told_of_once() {
     let mut control = server.raw();
     let all = |line: &dyn Fn(usize) -> String| -> Vec<String> { (0..LOCKS).map(line).collect() };
     let acquire = all(&|n| format!("RLOCK.ACQUIRE k{n} a 100000"));
-    for reply in control.say_all(&acquire) {
+    for reply in control.ask_all(&acquire) {
         token(reply);
     }
     let mut waiters: Vec<_> = (0..20)
@@ -116,7 +115,7 @@ fn thousands_of_leases_end_at_once_and_each_is_told_of_once() {
     let mut told = Told::by(&server);
     let ends = now_ms() + 3000;
     let expire = all(&|n| format!("PEXPIREAT k{n} {ends}"));
-    for reply in control.say_all(&expire) {
+    for reply in control.ask_all(&expire) {
         assert_eq!(reply, Value::Int(1));
     }
     assert!(now_ms() < ends, "too slow a machine for this test");
@@ -139,7 +138,7 @@ fn thousands_of_leases_end_at_once_and_each_is_told_of_once() {
         assert_eq!(times.len(), LOCKS, "{event}");
         assert!(times.values().all(|times| *times == 1), "{event}");
     }
-    assert_eq!(control.say("DBSIZE"), Value::Int(waiters.len() as i64));
+    assert_eq!(control.int("DBSIZE"), waiters.len() as i64);
 }
 
 #[test]
@@ -158,27 +157,27 @@ fn a_deadline_that_moves_is_kept() {
         told.heard.clear();
         let take = format!("RLOCK.ACQUIRE k a {lease}");
         // In one write: the lease is running.
-        let replies = control.say_all(&[&take, moving, "PEXPIRETIME k"]);
+        let replies = control.ask_all(&[&take, moving, "PEXPIRETIME k"]);
         assert!(int(replies[1].clone()) > 0);
         let ends = int(replies[2].clone());
         assert!(ends < now_ms() + 1000, "{moving}");
         let at = told.wait_for("rlock.expired", "k");
         assert!(at >= ends, "{moving}: told at {at}, before {ends}");
         assert!(at < ends + 5000, "{moving}: told at {at}, after {ends}");
-        is_free(&mut control, "k");
+        control.is_free("k");
         assert_eq!(told.of("rlock.expired", "k").len(), 1, "{moving}");
     }
 
     // A lease that is taken away does not end.
     told.heard.clear();
     let take = ["RLOCK.ACQUIRE k a 200", "PEXPIRETIME k", "PERSIST k"];
-    let replies = control.say_all(&take);
+    let replies = control.ask_all(&take);
     let ends = int(replies[1].clone());
     assert_eq!(replies[2], Value::Int(1));
     pass(ends + 200);
     told.listen();
     assert_eq!(told.of("rlock.expired", "k").len(), 0);
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
+    assert_eq!(control.hash("k"), "a=1");
 }
 
 #[test]
@@ -194,8 +193,8 @@ fn a_lock_that_went_before_its_lease_ended_is_not_told_of() {
         "FLUSHALL",
     ];
     for way in ways {
-        control.say("DEL k");
-        let replies = control.say_all(&["RLOCK.ACQUIRE k a 200", "PEXPIRETIME k", way]);
+        control.ask("DEL k");
+        let replies = control.ask_all(&["RLOCK.ACQUIRE k a 200", "PEXPIRETIME k", way]);
         let ends = int(replies[1].clone());
         pass(ends + 100);
     }
@@ -211,14 +210,14 @@ fn a_lock_found_after_a_restart_is_watched_once_touched() {
     let mut server = Server::start_with(&["--appendonly", "yes", "--hz", "1"]);
     let mut control = server.raw();
     for key in ["tried", "renewed", "nested", "waited"] {
-        control.say(&format!("RLOCK.ACQUIRE {key} a 100000"));
+        control.ask(&format!("RLOCK.ACQUIRE {key} a 100000"));
     }
     drop(control);
     server.restart();
     let mut control = server.raw();
     let mut told = Told::by(&server);
     let mut waiter = Waiter::new(&server, "waited", "b");
-    let replies = control.say_all(&[
+    let replies = control.ask_all(&[
         "PEXPIRE tried 600",
         "RLOCK.ACQUIRE tried b 1000",
         "RLOCK.RENEW renewed a 600",
@@ -252,13 +251,13 @@ fn a_key_that_others_read_at_its_deadline_is_told_of_once() {
             scope.spawn(move || {
                 let mut reader = server.raw();
                 while !stop.load(Ordering::Relaxed) {
-                    reader.say_all(&reads.repeat(10));
+                    reader.ask_all(&reads.repeat(10));
                 }
             });
         }
         for round in 0..30 {
             told.heard.clear();
-            token(control.say("RLOCK.ACQUIRE k a 30"));
+            control.token("RLOCK.ACQUIRE k a 30");
             if round % 3 == 0 {
                 Waiter::with(&server, "k b 30 BLOCK 0").token();
                 told.wait_for("rlock.expired", "k");
@@ -268,7 +267,7 @@ fn a_key_that_others_read_at_its_deadline_is_told_of_once() {
                 told.listen();
                 told.of("rlock.expired", "k").len() >= leases
             });
-            is_free(&mut control, "k");
+            control.is_free("k");
             told.listen();
             assert_eq!(
                 told.of("rlock.expired", "k").len(),

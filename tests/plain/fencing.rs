@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{error_line, list, Ask};
-use crate::support::setup::cluster;
-use crate::support::{eventually, Listener, RawClient, Server};
+use crate::support::{cluster, error, eventually, Ask, Listener, RawClient, Server, Waiter};
 
 /// Far beyond the clock, in the year 2255, as if that had been set back since.
 const AHEAD: i64 = 9_000_000_000_000_000;
@@ -20,10 +18,7 @@ fn lock_as_redisson(client: &mut RawClient, key: &str, owner: &str) -> i64 {
                   local token = redis.call('incr', KEYS[2]) \
                   redis.call('hincrby', KEYS[1], ARGV[1], 1) \
                   redis.call('pexpire', KEYS[1], 60000) return token end return -1";
-    match client.call(&["EVAL", script, "2", key, &counter(key), owner]) {
-        Value::Int(token) => token,
-        other => panic!("{other:?}"),
-    }
+    client.int(&["EVAL", script, "2", key, &counter(key), owner])
 }
 
 fn kept(client: &mut RawClient, key: &str) -> i64 {
@@ -92,15 +87,11 @@ fn whoever_is_granted_after_a_wait_draws_from_it_too() {
     let mut client = server.raw();
     client.ok(&format!("SET {} {AHEAD}", counter("job")));
     assert_eq!(client.int("RLOCK.ACQUIRE job alice 60000"), AHEAD + 1);
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        client.refused("RLOCK.ACQUIRE job x 1") && {
-            list(client.ask("RLOCK.WAITERS job")).len() == 1
-        }
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert!(client.refused("RLOCK.ACQUIRE job x 1"));
+    assert_eq!(client.waiters("job"), 1);
     client.int("RLOCK.RELEASE job alice");
-    assert_eq!(waiter.read(), Value::Int(AHEAD + 2));
+    assert_eq!(waiter.token(), AHEAD + 2);
     assert_eq!(kept(&mut client, "job"), AHEAD + 2);
 }
 
@@ -129,9 +120,7 @@ fn one_token_of_several_keys_is_above_every_counter_and_written_to_each() {
         "BLOCK",
         "0",
     ]);
-    eventually("carol waits", || {
-        list(client.ask("RLOCK.WAITERS b")).len() == 1
-    });
+    eventually("carol waits", || client.list("RLOCK.WAITERS b").len() == 1);
     client.int("RLOCK.RELEASE b bob");
     assert_eq!(waiter.read(), Value::Int(AHEAD + 3));
     assert_eq!(kept(&mut client, "a"), AHEAD + 3);
@@ -265,18 +254,12 @@ fn a_waiter_that_finds_no_counter_is_told_and_the_next_gets_the_lock() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
-    let mut waiters: Vec<RawClient> = (0..2).map(|_| server.raw()).collect();
-    for (number, waiter) in waiters.iter_mut().enumerate() {
-        let owner = format!("w{number}");
-        waiter.send(&["RLOCK.ACQUIRE", "job", &owner, "60000", "BLOCK", "0"]);
-        eventually("it waits", || {
-            list(client.ask("RLOCK.WAITERS job")).len() == number + 1
-        });
-    }
+    let mut waiters = ["w0", "w1"].map(|owner| Waiter::new(&server, "job", owner));
+    assert_eq!(client.waiters("job"), 2);
     client.ok(&format!("SET {} abc", counter("job")));
     client.int("RLOCK.RELEASE job alice");
     for waiter in &mut waiters {
-        let line = error_line(waiter.read());
+        let line = error(waiter.client.read());
         assert!(line.starts_with("WRONGTYPE"), "{line}");
     }
     assert_eq!(client.int("EXISTS job"), 0);

@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, map, Ask};
-use crate::support::{eventually, Server};
+use crate::support::{bulk, eventually, Ask, Server, Waiter};
 
 #[test]
 fn a_held_lock_is_freed_with_all_its_holds() {
@@ -44,15 +43,12 @@ fn the_next_waiter_has_the_lock_in_the_same_step() {
     let server = Server::start();
     let mut client = server.raw();
     let first = client.int("RLOCK.ACQUIRE job alice 10000");
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "20000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
-    client.send_many(&[&["RLOCK.FORCE", "job"], &["HGETALL", "job"]]);
+    let mut waiter = Waiter::with(&server, "job bob 20000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
+    client.send_all(&[&["RLOCK.FORCE", "job"], &["HGETALL", "job"]]);
     let bob = Value::Array(vec![bulk("bob"), bulk("1")]);
     assert_eq!(client.read_many(2), [Value::Int(1), bob]);
-    match waiter.read() {
+    match waiter.client.read() {
         Value::Int(token) => assert!(token > first),
         other => panic!("{other:?}"),
     }

@@ -3,8 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, lease_from, list, map, now_ms, text, Ask};
-use crate::support::{eventually, Server};
+use crate::support::{bulk, error, eventually, lease_from, now_ms, Ask, Server, Waiter};
 
 #[test]
 fn holds_count_up_and_down() {
@@ -102,7 +101,7 @@ fn a_persisted_lock_has_no_lease_until_it_is_renewed() {
     let server = Server::start();
     let mut client = server.raw();
     let (_, ends) = lease_from(50, || {
-        client.at_once(&["RLOCK.ACQUIRE job alice 50", "PERSIST job"])
+        client.succeed(&["RLOCK.ACQUIRE job alice 50", "PERSIST job"])
     });
     client.int("RLOCK.ACQUIRE job alice 50");
     assert_eq!(client.int("PTTL job"), -1);
@@ -114,7 +113,7 @@ fn a_persisted_lock_has_no_lease_until_it_is_renewed() {
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
     assert_eq!(client.int("PTTL job"), -1);
     let (replies, ends) = lease_from(60, || {
-        client.at_once(&["RLOCK.RENEW job alice 60", "PEXPIRETIME job"])
+        client.succeed(&["RLOCK.RENEW job alice 60", "PEXPIRETIME job"])
     });
     assert!(matches!(replies[1], Value::Int(at) if ends.contains(&at)));
     eventually("the new lease is over", || client.int("EXISTS job") == 0);
@@ -127,15 +126,12 @@ fn a_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 3600000");
     client.int("RLOCK.ACQUIRE job alice 3600000");
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     // So that nobody but rlock ends it.
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     assert_eq!(client.int("PEXPIRE job 40"), 1);
-    assert!(matches!(waiter.read(), Value::Int(_)));
+    waiter.token();
     assert_eq!(client.texts("HGETALL job"), ["bob", "1"]);
 
     // Longer by hand: a nested hold does not shorten that either.
@@ -150,23 +146,17 @@ fn it_nests_at_once_while_others_wait() {
     let server = Server::start();
     let mut client = server.raw();
     let token = client.int("RLOCK.ACQUIRE job alice 3600000");
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     assert_eq!(client.int("RLOCK.ACQUIRE job alice 1 BLOCK 0"), token);
     assert_eq!(client.int("RLOCK.ACQUIRE job alice 1"), token);
     assert_eq!(client.texts("HGETALL job"), ["alice", "3"]);
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 2);
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
-    assert_eq!(
-        map(client.ask("RLOCK.INFO job"))["waiters"],
-        Value::Int(1),
-        "bob waits for the last hold"
-    );
+    assert_eq!(client.waiters("job"), 1, "bob waits for the last hold");
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 0);
-    assert!(matches!(waiter.read(), Value::Int(new) if new > token));
+    let new = waiter.token();
+    assert!(new > token);
 }
 
 #[test]
@@ -177,7 +167,7 @@ fn transactions_scripts_and_functions_do_not_wait() {
     let library = "#!lua name=rlocktest\n\
         redis.register_function('put', function(keys, args) \
         return redis.pcall(unpack(args)) end)";
-    client.call(&["FUNCTION", "LOAD", library]);
+    client.ask(&["FUNCTION", "LOAD", library]);
     let ways: [&[&str]; 2] = [
         &["EVAL", "return redis.call(unpack(ARGV))", "0"],
         &["FCALL", "put", "0"],
@@ -186,22 +176,22 @@ fn transactions_scripts_and_functions_do_not_wait() {
     let nests: &[&str] = &["RLOCK.ACQUIRE", "job", "alice", "1000", "BLOCK", "0"];
     client.ok("MULTI");
     for request in [waits, nests, waits] {
-        assert_eq!(text(client.call(request)), "QUEUED");
+        assert_eq!(client.text(request), "QUEUED");
     }
-    let replies = list(client.ask("EXEC"));
+    let replies = client.list("EXEC");
     assert_eq!(replies[0], Value::Nil);
     assert!(matches!(replies[1], Value::Int(_)));
     assert_eq!(replies[2], Value::Nil);
     for way in ways {
-        assert_eq!(client.call(&[way, waits].concat()), Value::Nil);
-        assert!(matches!(client.call(&[way, nests].concat()), Value::Int(_)));
+        assert!(client.refused(&[way, waits].concat()));
+        assert!(matches!(client.ask(&[way, nests].concat()), Value::Int(_)));
         client.ok("MULTI");
-        client.call(&[way, waits].concat());
+        client.ask(&[way, waits].concat());
         assert_eq!(client.ask("EXEC"), Value::Array(vec![Value::Nil]));
     }
     assert_eq!(client.texts("HGETALL job"), ["alice", "4"]);
     // Nothing was left in the queue.
-    assert_eq!(map(client.ask("RLOCK.INFO job"))["waiters"], Value::Int(0));
+    assert_eq!(client.waiters("job"), 0);
     assert_eq!(client.int("RLOCK.RELEASE job alice ALL"), 0);
     assert_eq!(client.int("EXISTS job"), 0);
 }
@@ -224,12 +214,12 @@ fn transactions_and_scripts_lock_as_commands_do() {
     ] {
         assert_eq!(client.text(request), "QUEUED");
     }
-    let replies = list(client.ask("EXEC"));
+    let replies = client.list("EXEC");
     let Value::Int(token) = replies[0] else {
         panic!("{replies:?}");
     };
     assert_eq!(replies[1..3], [Value::Int(token), Value::Nil]);
-    assert!(crate::support::ask::error_line(replies[3].clone()).starts_with("NOTHELD "));
+    assert!(error(replies[3].clone()).starts_with("NOTHELD "));
     let alice = Value::Array(vec![bulk("alice"), bulk("1")]);
     let then = [Value::Int(1), alice, Value::Int(1), Value::Int(0)];
     assert_eq!(replies[4..8], then);
@@ -239,7 +229,7 @@ fn transactions_and_scripts_lock_as_commands_do() {
         local other = redis.call('RLOCK.ACQUIRE', KEYS[1], 'other', 60000) \
         local fields = redis.call('HGETALL', KEYS[1]) \
         return {token, tostring(other), fields, redis.call('RLOCK.RELEASE', KEYS[1], ARGV[1])}";
-    let replies = list(client.call(&["EVAL", script, "1", "task", "carol"]));
+    let replies = client.list(&["EVAL", script, "1", "task", "carol"]);
     assert!(matches!(replies[0], Value::Int(new) if new > token));
     let carol = Value::Array(vec![bulk("carol"), bulk("1")]);
     assert_eq!(replies[1..], [bulk("false"), carol, Value::Int(0)]);

@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, text, Ask};
-use crate::support::{RawClient, Server};
+use crate::support::{bulk, error, Ask, RawClient, Server};
 
 #[track_caller]
 fn split(id: &str) -> (&str, i64) {
@@ -16,7 +15,7 @@ fn indirectly(client: &mut RawClient) -> [Vec<&'static str>; 2] {
     let library = "#!lua name=rlocktest\n\
         redis.register_function('put', function(keys, args) \
         return redis.pcall(unpack(args)) end)";
-    let loaded = client.call(&["FUNCTION", "LOAD", "REPLACE", library]);
+    let loaded = client.ask(&["FUNCTION", "LOAD", "REPLACE", library]);
     assert_eq!(loaded, bulk("rlocktest"));
     [
         vec!["EVAL", "return redis.pcall(unpack(ARGV))", "0"],
@@ -50,7 +49,7 @@ fn it_stays_while_the_connection_does() {
     let id = client.text("RLOCK.OWNER");
     client.ok("SELECT 1");
     assert_eq!(client.text("RLOCK.OWNER"), id);
-    assert_eq!(text(client.ask("RESET")), "RESET");
+    assert_eq!(client.text("RESET"), "RESET");
     assert_eq!(client.text("RLOCK.OWNER"), id);
     client.ask("HELLO 3");
     assert_eq!(client.text("RLOCK.OWNER"), id);
@@ -154,14 +153,14 @@ fn a_transaction_is_the_connections() {
     ] {
         assert_eq!(client.text(request), "QUEUED");
     }
-    let replies = list(client.ask("EXEC"));
+    let replies = client.list("EXEC");
     assert_eq!(replies[0], bulk(&id));
     assert!(
         matches!(replies[1], Value::Int(token) if token > 0),
         "{replies:?}"
     );
     assert_eq!(replies[2], Value::Array(vec![bulk(&id), bulk("1")]));
-    assert!(crate::support::ask::error_line(replies[3].clone()).starts_with("HELD "));
+    assert!(error(replies[3].clone()).starts_with("HELD "));
     assert_eq!(replies[4..], [Value::Int(1), Value::Int(0)]);
 }
 
@@ -189,16 +188,12 @@ fn scripts_and_functions_have_no_connection() {
     for way in &ways {
         for (request, line) in requests {
             let call = [way.as_slice(), request].concat();
-            assert_eq!(client.error_to(&call), line, "{call:?}");
+            assert_eq!(client.error(&call), line, "{call:?}");
             // Being queued gives a script no connection either.
             client.ok("MULTI");
-            assert_eq!(text(client.call(&call)), "QUEUED");
-            let replies = list(client.ask("EXEC"));
-            assert_eq!(
-                crate::support::ask::error_line(replies[0].clone()),
-                line,
-                "{call:?} in MULTI"
-            );
+            assert_eq!(client.text(&call), "QUEUED");
+            let replies = client.list("EXEC");
+            assert_eq!(error(replies[0].clone()), line, "{call:?} in MULTI");
         }
     }
     assert_eq!(client.state(b"job"), before);
@@ -206,5 +201,5 @@ fn scripts_and_functions_have_no_connection() {
     assert_eq!(client.int("EXISTS free"), 0);
     // What they may do is name an owner, this one too.
     let call = [ways[0].as_slice(), &["RLOCK.RELEASE", "job", &id]].concat();
-    assert_eq!(client.call(&call), Value::Int(0));
+    assert_eq!(client.int(&call), 0);
 }

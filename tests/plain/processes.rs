@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
-use redis::{RedisResult, Value};
+use redis::Value;
 
-use crate::support::{eventually_within, Server, BOUND};
+use crate::support::{eventually_within, Ask, RawClient, Server, BOUND};
 
 const WORKERS: usize = 50;
 const TIMES: i64 = 200;
@@ -17,6 +18,9 @@ const TIMES: i64 = 200;
 /// Longer than a machine that is busy stands still, for whoever outlives its lease
 /// loses counts; short enough to wait for it when its holder was killed.
 const LEASE_MS: u32 = 3000;
+
+/// More than the minute that each waits at most.
+const PATIENCE: Duration = Duration::from_secs(70);
 
 /// So many kill themselves while they hold the lock ...
 const DIE_HOLDING: usize = 3;
@@ -66,27 +70,24 @@ fn worker() {
     let dies = number.parse::<usize>().expect("a number") < DIE_HOLDING;
     let shared = Number::open(dir, "count");
     let own = Number::open(dir, number);
-    let client = redis::Client::open(("127.0.0.1", port)).expect("an address");
-    let mut server = client.get_connection().expect("connect");
+    let mut client = RawClient::to(port).expect("connect");
     for time in 0..TIMES {
         let owner = format!("{number}-{time}");
-        let token: Option<i64> = redis::cmd("RLOCK.ACQUIRE")
-            .arg(&["count", &owner])
-            .arg(LEASE_MS)
-            .arg(&["BLOCK", "60000", "ONCE"])
-            .query(&mut server)
-            .expect("ACQUIRE");
-        assert!(token.is_some(), "a minute was not enough");
+        let acquire = format!("RLOCK.ACQUIRE count {owner} {LEASE_MS} BLOCK 60000 ONCE");
+        client.send(&acquire);
+        let granted = client.read_within(PATIENCE);
+        assert!(
+            matches!(granted, Some(Value::Int(_))),
+            "a minute was not enough: {granted:?}"
+        );
         if dies && time == TIMES / 4 {
             // SAFETY: nothing is left to be unsafe.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
         shared.set(shared.get() + 1);
         own.set(time + 1);
-        let released: RedisResult<Value> = redis::cmd("RLOCK.RELEASE")
-            .arg(&["count", &owner])
-            .query(&mut server);
-        assert_eq!(released, Ok(Value::Int(0)), "the lease was lost");
+        let left = client.int(&format!("RLOCK.RELEASE count {owner}"));
+        assert_eq!(left, 0, "the lease was lost");
     }
 }
 

@@ -2,8 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, Ask};
-use crate::support::{eventually, Server};
+use crate::support::{bulk, eventually, Ask, Server, Waiter};
 
 #[test]
 fn the_last_hold_frees_the_lock() {
@@ -124,18 +123,12 @@ fn the_next_waiter_has_the_lock_in_the_same_step() {
     let mut client = server.raw();
     let first = client.int("RLOCK.ACQUIRE job alice 10000");
     client.int("RLOCK.ACQUIRE job alice 10000");
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "20000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        let info = client.ask("RLOCK.INFO job");
-        crate::support::ask::map(info)["waiters"] == Value::Int(1)
-    });
-    let release: &[&str] = &["RLOCK.RELEASE", "job", "alice"];
-    let look: &[&str] = &["HGETALL", "job"];
-    client.send_many(&[release, look, release, look]);
+    let mut waiter = Waiter::with(&server, "job bob 20000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     let holds = |owner: &str, count: &str| Value::Array(vec![bulk(owner), bulk(count)]);
+    let (release, look) = ("RLOCK.RELEASE job alice", "HGETALL job");
     assert_eq!(
-        client.read_many(4),
+        client.ask_all(&[release, look, release, look]),
         [
             Value::Int(1),
             holds("alice", "1"),
@@ -143,8 +136,5 @@ fn the_next_waiter_has_the_lock_in_the_same_step() {
             holds("bob", "1")
         ]
     );
-    match waiter.read() {
-        Value::Int(token) => assert!(token > first),
-        other => panic!("{other:?}"),
-    }
+    assert!(waiter.token() > first);
 }

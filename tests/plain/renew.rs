@@ -1,7 +1,6 @@
 //! RLOCK.RENEW: the lease is what was asked for, from now on.
 
-use crate::support::ask::{lease_from, now_ms, Ask};
-use crate::support::{eventually, Server};
+use crate::support::{eventually, lease_from, now_ms, Ask, Server};
 
 #[test]
 fn the_lease_is_set_longer_or_shorter() {
@@ -50,7 +49,7 @@ fn a_longer_lease_outlives_the_first() {
     let server = Server::start();
     let mut client = server.raw();
     let (_, ends) = lease_from(60, || {
-        client.at_once(&["RLOCK.ACQUIRE job alice 60", "RLOCK.RENEW job alice 60000"])
+        client.succeed(&["RLOCK.ACQUIRE job alice 60", "RLOCK.RENEW job alice 60000"])
     });
     let state = client.state(b"job");
     // A lock whose lease ends later than the first one would have.

@@ -1,40 +1,17 @@
 //! What replicas and the AOF get: plain commands with absolute times, so that
 //! every copy of a lock is the same to the millisecond.
 
-use std::fs;
-
 use redis::Value;
 
-use crate::support::ask::{list, map, replica_counts, text, Ask};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{aof, eventually, same_on_both, text, Ask, RawClient, Server, Waiter, AOF};
 
-/// The fields of a hash and when the key ends.
+/// Waits until two servers have `job` in the same state, whose hash is this.
 #[track_caller]
-fn look(client: &mut RawClient, key: &str) -> (Value, i64) {
-    (client.call(&["HGETALL", key]), client.deadline(key))
-}
-
-/// Waits until two servers have the key in the same state, which is `fields`.
-#[track_caller]
-fn same_on_both(clients: &mut [RawClient; 2], key: &str, fields: &[&str]) {
-    let (held, deadline) = look(&mut clients[0], key);
-    let texts: Vec<String> = list(held.clone()).into_iter().map(text).collect();
-    assert_eq!(texts, fields);
-    assert_eq!(deadline > 0, !fields.is_empty());
-    eventually("the replica is the same", || {
-        look(&mut clients[1], key) == (held.clone(), deadline)
-    });
-}
-
-#[track_caller]
-fn waiting(server: &Server, owner: &str) -> RawClient {
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", owner, "60000", "BLOCK", "0"]);
-    let mut looker = server.raw();
-    eventually("it waits", || {
-        map(looker.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
-    waiter
+fn same_job(both: &mut [RawClient; 2], hash: &str) {
+    let [master, replica] = both;
+    assert_eq!(master.hash("job"), hash);
+    assert_eq!(master.deadline("job") > 0, !hash.is_empty());
+    same_on_both(master, replica, hash);
 }
 
 #[test]
@@ -42,38 +19,38 @@ fn a_replica_has_the_same_lock_to_the_millisecond() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let mut both = [master.raw(), replica.raw()];
-    for (request, fields) in [
-        ("RLOCK.ACQUIRE job alice 10000", ["alice", "1"].as_slice()),
-        ("RLOCK.ACQUIRE job alice 1000", &["alice", "2"]),
-        ("RLOCK.ACQUIRE job alice 60000", &["alice", "3"]),
-        ("RLOCK.RENEW job alice 30000", &["alice", "3"]),
-        ("RLOCK.RELEASE job alice", &["alice", "2"]),
-        ("RLOCK.RELEASE job alice ALL", &[]),
-        ("RLOCK.ACQUIRE job bob 9007199254740991", &["bob", "1"]),
-        ("RLOCK.FORCE job", &[]),
-        ("RLOCK.ACQUIRE job alice 10000", &["alice", "1"]),
+    for (request, hash) in [
+        ("RLOCK.ACQUIRE job alice 10000", "alice=1"),
+        ("RLOCK.ACQUIRE job alice 1000", "alice=2"),
+        ("RLOCK.ACQUIRE job alice 60000", "alice=3"),
+        ("RLOCK.RENEW job alice 30000", "alice=3"),
+        ("RLOCK.RELEASE job alice", "alice=2"),
+        ("RLOCK.RELEASE job alice ALL", ""),
+        ("RLOCK.ACQUIRE job bob 9007199254740991", "bob=1"),
+        ("RLOCK.FORCE job", ""),
+        ("RLOCK.ACQUIRE job alice 10000", "alice=1"),
     ] {
         both[0].int(request);
-        same_on_both(&mut both, "job", fields);
+        same_job(&mut both, hash);
     }
 
-    let mut waiter = waiting(&master, "bob");
+    let mut waiter = Waiter::with(&master, "job bob 60000 BLOCK 0");
     both[0].int("RLOCK.RELEASE job alice");
-    assert!(matches!(waiter.read(), Value::Int(_)));
-    same_on_both(&mut both, "job", &["bob", "1"]);
+    waiter.token();
+    same_job(&mut both, "bob=1");
 
-    let mut waiter = waiting(&master, "carol");
+    let mut waiter = Waiter::with(&master, "job carol 60000 BLOCK 0");
     both[0].int("RLOCK.RENEW job bob 40");
-    assert!(matches!(waiter.read(), Value::Int(_)));
-    same_on_both(&mut both, "job", &["carol", "1"]);
+    waiter.token();
+    same_job(&mut both, "carol=1");
 
     both[0].int("RLOCK.RENEW job carol 40");
     eventually("the lease is over", || both[0].int("EXISTS job") == 0);
-    same_on_both(&mut both, "job", &[]);
+    same_job(&mut both, "");
 
     both[0].ok("SELECT 5");
     both[1].ok("SELECT 5");
-    both[0].call(&[
+    both[0].ask(&[
         b"RLOCK.ACQUIRE".as_slice(),
         b"\0\xff\r\n",
         b"\xff\0",
@@ -89,7 +66,7 @@ fn a_replica_has_the_same_lock_to_the_millisecond() {
 fn a_replica_without_the_module_understands_all_of_it() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut client = master.raw();
     replica.raw().ok("MODULE UNLOAD rlock");
     let mut monitor = replica.raw();
@@ -112,31 +89,16 @@ fn a_replica_without_the_module_understands_all_of_it() {
     let expected = "MULTI HSET PEXPIREAT EXEC MULTI HINCRBY PEXPIREAT EXEC PEXPIREAT HINCRBY \
                     MULTI DEL PUBLISH EXEC MULTI HSET PEXPIREAT EXEC SET";
     assert_eq!(seen.join(" "), expected);
-    same_on_both(&mut [client, replica.raw()], "job", &["bob", "1"]);
+    same_job(&mut [client, replica.raw()], "bob=1");
 }
 
 /// The commands in the AOF, grouped as they take effect together.
 #[track_caller]
-fn aof(server: &Server) -> Vec<Vec<Vec<String>>> {
-    let dir = server.dir().join("appendonlydir");
-    let mut files: Vec<_> = fs::read_dir(dir)
-        .expect("an AOF")
-        .map(|entry| entry.expect("a file").path())
-        .filter(|path| path.to_string_lossy().ends_with(".incr.aof"))
-        .collect();
-    files.sort();
-    let bytes = fs::read(files.last().expect("an incremental file")).expect("its bytes");
-    let content = String::from_utf8(bytes).expect("text only in these tests");
-    let mut lines = content.split("\r\n");
+fn decisions(server: &Server) -> Vec<Vec<Vec<String>>> {
     let mut groups: Vec<Vec<Vec<String>>> = Vec::new();
     let mut in_multi = false;
-    while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')) {
-        let count: usize = count.parse().expect("a count");
-        let words: Vec<String> = (0..count)
-            .filter_map(|_| lines.nth(1).map(str::to_owned))
-            .collect();
+    for words in aof(server) {
         match words[0].to_uppercase().as_str() {
-            "SELECT" => {}
             "MULTI" => {
                 in_multi = true;
                 groups.push(Vec::new());
@@ -149,8 +111,6 @@ fn aof(server: &Server) -> Vec<Vec<Vec<String>>> {
     groups
 }
 
-const AOF: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "always"];
-
 #[test]
 fn the_aof_holds_plain_commands_each_decision_as_one() {
     let server = Server::start_with(&AOF);
@@ -158,7 +118,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
     let mut seen = 0;
     let mut since = |client: &mut RawClient| {
         let deadline = client.deadline("job").to_string();
-        let groups = aof(&server);
+        let groups = decisions(&server);
         let new: Vec<String> = groups[seen..]
             .iter()
             .map(|group| {
@@ -203,18 +163,18 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
         assert_eq!(since(&mut client), expected, "{request}");
     }
 
-    let mut waiter = waiting(&server, "bob");
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
     client.int("RLOCK.RELEASE job alice");
-    assert!(matches!(waiter.read(), Value::Int(_)));
+    waiter.token();
     let handed_over = ["DEL job; HSET job bob 1; PEXPIREAT job DEADLINE"];
     assert_eq!(since(&mut client), handed_over);
 
     // The server's own cycle would write the end of the lease by itself.
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
-    let mut waiter = waiting(&server, "carol");
+    let mut waiter = Waiter::with(&server, "job carol 60000 BLOCK 0");
     client.int("RLOCK.RENEW job bob 500");
     assert_eq!(since(&mut client), ["PEXPIREAT job DEADLINE"]);
-    assert!(matches!(waiter.read(), Value::Int(_)));
+    waiter.token();
     let granted = since(&mut client).join(" | ").replace("UNLINK", "DEL");
     assert_eq!(granted, "DEL job; HSET job carol 1; PEXPIREAT job DEADLINE");
 }
@@ -230,8 +190,8 @@ fn a_transaction_and_a_script_are_written_as_their_effects() {
     client.ask("EXEC");
     let script = "redis.call('RLOCK.ACQUIRE', 'job', 'alice', 1) \
                   redis.call('RLOCK.RELEASE', 'job', 'alice', 'ALL')";
-    client.call(&["EVAL", script, "0"]);
-    let commands: Vec<Vec<String>> = aof(&server)
+    client.ask(&["EVAL", script, "0"]);
+    let commands: Vec<Vec<String>> = decisions(&server)
         .into_iter()
         .map(|group| {
             group
@@ -253,13 +213,13 @@ fn a_transaction_and_a_script_are_written_as_their_effects() {
 fn messages_go_to_replicas_and_not_into_the_aof() {
     let master = Server::start_with(&AOF);
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut both = [master.raw(), replica.raw()];
     both[0].int("RLOCK.ACQUIRE job alice 60000");
-    same_on_both(&mut both, "job", &["alice", "1"]);
+    same_job(&mut both, "alice=1");
     both[0].int("RLOCK.RELEASE job alice");
-    same_on_both(&mut both, "job", &[]);
-    let words: Vec<Vec<String>> = aof(&master).into_iter().flatten().collect();
+    same_job(&mut both, "");
+    let words: Vec<Vec<String>> = decisions(&master).into_iter().flatten().collect();
     let commands: Vec<&str> = words.iter().map(|words| words[0].as_str()).collect();
     assert_eq!(commands, ["HSET", "PEXPIREAT", "DEL"]);
 }

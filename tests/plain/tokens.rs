@@ -2,14 +2,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{list, map, now_us, Ask};
-use crate::support::{eventually, RawClient, Server};
-
-#[track_caller]
-fn known_token(client: &mut RawClient, key: &str) -> Value {
-    let info = map(client.call(&["RLOCK.INFO", key]));
-    map(list(info["holders"].clone()).remove(0))["token"].clone()
-}
+use crate::support::{eventually, now_us, Ask, RawClient, Server, Waiter};
 
 #[test]
 fn they_rise_over_all_locks_databases_and_connections() {
@@ -38,16 +31,16 @@ fn they_rise_within_one_pipeline_transaction_and_script() {
         .map(|n| ["RLOCK.ACQUIRE", &format!("p:{n}"), "alice", "60000"].map(str::to_owned))
         .collect();
     let requests: Vec<&[String]> = requests.iter().map(<[String; 4]>::as_slice).collect();
-    client.send_many(&requests);
+    client.send_all(&requests);
     let mut replies = client.read_many(2000);
     client.ok("MULTI");
     for number in 0..200 {
         client.text(&format!("RLOCK.ACQUIRE m:{number} alice 60000"));
     }
-    replies.extend(list(client.ask("EXEC")));
+    replies.extend(client.list("EXEC"));
     let script = "local tokens = {} for n = 1, 200 do tokens[n] = \
                   redis.call('RLOCK.ACQUIRE', 's:' .. n, 'alice', 60000) end return tokens";
-    replies.extend(list(client.call(&["EVAL", script, "0"])));
+    replies.extend(client.list(&["EVAL", script, "0"]));
     replies.push(client.ask("RLOCK.ACQUIRE last alice 60000"));
     let tokens: Vec<i64> = replies
         .into_iter()
@@ -66,7 +59,7 @@ fn a_nested_hold_has_that_of_the_hold_under_way() {
     let server = Server::start();
     let mut client = server.raw();
     let token = client.int("RLOCK.ACQUIRE job alice 60000");
-    assert_eq!(known_token(&mut client, "job"), Value::Int(token));
+    assert_eq!(client.only("job").token, Some(token));
     assert_eq!(client.int("RLOCK.ACQUIRE job alice 1"), token);
     assert_eq!(
         server.raw().int("RLOCK.ACQUIRE job alice 90000 BLOCK 0"),
@@ -80,7 +73,7 @@ fn a_nested_hold_has_that_of_the_hold_under_way() {
     client.ok("MULTI");
     client.text("RLOCK.ACQUIRE job alice 1000");
     assert_eq!(client.ask("EXEC"), Value::Array(vec![Value::Int(token)]));
-    assert_eq!(known_token(&mut client, "job"), Value::Int(token));
+    assert_eq!(client.only("job").token, Some(token));
 }
 
 #[test]
@@ -123,27 +116,19 @@ fn the_next_holder_has_a_greater_one() {
     let first = client.int("RLOCK.ACQUIRE job alice 60000");
     let mut waiters = Vec::new();
     for number in 0..5 {
-        let mut waiter = server.raw();
-        let owner = format!("owner:{number}");
-        waiter.send(&["RLOCK.ACQUIRE", "job", &owner, "60000", "BLOCK", "0"]);
-        waiters.push(waiter);
-        eventually("it waits", || {
-            map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(number + 1)
-        });
+        let args = format!("job owner:{number} 60000 BLOCK 0");
+        waiters.push(Waiter::with(&server, &args));
+        assert_eq!(client.waiters("job"), number + 1);
     }
     // Tokens are those of the grant, not of the request.
     let mut last = client.int("RLOCK.ACQUIRE other alice 60000");
     assert!(last > first);
     client.int("RLOCK.RELEASE job alice");
     for (number, mut waiter) in waiters.into_iter().enumerate() {
-        match waiter.read() {
-            Value::Int(token) => {
-                assert!(token > last, "{token} after {last}");
-                assert_eq!(known_token(&mut client, "job"), Value::Int(token));
-                last = token;
-            }
-            other => panic!("{other:?}"),
-        }
+        let token = waiter.token();
+        assert!(token > last, "{token} after {last}");
+        assert_eq!(client.only("job").token, Some(token));
+        last = token;
         client.int(&format!("RLOCK.RELEASE job owner:{number}"));
     }
 }
@@ -155,10 +140,10 @@ fn a_hold_that_redisson_took_gets_one_when_it_nests() {
     let last = client.int("RLOCK.ACQUIRE other alice 60000");
     client.int("HSET job uuid:1 1");
     client.int("PEXPIRE job 60000");
-    assert_eq!(known_token(&mut client, "job"), Value::Nil);
+    assert_eq!(client.only("job").token, None);
     let token = client.int("RLOCK.ACQUIRE job uuid:1 1000");
     assert!(token > last);
-    assert_eq!(known_token(&mut client, "job"), Value::Int(token));
+    assert_eq!(client.only("job").token, Some(token));
     assert_eq!(client.int("RLOCK.ACQUIRE job uuid:1 1000"), token);
 }
 
@@ -170,7 +155,7 @@ fn after_a_restart_a_hold_gets_a_new_greater_one() {
     server.restart();
     let mut client = server.raw();
     assert_eq!(client.texts("HGETALL job"), ["alice", "1"]);
-    assert_eq!(known_token(&mut client, "job"), Value::Nil);
+    assert_eq!(client.only("job").token, None);
     let new = client.int("RLOCK.ACQUIRE job alice 1000");
     assert!(new > token, "{new} after {token}");
     assert_eq!(client.texts("HGETALL job"), ["alice", "2"]);
@@ -199,7 +184,7 @@ fn a_lock_that_was_renamed_and_lost_at_once_is_a_new_one() {
     let server = Server::start();
     let mut client = server.raw();
     let token = client.int("RLOCK.ACQUIRE job alice 60000");
-    client.at_once(&[
+    client.succeed(&[
         "MULTI",
         "RENAME job task",
         "DEL task",

@@ -1,9 +1,6 @@
 //! A key that is no lock: WRONGTYPE from every command, and nothing changes.
 
-use redis::Value;
-
-use crate::support::ask::Ask;
-use crate::support::{RawClient, Server};
+use crate::support::{Ask, RawClient, Server};
 
 const WRONGTYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 
@@ -31,12 +28,7 @@ fn refuses_all(client: &mut RawClient, key: &str, line: &str) {
         let (before, changes) = (client.state(key.as_bytes()), client.changes());
         for owner in ["a", "other"] {
             for request in requests(key, owner) {
-                match client.ask(&request) {
-                    error @ Value::ServerError(_) => {
-                        assert_eq!(crate::support::ask::error_line(error), line, "{request}");
-                    }
-                    reply => panic!("{request}: {reply:?}"),
-                }
+                assert_eq!(client.error(&request), line, "{request}");
             }
         }
         assert_eq!(client.state(key.as_bytes()), before, "{key}");
@@ -105,8 +97,7 @@ fn a_count_is_written_as_the_server_writes_integers() {
         ("blank-after", "1 "),
         ("nul", "1\0"),
     ] {
-        let set = client.call(&["HSET", key, "a", value]);
-        assert_eq!(set, Value::Int(1));
+        assert_eq!(client.int(&["HSET", key, "a", value]), 1);
         let line =
             format!("{WRONGTYPE}: '{key}' is a hash, but not laid out as a lock; use another name");
         refuses_all(&mut client, key, &line);
