@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::{token, Say};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, token, Ask, RawClient, Server};
 
 /// So many ms after the last waiter and the last hold the module has nothing to do.
 const IDLE_MS: u64 = 2400;
@@ -36,7 +34,7 @@ fn behind_a_pop(server: &Server, list: &str, request: &str) -> RawClient {
     let mut control = server.raw();
     let mut client = server.raw();
     let id = client.client_id();
-    client.tell_all(&[&format!("BLPOP {list} 0"), request]);
+    client.send_all(&[&format!("BLPOP {list} 0"), request]);
     eventually("it is blocked", || {
         let line = control.text(&format!("CLIENT LIST ID {id}"));
         line.contains("cmd=blpop") && line.contains("flags=b")
@@ -57,16 +55,16 @@ fn who_waits_there_is_granted_at_once() {
     let server = start();
     let mut control = server.raw();
     at_three_moments(|| {
-        control.say("HSET k b 1");
+        control.ask("HSET k b 1");
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 0");
         let mut b = behind_a_pop(&server, "lb", "RLOCK.RELEASE k b");
         let since = Instant::now();
-        control.say_all(&["MULTI", "RPUSH la 1", "RPUSH lb 1", "EXEC"]);
+        control.ask_all(&["MULTI", "RPUSH la 1", "RPUSH lb 1", "EXEC"]);
         let (granted, took) = second_reply(&mut a, since);
         token(granted);
         assert!(took < SOON, "{took:?}");
         assert_eq!(second_reply(&mut b, since).0, Value::Int(0));
-        control.say("RLOCK.RELEASE k a");
+        control.ask("RLOCK.RELEASE k a");
     });
 }
 
@@ -74,11 +72,11 @@ fn who_waits_there_is_granted_at_once() {
 fn a_wait_that_begins_there_ends_in_time() {
     let server = start();
     let mut control = server.raw();
-    control.say("HSET k b 1");
+    control.ask("HSET k b 1");
     at_three_moments(|| {
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 20");
         let since = Instant::now();
-        control.say("RPUSH la 1");
+        control.ask("RPUSH la 1");
         let (reply, took) = second_reply(&mut a, since);
         assert_eq!(reply, Value::Nil);
         assert!(took < SOON, "{took:?}");
@@ -93,11 +91,11 @@ fn a_lease_that_begins_there_ends_in_time() {
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 20");
         let mut b = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k b 1000 BLOCK 0");
         let since = Instant::now();
-        control.say("RPUSH la 1 2");
+        control.ask("RPUSH la 1 2");
         token(second_reply(&mut a, since).0);
         let (granted, took) = second_reply(&mut b, since);
         token(granted);
         assert!(took < SOON, "{took:?}");
-        control.say("RLOCK.RELEASE k b");
+        control.ask("RLOCK.RELEASE k b");
     });
 }

@@ -3,11 +3,9 @@
 
 use redis::Value;
 
-use crate::support::locks::{
-    code, deadline, has_waiters, holder, info, int, is_free, now_ms, pass, pong, take_until, token,
-    Say, Waiter, LONG,
+use crate::support::{
+    eventually, int, now_ms, pass, pong, Ask, Listener, RawClient, Server, Waiter, LONG,
 };
-use crate::support::{eventually, Listener, RawClient, Server};
 
 /// The requests that make `k` go, in one write each, with the replies dropped.
 const WAYS: [&[&str]; 25] = [
@@ -44,29 +42,29 @@ fn a_waiter_is_granted_when_the_key_goes_in_whatever_way() {
     let mut control = server.raw();
     for way in WAYS {
         println!("{way:?}");
-        control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("FLUSHALL");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut first = Waiter::new(&server, "k", "b");
         let mut second = Waiter::new(&server, "k", "c");
         let start = now_ms();
-        for reply in control.say_all(way) {
+        for reply in control.ask_all(way) {
             assert!(
                 !matches!(reply, Value::ServerError(_)),
                 "{way:?}: {reply:?}"
             );
         }
         first.token();
-        let ends = deadline(&mut control, "k");
+        let ends = control.ends("k");
         assert!((start + LONG..=now_ms() + LONG).contains(&ends), "{way:?}");
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{way:?}");
-        assert_eq!(info(&mut control, "k").waiters, 1, "{way:?}");
+        assert_eq!(control.hash("k"), "b=1", "{way:?}");
+        assert_eq!(control.waiters("k"), 1, "{way:?}");
         // The queue is whole: the lock goes on as ever.
-        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0), "{way:?}");
+        assert_eq!(control.int("RLOCK.RELEASE k b"), 0, "{way:?}");
         second.token();
-        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0), "{way:?}");
-        is_free(&mut control, "k");
-        first.in_step();
-        second.in_step();
+        assert_eq!(control.int("RLOCK.RELEASE k c"), 0, "{way:?}");
+        control.is_free("k");
+        first.client.in_step();
+        second.client.in_step();
     }
     server.alive();
 }
@@ -76,13 +74,13 @@ fn a_waiter_is_granted_when_the_key_is_migrated_away() {
     let server = Server::start();
     let target = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(&server, "k", "b");
     let migrate = format!("MIGRATE 127.0.0.1 {} k 0 5000", target.port());
-    assert_eq!(control.say(&migrate), Value::Okay);
+    control.ok(&migrate);
     waiter.token();
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
-    assert_eq!(holder(&mut target.raw(), "k").as_deref(), Some("a"));
+    assert_eq!(control.hash("k"), "b=1");
+    assert_eq!(target.raw().hash("k"), "a=1");
 }
 
 #[test]
@@ -91,24 +89,24 @@ fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
     let mut control = server.raw();
     let mut waiters = Vec::new();
     for db in 0..4 {
-        control.say(&format!("SELECT {db}"));
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask(&format!("SELECT {db}"));
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut client = server.raw();
-        client.say(&format!("SELECT {db}"));
+        client.ask(&format!("SELECT {db}"));
         waiters.push(Waiter::on(client, "RLOCK.ACQUIRE k b 100000 BLOCK 0"));
     }
     // One database, from another one.
-    control.say_all(&["SELECT 2", "FLUSHDB", "SELECT 0"]);
+    control.ask_all(&["SELECT 2", "FLUSHDB", "SELECT 0"]);
     waiters.remove(2).token();
-    assert_eq!(info(&mut control, "k").waiters, 1);
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
-    control.say("FLUSHALL");
+    assert_eq!(control.waiters("k"), 1);
+    assert_eq!(control.hash("k"), "a=1");
+    control.ask("FLUSHALL");
     for mut waiter in waiters {
         waiter.token();
     }
     for db in [0, 1, 3] {
-        control.say(&format!("SELECT {db}"));
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{db}");
+        control.ask(&format!("SELECT {db}"));
+        assert_eq!(control.hash("k"), "b=1", "{db}");
     }
 }
 
@@ -116,28 +114,25 @@ fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
 fn swapdb_brings_each_queue_before_the_lock_that_came() {
     let server = Server::start();
     let (mut zero, mut one) = (server.raw(), server.raw());
-    one.say("SELECT 1");
-    let here = token(zero.say("RLOCK.ACQUIRE k a 100000"));
-    let there = token(one.say("RLOCK.ACQUIRE k z 100000"));
+    one.ask("SELECT 1");
+    let here = zero.token("RLOCK.ACQUIRE k a 100000");
+    let there = one.token("RLOCK.ACQUIRE k z 100000");
     let mut waits_here = Waiter::new(&server, "k", "b");
     let mut client = server.raw();
-    client.say("SELECT 1");
+    client.ask("SELECT 1");
     let mut waits_there = Waiter::on(client, "RLOCK.ACQUIRE k c 100000 BLOCK 0");
 
-    zero.say("SWAPDB 0 1");
+    zero.ask("SWAPDB 0 1");
     // The holds have changed places, tokens and all; the queues have not.
-    assert_eq!(zero.say("RLOCK.ACQUIRE k z 1000"), Value::Int(there));
-    assert_eq!(one.say("RLOCK.ACQUIRE k a 1000"), Value::Int(here));
-    assert_eq!(
-        (info(&mut zero, "k").waiters, info(&mut one, "k").waiters),
-        (1, 1)
-    );
-    assert_eq!(zero.say("RLOCK.RELEASE k z ALL"), Value::Int(0));
+    assert_eq!(zero.int("RLOCK.ACQUIRE k z 1000"), there);
+    assert_eq!(one.int("RLOCK.ACQUIRE k a 1000"), here);
+    assert_eq!((zero.waiters("k"), one.waiters("k")), (1, 1));
+    assert_eq!(zero.int("RLOCK.RELEASE k z ALL"), 0);
     waits_here.token();
-    assert_eq!(one.say("RLOCK.RELEASE k a ALL"), Value::Int(0));
+    assert_eq!(one.int("RLOCK.RELEASE k a ALL"), 0);
     waits_there.token();
-    assert_eq!(holder(&mut zero, "k").as_deref(), Some("b"));
-    assert_eq!(holder(&mut one, "k").as_deref(), Some("c"));
+    assert_eq!(zero.hash("k"), "b=1");
+    assert_eq!(one.hash("k"), "c=1");
 }
 
 #[test]
@@ -151,22 +146,27 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
         ("MOVE k 1", 1),
     ];
     for (command, db) in moves {
-        control.say_all(&["FLUSHALL", "SELECT 0"]);
-        let ends = take_until(&mut control, "k", 2000);
-        let granted = info(&mut control, "k").holders[0].2.expect("a token");
+        control.ask_all(&["FLUSHALL", "SELECT 0"]);
+        let ends = control.take_until("k", 2000);
+        let granted = control.info("k").holders[0].token.expect("a token");
         let mut old = Waiter::new(&server, "k", "b");
         let mut elsewhere = Listener::keyspace(&server, 1);
-        control.say(command);
+        control.ask(command);
         old.token();
         let name = if db == 0 { "moved" } else { "k" };
-        control.say(&format!("SELECT {db}"));
-        assert_eq!(deadline(&mut control, name), ends, "{command}");
-        let again = control.say(&format!("RLOCK.ACQUIRE {name} a 1"));
-        assert_eq!(again, Value::Int(granted), "{command}");
-        let other = control.say(&format!("RLOCK.ACQUIRE {name} c 1"));
-        assert_eq!(other, Value::Nil, "{command}");
+        control.ask(&format!("SELECT {db}"));
+        assert_eq!(control.ends(name), ends, "{command}");
+        assert_eq!(
+            control.int(&format!("RLOCK.ACQUIRE {name} a 1")),
+            granted,
+            "{command}"
+        );
+        assert!(
+            control.refused(&format!("RLOCK.ACQUIRE {name} c 1")),
+            "{command}"
+        );
         let mut client = server.raw();
-        client.say(&format!("SELECT {db}"));
+        client.ask(&format!("SELECT {db}"));
         let mut new = Waiter::on(client, &format!("RLOCK.ACQUIRE {name} c 100000 BLOCK 0"));
         new.token();
         assert!(now_ms() >= ends, "{command}");
@@ -184,26 +184,26 @@ fn a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for() {
     let server = Server::start();
     let mut control = server.raw();
     for replace in ["RENAME other k", "COPY other k REPLACE"] {
-        control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 100000");
-        control.say("RLOCK.ACQUIRE other z 100000");
+        control.ask("FLUSHALL");
+        control.ask("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.ACQUIRE other z 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
-        control.say(replace);
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("z"));
-        assert_eq!(info(&mut control, "k").waiters, 1);
-        assert_eq!(control.say("RLOCK.ACQUIRE k c 1"), Value::Nil);
-        assert_eq!(control.say("RLOCK.RELEASE k z"), Value::Int(0));
+        control.ask(replace);
+        assert_eq!(control.hash("k"), "z=1");
+        assert_eq!(control.waiters("k"), 1);
+        assert!(control.refused("RLOCK.ACQUIRE k c 1"));
+        assert_eq!(control.int("RLOCK.RELEASE k z"), 0);
         waiter.token();
     }
 }
 
 fn wait_until_granted_by(control: &mut RawClient, server: &Server, requests: &[&str], ms: i64) {
-    control.say("FLUSHALL");
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("FLUSHALL");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(server, "k", "b");
     let start = now_ms();
     // In one write: the lease is running.
-    let replies = control.say_all(&[requests, &["PEXPIRETIME k"]].concat());
+    let replies = control.ask_all(&[requests, &["PEXPIRETIME k"]].concat());
     let ends = int(replies.last().expect("a deadline").clone());
     assert!((start + ms..=now_ms() + ms).contains(&ends), "{requests:?}");
     waiter.token();
@@ -214,7 +214,7 @@ fn wait_until_granted_by(control: &mut RawClient, server: &Server, requests: &[&
         ends - at
     );
     assert!(now_ms() < ends + 5000, "{requests:?}");
-    assert_eq!(holder(control, "k").as_deref(), Some("b"));
+    assert_eq!(control.hash("k"), "b=1");
 }
 
 #[test]
@@ -238,17 +238,17 @@ fn a_longer_lease_by_hand_ends_later() {
     let server = Server::start();
     let mut control = server.raw();
     for longer in ["PEXPIRE k 100000", "PERSIST k"] {
-        control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("FLUSHALL");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
-        let replies = control.say_all(&["PEXPIRE k 300", "PEXPIRETIME k", longer]);
+        let replies = control.ask_all(&["PEXPIRE k 300", "PEXPIRETIME k", longer]);
         let ends = int(replies[1].clone());
         assert_eq!(replies[2], Value::Int(1));
         pass(ends + 200);
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("a"), "{longer}");
-        assert_eq!(info(&mut control, "k").waiters, 1, "{longer}");
+        assert_eq!(control.hash("k"), "a=1", "{longer}");
+        assert_eq!(control.waiters("k"), 1, "{longer}");
         // Still whole: RENEW gives it a lease again, whose end is noticed.
-        let replies = control.say_all(&["RLOCK.RENEW k a 200", "PEXPIRETIME k"]);
+        let replies = control.ask_all(&["RLOCK.RENEW k a 200", "PEXPIRETIME k"]);
         assert_eq!(replies[0], Value::Int(1));
         let ends = int(replies[1].clone());
         waiter.token();
@@ -260,19 +260,19 @@ fn a_longer_lease_by_hand_ends_later() {
 fn a_reload_keeps_locks_queues_and_deadlines() {
     let server = Server::start();
     let mut control = server.raw();
-    let granted = token(control.say("RLOCK.ACQUIRE k a 100000"));
-    let ends = take_until(&mut control, "soon", 700);
+    let granted = control.token("RLOCK.ACQUIRE k a 100000");
+    let ends = control.take_until("soon", 700);
     let mut long = Waiter::new(&server, "k", "b");
     let mut soon = Waiter::new(&server, "soon", "b");
-    assert_eq!(control.say("DEBUG RELOAD"), Value::Okay);
-    assert_eq!(info(&mut control, "k").waiters, 1);
-    assert_eq!(control.say("RLOCK.ACQUIRE k a 1"), Value::Int(granted));
+    control.ok("DEBUG RELOAD");
+    assert_eq!(control.waiters("k"), 1);
+    assert_eq!(control.int("RLOCK.ACQUIRE k a 1"), granted);
     soon.token();
     assert!(now_ms() >= ends);
-    assert_eq!(int(control.say("DEL k")), 1);
+    assert_eq!(control.int("DEL k"), 1);
     long.token();
-    eventually("the server is well", || control.say("PING") == pong());
-    has_waiters(&mut control, "k", 0);
+    eventually("the server is well", || control.ask("PING") == pong());
+    control.has_waiters("k", 0);
 }
 
 #[test]
@@ -280,20 +280,20 @@ fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now() {
     let server = Server::start();
     let mut control = server.raw();
     // What is loaded: nobody holds `gone`, z holds `other`.
-    let there = token(control.say("RLOCK.ACQUIRE other z 100000"));
-    assert_eq!(control.say("SAVE"), Value::Okay);
-    control.say("RLOCK.RELEASE other z");
+    let there = control.token("RLOCK.ACQUIRE other z 100000");
+    control.ok("SAVE");
+    control.ask("RLOCK.RELEASE other z");
     for key in ["gone", "other"] {
-        token(control.say(&format!("RLOCK.ACQUIRE {key} a 100000")));
+        control.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
     }
     let mut gone = Waiter::new(&server, "gone", "b");
     let mut other = Waiter::new(&server, "other", "b");
-    assert_eq!(control.say("DEBUG RELOAD NOSAVE"), Value::Okay);
+    control.ok("DEBUG RELOAD NOSAVE");
     gone.token();
-    assert_eq!(holder(&mut control, "gone").as_deref(), Some("b"));
-    assert_eq!(holder(&mut control, "other").as_deref(), Some("z"));
-    assert_eq!(info(&mut control, "other").waiters, 1);
-    assert_eq!(code(&control.say("RLOCK.RELEASE other a")), "NOTHELD");
-    assert_eq!(control.say("RLOCK.RELEASE other z"), Value::Int(0));
+    assert_eq!(control.hash("gone"), "b=1");
+    assert_eq!(control.hash("other"), "z=1");
+    assert_eq!(control.waiters("other"), 1);
+    assert_eq!(control.code("RLOCK.RELEASE other a"), "NOTHELD");
+    assert_eq!(control.int("RLOCK.RELEASE other z"), 0);
     assert!(other.token() > there);
 }

@@ -6,8 +6,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::locks::{has_waiters, holder, info, int, is_free, token, Say, Waiter};
-use crate::support::{wait_for, RawClient, Server};
+use crate::support::{int, token, wait_for, Ask, RawClient, Server, Waiter};
 
 const ROUNDS: usize = 50;
 
@@ -50,7 +49,7 @@ impl Hit {
             Value::ServerError(error) if error.code() == "UNBLOCKED" => Told::Unblocked,
             other => Told::Token(token(other)),
         };
-        waiter.in_step();
+        waiter.client.in_step();
         match (self, &told) {
             (_, Told::Token(_)) | (Self::TimeOut, Told::Nothing) => {}
             (Self::Error, Told::Unblocked) => {}
@@ -64,12 +63,12 @@ impl Hit {
 #[track_caller]
 fn run(control: &mut RawClient, lines: &[String], transaction: bool) -> Vec<Value> {
     if !transaction {
-        return control.say_all(lines);
+        return control.ask_all(lines);
     }
     let mut all = vec!["MULTI".to_owned()];
     all.extend_from_slice(lines);
     all.push("EXEC".to_owned());
-    match control.say_all(&all).pop() {
+    match control.ask_all(&all).pop() {
         Some(Value::Array(replies)) => replies,
         other => panic!("EXEC: {other:?}"),
     }
@@ -78,7 +77,7 @@ fn run(control: &mut RawClient, lines: &[String], transaction: bool) -> Vec<Valu
 /// `release`, and at once the first waiters are hit. Whoever was told a token has
 /// the lock and can release it; whoever was not, has not.
 fn hit_right_after_the_grant(control: &mut RawClient, server: &Server, case: &Case) {
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut hit: Vec<_> = case
         .hits
         .iter()
@@ -99,17 +98,20 @@ fn hit_right_after_the_grant(control: &mut RawClient, server: &Server, case: &Ca
         let told = hit.told(waiter);
         if let Told::Token(token) = told {
             // It holds the lock, and keeps it until it lets go.
-            let held = info(control, "k").holders;
-            assert_eq!(held, [((*owner).to_owned(), 1, Some(token))], "{case:?}");
-            let released = control.say(&format!("RLOCK.RELEASE k {owner}"));
-            assert_eq!(released, Value::Int(0), "{case:?}");
+            let held = [(*owner, 1, Some(token))];
+            assert_eq!(control.info("k").holds(), held, "{case:?}");
+            assert_eq!(
+                control.int(&format!("RLOCK.RELEASE k {owner}")),
+                0,
+                "{case:?}"
+            );
         }
     }
     last.token();
-    assert_eq!(holder(control, "k").as_deref(), Some("last"), "{case:?}");
-    assert_eq!(control.say("RLOCK.RELEASE k last"), Value::Int(0));
-    is_free(control, "k");
-    last.in_step();
+    assert_eq!(control.hash("k"), "last=1", "{case:?}");
+    assert_eq!(control.int("RLOCK.RELEASE k last"), 0);
+    control.is_free("k");
+    last.client.in_step();
 }
 
 #[derive(Debug)]
@@ -167,7 +169,7 @@ fn an_unblock_just_before_the_release_leaves_the_lock_to_the_next() {
     for hit in [Hit::TimeOut, Hit::Error, Hit::Kill] {
         for transaction in [false, true] {
             for _ in 0..ROUNDS {
-                control.say("RLOCK.ACQUIRE k a 100000");
+                control.ask("RLOCK.ACQUIRE k a 100000");
                 let mut gone = Waiter::new(&server, "k", "b");
                 let mut next = Waiter::new(&server, "k", "c");
                 let lines = [hit.on(&gone), "RLOCK.RELEASE k a".to_owned()];
@@ -176,8 +178,8 @@ fn an_unblock_just_before_the_release_leaves_the_lock_to_the_next() {
                 let told = hit.told(&mut gone);
                 assert!(!matches!(told, Told::Token(_)), "{told:?}");
                 next.token();
-                assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
-                is_free(&mut control, "k");
+                assert_eq!(control.int("RLOCK.RELEASE k c"), 0);
+                control.is_free("k");
             }
         }
     }
@@ -190,19 +192,19 @@ fn a_lost_grant_of_one_nested_hold_leaves_the_others() {
     let mut control = server.raw();
     for hit in [Hit::Error, Hit::Kill] {
         for _ in 0..ROUNDS {
-            control.say("RLOCK.ACQUIRE k a 100000");
+            control.ask("RLOCK.ACQUIRE k a 100000");
             let mut lost = Waiter::new(&server, "k", "b");
             let mut kept = Waiter::new(&server, "k", "b");
-            control.say_all(&["RLOCK.RELEASE k a".to_owned(), hit.on(&lost)]);
+            control.ask_all(&["RLOCK.RELEASE k a".to_owned(), hit.on(&lost)]);
             let told = hit.told(&mut lost);
             let granted = kept.token();
             let holds = if told == Told::Token(granted) { 2 } else { 1 };
             wait_for("as many holds as were told", || {
-                let held = info(&mut control, "k").holders;
-                (held == [("b".to_owned(), holds, Some(granted))]).then_some(())
+                let held = [("b", holds, Some(granted))];
+                (control.info("k").holds() == held).then_some(())
             });
-            assert_eq!(control.say("RLOCK.RELEASE k b ALL"), Value::Int(0));
-            is_free(&mut control, "k");
+            assert_eq!(control.int("RLOCK.RELEASE k b ALL"), 0);
+            control.is_free("k");
         }
     }
 }
@@ -212,22 +214,22 @@ fn a_waiter_that_closes_right_before_the_release_is_not_granted() {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..10 * ROUNDS {
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let dead = Waiter::new(&server, "k", "dead");
         let mut next = Waiter::new(&server, "k", "next");
         if round % 2 == 0 {
             dead.client.close();
-            control.say("RLOCK.RELEASE k a");
+            control.ask("RLOCK.RELEASE k a");
         } else {
             // The close and the release reach the server in one turn of its loop.
             let closing = thread::spawn(move || dead.client.close());
             closing.join().expect("closed");
-            control.say("DEL k");
+            control.ask("DEL k");
         }
         next.token();
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("next"));
-        assert_eq!(control.say("RLOCK.RELEASE k next"), Value::Int(0));
-        is_free(&mut control, "k");
+        assert_eq!(control.hash("k"), "next=1");
+        assert_eq!(control.int("RLOCK.RELEASE k next"), 0);
+        control.is_free("k");
     }
 }
 
@@ -236,7 +238,7 @@ fn many_waiters_die_while_the_lock_goes_round() {
     let server = Server::start();
     let mut control = server.raw();
     for _ in 0..ROUNDS / 5 {
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let dying: Vec<_> = (0..40)
             .map(|n| Waiter::new(&server, "k", &format!("dying{n}")))
             .collect();
@@ -245,24 +247,23 @@ fn many_waiters_die_while_the_lock_goes_round() {
         let ids: Vec<_> = dying.iter().map(|waiter| waiter.id).collect();
         let killing = thread::spawn(move || {
             for id in ids {
-                killer.say(&format!("CLIENT KILL ID {id}"));
+                killer.ask(&format!("CLIENT KILL ID {id}"));
             }
         });
         // Each grant to one that was told is passed on, as its owner would.
         let mut current = "a".to_owned();
         let end = wait_for("the survivor has the lock", || {
-            control.say(&format!("RLOCK.RELEASE k {current}"));
-            current = holder(&mut control, "k").unwrap_or(current.clone());
+            control.ask(&format!("RLOCK.RELEASE k {current}"));
+            if let Some(owner) = control.hash("k").strip_suffix("=1") {
+                owner.clone_into(&mut current);
+            }
             (current == "last").then(|| current.clone())
         });
         killing.join().expect("killed");
         last.token();
-        assert_eq!(
-            control.say(&format!("RLOCK.RELEASE k {end}")),
-            Value::Int(0)
-        );
-        has_waiters(&mut control, "k", 0);
-        is_free(&mut control, "k");
+        assert_eq!(control.int(&format!("RLOCK.RELEASE k {end}")), 0);
+        control.has_waiters("k", 0);
+        control.is_free("k");
     }
     server.alive();
 }

@@ -3,13 +3,11 @@
 
 use redis::Value;
 
-use crate::support::locks::{code, holder, info, int, now_ms, token, Say, Waiter};
-use crate::support::{wait_for, Listener, RawClient, Server};
+use crate::support::{code, int, now_ms, Ask, Listener, RawClient, Server, Waiter};
 
 #[track_caller]
 fn blocked(control: &mut RawClient) -> i64 {
-    let info = control.say("INFO clients");
-    let info: String = redis::from_redis_value(info).expect("INFO");
+    let info = control.text("INFO clients");
     let line = info
         .lines()
         .find_map(|line| line.strip_prefix("blocked_clients:"));
@@ -40,28 +38,28 @@ fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone() {
     let mut control = server.raw();
     for (overwrite, free) in WAYS {
         println!("{overwrite:?} {free:?}");
-        control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("FLUSHALL");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut first = Waiter::new(&server, "k", "b");
         let mut second = Waiter::new(&server, "k", "c");
-        control.say_all(overwrite);
-        let refused = control.say("RLOCK.ACQUIRE k d 1000 BLOCK 10");
+        control.ask_all(overwrite);
+        let refused = control.ask("RLOCK.ACQUIRE k d 1000 BLOCK 10");
         assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
-        let refused = control.say("RLOCK.RELEASE k a");
+        let refused = control.ask("RLOCK.RELEASE k a");
         assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
         assert_eq!(blocked(&mut control), 2, "{overwrite:?}");
-        for reply in control.say_all(free) {
+        for reply in control.ask_all(free) {
             assert!(
                 !matches!(reply, Value::ServerError(_)),
                 "{free:?}: {reply:?}"
             );
         }
         first.token();
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
-        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+        assert_eq!(control.hash("k"), "b=1");
+        assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
         second.token();
-        first.in_step();
-        second.in_step();
+        first.client.in_step();
+        second.client.in_step();
     }
 }
 
@@ -69,33 +67,30 @@ fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone() {
 fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
-    control.say("RLOCK.ACQUIRE other z 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE other z 100000");
     let mut first = Waiter::new(&server, "k", "b");
     let mut second = Waiter::new(&server, "k", "c");
-    let Value::BulkString(dump) = control.say("DUMP other") else {
+    let Value::BulkString(dump) = control.ask("DUMP other") else {
         panic!("no dump");
     };
     let restore: [&[u8]; 5] = [b"RESTORE", b"k", b"400", &dump, b"REPLACE"];
     // In one write: the lease is running.
     control.send(&restore);
-    let replies = control.say_all(&["HGET k z", "PEXPIRETIME k"]);
+    let replies = control.ask_all(&["HGET k z", "PEXPIRETIME k"]);
     assert_eq!(replies, [Value::Okay, Value::BulkString(b"1".to_vec())]);
     let ends = int(control.read());
     first.token();
     assert!(now_ms() >= ends, "granted before the deadline");
     // Restored for an owner that waits: it holds the lock, in another way.
-    control.say("FLUSHALL");
+    control.ask("FLUSHALL");
     second.token();
-    control.say("RLOCK.ACQUIRE other z 100000");
+    control.ask("RLOCK.ACQUIRE other z 100000");
     let mut waits = Waiter::new(&server, "k", "z");
-    assert_eq!(control.call(&restore), Value::Okay);
+    control.ok(&restore);
     waits.token();
-    let held = wait_for("z holds it", || {
-        let holders = info(&mut control, "k").holders;
-        (!holders.is_empty()).then_some(holders)
-    });
-    assert_eq!((held[0].0.as_str(), held[0].1), ("z", 2));
+    let held = control.only("k");
+    assert_eq!((held.owner.as_str(), held.holds), ("z", 2));
 }
 
 #[test]
@@ -103,16 +98,16 @@ fn an_evicted_lock_is_told_of_and_goes_to_the_next() {
     for policy in ["volatile-ttl", "allkeys-random"] {
         let server = Server::start();
         let mut control = server.raw();
-        control.say(&format!("CONFIG SET maxmemory-policy {policy}"));
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask(&format!("CONFIG SET maxmemory-policy {policy}"));
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
         let mut events = Listener::keyspace(&server, 0);
         // The least there is: the next command has to make room.
-        control.say("CONFIG SET maxmemory 1");
-        control.say("PING");
+        control.ask("CONFIG SET maxmemory 1");
+        control.ask("PING");
         waiter.token();
-        control.say("CONFIG SET maxmemory 0");
-        waiter.in_step();
+        control.ask("CONFIG SET maxmemory 0");
+        waiter.client.in_step();
         let told: Vec<_> = events
             .events()
             .into_iter()
@@ -127,9 +122,9 @@ fn an_evicted_lock_is_told_of_and_goes_to_the_next() {
         assert!(told.len() - evicted == 1, "{told:?}");
 
         // All is well again.
-        control.say("FLUSHALL");
-        token(control.say("RLOCK.ACQUIRE k c 100000"));
-        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
+        control.ask("FLUSHALL");
+        control.token("RLOCK.ACQUIRE k c 100000");
+        assert_eq!(control.int("RLOCK.RELEASE k c"), 0);
         server.alive();
     }
 }

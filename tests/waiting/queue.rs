@@ -6,35 +6,32 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::locks::{
-    code, deadline, has_waiters, holder, holds, info, int, is_free, now_ms, pong, token, Say,
-    Waiter, LONG,
+use crate::support::{
+    bulk, code, eventually, int, list, now_ms, pong, token, Ask, Server, Waiter, BOUND, LONG,
 };
-use crate::support::{eventually, Server, BOUND};
 
 #[test]
 fn waiters_are_granted_in_order_of_arrival() {
     const WAITERS: i64 = 200;
     let server = Server::start();
     let mut control = server.raw();
-    let mut last = token(control.say("RLOCK.ACQUIRE k w0 100000"));
+    let mut last = control.token("RLOCK.ACQUIRE k w0 100000");
     let mut waiters: Vec<_> = (1..=WAITERS)
         .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
         .collect();
     for (n, waiter) in waiters.iter_mut().enumerate() {
-        let released = control.say(&format!("RLOCK.RELEASE k w{n}"));
-        assert_eq!(released, Value::Int(0));
+        assert_eq!(control.int(&format!("RLOCK.RELEASE k w{n}")), 0);
         let next = format!("w{}", n + 1);
-        assert_eq!(holder(&mut control, "k"), Some(next.clone()));
+        assert_eq!(control.hash("k"), format!("{next}=1"));
         let granted = waiter.token();
         assert!(granted > last, "{granted} after {last}");
         last = granted;
-        let found = info(&mut control, "k");
-        assert_eq!(found.holders, [(next, 1, Some(granted))]);
+        let found = control.info("k");
+        assert_eq!(found.holds(), [(next.as_str(), 1, Some(granted))]);
         assert_eq!(found.waiters, WAITERS - 1 - n as i64);
     }
-    control.say(&format!("RLOCK.RELEASE k w{WAITERS}"));
-    is_free(&mut control, "k");
+    control.ask(&format!("RLOCK.RELEASE k w{WAITERS}"));
+    control.is_free("k");
 }
 
 #[test]
@@ -44,10 +41,10 @@ fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
     let owner = |name: &str| Value::BulkString(name.into());
     let held_by = |name: &str| Value::Array(vec![owner(name), owner("1")]);
 
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut b = Waiter::new(&server, "k", "b");
     let mut c = Waiter::new(&server, "k", "c");
-    let replies = control.say_all(&[
+    let replies = control.ask_all(&[
         "RLOCK.RELEASE k a",
         "HGETALL k",
         "RLOCK.ACQUIRE k a 1000",
@@ -67,7 +64,7 @@ fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
 
     // And within a transaction.
     let mut d = Waiter::new(&server, "k", "d");
-    control.tell_all(&[
+    control.send_all(&[
         "MULTI",
         "RLOCK.RELEASE k c",
         "HGETALL k",
@@ -84,14 +81,14 @@ fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
 fn a_waiters_lease_counts_from_the_grant() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut b = Waiter::with(&server, "k b 5000 BLOCK 0");
     eventually("b has waited for a while", || {
-        info(&mut control, "k").oldest_wait_ms >= Some(300)
+        control.info("k").oldest_wait_ms >= Some(300)
     });
     let before = now_ms();
-    control.say("RLOCK.RELEASE k a");
-    let ends = deadline(&mut control, "k");
+    control.ask("RLOCK.RELEASE k a");
+    let ends = control.ends("k");
     assert!((before + 5000..=now_ms() + 5000).contains(&ends), "{ends}");
     b.token();
 }
@@ -100,13 +97,13 @@ fn a_waiters_lease_counts_from_the_grant() {
 fn block_0_waits_until_the_lock_is_free() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut b = Waiter::with(&server, "k b 1000 BLOCK 0");
     eventually("b has waited for a while", || {
-        info(&mut control, "k").oldest_wait_ms >= Some(700)
+        control.info("k").oldest_wait_ms >= Some(700)
     });
-    assert_eq!(b.client.read_within(Duration::from_millis(1)), None);
-    control.say("RLOCK.RELEASE k a");
+    b.still_waits();
+    control.ask("RLOCK.RELEASE k a");
     b.token();
 }
 
@@ -114,7 +111,7 @@ fn block_0_waits_until_the_lock_is_free() {
 fn a_block_time_ends_with_null_and_not_before_it_is_over() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut waits: Vec<_> = (1..=20)
         .rev()
         .map(|n| {
@@ -129,18 +126,18 @@ fn a_block_time_ends_with_null_and_not_before_it_is_over() {
         let waited = start.elapsed();
         assert!(waited >= time, "{waited:?} of {time:?}");
         assert!(waited < time + BOUND / 2, "{waited:?} of {time:?}");
-        waiter.in_step();
+        waiter.client.in_step();
     }
-    assert_eq!(info(&mut control, "k").waiters, 0);
-    assert_eq!(info(&mut control, "k").oldest_wait_ms, None);
-    control.say("RLOCK.RELEASE k a");
-    is_free(&mut control, "k");
+    assert_eq!(control.waiters("k"), 0);
+    assert_eq!(control.info("k").oldest_wait_ms, None);
+    control.ask("RLOCK.RELEASE k a");
+    control.is_free("k");
 }
 
 #[test]
 fn a_time_out_is_the_null_bulk_in_both_protocols() {
     let server = Server::start();
-    server.raw().say("RLOCK.ACQUIRE k a 100000");
+    server.raw().ask("RLOCK.ACQUIRE k a 100000");
     let mut stream = TcpStream::connect(("127.0.0.1", server.port())).unwrap();
     stream.set_read_timeout(Some(BOUND)).unwrap();
     let mut reply = |request: &str, last: &[u8]| {
@@ -175,15 +172,15 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
     let mut controls: Vec<_> = (0..4)
         .map(|db| {
             let mut control = server.raw();
-            control.say(&format!("SELECT {db}"));
-            token(control.say("RLOCK.ACQUIRE k a 100000"));
+            control.ask(&format!("SELECT {db}"));
+            control.token("RLOCK.ACQUIRE k a 100000");
             control
         })
         .collect();
     let mut waiters: Vec<_> = (0..4)
         .map(|db| {
             let mut client = server.raw();
-            client.say(&format!("SELECT {db}"));
+            client.ask(&format!("SELECT {db}"));
             Waiter::on(client, &format!("RLOCK.ACQUIRE k b{db} {LONG} BLOCK 0"))
         })
         .collect();
@@ -191,11 +188,11 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
         // From a connection that is in another database.
         let select = format!("SELECT {db}");
         let free = ["MULTI", &select, "RLOCK.RELEASE k a", "SELECT 0", "EXEC"];
-        let replies = controls[0].say_all(&free);
+        let replies = controls[0].ask_all(&free);
         assert!(matches!(&replies[4], Value::Array(within) if within[1] == Value::Int(0)));
         waiters[db].token();
-        assert_eq!(holder(&mut controls[db], "k"), Some(format!("b{db}")));
-        let waiting: i64 = controls.iter_mut().map(|c| info(c, "k").waiters).sum();
+        assert_eq!(controls[db].hash("k"), format!("b{db}=1"));
+        let waiting: i64 = controls.iter_mut().map(|c| c.waiters("k")).sum();
         assert_eq!(waiting, 3 - n as i64);
     }
 }
@@ -204,29 +201,29 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
 fn an_owner_that_waits_twice_is_nested_at_its_grant() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut first = Waiter::with(&server, "k b 20000 BLOCK 0");
     let mut other = Waiter::new(&server, "k", "c");
     let mut again = Waiter::with(&server, "k b 60000 BLOCK 0");
     let mut once = Waiter::with(&server, "k b 80000 BLOCK 0 ONCE");
-    assert_eq!(info(&mut control, "k").waiters, 4);
+    assert_eq!(control.waiters("k"), 4);
 
     let before = now_ms();
-    control.say("RLOCK.RELEASE k a");
-    assert_eq!(holds(&mut control, "k"), [("b".to_owned(), 2)]);
+    control.ask("RLOCK.RELEASE k a");
+    assert_eq!(control.hash("k"), "b=2");
     let granted = first.token();
     assert_eq!(again.token(), granted, "one token for the hold under way");
     assert_eq!(code(&once.client.read()), "HELD");
-    let ends = deadline(&mut control, "k");
+    let ends = control.ends("k");
     let longest = before + 60_000..=now_ms() + 60_000;
     assert!(longest.contains(&ends), "the longer lease of the two");
-    assert_eq!(info(&mut control, "k").waiters, 1);
+    assert_eq!(control.waiters("k"), 1);
 
-    assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(1));
-    assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+    assert_eq!(control.int("RLOCK.RELEASE k b"), 1);
+    assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
     other.token();
     for waiter in [&mut first, &mut again, &mut once, &mut other] {
-        waiter.in_step();
+        waiter.client.in_step();
     }
 }
 
@@ -234,12 +231,12 @@ fn an_owner_that_waits_twice_is_nested_at_its_grant() {
 fn an_owner_that_waits_and_acquires_elsewhere_nests_there_too() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut ahead = Waiter::new(&server, "k", "b");
     let mut holder_again = Waiter::new(&server, "k", "a");
     // The holder does not wait for itself.
     holder_again.token();
-    assert_eq!(control.say("RLOCK.RELEASE k a ALL"), Value::Int(0));
+    assert_eq!(control.int("RLOCK.RELEASE k a ALL"), 0);
     ahead.token();
 }
 
@@ -247,9 +244,9 @@ fn an_owner_that_waits_and_acquires_elsewhere_nests_there_too() {
 fn requests_behind_a_blocked_one_are_answered_after_its_grant() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut client = server.raw();
-    client.tell_all(&[
+    client.send_all(&[
         "RLOCK.ACQUIRE k b 100000 BLOCK 0",
         "PING",
         "RLOCK.ACQUIRE k b 100000",
@@ -257,41 +254,40 @@ fn requests_behind_a_blocked_one_are_answered_after_its_grant() {
         "RLOCK.ACQUIRE k c 100000 BLOCK 0",
         "HGETALL k",
     ]);
-    has_waiters(&mut control, "k", 1);
+    control.has_waiters("k", 1);
     assert_eq!(client.read_within(Duration::from_millis(20)), None);
-    control.say("RLOCK.RELEASE k a");
+    control.ask("RLOCK.RELEASE k a");
     let granted = token(client.read());
     assert_eq!(client.read(), pong());
     assert_eq!(client.read(), Value::Int(granted));
     assert_eq!(client.read(), Value::Int(0));
     assert!(token(client.read()) > granted);
-    let held = redis::from_redis_value::<Vec<String>>(client.read()).unwrap();
-    assert_eq!(held, ["c", "1"]);
+    assert_eq!(list(client.read()), [bulk("c"), bulk("1")]);
 }
 
 #[test]
 fn info_counts_those_who_wait_and_for_how_long() {
     let server = Server::start();
     let mut control = server.raw();
-    let free = info(&mut control, "k");
+    let free = control.info("k");
     assert_eq!((free.mode.as_str(), free.waiters), ("free", 0));
     assert_eq!((free.holders.len(), free.oldest_wait_ms), (0, None));
 
-    let held = token(control.say("RLOCK.ACQUIRE k a 100000"));
-    assert_eq!(info(&mut control, "k").oldest_wait_ms, None);
+    let held = control.token("RLOCK.ACQUIRE k a 100000");
+    assert_eq!(control.info("k").oldest_wait_ms, None);
     let start = Instant::now();
     let mut old = Waiter::new(&server, "k", "b");
     let came = Instant::now();
     let _young = Waiter::new(&server, "k", "c");
     eventually("they wait", || {
-        info(&mut control, "k").oldest_wait_ms >= Some(100)
+        control.info("k").oldest_wait_ms >= Some(100)
     });
     let least = came.elapsed().as_millis() as i64 - 1;
-    let found = info(&mut control, "k");
+    let found = control.info("k");
     let most = start.elapsed().as_millis() as i64;
     assert_eq!(found.mode, "exclusive");
-    assert_eq!(found.holders, [("a".to_owned(), 1, Some(held))]);
-    assert!(found.remaining_ms <= Some(LONG));
+    assert_eq!(found.holds(), [("a", 1, Some(held))]);
+    assert!(found.holders[0].remaining_ms <= Some(LONG));
     assert_eq!(found.waiters, 2);
     let oldest = found.oldest_wait_ms.unwrap();
     assert!(
@@ -299,9 +295,9 @@ fn info_counts_those_who_wait_and_for_how_long() {
         "{oldest}: {least}..{most}"
     );
 
-    control.say("RLOCK.RELEASE k a");
+    control.ask("RLOCK.RELEASE k a");
     old.token();
-    let found = info(&mut control, "k");
+    let found = control.info("k");
     assert_eq!(found.waiters, 1);
     assert!(found.oldest_wait_ms <= Some(came.elapsed().as_millis() as i64));
 }
@@ -314,7 +310,7 @@ fn many_wait_for_many_locks() {
     let held: Vec<_> = (0..LOCKS)
         .map(|n| format!("RLOCK.ACQUIRE k{n} a 100000"))
         .collect();
-    control.say_all(&held).into_iter().for_each(|reply| {
+    control.ask_all(&held).into_iter().for_each(|reply| {
         token(reply);
     });
     let mut waiters: Vec<_> = (0..LOCKS)
@@ -327,12 +323,12 @@ fn many_wait_for_many_locks() {
             .collect()
     };
     for owner in ["a", "b", "c"] {
-        let replies = control.say_all(&all_of(owner));
+        let replies = control.ask_all(&all_of(owner));
         assert!(replies.into_iter().all(|reply| int(reply) == 0));
     }
     for pair in waiters.chunks_mut(2) {
         let first = pair[0].token();
         assert!(pair[1].token() > first);
     }
-    assert_eq!(control.say("DBSIZE"), Value::Int(0));
+    assert_eq!(control.int("DBSIZE"), 0);
 }

@@ -1,8 +1,6 @@
 //! What was heard of a key before a grant must not be held against the grant.
 
-use crate::support::ask::list;
-use crate::support::locks::{holder, holds, info, token, Say, Waiter};
-use crate::support::Server;
+use crate::support::{token, Ask, Server, Waiter};
 
 #[test]
 fn a_grant_made_while_events_are_read_keeps_its_token() {
@@ -12,13 +10,13 @@ fn a_grant_made_while_events_are_read_keeps_its_token() {
         &["MULTI", "DEL k", "FLUSHALL", "EXEC"][..],
         &["MULTI", "DEL k", "DEL other", "SET k v", "DEL k", "EXEC"],
     ] {
-        control.say("FLUSHALL");
-        token(control.say("RLOCK.ACQUIRE other a 100000"));
-        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        control.ask("FLUSHALL");
+        control.token("RLOCK.ACQUIRE other a 100000");
+        control.token("RLOCK.ACQUIRE k a 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
-        control.say_all(requests);
+        control.ask_all(requests);
         let granted = waiter.token();
-        let nested = token(control.say("RLOCK.ACQUIRE k b 1"));
+        let nested = control.token("RLOCK.ACQUIRE k b 1");
         assert_eq!(nested, granted, "{requests:?}");
     }
 }
@@ -31,7 +29,7 @@ fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
     ] {
         let server = Server::start();
         let mut control = server.raw();
-        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        control.token("RLOCK.ACQUIRE k a 100000");
         let mut waiters: Vec<Waiter> = ["b", "c", "d"]
             .map(|owner| Waiter::new(&server, "k", owner))
             .into();
@@ -44,11 +42,11 @@ fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
             })
             .collect();
         requests.push(format!("CLIENT KILL ID {}", id(lost - 1)));
-        control.say_all(&requests);
+        control.ask_all(&requests);
         waiters[lost].token();
         let owner = ["b", "c", "d"][lost];
-        assert_eq!(holder(&mut control, "k").as_deref(), Some(owner));
-        assert_eq!(info(&mut control, "k").waiters as usize, 2 - lost);
+        assert_eq!(control.hash("k"), format!("{owner}=1"));
+        assert_eq!(control.waiters("k") as usize, 2 - lost);
     }
 }
 
@@ -56,14 +54,14 @@ fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
 fn a_hold_taken_in_the_transaction_that_pauses_the_server_is_not_taken_for_the_one_before() {
     let server = Server::start();
     let mut before = server.raw();
-    token(before.say("RLOCK.ACQUIRE k o 100000 WATCHDOG"));
+    before.token("RLOCK.ACQUIRE k o 100000 WATCHDOG");
     let mut client = server.raw();
     let acquire = "RLOCK.ACQUIRE k p 100000 WATCHDOG";
-    client.say_all(&["MULTI", "CLIENT PAUSE 200 WRITE", "DEL k", acquire]);
-    let mut replies = list(client.say("EXEC"));
+    client.ask_all(&["MULTI", "CLIENT PAUSE 200 WRITE", "DEL k", acquire]);
+    let mut replies = client.list("EXEC");
     let granted = token(replies.remove(2));
     // It waits until the pause is over.
-    assert_eq!(token(client.say("RLOCK.ACQUIRE k p 1")), granted);
-    client.say("PING");
-    assert_eq!(holds(&mut server.raw(), "k"), [("p".to_owned(), 2)]);
+    assert_eq!(client.token("RLOCK.ACQUIRE k p 1"), granted);
+    client.ask("PING");
+    assert_eq!(server.raw().hash("k"), "p=2");
 }
