@@ -2,19 +2,14 @@
 
 use redis::Value;
 
-use crate::support::ask::list;
-use crate::support::locks::{code, holder, now_ms, pass, token, Say, Waiter};
-use crate::support::look::{
-    counter, goes_free, goes_to, held_by, hold_list, only, open, watchdog, Bound,
-};
-use crate::support::{RawClient, Server};
+use crate::support::{list, now_ms, pass, Ask, Bound, RawClient, Server, Waiter};
 
 /// A connection that has said RENEW … WATCHDOG.
 #[track_caller]
 fn bind(server: &Server, request: &str) -> (RawClient, i64) {
     let mut client = server.raw();
     let id = client.client_id();
-    assert_eq!(client.say(request), Value::Int(1), "{request}");
+    assert_eq!(client.int(request), 1, "{request}");
     (client, id)
 }
 
@@ -24,19 +19,19 @@ fn it_binds_what_this_connection_holds() {
     let mut control = server.raw();
     let mut client = server.raw();
     let id = client.client_id();
-    let granted = token(client.say("RLOCK.ACQUIRE k a 100000"));
-    client.say("RLOCK.ACQUIRE k a 100000");
-    assert_eq!(watchdog(&mut control, "k"), None);
-    assert_eq!(client.say("RLOCK.RENEW k a 300 WATCHDOG"), Value::Int(1));
+    let granted = client.token("RLOCK.ACQUIRE k a 100000");
+    client.ask("RLOCK.ACQUIRE k a 100000");
+    assert_eq!(control.watchdog("k"), None);
+    assert_eq!(client.int("RLOCK.RENEW k a 300 WATCHDOG"), 1);
     pass(now_ms() + 2000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.holds, hold.token), (2, Some(granted)));
     assert_eq!(hold.watchdog, Some(id));
     assert!(hold.remaining_ms <= Some(300), "{hold:?}");
     let mut next = Waiter::new(&server, "k", "b");
     client.close();
     next.token();
-    assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+    assert_eq!(control.held_by("k"), "b exclusive 1");
 }
 
 #[test]
@@ -44,15 +39,15 @@ fn it_binds_what_another_connection_holds() {
     let server = Server::start();
     let mut control = server.raw();
     let mut taker = server.raw();
-    let granted = token(taker.say("RLOCK.ACQUIRE k a 100000"));
+    let granted = taker.token("RLOCK.ACQUIRE k a 100000");
     let (client, id) = bind(&server, "RLOCK.RENEW k a 100000 WATCHDOG");
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(id)));
     taker.close();
     pass(now_ms() + 300);
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
+    assert_eq!(control.hash("k"), "a=1");
     client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -61,14 +56,14 @@ fn it_takes_a_watchdog_hold_over_from_another_connection() {
     let mut control = server.raw();
     let mut former = Bound::new(&server, "k", "a");
     let (mut client, id) = bind(&server, "RLOCK.RENEW k a 100000 WATCHDOG");
-    assert_eq!(watchdog(&mut control, "k"), Some(id));
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 1);
-    former.is_open();
+    assert_eq!(control.watchdog("k"), Some(id));
+    assert_eq!(control.counter("rlock_watchdog_holds"), 1);
+    former.client.in_step();
     former.client.close();
     pass(now_ms() + 300);
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 1");
+    assert_eq!(control.held_by("k"), "a exclusive 1");
     // Lost, it is the new connection that is told.
-    assert_eq!(control.say("RLOCK.FORCE k"), Value::Int(1));
+    assert_eq!(control.int("RLOCK.FORCE k"), 1);
     assert!(client.is_closed());
 }
 
@@ -79,22 +74,22 @@ fn the_former_connection_learns_of_nothing_once_it_was_taken_over() {
     let mut former = Bound::new(&server, "k", "a");
     let (client, _) = bind(&server, "RLOCK.RENEW k a 100000 WATCHDOG");
     client.close();
-    goes_free(&mut control, "k");
-    former.is_open();
+    control.goes_free("k");
+    former.client.in_step();
 }
 
 #[test]
 fn it_binds_holds_that_were_found_in_the_keyspace() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say_all(&["HSET k uuid:1 2", "PEXPIRE k 5000"]);
+    control.ask_all(&["HSET k uuid:1 2", "PEXPIRE k 5000"]);
     let (client, id) = bind(&server, "RLOCK.RENEW k uuid:1 300 WATCHDOG");
     pass(now_ms() + 2000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.holds, hold.watchdog), (2, Some(id)));
     assert!(hold.remaining_ms <= Some(300), "{hold:?}");
     client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -102,16 +97,16 @@ fn it_binds_a_hold_again_after_a_restart() {
     let mut server = Server::start_with(&["--appendonly", "yes"]);
     let mut held = Bound::new(&server, "k", "a");
     server.restart();
-    assert!(held.is_closed());
+    assert!(held.client.is_closed());
     let mut control = server.raw();
     // The watchdog went with the server, the hold has its lease.
-    let found = only(&mut control, "k");
+    let found = control.only("k");
     assert_eq!((found.owner.as_str(), found.watchdog), ("a", None));
     let (client, id) = bind(&server, "RLOCK.RENEW k a 300 WATCHDOG");
     pass(now_ms() + 1500);
-    assert_eq!(watchdog(&mut control, "k"), Some(id));
+    assert_eq!(control.watchdog("k"), Some(id));
     client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -119,15 +114,15 @@ fn it_binds_a_hold_again_after_a_failover() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let mut held = Bound::new(&master, "k", "a");
-    assert_eq!(held.client.say("WAIT 1 10000"), Value::Int(1));
+    assert_eq!(held.client.int("WAIT 1 10000"), 1);
     let mut copy = replica.raw();
-    assert_eq!(copy.say("REPLICAOF NO ONE"), Value::Okay);
+    copy.ok("REPLICAOF NO ONE");
     let (client, id) = bind(&replica, "RLOCK.RENEW k a 300 WATCHDOG");
     pass(now_ms() + 1500);
-    assert_eq!(watchdog(&mut copy, "k"), Some(id));
+    assert_eq!(copy.watchdog("k"), Some(id));
     client.close();
-    goes_free(&mut copy, "k");
-    held.is_open();
+    copy.goes_free("k");
+    held.client.in_step();
 }
 
 #[test]
@@ -136,14 +131,14 @@ fn it_binds_readers_and_writers() {
     let mut control = server.raw();
     for (take, word) in [("READ", "read"), ("WRITE", "write")] {
         let mut taker = server.raw();
-        token(taker.say(&format!("RLOCK.ACQUIRE k a 100000 {take}")));
+        taker.token(&format!("RLOCK.ACQUIRE k a 100000 {take}"));
         let (client, id) = bind(&server, &format!("RLOCK.RENEW k a 400 {take} WATCHDOG"));
         pass(now_ms() + 1500);
-        let hold = only(&mut control, "k");
+        let hold = control.only("k");
         assert_eq!((hold.mode.as_str(), hold.watchdog), (word, Some(id)));
         client.close();
-        goes_free(&mut control, "k");
-        open(&mut taker);
+        control.goes_free("k");
+        taker.in_step();
     }
 }
 
@@ -151,36 +146,36 @@ fn it_binds_readers_and_writers() {
 fn it_binds_in_a_transaction_too() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let mut client = server.raw();
     let id = client.client_id();
-    let replies = client.say_all(&["MULTI", "RLOCK.RENEW k a 100000 WATCHDOG", "EXEC"]);
+    let replies = client.ask_all(&["MULTI", "RLOCK.RENEW k a 100000 WATCHDOG", "EXEC"]);
     assert_eq!(list(replies[2].clone()), [Value::Int(1)]);
-    assert_eq!(watchdog(&mut control, "k"), Some(id));
+    assert_eq!(control.watchdog("k"), Some(id));
     client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
 fn a_hold_taken_after_it_is_bound_only_if_it_says_so() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let (mut client, _) = bind(&server, "RLOCK.RENEW k a 100000 WATCHDOG");
-    client.say("RLOCK.ACQUIRE k a 100000");
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 2");
+    client.ask("RLOCK.ACQUIRE k a 100000");
+    assert_eq!(control.held_by("k"), "a exclusive 2");
     client.close();
-    goes_to(&mut control, "k", "a exclusive 1");
+    control.goes_to("k", "a exclusive 1");
     pass(now_ms() + 200);
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 1");
+    assert_eq!(control.held_by("k"), "a exclusive 1");
 }
 
 #[test]
 fn who_does_not_hold_it_binds_nothing() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
-    token(control.say("RLOCK.ACQUIRE doc a 100000 READ"));
+    control.token("RLOCK.ACQUIRE k a 100000");
+    control.token("RLOCK.ACQUIRE doc a 100000 READ");
     let mut client = server.raw();
     for (request, expected) in [
         ("RLOCK.RENEW k b 1000 WATCHDOG", "NOTHELD"),
@@ -190,13 +185,13 @@ fn who_does_not_hold_it_binds_nothing() {
         ("RLOCK.RENEW k a 0 WATCHDOG", "ERR"),
         ("RLOCK.RENEW k a 1000 WATCHDOG WATCHDOG", "ERR"),
     ] {
-        assert_eq!(code(&client.say(request)), expected, "{request}");
+        assert_eq!(client.code(request), expected, "{request}");
     }
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 0);
     client.close();
     pass(now_ms() + 200);
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 1");
-    assert_eq!(held_by(&mut control, "doc"), "a read 1");
+    assert_eq!(control.held_by("k"), "a exclusive 1");
+    assert_eq!(control.held_by("doc"), "a read 1");
 }
 
 #[test]
@@ -206,22 +201,24 @@ fn it_binds_the_holds_of_both_modes_whichever_is_named() {
     for named in ["READ", "WRITE"] {
         let mut taker = server.raw();
         for mode in ["READ", "READ WATCHDOG", "WRITE"] {
-            token(taker.say(&format!("RLOCK.ACQUIRE k a 100000 {mode}")));
+            taker.token(&format!("RLOCK.ACQUIRE k a 100000 {mode}"));
         }
         let (client, id) = bind(&server, &format!("RLOCK.RENEW k a 400 {named} WATCHDOG"));
         pass(now_ms() + 1500);
-        let bonds: Vec<_> = hold_list(&mut control, "k")
+        let bonds: Vec<_> = control
+            .info("k")
+            .holders
             .into_iter()
             .map(|hold| (hold.mode, hold.holds, hold.watchdog))
             .collect();
         let expected = [("write", 1), ("read", 2)];
         let expected = expected.map(|(mode, holds)| (mode.to_owned(), holds, Some(id)));
         assert_eq!(bonds, expected, "{named}");
-        open(&mut taker);
+        taker.in_step();
         taker.close();
         pass(now_ms() + 200);
-        assert_eq!(held_by(&mut control, "k"), "a write 1, a read 2", "{named}");
+        assert_eq!(control.held_by("k"), "a write 1, a read 2", "{named}");
         client.close();
-        goes_free(&mut control, "k");
+        control.goes_free("k");
     }
 }

@@ -4,9 +4,9 @@
 
 use redis::Value;
 
-use crate::support::locks::{code, has_waiters, holder, int, is_free, now_ms, pass, Say, Waiter};
-use crate::support::look::{counter, goes_free, held_by, only, set, waits_on, watchdog, Bound};
-use crate::support::{eventually, Listener, RawClient, Server};
+use crate::support::{
+    code, eventually, int, now_ms, pass, Ask, Bound, Listener, RawClient, Server, Waiter,
+};
 
 #[derive(Clone, Copy, Debug)]
 enum Way {
@@ -39,17 +39,16 @@ fn end(way: Way, mut bound: Bound, control: &mut RawClient) -> Option<RawClient>
             return Some(bound.client);
         }
         Way::Quit => {
-            bound.client.tell("QUIT");
+            bound.client.send("QUIT");
             return Some(bound.client);
         }
         Way::Kill => {
-            let killed = control.say(&format!("CLIENT KILL ID {}", bound.id));
-            assert_eq!(killed, Value::Int(1));
+            assert_eq!(control.int(&format!("CLIENT KILL ID {}", bound.id)), 1);
             return Some(bound.client);
         }
         Way::KillItself => {
             let kill = format!("CLIENT KILL ID {} SKIPME no", bound.id);
-            bound.client.tell(&kill);
+            bound.client.send(&kill);
             return Some(bound.client);
         }
         Way::Nonsense => {
@@ -72,13 +71,13 @@ fn however_a_connection_closes_its_lock_goes_to_the_next() {
         let mut second = Waiter::new(&server, "k", "c");
         let rest = end(way, held, &mut control);
         assert!(first.token() > first_token, "{way:?}");
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{way:?}");
-        assert_eq!(watchdog(&mut control, "k"), None, "{way:?}");
-        has_waiters(&mut control, "k", 1);
-        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+        assert_eq!(control.hash("k"), "b=1", "{way:?}");
+        assert_eq!(control.watchdog("k"), None, "{way:?}");
+        control.has_waiters("k", 1);
+        assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
         second.token();
-        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
-        is_free(&mut control, "k");
+        assert_eq!(control.int("RLOCK.RELEASE k c"), 0);
+        control.is_free("k");
         drop(rest);
     }
     server.alive();
@@ -91,10 +90,10 @@ fn however_a_connection_closes_its_lock_is_free_when_nobody_waits() {
     for way in WAYS {
         println!("{way:?}");
         let held = Bound::new(&server, "k", "a");
-        assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+        assert_eq!(control.watchdog("k"), Some(held.id));
         let rest = end(way, held, &mut control);
-        goes_free(&mut control, "k");
-        assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
+        control.goes_free("k");
+        assert_eq!(control.counter("rlock_watchdog_holds"), 0);
         drop(rest);
     }
 }
@@ -112,16 +111,16 @@ fn a_close_ends_the_watchdog_holds_of_that_connection_and_no_others() {
         "SELECT 1",
         "RLOCK.ACQUIRE elsewhere a 100000 WATCHDOG",
     ] {
-        goes.say(request);
+        goes.ask(request);
     }
     goes.close();
-    goes_free(&mut control, "first");
-    goes_free(&mut control, "second");
-    assert_eq!(held_by(&mut control, "plain"), "a exclusive 1");
-    assert_eq!(watchdog(&mut control, "others"), Some(stays.id));
-    control.say("SELECT 1");
-    goes_free(&mut control, "elsewhere");
-    stays.is_open();
+    control.goes_free("first");
+    control.goes_free("second");
+    assert_eq!(control.held_by("plain"), "a exclusive 1");
+    assert_eq!(control.watchdog("others"), Some(stays.id));
+    control.ask("SELECT 1");
+    control.goes_free("elsewhere");
+    stays.client.in_step();
 }
 
 #[test]
@@ -132,21 +131,21 @@ fn a_hold_of_the_same_owner_on_another_connection_outlives_a_close() {
         let goes = Bound::new(&server, "k", "a");
         let mut other = server.raw();
         let id = other.client_id();
-        let again = other.say(&format!("RLOCK.ACQUIRE {second}"));
+        let again = other.ask(&format!("RLOCK.ACQUIRE {second}"));
         assert_eq!(again, Value::Int(goes.token), "nested");
         let mut waiter = Waiter::new(&server, "k", "b");
         goes.client.close();
         eventually("one hold is left", || {
-            held_by(&mut control, "k") == "a exclusive 1"
+            control.held_by("k") == "a exclusive 1"
         });
-        let left = only(&mut control, "k");
+        let left = control.only("k");
         assert_eq!(left.token, Some(goes.token));
         assert_eq!(left.watchdog.is_some(), second.contains("WATCHDOG"));
         assert!(left.watchdog.is_none_or(|bound| bound == id), "{left:?}");
-        has_waiters(&mut control, "k", 1);
-        assert_eq!(other.say("RLOCK.RELEASE k a"), Value::Int(0));
+        control.has_waiters("k", 1);
+        assert_eq!(other.int("RLOCK.RELEASE k a"), 0);
         waiter.token();
-        control.say("RLOCK.RELEASE k b");
+        control.ask("RLOCK.RELEASE k b");
     }
 }
 
@@ -154,34 +153,34 @@ fn a_hold_of_the_same_owner_on_another_connection_outlives_a_close() {
 fn a_lock_that_was_waited_for_is_bound_from_the_grant_on() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut bound = Waiter::with(&server, "k b 100000 BLOCK 0 WATCHDOG");
     let mut next = Waiter::new(&server, "k", "c");
-    assert_eq!(watchdog(&mut control, "k"), None);
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
-    control.say("RLOCK.RELEASE k a");
+    assert_eq!(control.watchdog("k"), None);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 0);
+    control.ask("RLOCK.RELEASE k a");
     let granted = bound.token();
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(bound.id)));
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 1);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 1);
     bound.client.close();
     assert!(next.token() > granted);
-    assert_eq!(watchdog(&mut control, "k"), None);
+    assert_eq!(control.watchdog("k"), None);
 }
 
 #[test]
 fn a_connection_that_closes_while_it_waits_is_never_granted() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let goes = Waiter::with(&server, "k b 100000 BLOCK 0 WATCHDOG");
     let mut next = Waiter::new(&server, "k", "c");
-    has_waiters(&mut control, "k", 2);
+    control.has_waiters("k", 2);
     goes.client.close();
-    has_waiters(&mut control, "k", 1);
-    assert_eq!(control.say("RLOCK.RELEASE k a"), Value::Int(0));
+    control.has_waiters("k", 1);
+    assert_eq!(control.int("RLOCK.RELEASE k a"), 0);
     next.token();
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("c"));
+    assert_eq!(control.hash("k"), "c=1");
 }
 
 #[test]
@@ -190,18 +189,18 @@ fn a_dying_connection_is_not_granted_what_it_frees_itself() {
     let mut control = server.raw();
     for round in 0..50 {
         let held = Bound::new(&server, "k", "a");
-        let mut dies = waits_on(held.client, "RLOCK.ACQUIRE k b 100000 BLOCK 0 WATCHDOG");
+        let mut dies = Waiter::on(held.client, "RLOCK.ACQUIRE k b 100000 BLOCK 0 WATCHDOG");
         let mut next = Waiter::new(&server, "k", "c");
         if round % 2 == 0 {
-            control.say(&format!("CLIENT KILL ID {}", dies.id));
+            control.ask(&format!("CLIENT KILL ID {}", dies.id));
             assert!(dies.client.is_closed());
         } else {
             dies.client.close();
         }
         next.token();
-        assert_eq!(held_by(&mut control, "k"), "c exclusive 1");
-        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
-        is_free(&mut control, "k");
+        assert_eq!(control.held_by("k"), "c exclusive 1");
+        assert_eq!(control.int("RLOCK.RELEASE k c"), 0);
+        control.is_free("k");
     }
 }
 
@@ -210,24 +209,24 @@ fn a_grant_whose_client_was_killed_before_its_reply_goes_on() {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..100 {
-        control.say("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.ACQUIRE k a 100000");
         let mut lost = Waiter::with(&server, "k b 100000 BLOCK 0 WATCHDOG");
         let mut next = Waiter::with(&server, "k c 100000 BLOCK 0 WATCHDOG");
         let kill = format!("CLIENT KILL ID {}", lost.id);
         let requests = ["RLOCK.RELEASE k a", &kill];
         if round % 2 == 0 {
-            control.say_all(&requests);
+            control.ask_all(&requests);
         } else {
-            control.say_all(&["MULTI", requests[0], requests[1], "EXEC"]);
+            control.ask_all(&["MULTI", requests[0], requests[1], "EXEC"]);
         }
         assert!(lost.client.is_closed());
         next.token();
-        assert_eq!(watchdog(&mut control, "k"), Some(next.id));
-        assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 1);
-        assert_eq!(control.say("RLOCK.RELEASE k c"), Value::Int(0));
-        is_free(&mut control, "k");
+        assert_eq!(control.watchdog("k"), Some(next.id));
+        assert_eq!(control.counter("rlock_watchdog_holds"), 1);
+        assert_eq!(control.int("RLOCK.RELEASE k c"), 0);
+        control.is_free("k");
         // The release was its owner's: the connection stays.
-        next.in_step();
+        next.client.in_step();
     }
 }
 
@@ -235,24 +234,24 @@ fn a_grant_whose_client_was_killed_before_its_reply_goes_on() {
 fn a_wait_that_ends_takes_no_hold_of_its_connection_along() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE taken z 100000");
+    control.ask("RLOCK.ACQUIRE taken z 100000");
     let held = Bound::new(&server, "k", "a");
     let (id, token) = (held.id, held.token);
-    let mut waiter = waits_on(held.client, "RLOCK.ACQUIRE taken a 100000 BLOCK 0 WATCHDOG");
+    let mut waiter = Waiter::on(held.client, "RLOCK.ACQUIRE taken a 100000 BLOCK 0 WATCHDOG");
     for how in ["ERROR", "TIMEOUT"] {
-        control.say(&format!("CLIENT UNBLOCK {id} {how}"));
+        control.ask(&format!("CLIENT UNBLOCK {id} {how}"));
         match (how, waiter.client.read()) {
             ("ERROR", error) => assert_eq!(code(&error), "UNBLOCKED"),
             (_, reply) => assert_eq!(reply, Value::Nil),
         }
-        waiter = waits_on(waiter.client, "RLOCK.ACQUIRE taken a 100000 BLOCK 0");
+        waiter = Waiter::on(waiter.client, "RLOCK.ACQUIRE taken a 100000 BLOCK 0");
     }
     // Time enough for a release that should not be.
     pass(now_ms() + 300);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.token, hold.watchdog), (Some(token), Some(id)));
     waiter.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -264,8 +263,8 @@ fn hundreds_of_locks_of_one_connection_end_with_it() {
     let all: Vec<_> = (0..LOCKS)
         .map(|n| format!("RLOCK.ACQUIRE k{n} a{n} 100000 WATCHDOG"))
         .collect();
-    assert!(holder.say_all(&all).into_iter().all(|reply| int(reply) > 0));
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), LOCKS as i64);
+    assert!(holder.ask_all(&all).into_iter().all(|reply| int(reply) > 0));
+    assert_eq!(control.counter("rlock_watchdog_holds"), LOCKS as i64);
     let mut waiters: Vec<_> = (0..LOCKS)
         .step_by(100)
         .map(|n| Waiter::new(&server, &format!("k{n}"), "next"))
@@ -275,9 +274,9 @@ fn hundreds_of_locks_of_one_connection_end_with_it() {
         waiter.token();
     }
     eventually("all others are gone", || {
-        control.say("DBSIZE") == Value::Int(waiters.len() as i64)
+        control.ask("DBSIZE") == Value::Int(waiters.len() as i64)
     });
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 0);
     server.alive();
 }
 
@@ -290,14 +289,14 @@ fn hundreds_of_connections_that_close_hand_one_lock_on() {
         .map(|n| Waiter::with(&server, &format!("k w{n} 100000 BLOCK 0 WATCHDOG")))
         .collect();
     let mut last = Waiter::new(&server, "k", "last");
-    has_waiters(&mut control, "k", 201);
+    control.has_waiters("k", 201);
     first.client.close();
     // Some die while they wait, some just as they are granted.
     drop(waiting);
     last.token();
-    assert_eq!(held_by(&mut control, "k"), "last exclusive 1");
-    control.say("RLOCK.RELEASE k last");
-    is_free(&mut control, "k");
+    assert_eq!(control.held_by("k"), "last exclusive 1");
+    control.ask("RLOCK.RELEASE k last");
+    control.is_free("k");
 }
 
 #[test]
@@ -305,12 +304,10 @@ fn a_silent_holder_that_the_server_drops_frees_its_lock() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::new(&server, "k", "a");
-    set(&mut control, "timeout 1");
+    control.ok("CONFIG SET timeout 1");
     // It may drop this one too, so each look is by a new one.
-    eventually("the lock is free", || {
-        held_by(&mut server.raw(), "k").is_empty()
-    });
-    assert!(held.is_closed());
+    eventually("the lock is free", || server.raw().held_by("k").is_empty());
+    assert!(held.client.is_closed());
 }
 
 #[test]
@@ -320,7 +317,7 @@ fn a_close_is_told_of_as_a_release() {
     let mut events = Listener::keyspace(&server, 0);
     let held = Bound::new(&server, "k", "a");
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
     let told: Vec<_> = events.events();
     let of_k: Vec<_> = told.iter().filter(|event| event.1 == "k").collect();
     let count = |name: &str| of_k.iter().filter(|event| event.0 == name).count();
@@ -332,12 +329,12 @@ fn a_close_is_told_of_as_a_release() {
     }
 
     // With a waiter, and with an outer hold that stays.
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let inner = Bound::new(&server, "k", "a");
     events.events();
     inner.client.close();
     eventually("one hold is left", || {
-        held_by(&mut control, "k") == "a exclusive 1"
+        control.held_by("k") == "a exclusive 1"
     });
     let told = events.events();
     let released = ("rlock.released".to_owned(), "k".to_owned());

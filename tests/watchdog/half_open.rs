@@ -6,13 +6,13 @@
 
 use std::fs;
 use std::io::{stderr, Write};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use super::process::holding_process;
-use crate::support::locks::{now_ms, pass, token, Waiter};
-use crate::support::look::{only, watchdog};
-use crate::support::{eventually, eventually_within, signal, Server, BOUND};
+use crate::support::{
+    eventually, eventually_within, now_ms, pass, signal, token, Server, Waiter, BOUND,
+};
 
 /// The server asks a silent peer after a second, and twice more.
 const NOTICED: Duration = Duration::from_secs(4);
@@ -78,16 +78,6 @@ impl Drop for Network {
     }
 }
 
-/// Ends a process with the test.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Whether all that the server sent to others by this address has arrived: while
 /// something is under way, retransmission decides instead of keepalive.
 fn all_arrived(address: &str, port: u16) -> bool {
@@ -130,17 +120,15 @@ fn a_peer_that_vanishes_is_noticed_and_its_lock_freed() {
     let address = format!("{}:{}", network.address, server.port());
     let request = "RLOCK.ACQUIRE k a 100000 WATCHDOG";
     let wrapper = ["ip", "netns", "exec", &network.name];
-    let process = Process(holding_process(&wrapper, &address, request));
-    eventually("the process holds the lock", || {
-        crate::support::look::held_by(&mut control, "k") == "a exclusive 1"
-    });
-    let first = only(&mut control, "k").token;
+    let process = holding_process(&wrapper, &address, request);
+    control.goes_to("k", "a exclusive 1");
+    let first = control.only("k").token;
     let mut next = Waiter::new(&server, "k", "b");
 
     // Silent, but there: nothing happens for longer than a vanished peer lasts.
     pass(now_ms() + 6000);
-    assert_eq!(only(&mut control, "k").token, first);
-    assert!(watchdog(&mut control, "k").is_some());
+    assert_eq!(control.only("k").token, first);
+    assert!(control.watchdog("k").is_some());
 
     eventually("the reply has arrived", || {
         all_arrived(&network.address, server.port())
@@ -154,9 +142,6 @@ fn a_peer_that_vanishes_is_noticed_and_its_lock_freed() {
         granted.is_some()
     });
     assert!(Some(token(granted.expect("a reply"))) > first);
-    assert_eq!(
-        crate::support::look::held_by(&mut control, "k"),
-        "b exclusive 1"
-    );
+    assert_eq!(control.held_by("k"), "b exclusive 1");
     server.alive();
 }

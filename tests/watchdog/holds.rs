@@ -3,22 +3,19 @@
 
 use redis::Value;
 
-use crate::support::ask::list;
-use crate::support::locks::{code, int, now_ms, pass, token, Say, Waiter};
-use crate::support::look::{counter, goes_free, goes_to, held_by, only, watchdog, Bound};
-use crate::support::{RawClient, Server};
+use crate::support::{code, list, now_ms, pass, token, Ask, Bound, RawClient, Server, Waiter};
 
 const ONE: &str = "a exclusive 1";
 const TWO: &str = "a exclusive 2";
 
 #[track_caller]
 fn release(client: &mut RawClient, left: i64) {
-    assert_eq!(client.say("RLOCK.RELEASE k a"), Value::Int(left));
+    assert_eq!(client.int("RLOCK.RELEASE k a"), left);
 }
 
 #[track_caller]
 fn nest(client: &mut RawClient, keywords: &str) {
-    token(client.say(&format!("RLOCK.ACQUIRE k a 100000 {keywords}")));
+    client.token(&format!("RLOCK.ACQUIRE k a 100000 {keywords}"));
 }
 
 #[test]
@@ -28,21 +25,21 @@ fn each_connection_releases_the_hold_that_it_took() {
     let mut watched = Bound::new(&server, "k", "a");
     let mut plain = server.raw();
     nest(&mut plain, "");
-    assert_eq!(held_by(&mut control, "k"), TWO);
+    assert_eq!(control.held_by("k"), TWO);
     // Its own, which is the older one.
     release(&mut watched.client, 1);
-    assert_eq!(watchdog(&mut control, "k"), None);
+    assert_eq!(control.watchdog("k"), None);
     watched.client.close();
     pass(now_ms() + 300);
-    assert_eq!(held_by(&mut control, "k"), ONE);
+    assert_eq!(control.held_by("k"), ONE);
     release(&mut plain, 0);
 
     let watched = Bound::new(&server, "k", "a");
     nest(&mut plain, "");
     release(&mut plain, 1);
-    assert_eq!(watchdog(&mut control, "k"), Some(watched.id));
+    assert_eq!(control.watchdog("k"), Some(watched.id));
     watched.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -57,14 +54,14 @@ fn the_newest_of_its_own_is_released_first() {
         let mut other = server.raw();
         nest(&mut other, "");
         release(&mut client, 2);
-        let bound = watchdog(&mut control, "k").is_some();
+        let bound = control.watchdog("k").is_some();
         assert_eq!(bound, first == "WATCHDOG", "{first} then {second}");
         client.close();
         let left = if bound { ONE } else { TWO };
-        goes_to(&mut control, "k", left);
+        control.goes_to("k", left);
         pass(now_ms() + 100);
-        assert_eq!(held_by(&mut control, "k"), left);
-        control.say("RLOCK.RELEASE k a ALL");
+        assert_eq!(control.held_by("k"), left);
+        control.ask("RLOCK.RELEASE k a ALL");
     }
 }
 
@@ -77,9 +74,9 @@ fn who_took_none_releases_the_newest_without_watchdog() {
     let watched = Bound::new(&server, "k", "a");
     let mut stranger = server.raw();
     release(&mut stranger, 1);
-    assert_eq!(watchdog(&mut control, "k"), Some(watched.id));
+    assert_eq!(control.watchdog("k"), Some(watched.id));
     watched.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -90,14 +87,14 @@ fn who_took_none_releases_the_newest_where_all_are_watched() {
     let mut newer = Bound::new(&server, "k", "a");
     let mut stranger = server.raw();
     release(&mut stranger, 1);
-    assert_eq!(watchdog(&mut control, "k"), Some(older.id));
+    assert_eq!(control.watchdog("k"), Some(older.id));
     // Released by the owner: no reason to close.
-    newer.is_open();
+    newer.client.in_step();
     newer.client.close();
     pass(now_ms() + 300);
-    assert_eq!(held_by(&mut control, "k"), ONE);
+    assert_eq!(control.held_by("k"), ONE);
     older.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -105,17 +102,17 @@ fn holds_that_were_found_are_nobodys_and_unwatched() {
     let server = Server::start();
     let mut control = server.raw();
     for by_stranger in [true, false] {
-        control.say_all(&["HSET k a 1", "PEXPIRE k 100000"]);
+        control.ask_all(&["HSET k a 1", "PEXPIRE k 100000"]);
         let mut watched = Bound::new(&server, "k", "a");
-        assert_eq!(held_by(&mut control, "k"), TWO);
+        assert_eq!(control.held_by("k"), TWO);
         if by_stranger {
             release(&mut control, 1);
-            assert_eq!(watchdog(&mut control, "k"), Some(watched.id));
+            assert_eq!(control.watchdog("k"), Some(watched.id));
             watched.client.close();
-            goes_free(&mut control, "k");
+            control.goes_free("k");
         } else {
             release(&mut watched.client, 1);
-            assert_eq!(watchdog(&mut control, "k"), None);
+            assert_eq!(control.watchdog("k"), None);
             // It took none of what is left, and may release it all the same.
             release(&mut watched.client, 0);
         }
@@ -130,12 +127,12 @@ fn a_close_ends_its_watchdog_holds_and_leaves_its_plain_ones() {
     for keywords in ["", "WATCHDOG", "", "WATCHDOG", "WATCHDOG"] {
         nest(&mut client, keywords);
     }
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 5");
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 3);
+    assert_eq!(control.held_by("k"), "a exclusive 5");
+    assert_eq!(control.counter("rlock_watchdog_holds"), 3);
     client.close();
-    goes_to(&mut control, "k", TWO);
-    assert_eq!(watchdog(&mut control, "k"), None);
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
+    control.goes_to("k", TWO);
+    assert_eq!(control.watchdog("k"), None);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 0);
 }
 
 #[test]
@@ -145,16 +142,15 @@ fn all_releases_what_every_connection_took() {
     let mut one = Bound::new(&server, "k", "a");
     let mut two = Bound::new(&server, "k", "a");
     let mut waiter = Waiter::new(&server, "k", "b");
-    let all = one.client.say("RLOCK.RELEASE k a ALL");
-    assert_eq!(all, Value::Int(0));
+    assert_eq!(one.client.int("RLOCK.RELEASE k a ALL"), 0);
     waiter.token();
     pass(now_ms() + 100);
-    one.is_open();
-    two.is_open();
+    one.client.in_step();
+    two.client.in_step();
     one.client.close();
     two.client.close();
     pass(now_ms() + 300);
-    assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+    assert_eq!(control.held_by("k"), "b exclusive 1");
 }
 
 #[test]
@@ -168,16 +164,16 @@ fn a_watchdog_in_a_transaction_belongs_to_its_connection() {
     ] {
         let mut client = server.raw();
         let id = client.client_id();
-        let replies = client.say_all(&["MULTI", request, "EXEC"]);
+        let replies = client.ask_all(&["MULTI", request, "EXEC"]);
         let granted = token(list(replies[2].clone()).remove(0));
         pass(now_ms() + 1200);
-        let hold = only(&mut control, "k");
+        let hold = control.only("k");
         assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(id)));
         // A second one that waits in vain: a transaction never waits.
-        let replies = control.say_all(&["MULTI", "RLOCK.ACQUIRE k b 9 WATCHDOG BLOCK 0", "EXEC"]);
+        let replies = control.ask_all(&["MULTI", "RLOCK.ACQUIRE k b 9 WATCHDOG BLOCK 0", "EXEC"]);
         assert_eq!(replies[2], Value::Array(vec![Value::Nil]));
         client.close();
-        goes_free(&mut control, "k");
+        control.goes_free("k");
     }
 }
 
@@ -186,21 +182,21 @@ fn reset_hello_and_select_release_nothing() {
     let server = Server::start();
     let mut control = server.raw();
     for db in [0, 1] {
-        control.say(&format!("SELECT {db}"));
+        control.ask(&format!("SELECT {db}"));
         let mut client = server.raw();
-        client.say(&format!("SELECT {db}"));
+        client.ask(&format!("SELECT {db}"));
         let id = client.client_id();
-        let granted = token(client.say("RLOCK.ACQUIRE k a 400 WATCHDOG"));
+        let granted = client.token("RLOCK.ACQUIRE k a 400 WATCHDOG");
         for request in ["SELECT 2", "RESET", "HELLO 3", "HELLO 2", "RESET"] {
-            let reply = client.say(request);
+            let reply = client.ask(request);
             assert!(!matches!(reply, Value::ServerError(_)), "{reply:?}");
-            let hold = only(&mut control, "k");
+            let hold = control.only("k");
             assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(id)));
         }
         pass(now_ms() + 1500);
-        assert_eq!(only(&mut control, "k").token, Some(granted));
+        assert_eq!(control.only("k").token, Some(granted));
         client.close();
-        goes_free(&mut control, "k");
+        control.goes_free("k");
     }
 }
 
@@ -210,33 +206,32 @@ fn the_connections_own_id_goes_well_with_it() {
     let mut control = server.raw();
     let mut client = server.raw();
     let id = client.client_id();
-    token(client.say("RLOCK.ACQUIRE k * 300 WATCHDOG"));
-    let again = client.say("RLOCK.ACQUIRE k * 300 WATCHDOG");
+    client.token("RLOCK.ACQUIRE k * 300 WATCHDOG");
+    let again = client.ask("RLOCK.ACQUIRE k * 300 WATCHDOG");
     assert_eq!(code(&again), "HELD");
     pass(now_ms() + 1000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert!(hold.owner.ends_with(&format!(":{id}")), "{hold:?}");
     assert_eq!((hold.holds, hold.watchdog), (1, Some(id)));
     client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
 fn a_refused_try_binds_nothing() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let mut client = server.raw();
-    assert_eq!(client.say("RLOCK.ACQUIRE k b 1000 WATCHDOG"), Value::Nil);
-    let timed_out = client.say("RLOCK.ACQUIRE k b 1000 WATCHDOG BLOCK 20");
-    assert_eq!(timed_out, Value::Nil);
-    let held = client.say("RLOCK.ACQUIRE k a 1000 WATCHDOG ONCE");
+    assert!(client.refused("RLOCK.ACQUIRE k b 1000 WATCHDOG"));
+    assert!(client.refused("RLOCK.ACQUIRE k b 1000 WATCHDOG BLOCK 20"));
+    let held = client.ask("RLOCK.ACQUIRE k a 1000 WATCHDOG ONCE");
     assert_eq!(code(&held), "HELD");
-    assert_eq!(watchdog(&mut control, "k"), None);
-    assert_eq!(counter(&mut control, "rlock_watchdog_holds"), 0);
+    assert_eq!(control.watchdog("k"), None);
+    assert_eq!(control.counter("rlock_watchdog_holds"), 0);
     client.close();
     pass(now_ms() + 200);
-    assert_eq!(int(control.say("RLOCK.RELEASE k a")), 0);
+    assert_eq!(control.int("RLOCK.RELEASE k a"), 0);
 }
 
 #[test]
@@ -251,7 +246,7 @@ fn who_took_none_releases_the_newest_of_those_without_watchdog() {
     release(&mut stranger, 2);
     // That was the one of `plain`: this one still has both of its own.
     release(&mut watched.client, 1);
-    assert_eq!(watchdog(&mut control, "k"), Some(watched.id));
+    assert_eq!(control.watchdog("k"), Some(watched.id));
     watched.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }

@@ -1,11 +1,7 @@
 //! `rlock.watchdog-max` bounds how long a connection that is open, with an
 //! application that is stuck, can keep a lock.
 
-use redis::Value;
-
-use crate::support::locks::{code, deadline, int, now_ms, pass, token, Say, Waiter};
-use crate::support::look::{goes_free, goes_to, only, set, watchdog, Bound};
-use crate::support::{Listener, Server};
+use crate::support::{now_ms, pass, Ask, Bound, Listener, Server, Waiter};
 
 const MAX: i64 = 4000;
 
@@ -13,15 +9,14 @@ const MAX: i64 = 4000;
 fn there_is_no_bound_unless_one_is_set() {
     let server = Server::start();
     let mut control = server.raw();
-    let found = control.say("CONFIG GET rlock.watchdog-max");
-    let found: Vec<String> = redis::from_redis_value(found).expect("a pair");
+    let found = control.texts("CONFIG GET rlock.watchdog-max");
     assert_eq!(found, ["rlock.watchdog-max", "0"]);
     for bad in ["-1", "soon", "1.5"] {
         let line = format!("CONFIG SET rlock.watchdog-max {bad}");
-        assert_eq!(code(&control.say(&line)), "ERR", "{bad}");
+        assert_eq!(control.code(&line), "ERR", "{bad}");
     }
-    set(&mut control, "rlock.watchdog-max 4000");
-    set(&mut control, "rlock.watchdog-max 0");
+    control.ok("CONFIG SET rlock.watchdog-max 4000");
+    control.ok("CONFIG SET rlock.watchdog-max 0");
 }
 
 #[test]
@@ -36,13 +31,13 @@ fn a_hold_ends_when_its_time_is_over_and_its_connection_is_told() {
     let mut next = Waiter::new(&server, "k", "b");
     // No renewal ever reaches beyond it.
     while now_ms() < asked + MAX - 1000 {
-        let ends = int(control.say("PEXPIRETIME k"));
+        let ends = control.int("PEXPIRETIME k");
         assert!(ends <= latest, "{ends} is after {latest}");
     }
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+    assert_eq!(control.watchdog("k"), Some(held.id));
     assert!(next.token() > held.token);
     assert!(now_ms() >= asked + MAX, "too early");
-    assert!(held.is_closed());
+    assert!(held.client.is_closed());
     let told = events.events();
     let count = |name: &str| {
         let event = (name.to_owned(), "k".to_owned());
@@ -61,23 +56,23 @@ fn a_renewal_by_the_holder_gives_it_all_the_time_again() {
     let mut next = Waiter::new(&server, "k", "b");
     pass(now_ms() + 1500);
     let renewed = now_ms();
-    assert_eq!(held.client.say("RLOCK.RENEW k a 300"), Value::Int(1));
+    assert_eq!(held.client.int("RLOCK.RENEW k a 300"), 1);
     pass(renewed + MAX - 1000);
-    assert_eq!(only(&mut control, "k").token, Some(held.token));
+    assert_eq!(control.only("k").token, Some(held.token));
     next.token();
     assert!(now_ms() >= renewed + MAX, "too early");
-    assert!(held.is_closed());
+    assert!(held.client.is_closed());
 }
 
 #[test]
 fn holds_without_watchdog_know_no_such_bound() {
     let server = Server::start_with(&["--rlock.watchdog-max", "500"]);
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
-    assert_eq!(control.say("RLOCK.RENEW k a 200000"), Value::Int(1));
-    assert!(deadline(&mut control, "k") > now_ms() + 150_000);
+    control.token("RLOCK.ACQUIRE k a 100000");
+    assert_eq!(control.int("RLOCK.RENEW k a 200000"), 1);
+    assert!(control.ends("k") > now_ms() + 150_000);
     pass(now_ms() + 1000);
-    assert_eq!(only(&mut control, "k").owner, "a");
+    assert_eq!(control.only("k").owner, "a");
 }
 
 #[test]
@@ -92,18 +87,18 @@ fn where_the_loss_is_not_told_the_lock_ends_all_the_same() {
     let mut control = server.raw();
     let asked = now_ms();
     let mut held = Bound::with(&server, "k a 200");
-    goes_free(&mut control, "k");
+    control.goes_free("k");
     assert!(now_ms() >= asked + 700);
-    held.is_open();
-    assert_eq!(code(&held.client.say("RLOCK.RELEASE k a")), "NOTHELD");
+    held.client.in_step();
+    assert_eq!(held.client.code("RLOCK.RELEASE k a"), "NOTHELD");
 }
 
 #[test]
 fn a_bound_reader_ends_alone() {
     let server = Server::start_with(&["--rlock.watchdog-max", "1000"]);
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k other 100000 READ"));
+    control.token("RLOCK.ACQUIRE k other 100000 READ");
     let mut held = Bound::with(&server, "k a 300 READ");
-    goes_to(&mut control, "k", "other read 1");
-    assert!(held.is_closed());
+    control.goes_to("k", "other read 1");
+    assert!(held.client.is_closed());
 }

@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::locks::{code, has_waiters, now_ms, pass, token, Say, Waiter, LONG};
-use crate::support::look::{goes_free, goes_to, held_by, hold_list, only, Bound};
-use crate::support::Server;
+use crate::support::{now_ms, pass, Ask, Bound, Server, Waiter, LONG};
 
 #[test]
 fn a_reader_that_closes_leaves_the_others() {
@@ -13,16 +11,16 @@ fn a_reader_that_closes_leaves_the_others() {
     let mut control = server.raw();
     let goes = Bound::with(&server, "k a 100000 READ");
     let mut stays = Bound::with(&server, "k b 300 READ");
-    control.say("RLOCK.ACQUIRE k c 100000 READ");
+    control.ask("RLOCK.ACQUIRE k c 100000 READ");
     goes.client.close();
-    goes_to(&mut control, "k", "b read 1, c read 1");
-    assert_eq!(control.say("EXISTS {k}:a:rwlock_timeout:1"), Value::Int(0));
+    control.goes_to("k", "b read 1, c read 1");
+    assert_eq!(control.int("EXISTS {k}:a:rwlock_timeout:1"), 0);
     pass(now_ms() + 1200);
-    let holds = hold_list(&mut control, "k");
+    let holds = control.info("k").holders;
     let bound = |owner: &str| holds.iter().find(|hold| hold.owner == owner);
     assert_eq!(bound("b").expect("b reads").watchdog, Some(stays.id));
     assert_eq!(bound("c").expect("c reads").watchdog, None);
-    stays.is_open();
+    stays.client.in_step();
 }
 
 #[test]
@@ -33,11 +31,11 @@ fn the_last_reader_that_closes_lets_the_writer_in() {
     let two = Bound::with(&server, "k b 100000 READ");
     let mut writer = Waiter::with(&server, &format!("k w {LONG} WRITE BLOCK 0"));
     one.client.close();
-    goes_to(&mut control, "k", "b read 1");
-    has_waiters(&mut control, "k", 1);
+    control.goes_to("k", "b read 1");
+    control.has_waiters("k", 1);
     two.client.close();
     writer.token();
-    assert_eq!(held_by(&mut control, "k"), "w write 1");
+    assert_eq!(control.held_by("k"), "w write 1");
 }
 
 #[test]
@@ -54,10 +52,10 @@ fn a_writer_that_closes_lets_all_readers_in() {
     for reader in &mut readers {
         reader.token();
     }
-    goes_to(&mut control, "k", "a read 1, b read 1");
+    control.goes_to("k", "a read 1, b read 1");
     drop(readers);
     last.token();
-    assert_eq!(held_by(&mut control, "k"), "z write 1");
+    assert_eq!(control.held_by("k"), "z write 1");
 }
 
 #[test]
@@ -67,7 +65,7 @@ fn a_short_lease_is_renewed_for_readers_and_writers() {
     for (mode, held_for) in [("READ", "read"), ("WRITE", "write")] {
         let mut held = Bound::with(&server, &format!("k a 300 {mode}"));
         pass(now_ms() + 2500);
-        let hold = only(&mut control, "k");
+        let hold = control.only("k");
         assert_eq!(hold.mode, held_for);
         assert_eq!(
             (hold.token, hold.watchdog),
@@ -75,8 +73,8 @@ fn a_short_lease_is_renewed_for_readers_and_writers() {
         );
         assert!(hold.remaining_ms <= Some(300), "{hold:?}");
         let release = format!("RLOCK.RELEASE k a {mode}");
-        assert_eq!(held.client.say(&release), Value::Int(0));
-        held.is_open();
+        assert_eq!(held.client.int(&release), 0);
+        held.client.in_step();
     }
 }
 
@@ -85,11 +83,11 @@ fn a_watched_reader_outlives_one_whose_lease_ends() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 300 READ");
-    control.say("RLOCK.ACQUIRE k b 600 READ");
-    goes_to(&mut control, "k", "a read 1");
+    control.ask("RLOCK.ACQUIRE k b 600 READ");
+    control.goes_to("k", "a read 1");
     pass(now_ms() + 1000);
-    assert_eq!(only(&mut control, "k").watchdog, Some(held.id));
-    held.is_open();
+    assert_eq!(control.only("k").watchdog, Some(held.id));
+    held.client.in_step();
 }
 
 #[test]
@@ -97,15 +95,15 @@ fn an_upgrade_with_watchdog_ends_with_its_connection_and_leaves_the_reading() {
     let server = Server::start();
     let mut control = server.raw();
     let mut client = server.raw();
-    let reading = token(client.say("RLOCK.ACQUIRE k a 100000 READ"));
-    let writing = token(client.say("RLOCK.ACQUIRE k a 100000 WRITE WATCHDOG"));
+    let reading = client.token("RLOCK.ACQUIRE k a 100000 READ");
+    let writing = client.token("RLOCK.ACQUIRE k a 100000 WRITE WATCHDOG");
     assert!(writing > reading, "an upgrade has a token of its own");
-    assert_eq!(held_by(&mut control, "k"), "a write 1, a read 1");
+    assert_eq!(control.held_by("k"), "a write 1, a read 1");
     let mut reader = Waiter::with(&server, &format!("k b {LONG} READ BLOCK 0"));
     client.close();
     // Down to reading: those at the head of the queue may enter.
     reader.token();
-    assert_eq!(held_by(&mut control, "k"), "a read 1, b read 1");
+    assert_eq!(control.held_by("k"), "a read 1, b read 1");
 }
 
 #[test]
@@ -113,13 +111,13 @@ fn reading_with_watchdog_ends_under_a_plain_upgrade() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 100000 READ");
-    token(held.client.say("RLOCK.ACQUIRE k a 100000 WRITE"));
+    held.client.token("RLOCK.ACQUIRE k a 100000 WRITE");
     held.client.close();
-    goes_to(&mut control, "k", "a write 1");
+    control.goes_to("k", "a write 1");
     pass(now_ms() + 200);
-    assert_eq!(held_by(&mut control, "k"), "a write 1");
-    assert_eq!(control.say("RLOCK.RELEASE k a WRITE"), Value::Int(0));
-    goes_free(&mut control, "k");
+    assert_eq!(control.held_by("k"), "a write 1");
+    assert_eq!(control.int("RLOCK.RELEASE k a WRITE"), 0);
+    control.goes_free("k");
 }
 
 #[test]
@@ -134,16 +132,18 @@ fn each_mode_of_an_owner_is_told_with_the_bond_that_it_has() {
     ] {
         let mut client = server.raw();
         for keywords in [first, second] {
-            token(client.say(&format!("RLOCK.ACQUIRE k a 100000 {keywords}")));
+            client.token(&format!("RLOCK.ACQUIRE k a 100000 {keywords}"));
         }
-        let told: Vec<_> = hold_list(&mut control, "k")
+        let told: Vec<_> = control
+            .info("k")
+            .holders
             .into_iter()
             .map(|hold| (hold.mode, hold.watchdog.is_some()))
             .collect();
         let [write, read] = expected;
         let expected = [("write".to_owned(), write), ("read".to_owned(), read)];
         assert_eq!(told, expected, "{first} then {second}");
-        control.say("FLUSHALL");
+        control.ask("FLUSHALL");
     }
 }
 
@@ -152,18 +152,20 @@ fn an_upgrade_that_waits_is_bound_at_its_grant() {
     let server = Server::start();
     let mut control = server.raw();
     let mut client = server.raw();
-    token(client.say("RLOCK.ACQUIRE k a 100000 READ"));
+    client.token("RLOCK.ACQUIRE k a 100000 READ");
     let other = Bound::with(&server, "k b 100000 READ");
     let line = "RLOCK.ACQUIRE k a 100000 WRITE BLOCK 0 WATCHDOG";
-    let mut upgrade = crate::support::look::waits_on(client, line);
-    assert!(hold_list(&mut control, "k")
+    let mut upgrade = Waiter::on(client, line);
+    assert!(control
+        .info("k")
+        .holders
         .iter()
         .all(|hold| { hold.owner == "b" || hold.watchdog.is_none() }));
     other.client.close();
     upgrade.token();
-    assert_eq!(held_by(&mut control, "k"), "a write 1, a read 1");
+    assert_eq!(control.held_by("k"), "a write 1, a read 1");
     upgrade.client.close();
-    goes_to(&mut control, "k", "a read 1");
+    control.goes_to("k", "a read 1");
 }
 
 #[test]
@@ -171,13 +173,13 @@ fn a_downgrade_leaves_the_reading_watched() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 400 WRITE");
-    token(held.client.say("RLOCK.ACQUIRE k a 400 READ WATCHDOG"));
-    assert_eq!(held.client.say("RLOCK.RELEASE k a WRITE"), Value::Int(0));
+    held.client.token("RLOCK.ACQUIRE k a 400 READ WATCHDOG");
+    assert_eq!(held.client.int("RLOCK.RELEASE k a WRITE"), 0);
     pass(now_ms() + 1500);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.mode.as_str(), hold.watchdog), ("read", Some(held.id)));
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn reading_under_ones_own_watched_writing_stays_when_that_ends() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 100000 WRITE");
-    let reading = held.client.say("RLOCK.ACQUIRE k a 100000 READ");
+    let reading = held.client.ask("RLOCK.ACQUIRE k a 100000 READ");
     assert_eq!(
         reading,
         Value::Int(held.token),
@@ -194,7 +196,7 @@ fn reading_under_ones_own_watched_writing_stays_when_that_ends() {
     let mut reader = Waiter::with(&server, &format!("k b {LONG} READ BLOCK 0"));
     held.client.close();
     reader.token();
-    assert_eq!(held_by(&mut control, "k"), "a read 1, b read 1");
+    assert_eq!(control.held_by("k"), "a read 1, b read 1");
 }
 
 #[test]
@@ -210,15 +212,15 @@ fn every_reader_is_told_when_the_lock_is_lost() {
     ] {
         let mut one = Bound::with(&server, "k a 300 READ");
         let mut two = Bound::with(&server, "k b 100000 READ");
-        control.say(way);
-        assert!(one.is_closed(), "{way}");
-        assert!(two.is_closed(), "{way}");
-        control.say("FLUSHALL");
+        control.ask(way);
+        assert!(one.client.is_closed(), "{way}");
+        assert!(two.client.is_closed(), "{way}");
+        control.ask("FLUSHALL");
     }
     for way in ["RLOCK.FORCE k", "DEL k"] {
         let mut writer = Bound::with(&server, "k a 300 WRITE");
-        control.say(way);
-        assert!(writer.is_closed(), "{way}");
+        control.ask(way);
+        assert!(writer.client.is_closed(), "{way}");
     }
 }
 
@@ -228,10 +230,9 @@ fn a_reader_whose_lease_key_is_taken_away_is_told_and_the_others_stay() {
     let mut control = server.raw();
     let mut goes = Bound::with(&server, "k a 100000 READ");
     let mut stays = Bound::with(&server, "k b 100000 READ");
-    let deleted = control.say("DEL {k}:a:rwlock_timeout:1");
-    assert_eq!(deleted, Value::Int(1));
-    assert!(goes.is_closed());
-    goes_to(&mut control, "k", "b read 1");
-    stays.is_open();
-    assert_eq!(code(&control.say("RLOCK.RELEASE k a READ")), "NOTHELD");
+    assert_eq!(control.int("DEL {k}:a:rwlock_timeout:1"), 1);
+    assert!(goes.client.is_closed());
+    control.goes_to("k", "b read 1");
+    stays.client.in_step();
+    assert_eq!(control.code("RLOCK.RELEASE k a READ"), "NOTHELD");
 }

@@ -3,10 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, Ask};
-use crate::support::locks::{token, Say};
-use crate::support::look::{counter, goes_free, watchdog};
-use crate::support::{RawClient, Server};
+use crate::support::{bulk, error, Ask, RawClient, Server};
 
 const REQUESTS: [&str; 8] = [
     "RLOCK.ACQUIRE free a 1000 WATCHDOG",
@@ -24,7 +21,7 @@ fn ways(client: &mut RawClient) -> Vec<Vec<&'static str>> {
     let library = "#!lua name=rlocktest\n\
         redis.register_function('put', function(keys, args) \
         return redis.pcall(unpack(args)) end)";
-    let loaded = client.call(&["FUNCTION", "LOAD", "REPLACE", library]);
+    let loaded = client.ask(&["FUNCTION", "LOAD", "REPLACE", library]);
     assert_eq!(loaded, bulk("rlocktest"));
     vec![
         vec!["EVAL", "return redis.pcall(unpack(ARGV))", "0"],
@@ -36,29 +33,29 @@ fn ways(client: &mut RawClient) -> Vec<Vec<&'static str>> {
 fn scripts_and_functions_are_refused_and_told_why() {
     let server = Server::start();
     let mut client = server.raw();
-    token(client.say("RLOCK.ACQUIRE k a 100000"));
-    token(client.say("RLOCK.ACQUIRE doc a 100000 READ"));
+    client.token("RLOCK.ACQUIRE k a 100000");
+    client.token("RLOCK.ACQUIRE doc a 100000 READ");
     let (k, doc) = (client.state(b"k"), client.state(b"doc"));
     for way in ways(&mut client) {
         for request in REQUESTS {
             let words: Vec<_> = request.split(' ').collect();
             let call = [way.as_slice(), &words].concat();
-            let line = client.error_to(&call);
+            let line = client.error(&call);
             assert!(line.starts_with("ERR "), "{line}");
             for word in ["WATCHDOG", "script", "connection"] {
                 assert!(line.contains(word), "{request}: {line}");
             }
             // Being queued gives a script no connection either.
             client.ok("MULTI");
-            client.call(&call);
-            let replies = list(client.ask("EXEC"));
-            assert_eq!(crate::support::ask::error_line(replies[0].clone()), line);
+            client.ask(&call);
+            let replies = client.list("EXEC");
+            assert_eq!(error(replies[0].clone()), line);
         }
     }
     assert_eq!(client.state(b"k"), k);
     assert_eq!(client.state(b"doc"), doc);
     assert_eq!(client.int("EXISTS free other"), 0);
-    assert_eq!(counter(&mut client, "rlock_watchdog_holds"), 0);
+    assert_eq!(client.counter("rlock_watchdog_holds"), 0);
 }
 
 #[test]
@@ -68,14 +65,14 @@ fn what_a_script_does_without_it_binds_nothing() {
     let mut client = server.raw();
     let script = "return redis.call(unpack(ARGV))";
     let acquire = ["RLOCK.ACQUIRE", "k", "a", "100000"];
-    token(client.call(&[&["EVAL", script, "0"][..], &acquire].concat()));
-    assert_eq!(watchdog(&mut control, "k"), None);
+    client.token(&[&["EVAL", script, "0"][..], &acquire].concat());
+    assert_eq!(control.watchdog("k"), None);
     // A script may release what a connection watches, for its owner.
-    token(client.say("RLOCK.ACQUIRE w a 100000 WATCHDOG"));
+    client.token("RLOCK.ACQUIRE w a 100000 WATCHDOG");
     let release = ["RLOCK.RELEASE", "w", "a"];
-    let reply = control.call(&[&["EVAL", script, "0"][..], &release].concat());
+    let reply = control.ask(&[&["EVAL", script, "0"][..], &release].concat());
     assert_eq!(reply, Value::Int(0));
-    assert_eq!(client.say("PING"), crate::support::locks::pong());
+    client.in_step();
 }
 
 #[test]
@@ -92,12 +89,12 @@ fn keywords_come_in_any_order_and_case_and_once() {
     ] {
         let mut client = server.raw();
         let id = client.client_id();
-        token(client.say(request));
-        assert_eq!(watchdog(&mut control, "k"), Some(id), "{request}");
+        client.token(request);
+        assert_eq!(control.watchdog("k"), Some(id), "{request}");
         client.close();
-        goes_free(&mut control, "k");
+        control.goes_free("k");
     }
-    token(control.say("RLOCK.ACQUIRE held a 100000"));
+    control.token("RLOCK.ACQUIRE held a 100000");
     let before = control.state(b"held");
     for request in [
         "RLOCK.ACQUIRE held a 1000 WATCHDOG WATCHDOG",
@@ -114,5 +111,5 @@ fn keywords_come_in_any_order_and_case_and_once() {
         assert!(line.starts_with("ERR "), "{request}: {line}");
     }
     assert_eq!(control.state(b"held"), before);
-    assert_eq!(watchdog(&mut control, "held"), None);
+    assert_eq!(control.watchdog("held"), None);
 }

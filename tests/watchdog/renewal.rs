@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use redis::Value;
 
-use crate::support::locks::{deadline, has_waiters, int, now_ms, pass, token, Say, Waiter, LONG};
-use crate::support::look::{goes_free, held_by, only, watchdog, Bound};
-use crate::support::{eventually, Listener, Server};
+use crate::support::{
+    eventually, int, now_ms, pass, token, Ask, Bound, Listener, Server, Waiter, LONG,
+};
 
 #[test]
 fn a_short_lease_is_held_through_a_long_silence() {
@@ -15,13 +15,13 @@ fn a_short_lease_is_held_through_a_long_silence() {
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 300");
     pass(now_ms() + 3000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.owner.as_str(), hold.holds), ("a", 1));
     assert_eq!(hold.token, Some(held.token));
     assert_eq!(hold.watchdog, Some(held.id));
     assert!(hold.remaining_ms <= Some(300), "{hold:?}");
-    assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
-    held.is_open();
+    assert_eq!(held.client.int("RLOCK.RELEASE k a"), 0);
+    held.client.in_step();
 }
 
 #[test]
@@ -33,14 +33,14 @@ fn nobody_else_gets_a_lock_that_is_watched() {
     let begin = now_ms();
     // Tries all the time, through more than two leases.
     while now_ms() < begin + 7000 {
-        let tries = control.say_all(&["RLOCK.ACQUIRE k c 1000"; 20]);
+        let tries = control.ask_all(&["RLOCK.ACQUIRE k c 1000"; 20]);
         assert!(tries.iter().all(|reply| *reply == Value::Nil), "{tries:?}");
     }
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
-    has_waiters(&mut control, "k", 1);
-    assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
+    assert_eq!(control.watchdog("k"), Some(held.id));
+    control.has_waiters("k", 1);
+    assert_eq!(held.client.int("RLOCK.RELEASE k a"), 0);
     waiter.token();
-    held.is_open();
+    held.client.in_step();
 }
 
 #[test]
@@ -72,19 +72,19 @@ fn a_released_hold_is_renewed_no_more() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 300");
-    assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
-    goes_free(&mut control, "k");
+    assert_eq!(held.client.int("RLOCK.RELEASE k a"), 0);
+    control.goes_free("k");
     // The same owner, connection and name: this one is not bound.
     let replies = held
         .client
-        .say_all(&["RLOCK.ACQUIRE k a 700", "PEXPIRETIME k"]);
+        .ask_all(&["RLOCK.ACQUIRE k a 700", "PEXPIRETIME k"]);
     token(replies[0].clone());
     let ends = int(replies[1].clone());
-    assert!(only(&mut control, "k").watchdog.is_none());
+    assert!(control.only("k").watchdog.is_none());
     let mut next = Waiter::new(&server, "k", "b");
     next.token();
     assert!(now_ms() >= ends);
-    held.is_open();
+    held.client.in_step();
 }
 
 #[test]
@@ -92,21 +92,20 @@ fn a_nested_watchdog_renews_until_it_is_released() {
     let server = Server::start();
     let mut control = server.raw();
     let mut client = server.raw();
-    let granted = token(client.say("RLOCK.ACQUIRE k a 2000"));
-    let nested = client.say("RLOCK.ACQUIRE k a 1000 WATCHDOG");
-    assert_eq!(nested, Value::Int(granted));
+    let granted = client.token("RLOCK.ACQUIRE k a 2000");
+    assert_eq!(client.int("RLOCK.ACQUIRE k a 1000 WATCHDOG"), granted);
     let id = client.client_id();
-    assert_eq!(watchdog(&mut control, "k"), Some(id));
+    assert_eq!(control.watchdog("k"), Some(id));
     // Longer than either lease.
     pass(now_ms() + 4000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.holds, hold.token), (2, Some(granted)));
     // The newest hold of this connection is the watched one.
-    assert_eq!(client.say("RLOCK.RELEASE k a"), Value::Int(1));
-    let left = only(&mut control, "k");
+    assert_eq!(client.int("RLOCK.RELEASE k a"), 1);
+    let left = control.only("k");
     assert_eq!((left.holds, left.watchdog), (1, None));
     // The outer one is left with a lease that nobody renews.
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -114,14 +113,14 @@ fn a_nested_watchdog_leaves_a_longer_lease_as_it_is() {
     let server = Server::start();
     let mut control = server.raw();
     let mut client = server.raw();
-    token(client.say("RLOCK.ACQUIRE k a 100000"));
-    let ends = deadline(&mut control, "k");
-    token(client.say("RLOCK.ACQUIRE k a 300 WATCHDOG"));
-    assert_eq!(deadline(&mut control, "k"), ends);
+    client.token("RLOCK.ACQUIRE k a 100000");
+    let ends = control.ends("k");
+    client.token("RLOCK.ACQUIRE k a 300 WATCHDOG");
+    assert_eq!(control.ends("k"), ends);
     pass(now_ms() + 1000);
-    assert_eq!(deadline(&mut control, "k"), ends, "renewed to less");
-    assert_eq!(client.say("RLOCK.RELEASE k a"), Value::Int(1));
-    assert_eq!(deadline(&mut control, "k"), ends);
+    assert_eq!(control.ends("k"), ends, "renewed to less");
+    assert_eq!(client.int("RLOCK.RELEASE k a"), 1);
+    assert_eq!(control.ends("k"), ends);
 }
 
 #[test]
@@ -129,16 +128,16 @@ fn an_inner_plain_hold_leaves_the_outer_one_watched() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::with(&server, "k a 400");
-    held.client.say("RLOCK.ACQUIRE k a 400");
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
-    assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(1));
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+    held.client.ask("RLOCK.ACQUIRE k a 400");
+    assert_eq!(control.watchdog("k"), Some(held.id));
+    assert_eq!(held.client.int("RLOCK.RELEASE k a"), 1);
+    assert_eq!(control.watchdog("k"), Some(held.id));
     pass(now_ms() + 2000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.holds, hold.token), (1, Some(held.token)));
     assert_eq!(hold.watchdog, Some(held.id));
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -146,11 +145,11 @@ fn a_renewal_by_hand_makes_its_lease_that_of_the_watchdog() {
     let server = Server::start();
     let mut control = server.raw();
     let mut held = Bound::new(&server, "k", "a");
-    assert!(deadline(&mut control, "k") > now_ms() + LONG / 2);
+    assert!(control.ends("k") > now_ms() + LONG / 2);
     // A third of the old lease would be half a minute.
-    assert_eq!(held.client.say("RLOCK.RENEW k a 600"), Value::Int(1));
+    assert_eq!(held.client.int("RLOCK.RENEW k a 600"), 1);
     pass(now_ms() + 3000);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!(
         (hold.token, hold.watchdog),
         (Some(held.token), Some(held.id))
@@ -158,13 +157,13 @@ fn a_renewal_by_hand_makes_its_lease_that_of_the_watchdog() {
     assert!(hold.remaining_ms <= Some(600), "{hold:?}");
 
     // And back: the next renewal is far away.
-    assert_eq!(held.client.say("RLOCK.RENEW k a 100000"), Value::Int(1));
-    let ends = deadline(&mut control, "k");
+    assert_eq!(held.client.int("RLOCK.RENEW k a 100000"), 1);
+    let ends = control.ends("k");
     pass(now_ms() + 1500);
-    assert_eq!(deadline(&mut control, "k"), ends, "renewed before its time");
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+    assert_eq!(control.ends("k"), ends, "renewed before its time");
+    assert_eq!(control.watchdog("k"), Some(held.id));
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -172,13 +171,13 @@ fn a_renewal_from_another_connection_counts_too() {
     let server = Server::start();
     let mut control = server.raw();
     let held = Bound::new(&server, "k", "a");
-    assert_eq!(control.say("RLOCK.RENEW k a 600"), Value::Int(1));
+    assert_eq!(control.int("RLOCK.RENEW k a 600"), 1);
     // Not said WATCHDOG: the hold is bound to whom it was.
-    assert_eq!(watchdog(&mut control, "k"), Some(held.id));
+    assert_eq!(control.watchdog("k"), Some(held.id));
     pass(now_ms() + 2500);
-    assert_eq!(only(&mut control, "k").token, Some(held.token));
+    assert_eq!(control.only("k").token, Some(held.token));
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -188,16 +187,16 @@ fn two_watchdogs_of_one_owner_keep_the_lock_until_the_last_is_gone() {
     let one = Bound::with(&server, "k a 400");
     let two = Bound::with(&server, "k a 700");
     assert_eq!(one.token, two.token);
-    assert_eq!(held_by(&mut control, "k"), "a exclusive 2");
+    assert_eq!(control.held_by("k"), "a exclusive 2");
     one.client.close();
     eventually("one hold is left", || {
-        held_by(&mut control, "k") == "a exclusive 1"
+        control.held_by("k") == "a exclusive 1"
     });
     pass(now_ms() + 2500);
-    let hold = only(&mut control, "k");
+    let hold = control.only("k");
     assert_eq!((hold.token, hold.watchdog), (Some(two.token), Some(two.id)));
     two.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -205,11 +204,11 @@ fn a_lock_without_a_lease_by_hand_still_ends_with_its_connection() {
     let server = Server::start();
     let mut control = server.raw();
     let held = Bound::with(&server, "k a 300");
-    assert_eq!(control.say("PERSIST k"), Value::Int(1));
+    assert_eq!(control.int("PERSIST k"), 1);
     pass(now_ms() + 1000);
-    assert_eq!(only(&mut control, "k").token, Some(held.token));
+    assert_eq!(control.only("k").token, Some(held.token));
     held.client.close();
-    goes_free(&mut control, "k");
+    control.goes_free("k");
 }
 
 #[test]
@@ -218,9 +217,9 @@ fn a_renewal_comes_a_third_of_the_lease_after_the_last_one() {
     let server = Server::start();
     let mut control = server.raw();
     let _held = Bound::with(&server, &format!("k a {LEASE}"));
-    let mut ends = vec![deadline(&mut control, "k")];
+    let mut ends = vec![control.ends("k")];
     eventually("it is renewed five times", || {
-        ends.push(deadline(&mut control, "k"));
+        ends.push(control.ends("k"));
         ends.dedup();
         ends.len() > 5
     });

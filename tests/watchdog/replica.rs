@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::locks::{holds, now_ms, pass, Say, Waiter};
-use crate::support::look::{held_by, only, Bound};
-use crate::support::{eventually, Listener, RawClient, Server};
+use crate::support::{eventually, now_ms, pass, Ask, Bound, Listener, RawClient, Server, Waiter};
 
 #[track_caller]
 fn same_on_both(control: &mut RawClient, copy: &mut RawClient, key: &str) {
@@ -15,7 +13,7 @@ fn same_on_both(control: &mut RawClient, copy: &mut RawClient, key: &str) {
         format!("TYPE {key}"),
     ];
     eventually(&format!("both have the same {key}"), || {
-        control.say_all(&look) == copy.say_all(&look)
+        control.ask_all(&look) == copy.ask_all(&look)
     });
 }
 
@@ -28,23 +26,23 @@ fn a_replica_has_every_renewal_and_every_end() {
     let mut ends = Vec::new();
     for _ in 0..3 {
         same_on_both(&mut control, &mut copy, "k");
-        ends.push(copy.say("PEXPIRETIME k"));
+        ends.push(copy.ask("PEXPIRETIME k"));
         pass(now_ms() + 1000);
     }
     ends.dedup();
     assert!(ends.len() > 1, "never renewed: {ends:?}");
     // It knows the hold and not the connection.
-    let seen = only(&mut copy, "k");
+    let seen = copy.only("k");
     assert_eq!((seen.owner.as_str(), seen.watchdog), ("a", None));
 
     let mut next = Waiter::new(&server, "k", "b");
     held.client.close();
     next.token();
     same_on_both(&mut control, &mut copy, "k");
-    assert_eq!(held_by(&mut copy, "k"), "b exclusive 1");
-    control.say("RLOCK.RELEASE k b");
+    assert_eq!(copy.held_by("k"), "b exclusive 1");
+    control.ask("RLOCK.RELEASE k b");
     eventually("it is gone there too", || {
-        copy.say("EXISTS k") == Value::Int(0)
+        copy.ask("EXISTS k") == Value::Int(0)
     });
     server.alive();
     replica.alive();
@@ -60,7 +58,7 @@ fn a_replica_has_the_lease_of_a_reader_and_of_its_lock() {
     let same = |control: &mut RawClient, copy: &mut RawClient| {
         let ends = |client: &mut RawClient| {
             let lease = format!("PEXPIRETIME {lease}");
-            client.say_all(&["PEXPIRETIME k", &lease])
+            client.ask_all(&["PEXPIRETIME k", &lease])
         };
         eventually("both have the same leases", || {
             let (here, there) = (ends(control), ends(copy));
@@ -72,9 +70,9 @@ fn a_replica_has_the_lease_of_a_reader_and_of_its_lock() {
     same(&mut control, &mut copy);
     held.client.close();
     eventually("all of it is gone there too", || {
-        copy.say("DBSIZE") == Value::Int(0)
+        copy.ask("DBSIZE") == Value::Int(0)
     });
-    assert_eq!(control.say("DBSIZE"), Value::Int(0));
+    assert_eq!(control.int("DBSIZE"), 0);
 }
 
 #[test]
@@ -83,21 +81,21 @@ fn a_replica_renews_and_releases_nothing_of_its_own_accord() {
     let replica = Server::start_replica_of(&server);
     let mut copy = replica.raw();
     let mut held = Bound::with(&server, "k a 1000");
-    assert_eq!(held.client.say("WAIT 1 10000"), Value::Int(1));
+    assert_eq!(held.client.int("WAIT 1 10000"), 1);
     let mut events = Listener::keyspace(&replica, 0);
     // The master says nothing any more.
     server.pause_process();
     eventually("the lease runs out there", || {
-        copy.say("EXISTS k") == Value::Int(0)
+        copy.ask("EXISTS k") == Value::Int(0)
     });
     let told = events.events();
     assert!(!told.iter().any(|event| event.0.starts_with("rlock.")));
     server.resume_process();
     eventually("the master renews on", || {
-        held_by(&mut copy, "k") == "a exclusive 1"
+        copy.held_by("k") == "a exclusive 1"
     });
-    assert_eq!(only(&mut server.raw(), "k").token, Some(held.token));
-    held.is_open();
+    assert_eq!(server.raw().only("k").token, Some(held.token));
+    held.client.in_step();
 }
 
 #[test]
@@ -109,9 +107,9 @@ fn a_restart_finds_the_hold_with_its_last_lease() {
     server.kill();
     server.start_again();
     let mut control = server.raw();
-    assert_eq!(holds(&mut control, "k"), [("a".to_owned(), 2)]);
-    assert_eq!(only(&mut control, "k").watchdog, None);
-    assert!(control.say("PTTL k") != Value::Int(-1));
-    assert_eq!(control.say("RLOCK.RELEASE k a ALL"), Value::Int(0));
+    assert_eq!(control.hash("k"), "a=2");
+    assert_eq!(control.only("k").watchdog, None);
+    assert!(control.ask("PTTL k") != Value::Int(-1));
+    assert_eq!(control.int("RLOCK.RELEASE k a ALL"), 0);
     drop((ends, nested));
 }

@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::locks::{now_ms, pass, Say};
-use crate::support::look::{goes_free, goes_to, held_by, hold_list, only, watchdog, Bound};
-use crate::support::{RawClient, Server};
+use crate::support::{now_ms, pass, Ask, Bound, RawClient, Server};
 
 const STALL: i64 = 1500;
 
@@ -17,8 +15,7 @@ fn stop(server: &Server, _: &mut RawClient) {
 
 fn sleep(_: &Server, control: &mut RawClient) {
     let seconds = STALL as f64 / 1000.0;
-    let slept = control.say(&format!("DEBUG SLEEP {seconds}"));
-    assert_eq!(slept, Value::Okay);
+    control.ok(&format!("DEBUG SLEEP {seconds}"));
 }
 
 /// Ways to stall.
@@ -28,15 +25,15 @@ const STALLS: [fn(&Server, &mut RawClient); 2] = [stop, sleep];
 /// only reads may come first, and sees the lease that is over.
 #[track_caller]
 fn as_before(control: &mut RawClient, held: &mut Bound, holds: &str) {
-    goes_to(control, "k", holds);
+    control.goes_to("k", holds);
     for _ in 0..2 {
-        let hold = only(control, "k");
+        let hold = control.only("k");
         assert_eq!(hold.token, Some(held.token));
         assert_eq!(hold.watchdog, Some(held.id));
-        held.is_open();
+        held.client.in_step();
         pass(now_ms() + 900);
     }
-    assert_eq!(held_by(control, "k"), holds);
+    assert_eq!(control.held_by("k"), holds);
 }
 
 #[test]
@@ -47,8 +44,8 @@ fn a_hold_outlives_a_stall_longer_than_its_lease() {
         let mut held = Bound::with(&server, "k a 300");
         stall(&server, &mut control);
         as_before(&mut control, &mut held, "a exclusive 1");
-        assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(0));
-        held.is_open();
+        assert_eq!(held.client.int("RLOCK.RELEASE k a"), 0);
+        held.client.in_step();
     }
 }
 
@@ -58,12 +55,12 @@ fn nested_holds_outlive_it_all_of_them() {
     let mut control = server.raw();
     for stall in STALLS {
         let mut held = Bound::with(&server, "k a 300");
-        held.client.say("RLOCK.ACQUIRE k a 200");
-        held.client.say("RLOCK.ACQUIRE k a 100 WATCHDOG");
+        held.client.ask("RLOCK.ACQUIRE k a 200");
+        held.client.ask("RLOCK.ACQUIRE k a 100 WATCHDOG");
         stall(&server, &mut control);
         as_before(&mut control, &mut held, "a exclusive 3");
-        assert_eq!(held.client.say("RLOCK.RELEASE k a"), Value::Int(2));
-        assert_eq!(held.client.say("RLOCK.RELEASE k a ALL"), Value::Int(0));
+        assert_eq!(held.client.int("RLOCK.RELEASE k a"), 2);
+        assert_eq!(held.client.int("RLOCK.RELEASE k a ALL"), 0);
     }
 }
 
@@ -77,7 +74,7 @@ fn readers_and_writers_outlive_it() {
             stall(&server, &mut control);
             as_before(&mut control, &mut held, holds);
             let release = format!("RLOCK.RELEASE k a {mode}");
-            assert_eq!(held.client.say(&release), Value::Int(0));
+            assert_eq!(held.client.int(&release), 0);
         }
     }
 }
@@ -90,16 +87,16 @@ fn two_readers_outlive_it_side_by_side() {
     let mut two = Bound::with(&server, "k b 300 READ");
     for stall in STALLS {
         stall(&server, &mut control);
-        goes_to(&mut control, "k", "a read 1, b read 1");
-        let mut holds = hold_list(&mut control, "k");
+        control.goes_to("k", "a read 1, b read 1");
+        let mut holds = control.info("k").holders;
         holds.sort_by(|x, y| x.owner.cmp(&y.owner));
         let ids: Vec<_> = holds.iter().map(|hold| hold.watchdog).collect();
         assert_eq!(ids, [Some(one.id), Some(two.id)]);
         let tokens: Vec<_> = holds.iter().map(|hold| hold.token).collect();
         assert_eq!(tokens, [Some(one.token), Some(two.token)]);
     }
-    one.is_open();
-    two.is_open();
+    one.client.in_step();
+    two.client.in_step();
 }
 
 #[test]
@@ -118,25 +115,25 @@ fn after_a_stall_with_a_request_in_it_open_still_means_held() {
     ] {
         let mut held = Bound::with(&server, "k a 300");
         let mut other = server.raw();
-        other.say("PING");
+        other.ask("PING");
         server.pause_process();
-        other.tell(request);
+        other.send(request);
         pass(now_ms() + STALL);
         server.resume_process();
         let reply = other.read();
         if held.client.is_closed_within(500) {
-            let left = control.say("HGET k a");
+            let left = control.ask("HGET k a");
             assert!(
                 !matches!(left, Value::BulkString(_)),
                 "{request}: {reply:?}"
             );
         } else {
-            goes_to(&mut control, "k", "a exclusive 1");
-            let hold = only(&mut control, "k");
+            control.goes_to("k", "a exclusive 1");
+            let hold = control.only("k");
             assert_eq!((hold.owner.as_str(), hold.token), ("a", Some(held.token)));
             assert_eq!(hold.watchdog, Some(held.id), "{request}: {reply:?}");
         }
-        control.say("FLUSHALL");
+        control.ask("FLUSHALL");
     }
     server.alive();
 }
@@ -147,14 +144,14 @@ fn a_connection_that_closes_during_the_stall_has_let_go_after_it() {
     let mut control = server.raw();
     let held = Bound::with(&server, "k a 300");
     let gone = Bound::with(&server, "other a 300");
-    assert_eq!(watchdog(&mut control, "other"), Some(gone.id));
+    assert_eq!(control.watchdog("other"), Some(gone.id));
     server.pause_process();
     gone.client.close();
     pass(now_ms() + STALL);
     server.resume_process();
-    goes_free(&mut control, "other");
-    goes_to(&mut control, "k", "a exclusive 1");
-    assert_eq!(only(&mut control, "k").token, Some(held.token));
+    control.goes_free("other");
+    control.goes_to("k", "a exclusive 1");
+    assert_eq!(control.only("k").token, Some(held.token));
 }
 
 #[test]
@@ -169,14 +166,14 @@ fn a_hold_that_somebody_took_during_the_stall_is_lost_and_its_connection_closed(
     ] {
         let mut held = Bound::with(&server, &format!("k a 300 {kind}"));
         // In one write: nothing of the server's own comes between the two.
-        let replies = control.say_all(&[&sleep, takes, "PEXPIRE k 100000"]);
+        let replies = control.ask_all(&[&sleep, takes, "PEXPIRE k 100000"]);
         assert_eq!(replies[2], Value::Int(1), "{takes}");
         assert!(!matches!(replies[1], Value::Nil | Value::Int(0)), "{takes}");
-        assert!(held.is_closed(), "'{kind}', {takes}");
+        assert!(held.client.is_closed(), "'{kind}', {takes}");
         // What came between is left as it is.
-        assert_eq!(control.say("EXISTS k"), Value::Int(1));
-        assert!(!matches!(control.say("HGET k a"), Value::BulkString(_)));
-        control.say("FLUSHALL");
+        assert_eq!(control.int("EXISTS k"), 1);
+        assert!(!matches!(control.ask("HGET k a"), Value::BulkString(_)));
+        control.ask("FLUSHALL");
     }
     server.alive();
 }

@@ -1,8 +1,6 @@
 //! Settings of the server that do not go well with WATCHDOG are warned of in its log.
 
-use crate::support::locks::{now_ms, pass, token, Say};
-use crate::support::look::{set, Bound};
-use crate::support::{eventually, Server};
+use crate::support::{eventually, now_ms, pass, Ask, Bound, Server};
 
 /// How many lines of rlock's in the log speak of this.
 fn warnings(server: &Server, of: &str) -> usize {
@@ -30,7 +28,7 @@ fn good_settings_are_not_warned_of() {
     let mut control = server.raw();
     let _held = Bound::new(&server, "k", "a");
     for good in ["tcp-keepalive 30", "tcp-keepalive 1", "timeout 0"] {
-        set(&mut control, good);
+        control.ok(&format!("CONFIG SET {good}"));
     }
     pass(now_ms() + 200);
     assert_eq!(warnings(&server, "tcp-keepalive"), 0, "{}", server.log());
@@ -43,7 +41,7 @@ fn a_keepalive_that_is_off_or_slow_is_warned_of_at_the_first_use() {
         let options = [&GOOD[..2], &["--tcp-keepalive", value]].concat();
         let server = Server::start_with(&options);
         let mut control = server.raw();
-        token(control.say("RLOCK.ACQUIRE plain a 100000"));
+        control.token("RLOCK.ACQUIRE plain a 100000");
         assert_eq!(warnings(&server, "tcp-keepalive"), 0, "no use yet");
         let _one = Bound::new(&server, "k", "a");
         warned(&server, "tcp-keepalive", 1);
@@ -75,8 +73,8 @@ fn the_first_use_may_be_any_that_binds() {
     ] {
         let server = Server::start_with(&["--tcp-keepalive", "0"]);
         let mut client = server.raw();
-        client.say(before);
-        client.say(request);
+        client.ask(before);
+        client.ask(request);
         warned(&server, "tcp-keepalive", 1);
     }
 }
@@ -86,14 +84,14 @@ fn a_change_for_the_worse_is_warned_of() {
     let server = Server::start_with(&GOOD);
     let mut control = server.raw();
     let _held = Bound::new(&server, "k", "a");
-    set(&mut control, "tcp-keepalive 0");
+    control.ok("CONFIG SET tcp-keepalive 0");
     warned(&server, "tcp-keepalive", 1);
-    set(&mut control, "tcp-keepalive 10");
-    set(&mut control, "tcp-keepalive 60");
+    control.ok("CONFIG SET tcp-keepalive 10");
+    control.ok("CONFIG SET tcp-keepalive 60");
     warned(&server, "tcp-keepalive", 2);
-    set(&mut control, "tcp-keepalive 10");
+    control.ok("CONFIG SET tcp-keepalive 10");
     let before = warnings(&server, "timeout");
-    set(&mut control, "timeout 3600");
+    control.ok("CONFIG SET timeout 3600");
     eventually("the time-out is warned of", || {
         warnings(&server, "timeout") > before
     });
