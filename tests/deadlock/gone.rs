@@ -1,9 +1,7 @@
 //! What others took away, or took themselves, holds nobody up: it is no part of a
 //! ring, in whatever order rlock hears of it.
 
-use crate::support::locks::{has_waiters, token, Say, Waiter};
-use crate::support::look::{counter, held_by};
-use crate::support::Server;
+use crate::support::{Ask, Server, Waiter};
 
 #[test]
 fn locks_that_went_together_are_no_part_of_a_ring() {
@@ -33,17 +31,17 @@ fn locks_that_went_together_are_no_part_of_a_ring() {
         println!("{way:?}");
         let server = Server::start();
         let mut control = server.raw();
-        token(control.say("RLOCK.ACQUIRE k0 other 100000"));
-        token(control.say("RLOCK.ACQUIRE k1 b 100000"));
+        control.token("RLOCK.ACQUIRE k0 other 100000");
+        control.token("RLOCK.ACQUIRE k1 b 100000");
         let mut a = Waiter::new(&server, "k1", "a");
         let mut b = Waiter::new(&server, "k0", "b");
-        control.say_all(way);
+        control.ask_all(way);
         a.token();
-        assert_eq!(held_by(&mut control, "k1"), "a exclusive 1");
-        has_waiters(&mut control, "k0", 1);
-        control.say("RLOCK.RELEASE k0 a");
+        assert_eq!(control.held_by("k1"), "a exclusive 1");
+        control.has_waiters("k0", 1);
+        control.ask("RLOCK.RELEASE k0 a");
         b.token();
-        assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 0);
+        assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
     }
 }
 
@@ -51,15 +49,15 @@ fn locks_that_went_together_are_no_part_of_a_ring() {
 fn a_lock_that_changed_hands_in_one_step_is_no_part_of_a_ring() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k0 a 100000"));
-    token(control.say("RLOCK.ACQUIRE k1 b 100000"));
+    control.token("RLOCK.ACQUIRE k0 a 100000");
+    control.token("RLOCK.ACQUIRE k1 b 100000");
     let mut a = Waiter::new(&server, "k1", "a");
     // The key never goes, and no event that rlock listens to tells of it.
-    control.say_all(&["MULTI", "HSET k1 script 1", "HDEL k1 b", "EXEC"]);
+    control.ask_all(&["MULTI", "HSET k1 script 1", "HDEL k1 b", "EXEC"]);
     let mut b = Waiter::new(&server, "k0", "b");
-    has_waiters(&mut control, "k0", 1);
-    control.say("RLOCK.RELEASE k1 script");
+    control.has_waiters("k0", 1);
+    control.ask("RLOCK.RELEASE k1 script");
     a.token();
-    control.say("RLOCK.RELEASE k0 a");
+    control.ask("RLOCK.RELEASE k0 a");
     b.token();
 }

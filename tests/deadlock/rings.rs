@@ -3,55 +3,35 @@
 
 use redis::Value;
 
-use crate::support::ask::{error_line, Ask};
-use crate::support::locks::{code, has_waiters, info, token, Say, Waiter};
-use crate::support::look::{counter, held_by, set, waits};
-use crate::support::{RawClient, Server};
-
-/// What is told of a ring, as the documents write it: names without quotes.
-#[track_caller]
-pub fn ring(reply: Value) -> String {
-    let line = error_line(reply);
-    assert!(line.starts_with("DEADLOCK "), "{line}");
-    assert!(line.len() <= 512 && !line.contains('\n'), "{line}");
-    line.replace('\'', "")
-}
-
-#[track_caller]
-fn take(client: &mut RawClient, key: &str, owner: &str) -> i64 {
-    token(client.say(&format!("RLOCK.ACQUIRE {key} {owner} 100000")))
-}
-
-fn ask(key: &str, owner: &str) -> String {
-    format!("RLOCK.ACQUIRE {key} {owner} 100000 BLOCK 0")
-}
+use super::{block, ring};
+use crate::support::{code, eventually, Ask, Server, Waiter};
 
 #[test]
 fn the_request_that_closes_a_ring_of_two_is_refused() {
     let server = Server::start();
     let mut control = server.raw();
-    take(&mut control, "k0", "o0");
-    take(&mut control, "k1", "o2");
+    control.take("k0", "o0");
+    control.take("k1", "o2");
     let mut waits = Waiter::new(&server, "k1", "o0");
     let before = [control.state(b"k0"), control.state(b"k1")];
     let changes = control.changes();
     let mut closing = server.raw();
     assert_eq!(
-        ring(closing.say(&ask("k0", "o2"))),
+        ring(closing.ask(&block("k0", "o2"))),
         "DEADLOCK o2 waits for k0 (o0), o0 waits for k1 (o2)"
     );
     assert_eq!([control.state(b"k0"), control.state(b"k1")], before);
     assert_eq!(control.changes(), changes);
-    assert_eq!(info(&mut control, "k0").waiters, 0);
-    assert_eq!(info(&mut control, "k1").waiters, 1);
-    assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 1);
+    assert_eq!(control.waiters("k0"), 0);
+    assert_eq!(control.waiters("k1"), 1);
+    assert_eq!(control.counter("rlock_deadlocks_refused"), 1);
 
     // Who was refused lets go of what it has, and the other goes on.
-    assert_eq!(closing.say("RLOCK.RELEASE k1 o2"), Value::Int(0));
+    assert_eq!(closing.int("RLOCK.RELEASE k1 o2"), 0);
     waits.token();
-    assert_eq!(held_by(&mut control, "k1"), "o0 exclusive 1");
+    assert_eq!(control.held_by("k1"), "o0 exclusive 1");
     let mut again = Waiter::new(&server, "k0", "o2");
-    assert_eq!(control.say("RLOCK.RELEASE k0 o0"), Value::Int(0));
+    assert_eq!(control.int("RLOCK.RELEASE k0 o0"), 0);
     again.token();
 }
 
@@ -60,15 +40,15 @@ fn a_ring_of_any_length_is_seen() {
     let server = Server::start();
     let mut control = server.raw();
     for length in [3, 10, 100] {
-        control.say("FLUSHALL");
+        control.ask("FLUSHALL");
         for n in 0..length {
-            take(&mut control, &format!("k{n}"), &format!("o{n}"));
+            control.take(&format!("k{n}"), &format!("o{n}"));
         }
         // Each waits for the next one's; all but the last.
         let mut waiters: Vec<_> = (0..length - 1)
             .map(|n| Waiter::new(&server, &format!("k{}", n + 1), &format!("o{n}")))
             .collect();
-        let line = ring(control.say(&ask("k0", &format!("o{}", length - 1))));
+        let line = ring(control.ask(&block("k0", &format!("o{}", length - 1))));
         let last = length - 1;
         let first = format!("DEADLOCK o{last} waits for k0 (o0), o0 waits for k1 (o1)");
         assert!(line.starts_with(&first), "{line}");
@@ -80,11 +60,11 @@ fn a_ring_of_any_length_is_seen() {
         }
         // All of them wait on, and are served as soon as it can be.
         for n in 1..length {
-            assert_eq!(info(&mut control, &format!("k{n}")).waiters, 1);
+            assert_eq!(control.info(&format!("k{n}")).waiters, 1);
         }
         for n in (1..length).rev() {
             let free = format!("RLOCK.RELEASE k{n} o{n}");
-            assert_eq!(control.say(&free), Value::Int(0));
+            assert_eq!(control.int(&free), 0);
             waiters[n - 1].token();
         }
     }
@@ -94,20 +74,20 @@ fn a_ring_of_any_length_is_seen() {
 fn an_owner_is_one_over_all_its_connections() {
     let server = Server::start();
     let (mut one, mut two) = (server.raw(), server.raw());
-    take(&mut one, "k0", "a");
-    take(&mut two, "k1", "b");
-    take(&mut two, "k2", "c");
+    one.take("k0", "a");
+    two.take("k1", "b");
+    two.take("k2", "c");
     // a waits twice, on connections that hold nothing.
     let mut for_b = Waiter::new(&server, "k1", "a");
     let mut for_c = Waiter::new(&server, "k2", "a");
     for (key, owner, other) in [("k1", "b", "k1"), ("k2", "c", "k2")] {
         let mut fresh = server.raw();
-        let line = ring(fresh.say(&ask("k0", owner)));
+        let line = ring(fresh.ask(&block("k0", owner)));
         let expected = format!("DEADLOCK {owner} waits for k0 (a), a waits for {other} ({owner})");
         assert_eq!(line, expected, "{key}");
     }
-    one.say("RLOCK.RELEASE k1 b");
-    one.say("RLOCK.RELEASE k2 c");
+    one.ask("RLOCK.RELEASE k1 b");
+    one.ask("RLOCK.RELEASE k2 c");
     for_b.token();
     for_c.token();
 }
@@ -116,19 +96,19 @@ fn an_owner_is_one_over_all_its_connections() {
 fn a_ring_over_several_databases_is_one() {
     let server = Server::start();
     let (mut zero, mut one) = (server.raw(), server.raw());
-    one.say("SELECT 1");
-    take(&mut zero, "k", "a");
-    take(&mut one, "k", "b");
+    one.ask("SELECT 1");
+    zero.take("k", "a");
+    one.take("k", "b");
     let mut client = server.raw();
-    client.say("SELECT 1");
+    client.ask("SELECT 1");
     let mut waits = Waiter::on(client, "RLOCK.ACQUIRE k a 100000 BLOCK 0");
-    let line = ring(zero.say(&ask("k", "b")));
+    let line = ring(zero.ask(&block("k", "b")));
     assert_eq!(line, "DEADLOCK b waits for k (a), a waits for k (b)");
     // The same names in one database only are no ring.
     let mut other = Waiter::new(&server, "k", "c");
-    assert_eq!(one.say("RLOCK.RELEASE k b"), Value::Int(0));
+    assert_eq!(one.int("RLOCK.RELEASE k b"), 0);
     waits.token();
-    zero.say("RLOCK.RELEASE k a");
+    zero.ask("RLOCK.RELEASE k a");
     other.token();
 }
 
@@ -136,18 +116,17 @@ fn a_ring_over_several_databases_is_one() {
 fn a_try_is_never_told_of_a_ring() {
     let server = Server::start();
     let mut control = server.raw();
-    take(&mut control, "k0", "a");
-    take(&mut control, "k1", "b");
+    control.take("k0", "a");
+    control.take("k1", "b");
     let _waits = Waiter::new(&server, "k1", "a");
     let script = "return redis.call('RLOCK.ACQUIRE', KEYS[1], 'b', '1000', 'BLOCK', '0')";
     assert!(control.refused("RLOCK.ACQUIRE k0 b 1000"));
-    assert_eq!(control.call(&["EVAL", script, "1", "k0"]), Value::Nil);
-    let replies = control.say_all(&["MULTI", &ask("k0", "b"), "EXEC"]);
+    assert!(control.refused(&["EVAL", script, "1", "k0"]));
+    let replies = control.ask_all(&["MULTI", &block("k0", "b"), "EXEC"]);
     assert_eq!(replies[2], Value::Array(vec![Value::Nil]));
-    let many = control.say("RLOCK.MACQUIRE 2 k0 k2 b 1000");
-    assert_eq!(many, Value::Nil);
-    assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 0);
-    ring(control.say(&ask("k0", "b")));
+    assert!(control.refused("RLOCK.MACQUIRE 2 k0 k2 b 1000"));
+    assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
+    ring(control.ask(&block("k0", "b")));
 }
 
 #[test]
@@ -163,14 +142,14 @@ fn leases_time_outs_and_watchdogs_are_no_way_out() {
         ("100000 WATCHDOG", "100000 WATCHDOG", "BLOCK 0", "BLOCK 0"),
     ] {
         let (mut a, mut b) = (server.raw(), server.raw());
-        token(a.say(&format!("RLOCK.ACQUIRE k0 a {first}")));
-        token(b.say(&format!("RLOCK.ACQUIRE k1 b {second}")));
+        a.token(&format!("RLOCK.ACQUIRE k0 a {first}"));
+        b.token(&format!("RLOCK.ACQUIRE k1 b {second}"));
         let waiter = Waiter::with(&server, &format!("k1 a 100000 {wait}"));
         let closing = format!("RLOCK.ACQUIRE k0 b 100000 {own}");
-        assert_eq!(code(&b.say(&closing)), "DEADLOCK", "{first} {second}");
+        assert_eq!(b.code(&closing), "DEADLOCK", "{first} {second}");
         waiter.client.close();
-        has_waiters(&mut control, "k1", 0);
-        control.say("FLUSHALL");
+        control.has_waiters("k1", 0);
+        control.ask("FLUSHALL");
     }
 }
 
@@ -178,21 +157,21 @@ fn leases_time_outs_and_watchdogs_are_no_way_out() {
 fn a_wait_that_is_over_is_no_part_of_a_ring() {
     let server = Server::start();
     let mut control = server.raw();
-    take(&mut control, "k0", "a");
-    take(&mut control, "k1", "b");
+    control.take("k0", "a");
+    control.take("k1", "b");
     let mut short = Waiter::with(&server, "k1 a 1000 BLOCK 30");
     assert_eq!(short.client.read(), Value::Nil);
     let unblocked = Waiter::new(&server, "k1", "a");
-    control.say(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id));
+    control.ask(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id));
     let closed = Waiter::new(&server, "k1", "a");
     closed.client.close();
-    has_waiters(&mut control, "k1", 0);
+    control.has_waiters("k1", 0);
     let mut waits = Waiter::new(&server, "k0", "b");
-    assert_eq!(info(&mut control, "k0").waiters, 1);
+    assert_eq!(control.waiters("k0"), 1);
     // Now a's request is the one that closes it.
-    let line = ring(short.client.say(&ask("k1", "a")));
+    let line = ring(short.client.ask(&block("k1", "a")));
     assert_eq!(line, "DEADLOCK a waits for k1 (b), b waits for k0 (a)");
-    control.say("RLOCK.RELEASE k0 a");
+    control.ask("RLOCK.RELEASE k0 a");
     waits.token();
 }
 
@@ -200,23 +179,23 @@ fn a_wait_that_is_over_is_no_part_of_a_ring() {
 fn without_the_search_they_wait() {
     let server = Server::start_with(&["--rlock.deadlock-detection", "no"]);
     let mut control = server.raw();
-    take(&mut control, "k0", "a");
-    take(&mut control, "k1", "b");
+    control.take("k0", "a");
+    control.take("k1", "b");
     let mut for_b = Waiter::new(&server, "k1", "a");
     let mut for_a = Waiter::new(&server, "k0", "b");
-    assert_eq!(info(&mut control, "k0").waiters, 1);
-    assert_eq!(info(&mut control, "k1").waiters, 1);
-    assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), 0);
-    assert_eq!(control.say("RLOCK.FORCE k0"), Value::Int(1));
+    assert_eq!(control.waiters("k0"), 1);
+    assert_eq!(control.waiters("k1"), 1);
+    assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
+    assert_eq!(control.int("RLOCK.FORCE k0"), 1);
     for_a.token();
-    control.say("RLOCK.FORCE k1");
+    control.ask("RLOCK.FORCE k1");
     for_b.token();
 
     // Now that somebody looks: b has k0, and a has k1.
-    set(&mut control, "rlock.deadlock-detection yes");
+    control.ok("CONFIG SET rlock.deadlock-detection yes");
     let _waits = Waiter::new(&server, "k1", "b");
-    ring(control.say(&ask("k0", "a")));
-    let bad = control.say("CONFIG SET rlock.deadlock-detection maybe");
+    ring(control.ask(&block("k0", "a")));
+    let bad = control.ask("CONFIG SET rlock.deadlock-detection maybe");
     assert_eq!(code(&bad), "ERR");
 }
 
@@ -233,18 +212,18 @@ fn names_that_are_long_or_not_text_stand_in_one_short_line() {
         args.extend(rest.iter().map(|word| word.as_bytes().to_vec()));
         args
     };
-    token(control.call(&acquire(0, 0, &[])));
-    token(control.call(&acquire(1, 1, &[])));
+    control.token(&acquire(0, 0, &[]));
+    control.token(&acquire(1, 1, &[]));
     let mut waiter = server.raw();
     waiter.send(&acquire(1, 0, &["BLOCK", "0"]));
-    crate::support::eventually("it waits", || counter(&mut control, "rlock_waiting") == 1);
-    let line = error_line(control.call(&acquire(0, 1, &["BLOCK", "0"])));
+    eventually("it waits", || control.counter("rlock_waiting") == 1);
+    let line = control.error(&acquire(0, 1, &["BLOCK", "0"]));
     assert!(line.starts_with("DEADLOCK "), "{line}");
     assert!(line.len() <= 512, "{} bytes", line.len());
     assert!(line.chars().all(|c| (' '..='~').contains(&c)), "{line:?}");
     assert!(line.contains("waits for"), "{line}");
     assert!(line.contains("\\x00") && line.contains("\\xff"), "{line}");
-    control.say("PING");
+    control.ask("PING");
 }
 
 #[test]
@@ -252,14 +231,14 @@ fn the_connections_own_id_is_an_owner_like_any_other() {
     let server = Server::start();
     let (mut one, mut two) = (server.raw(), server.raw());
     let (first, second) = (one.text("RLOCK.OWNER"), two.text("RLOCK.OWNER"));
-    token(one.say("RLOCK.ACQUIRE k0 * 100000"));
-    token(two.say("RLOCK.ACQUIRE k1 * 100000"));
+    one.token("RLOCK.ACQUIRE k0 * 100000");
+    two.token("RLOCK.ACQUIRE k1 * 100000");
     let mut waiter = Waiter::on(one, "RLOCK.ACQUIRE k1 * 100000 BLOCK 0");
-    let line = ring(two.say("RLOCK.ACQUIRE k0 * 100000 BLOCK 0"));
+    let line = ring(two.ask("RLOCK.ACQUIRE k0 * 100000 BLOCK 0"));
     let expected =
         format!("DEADLOCK {second} waits for k0 ({first}), {first} waits for k1 ({second})");
     assert_eq!(line, expected);
-    assert_eq!(two.say("RLOCK.RELEASE k1 *"), Value::Int(0));
+    assert_eq!(two.int("RLOCK.RELEASE k1 *"), 0);
     waiter.token();
 }
 
@@ -267,17 +246,17 @@ fn the_connections_own_id_is_an_owner_like_any_other() {
 fn who_waits_behind_another_waiter_waits_for_it_too() {
     let server = Server::start();
     let mut control = server.raw();
-    take(&mut control, "x", "q");
-    take(&mut control, "y", "s");
+    control.take("x", "q");
+    control.take("y", "s");
     // s stands behind p in the queue of x, so p must not wait for s.
     let mut p = Waiter::new(&server, "x", "p");
     let mut s = Waiter::new(&server, "x", "s");
-    let line = ring(control.say(&ask("y", "p")));
+    let line = ring(control.ask(&block("y", "p")));
     assert_eq!(line, "DEADLOCK p waits for y (s), s waits for x (p)");
-    assert_eq!(info(&mut control, "x").waiters, 2);
-    control.say("RLOCK.RELEASE x q");
+    assert_eq!(control.waiters("x"), 2);
+    control.ask("RLOCK.RELEASE x q");
     p.token();
-    control.say("RLOCK.RELEASE x p");
+    control.ask("RLOCK.RELEASE x p");
     s.token();
 }
 
@@ -286,33 +265,33 @@ fn many_keys_are_part_of_rings_on_either_side() {
     let server = Server::start();
     let mut control = server.raw();
     // A request for many keys that waits.
-    take(&mut control, "a", "one");
-    take(&mut control, "c", "m");
-    let mut many = waits(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
-    let line = ring(control.say(&ask("c", "one")));
+    control.take("a", "one");
+    control.take("c", "m");
+    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let line = ring(control.ask(&block("c", "one")));
     assert_eq!(line, "DEADLOCK one waits for c (m), m waits for a (one)");
-    control.say("RLOCK.RELEASE a one");
+    control.ask("RLOCK.RELEASE a one");
     many.token();
-    control.say("FLUSHALL");
+    control.ask("FLUSHALL");
 
     // And one that closes the ring: it takes nothing.
-    take(&mut control, "b", "one");
-    take(&mut control, "c", "m");
+    control.take("b", "one");
+    control.take("c", "m");
     let mut waiter = Waiter::new(&server, "c", "one");
-    let line = ring(control.say("RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0"));
+    let line = ring(control.ask("RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0"));
     assert_eq!(line, "DEADLOCK m waits for b (one), one waits for c (m)");
-    assert_eq!(info(&mut control, "a").mode, "free");
-    assert_eq!(info(&mut control, "b").waiters, 0);
-    control.say("RLOCK.RELEASE c m");
+    assert_eq!(control.mode("a"), "free");
+    assert_eq!(control.waiters("b"), 0);
+    control.ask("RLOCK.RELEASE c m");
     waiter.token();
-    control.say("FLUSHALL");
+    control.ask("FLUSHALL");
 
     // One that holds some of its keys already.
-    take(&mut control, "a", "m");
-    take(&mut control, "b", "one");
-    let mut many = waits(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
-    let line = ring(control.say(&ask("a", "one")));
+    control.take("a", "m");
+    control.take("b", "one");
+    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let line = ring(control.ask(&block("a", "one")));
     assert_eq!(line, "DEADLOCK one waits for a (m), m waits for b (one)");
-    control.say("RLOCK.RELEASE b one");
+    control.ask("RLOCK.RELEASE b one");
     many.token();
 }
