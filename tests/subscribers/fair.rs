@@ -1,10 +1,8 @@
 //! Redisson's RFairLock: its waiters stand in a list of their own, and the first of
 //! them is woken on a channel of its own.
 
-use super::turns::{crowd, Outsider, CHANNEL, LONG_TURN};
-use crate::support::ask::{now_ms, Ask};
-use crate::support::look::{counter, mode, set};
-use crate::support::{Listener, RawClient, Server};
+use super::outsider::{crowd, Outsider, CHANNEL, LONG_TURN};
+use crate::support::{now_ms, Ask, Listener, RawClient, Server};
 
 /// Stands in the queue of RFairLock until this moment.
 fn stands(client: &mut RawClient, owner: &str, until: i64) {
@@ -62,7 +60,7 @@ fn what_is_no_queue_does_not_matter() {
 fn they_have_their_turn_among_native_waiters() {
     let server = Server::start();
     let mut client = server.raw();
-    set(&mut client, LONG_TURN);
+    client.ok(LONG_TURN);
     client.int("RLOCK.ACQUIRE job alice 60000");
     let mut crowd = crowd(&server, 2);
     stands(&mut client, "uuid:1", now_ms() + 1_000_000);
@@ -71,24 +69,24 @@ fn they_have_their_turn_among_native_waiters() {
         client.int(&format!("RLOCK.RELEASE job {owner}"));
     }
     for waiter in &mut crowd {
-        assert!(matches!(waiter.read(), redis::Value::Int(_)));
+        waiter.token();
     }
     assert_eq!(fair.woken(), "0");
-    assert_eq!(mode(&mut client, "job"), "reserved");
+    assert_eq!(client.mode("job"), "reserved");
     assert!(fair.takes());
-    assert_eq!(mode(&mut client, "job"), "exclusive");
-    assert_eq!(counter(&mut client, "rlock_redisson_turns_used"), 1);
+    assert_eq!(client.mode("job"), "exclusive");
+    assert_eq!(client.counter("rlock_redisson_turns_used"), 1);
 }
 
 #[test]
 fn one_who_died_there_keeps_nobody_waiting() {
     let server = Server::start();
     let mut client = server.raw();
-    set(&mut client, LONG_TURN);
+    client.ok(LONG_TURN);
     stands(&mut client, "uuid:1", now_ms() + 1_000_000);
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.RELEASE job alice");
     // Nobody listens for it: no turn.
     client.int("RLOCK.ACQUIRE job alice 60000");
-    assert_eq!(counter(&mut client, "rlock_redisson_turns"), 0);
+    assert_eq!(client.counter("rlock_redisson_turns"), 0);
 }

@@ -3,6 +3,7 @@
 
 mod ends;
 mod fair;
+mod outsider;
 mod readers;
 mod turns;
 mod wakeup;

@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::{map, replica_counts, Ask};
-use crate::support::setup::until;
-use crate::support::{eventually, Listener, RawClient, Server};
+use crate::support::{bulk, eventually, Ask, Listener, Server, Waiter};
 
 const CHANNEL: &str = "redisson_lock__channel:";
 
@@ -34,7 +32,7 @@ fn a_lock_that_is_left_free_is_announced_on_its_channel() {
     assert_eq!(heard.messages(), []);
 
     client.int("RLOCK.ACQUIRE job alice 30");
-    assert_eq!(until(&mut heard, &message("{job}")), [message("{job}")]);
+    assert_eq!(heard.until(&message("{job}")), [message("{job}")]);
     assert_eq!(client.int("EXISTS job"), 0);
     assert_eq!(heard.messages(), []);
 }
@@ -67,13 +65,10 @@ fn a_lock_that_is_handed_over_is_not_announced() {
         ("carol", "RLOCK.FORCE job"),
         ("dave", "RLOCK.RENEW job carol 30"),
     ] {
-        let mut waiter = server.raw();
-        waiter.send(&["RLOCK.ACQUIRE", "job", owner, "60000", "BLOCK", "0"]);
-        eventually("it waits", || {
-            map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-        });
+        let mut waiter = Waiter::with(&server, &format!("job {owner} 60000 BLOCK 0"));
+        assert_eq!(client.waiters("job"), 1);
         client.int(request);
-        assert!(matches!(waiter.read(), Value::Int(_)), "{request}");
+        waiter.token();
     }
     assert_eq!(heard.messages(), []);
 }
@@ -85,10 +80,7 @@ fn the_announcement_can_be_turned_off() {
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     assert_eq!(
         client.ask("CONFIG GET rlock.redisson-compat"),
-        Value::Array(vec![
-            crate::support::ask::bulk("rlock.redisson-compat"),
-            crate::support::ask::bulk("yes")
-        ])
+        Value::Array(vec![bulk("rlock.redisson-compat"), bulk("yes")])
     );
     client.ok("CONFIG SET rlock.redisson-compat no");
     client.int("RLOCK.ACQUIRE job alice 60000");
@@ -108,7 +100,7 @@ fn the_announcement_can_be_turned_off() {
 fn subscribers_of_a_replica_hear_it_too() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut client = master.raw();
     let mut heard = Listener::patterns(&replica, &["redisson_*"]);
     client.ok("SELECT 2");
@@ -116,10 +108,10 @@ fn subscribers_of_a_replica_hear_it_too() {
     client.int("RLOCK.RELEASE released alice");
     client.int("RLOCK.ACQUIRE forced alice 60000");
     client.int("RLOCK.FORCE forced");
-    let seen = until(&mut heard, &message("{forced}"));
+    let seen = heard.until(&message("{forced}"));
     assert_eq!(seen, [message("{released}"), message("{forced}")]);
     client.int("RLOCK.ACQUIRE expired alice 30");
-    let seen = until(&mut heard, &message("{expired}"));
+    let seen = heard.until(&message("{expired}"));
     assert_eq!(seen, [message("{expired}")]);
 
     client.ok("CONFIG SET rlock.redisson-compat no");
@@ -128,7 +120,7 @@ fn subscribers_of_a_replica_hear_it_too() {
     client.ok("CONFIG SET rlock.redisson-compat yes");
     client.int("RLOCK.ACQUIRE last alice 60000");
     client.int("RLOCK.RELEASE last alice");
-    let seen = until(&mut heard, &message("{last}"));
+    let seen = heard.until(&message("{last}"));
     assert_eq!(seen, [message("{last}")]);
 }
 
@@ -140,17 +132,7 @@ fn subscribers_of_a_replica_hear_it_from_the_moment_it_is_in_sync() {
     let mut client = master.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.RELEASE job alice");
-    assert_eq!(until(&mut heard, &message("{job}")), [message("{job}")]);
-}
-
-/// Whether a transaction that watches `job` goes through after the action.
-#[track_caller]
-fn watched<T>(watcher: &mut RawClient, action: impl FnOnce() -> T) -> bool {
-    watcher.ok("WATCH job");
-    action();
-    watcher.ok("MULTI");
-    watcher.text("PING");
-    watcher.ask("EXEC") != Value::Nil
+    assert_eq!(heard.until(&message("{job}")), [message("{job}")]);
 }
 
 #[test]
@@ -163,7 +145,7 @@ fn what_changes_nothing_breaks_no_watch() {
         "RLOCK.RELEASE job alice",
         "RLOCK.INFO job",
     ] {
-        let kept = watched(&mut watcher, || client.ask(request));
+        let kept = watcher.watched("job", || client.ask(request));
         assert!(kept, "{request} on a free lock");
     }
     client.int("RLOCK.ACQUIRE job alice 60000");
@@ -177,15 +159,13 @@ fn what_changes_nothing_breaks_no_watch() {
         "RLOCK.RENEW job bob 1000",
         "RLOCK.INFO job",
     ] {
-        let kept = watched(&mut watcher, || client.ask(request));
+        let kept = watcher.watched("job", || client.ask(request));
         assert!(kept, "{request}");
     }
     let mut waiter = server.raw();
-    let kept = watched(&mut watcher, || {
+    let kept = watcher.watched("job", || {
         waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-        eventually("it waits", || {
-            map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-        });
+        eventually("it waits", || client.waiters("job") == 1);
     });
     assert!(kept, "a request that waits");
 }
@@ -205,19 +185,16 @@ fn every_change_of_a_lock_breaks_a_watch() {
         "RLOCK.FORCE job",
         "RLOCK.ACQUIRE job alice 60000",
     ] {
-        let kept = watched(&mut watcher, || client.int(request));
+        let kept = watcher.watched("job", || client.int(request));
         assert!(!kept, "{request}");
     }
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("it waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     client.int("RLOCK.RENEW job alice 500");
-    let kept = watched(&mut watcher, || waiter.read());
+    let kept = watcher.watched("job", || waiter.client.read());
     assert!(!kept, "a grant after an expiry");
     client.int("RLOCK.RENEW job bob 500");
-    let kept = watched(&mut watcher, || {
+    let kept = watcher.watched("job", || {
         eventually("the lease is over", || client.int("EXISTS job") == 0);
     });
     assert!(!kept, "an expiry");
