@@ -3,16 +3,15 @@
 
 use redis::Value;
 
-use crate::support::locks::{deadline, holder, Say, Waiter};
-use crate::support::{RawClient, Server};
+use crate::support::{Ask, RawClient, Server, Waiter};
 
 /// Waits until the replica has all that the master wrote so far.
 #[track_caller]
 fn synced(control: &mut RawClient) {
-    control.say("SELECT 9");
-    control.say("SET mark 1");
-    assert_eq!(control.say("WAIT 1 10000"), Value::Int(1));
-    control.say("SELECT 0");
+    control.ask("SELECT 9");
+    control.ask("SET mark 1");
+    assert_eq!(control.int("WAIT 1 10000"), 1);
+    control.ask("SELECT 0");
 }
 
 #[test]
@@ -39,16 +38,16 @@ fn the_replica_has_the_grant_and_not_the_loss() {
     ];
     for way in ways {
         for _ in 0..10 {
-            control.say("FLUSHALL");
-            control.say("RLOCK.ACQUIRE k a 100000");
+            control.ask("FLUSHALL");
+            control.ask("RLOCK.ACQUIRE k a 100000");
             let mut waiter = Waiter::new(&server, "k", "b");
-            control.say_all(way);
+            control.ask_all(way);
             waiter.token();
-            let ends = deadline(&mut control, "k");
+            let ends = control.ends("k");
             synced(&mut control);
-            assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{way:?}");
-            assert_eq!(holder(&mut copy, "k").as_deref(), Some("b"), "{way:?}");
-            assert_eq!(deadline(&mut copy, "k"), ends, "{way:?}");
+            assert_eq!(control.hash("k"), "b=1", "{way:?}");
+            assert_eq!(copy.hash("k"), "b=1", "{way:?}");
+            assert_eq!(copy.ends("k"), ends, "{way:?}");
         }
     }
 
@@ -56,7 +55,7 @@ fn the_replica_has_the_grant_and_not_the_loss() {
     drop((control, copy));
     let mut server = server;
     server.restart();
-    assert_eq!(holder(&mut server.raw(), "k").as_deref(), Some("b"));
+    assert_eq!(server.raw().hash("k"), "b=1");
     replica.alive();
 }
 
@@ -65,15 +64,15 @@ fn what_follows_a_move_goes_to_the_database_it_is_meant_for() {
     let server = Server::start();
     let replica = Server::start_replica_of(&server);
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
-    control.say("SET stranger 1");
+    control.ask("RLOCK.ACQUIRE k a 100000");
+    control.ask("SET stranger 1");
     for key in ["stranger", "k"] {
-        assert_eq!(control.say(&format!("MOVE {key} 3")), Value::Int(1));
-        assert_eq!(control.say("INCR follows"), Value::Int(1), "{key}");
+        assert_eq!(control.int(&format!("MOVE {key} 3")), 1);
+        assert_eq!(control.int("INCR follows"), 1, "{key}");
         synced(&mut control);
-        let there = replica.raw().say("GET follows");
+        let there = replica.raw().ask("GET follows");
         assert_eq!(there, Value::BulkString(b"1".into()), "{key}");
-        assert_eq!(control.say("DEL follows"), Value::Int(1), "{key}");
+        assert_eq!(control.int("DEL follows"), 1, "{key}");
     }
 }
 
@@ -91,22 +90,18 @@ fn an_expiry_that_a_reader_causes_leaves_the_grant_on_the_replica() {
         "EXISTS k",
         "TYPE k",
     ] {
-        control.say("FLUSHALL");
-        control.say("RLOCK.ACQUIRE k a 20");
+        control.ask("FLUSHALL");
+        control.ask("RLOCK.ACQUIRE k a 20");
         let mut waiter = Waiter::new(&server, "k", "b");
         let mut spinning = server.raw();
-        while waiter
-            .client
-            .read_within(std::time::Duration::from_millis(1))
-            .is_none()
-        {
-            spinning.say_all(&[reader; 20]);
+        while waiter.client.heard().is_none() {
+            spinning.ask_all(&[reader; 20]);
         }
         synced(&mut control);
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{reader}");
-        assert_eq!(holder(&mut copy, "k").as_deref(), Some("b"), "{reader}");
-        assert!(deadline(&mut copy, "k") > 0, "{reader}");
-        waiter.in_step();
+        assert_eq!(control.hash("k"), "b=1", "{reader}");
+        assert_eq!(copy.hash("k"), "b=1", "{reader}");
+        assert!(copy.ends("k") > 0, "{reader}");
+        waiter.client.in_step();
     }
     server.alive();
     replica.alive();

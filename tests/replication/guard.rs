@@ -3,71 +3,28 @@
 
 use redis::Value;
 
-use crate::support::locks::{
-    code, deadline, has_waiters, holder, info, int, is_free, now_ms, pass, token, Say, Waiter,
+use crate::support::{
+    code, eventually, int, now_ms, pair, pass, poll, token, unharmed, Ask, Listener, RawClient,
+    Waiter, BOUND,
 };
-use crate::support::{eventually, poll, Listener, RawClient, Server, BOUND};
-
-/// A master that writes to disk, and its replica: where a write at the wrong
-/// moment trips an assertion.
-fn pair() -> (Server, Server) {
-    let server = Server::start_with(&["--appendonly", "yes"]);
-    let replica = Server::start_replica_of(&server);
-    eventually("the replica is online", || {
-        server
-            .info_field("replication", "connected_slaves")
-            .as_deref()
-            == Some("1")
-    });
-    (server, replica)
-}
-
-/// Neither server tripped, and the replica has what the master has.
-#[track_caller]
-fn unharmed(server: &Server, replica: &Server, key: &str) {
-    for server in [server, replica] {
-        server.alive();
-        let log = server.log();
-        assert!(!log.contains("ASSERTION FAILED"), "{log}");
-        assert!(!log.contains("BUG REPORT"), "{log}");
-        assert!(!log.contains("the server refused a write"), "{log}");
-    }
-    let held = holder(&mut server.raw(), key);
-    let mut copy = replica.raw();
-    eventually("the replica has the same", || {
-        holder(&mut copy, key) == held
-    });
-}
-
-fn expired(events: &mut Listener, key: &str) -> usize {
-    let told = ("rlock.expired".to_owned(), key.to_owned());
-    let events = events.events().into_iter();
-    events.filter(|event| *event == told).count()
-}
 
 /// Shuts the gate, with the leases of `k` and `alone` about to end: when. All in one
 /// write, so they end behind the gate.
 #[track_caller]
 fn run_out_behind(control: &mut RawClient, gate: &str) -> i64 {
     let ends = ["PEXPIRE k 100", "PEXPIRE alone 100", "PEXPIRETIME k"];
-    let replies = control.say_all(&[&ends[..], &[gate]].concat());
+    let replies = control.ask_all(&[&ends[..], &[gate]].concat());
     assert_eq!(replies[3], Value::Okay, "{gate}");
     int(replies[2].clone())
 }
 
-#[track_caller]
-fn set(control: &mut RawClient, parameter: &str) {
-    let reply = control.say(&format!("CONFIG SET {parameter}"));
-    assert_eq!(reply, Value::Okay, "{parameter}");
-}
-
 #[test]
 fn without_enough_replicas_nothing_is_granted_or_expired() {
-    let (server, replica) = pair();
+    let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut control = server.raw();
     let mut events = Listener::keyspace(&server, 0);
-    control.say("RLOCK.ACQUIRE k a 100000");
-    control.say("RLOCK.ACQUIRE alone a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE alone a 100000");
     let mut first = Waiter::new(&server, "k", "b");
     let begin = now_ms();
     let mut short = Waiter::with(&server, "k c 100000 BLOCK 800");
@@ -79,32 +36,28 @@ fn without_enough_replicas_nothing_is_granted_or_expired() {
     // Waits end as ever.
     assert_eq!(short.client.read(), Value::Nil);
     assert!(now_ms() >= begin + 800);
-    control.say(&format!("CLIENT UNBLOCK {} ERROR", gone.id));
+    control.ask(&format!("CLIENT UNBLOCK {} ERROR", gone.id));
     assert_eq!(code(&gone.client.read()), "UNBLOCKED");
-    control.say(&format!("CLIENT KILL ID {}", dead.id));
+    control.ask(&format!("CLIENT KILL ID {}", dead.id));
     assert!(dead.client.is_closed());
     pass(ends + 500);
-    assert_eq!(info(&mut control, "k").waiters, 2);
-    assert_eq!(holder(&mut control, "k"), None);
-    assert_eq!(code(&control.say("RLOCK.ACQUIRE k z 1000")), "NOREPLICAS");
+    assert_eq!(control.waiters("k"), 2);
+    assert_eq!(control.hash("k"), "");
+    assert_eq!(control.code("RLOCK.ACQUIRE k z 1000"), "NOREPLICAS");
     // Readers see both gone, and nobody has told of it yet.
-    assert_eq!(control.say("EXISTS k alone"), Value::Int(0));
+    assert_eq!(control.int("EXISTS k alone"), 0);
     let mut told = events.events();
     assert_eq!(told.iter().find(|event| event.0 == "rlock.expired"), None);
     told.clear();
 
     let open = now_ms();
-    set(&mut control, "min-replicas-to-write 0");
+    control.ok("CONFIG SET min-replicas-to-write 0");
     let granted = first.token();
     assert!(now_ms() < open + 5000, "not at once");
-    let held = ("b".to_owned(), 1, Some(granted));
-    assert_eq!(info(&mut control, "k").holders, [held]);
-    assert!(
-        deadline(&mut control, "k") >= open + 100_000,
-        "from the grant on"
-    );
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
-    has_waiters(&mut control, "k", 1);
+    assert_eq!(control.info("k").holds(), [("b", 1, Some(granted))]);
+    assert!(control.ends("k") >= open + 100_000, "from the grant on");
+    assert_eq!(control.hash("k"), "b=1");
+    control.has_waiters("k", 1);
     let count = |told: &[(String, String)], key: &str| {
         let event = ("rlock.expired".to_owned(), key.to_owned());
         told.iter().filter(|heard| **heard == event).count()
@@ -118,20 +71,20 @@ fn without_enough_replicas_nothing_is_granted_or_expired() {
     let of_k = |event: &&(String, String)| event.1 == "k" && event.0.starts_with("rlock.");
     let order: Vec<_> = told.iter().filter(of_k).map(|(event, _)| event).collect();
     assert_eq!(order, ["rlock.expired", "rlock.acquired"]);
-    control.say("RLOCK.RELEASE k b");
+    control.ask("RLOCK.RELEASE k b");
     last.token();
-    gone.in_step();
-    short.in_step();
+    gone.client.in_step();
+    short.client.in_step();
     unharmed(&server, &replica, "k");
 }
 
 #[test]
 fn a_pause_holds_back_grants_and_expiries_until_it_is_over() {
-    let (server, replica) = pair();
+    let (server, replica) = pair(&["--appendonly", "yes"]);
     for kind in ["WRITE", "ALL"] {
         let mut control = server.raw();
         let mut events = Listener::keyspace(&server, 0);
-        control.say_all(&[
+        control.ask_all(&[
             "DEL k",
             "RLOCK.ACQUIRE k a 100000",
             "RLOCK.ACQUIRE alone a 100000",
@@ -162,27 +115,27 @@ fn a_pause_holds_back_grants_and_expiries_until_it_is_over() {
             at < pause + 8000,
             "{kind}: granted at {at}, long after the pause"
         );
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"), "{kind}");
-        assert_eq!(info(&mut control, "k").waiters, 1, "{kind}");
+        assert_eq!(control.hash("k"), "b=1", "{kind}");
+        assert_eq!(control.waiters("k"), 1, "{kind}");
         let mut count = 0;
         eventually("the lease's end is told of", || {
-            count += expired(&mut events, "k");
+            count += events.count("rlock.expired", "k");
             count == 1
         });
-        control.say("RLOCK.RELEASE k b");
+        control.ask("RLOCK.RELEASE k b");
         last.token();
-        first.in_step();
-        is_free(&mut control, "alone");
+        first.client.in_step();
+        control.is_free("alone");
         unharmed(&server, &replica, "k");
     }
 }
 
 #[test]
 fn waiters_that_leave_during_a_pause_are_passed_over_after_it() {
-    let (server, replica) = pair();
+    let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut control = server.raw();
     for _ in 0..5 {
-        control.say_all(&["DEL k", "RLOCK.ACQUIRE k a 100000"]);
+        control.ask_all(&["DEL k", "RLOCK.ACQUIRE k a 100000"]);
         let mut unblocked = Waiter::new(&server, "k", "b");
         let mut timed_out = Waiter::new(&server, "k", "c");
         let mut killed = Waiter::new(&server, "k", "d");
@@ -193,42 +146,37 @@ fn waiters_that_leave_during_a_pause_are_passed_over_after_it() {
         pass(ends + 20);
         let granted = [&mut unblocked, &mut timed_out, &mut killed]
             .into_iter()
-            .any(|waiter| {
-                waiter
-                    .client
-                    .read_within(std::time::Duration::from_millis(1))
-                    .is_some()
-            });
+            .any(|waiter| waiter.client.heard().is_some());
         assert!(!granted, "granted during the pause");
-        control.say(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id));
-        control.say(&format!("CLIENT UNBLOCK {}", timed_out.id));
-        control.say(&format!("CLIENT KILL ID {}", killed.id));
+        control.ask(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id));
+        control.ask(&format!("CLIENT UNBLOCK {}", timed_out.id));
+        control.ask(&format!("CLIENT KILL ID {}", killed.id));
         closed.client.close();
         assert_eq!(code(&unblocked.client.read()), "UNBLOCKED");
         assert_eq!(timed_out.client.read(), Value::Nil);
         assert!(killed.client.is_closed());
-        has_waiters(&mut control, "k", 1);
-        assert_eq!(control.say("CLIENT UNPAUSE"), Value::Okay);
+        control.has_waiters("k", 1);
+        control.ok("CLIENT UNPAUSE");
         next.token();
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("f"));
-        unblocked.in_step();
-        timed_out.in_step();
+        assert_eq!(control.hash("k"), "f=1");
+        unblocked.client.in_step();
+        timed_out.client.in_step();
     }
     unharmed(&server, &replica, "k");
 }
 
 #[test]
 fn a_grant_that_is_lost_as_a_pause_begins_goes_on_after_it() {
-    let (server, replica) = pair();
+    let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut control = server.raw();
     for kind in ["WRITE", "ALL"] {
         for hit in ["CLIENT UNBLOCK", "CLIENT KILL ID"] {
             for _ in 0..10 {
-                control.say_all(&["DEL k", "RLOCK.ACQUIRE k a 100000"]);
+                control.ask_all(&["DEL k", "RLOCK.ACQUIRE k a 100000"]);
                 let mut lost = Waiter::new(&server, "k", "b");
                 let mut next = Waiter::new(&server, "k", "c");
                 let error = if hit == "CLIENT UNBLOCK" { "ERROR" } else { "" };
-                let replies = control.say_all(&[
+                let replies = control.ask_all(&[
                     "RLOCK.RELEASE k a".to_owned(),
                     format!("{hit} {} {error}", lost.id),
                     format!("CLIENT PAUSE 60 {kind}"),
@@ -240,12 +188,12 @@ fn a_grant_that_is_lost_as_a_pause_begins_goes_on_after_it() {
                     let reply = lost.client.read();
                     if let Value::Int(_) = reply {
                         token(reply);
-                        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+                        assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
                     }
-                    lost.in_step();
+                    lost.client.in_step();
                 }
                 next.token();
-                assert_eq!(holder(&mut control, "k").as_deref(), Some("c"));
+                assert_eq!(control.hash("k"), "c=1");
             }
         }
     }
@@ -254,9 +202,9 @@ fn a_grant_that_is_lost_as_a_pause_begins_goes_on_after_it() {
 
 #[test]
 fn a_stall_longer_than_lease_and_block_ends_both_once() {
-    let (server, replica) = pair();
+    let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut control = server.raw();
-    control.say_all(&[
+    control.ask_all(&[
         "RLOCK.ACQUIRE ends a 2000",
         "RLOCK.ACQUIRE both a 2000",
         "RLOCK.ACQUIRE held a 100000",
@@ -268,7 +216,7 @@ fn a_stall_longer_than_lease_and_block_ends_both_once() {
     let start = now_ms();
     server.pause_process();
     // What the holder sends while the server stands still comes too late.
-    control.tell("RLOCK.RENEW ends a 5000");
+    control.send("RLOCK.RENEW ends a 5000");
     pass(start + 4000);
     let awake = now_ms();
     server.resume_process();
@@ -277,16 +225,16 @@ fn a_stall_longer_than_lease_and_block_ends_both_once() {
     assert_eq!(timed_out.client.read(), Value::Nil);
     assert_eq!(code(&control.read()), "NOTHELD");
     assert!(
-        deadline(&mut control, "ends") >= awake + 5000,
+        control.ends("ends") >= awake + 5000,
         "counts from the grant"
     );
-    assert_eq!(holder(&mut control, "ends").as_deref(), Some("b"));
-    assert_eq!(holder(&mut control, "held").as_deref(), Some("a"));
+    assert_eq!(control.hash("ends"), "b=1");
+    assert_eq!(control.hash("held"), "a=1");
     match either.client.read() {
-        Value::Nil => is_free(&mut control, "both"),
+        Value::Nil => control.is_free("both"),
         granted => {
             token(granted);
-            assert_eq!(holder(&mut control, "both").as_deref(), Some("b"));
+            assert_eq!(control.hash("both"), "b=1");
         }
     }
     let mut told = Vec::new();
@@ -301,7 +249,7 @@ fn a_stall_longer_than_lease_and_block_ends_both_once() {
         assert_eq!(times, 1, "{key}");
     }
     for waiter in [&mut granted, &mut timed_out, &mut either] {
-        waiter.in_step();
+        waiter.client.in_step();
     }
     unharmed(&server, &replica, "ends");
 }

@@ -7,8 +7,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::ask::{replica_counts, Ask};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, Ask, Over, RawClient, Server};
 
 /// Locks that come and go: half of them are held at any time.
 const LOCKS: usize = 20;
@@ -43,18 +42,9 @@ fn meanwhile<T>(server: &Server, act: impl FnOnce() -> T) -> T {
                 turn += 1;
             }
         });
-        // Also if it fails.
-        let _end = End(&over);
+        let _over = Over(&over);
         act()
     })
-}
-
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 #[test]
@@ -68,7 +58,7 @@ fn a_replica_that_comes_between_writes_has_every_lock() {
         }
         let replica = meanwhile(&master, || {
             let replica = Server::start_replica_of(&master);
-            replica_counts(&master);
+            master.counts_its_replica();
             replica
         });
         same(&master, &replica);
@@ -96,11 +86,11 @@ fn a_replica_that_waits_to_be_sent_everything_has_what_is_written_meanwhile() {
     client.text("RLOCK.ACQUIRE lock:1 other 3600000");
     client.ask("EXEC");
     let script = "return redis.call('RLOCK.RELEASE', 'lock:2', 'o')";
-    client.call(&["EVAL", script, "0"]);
+    client.ask(&["EVAL", script, "0"]);
     client.int("RLOCK.RENEW lock:3 o 20");
     let granted = client.int("RLOCK.ACQUIRE lock:3 other 3600000 BLOCK 0");
     assert!(granted > 0);
-    replica_counts(&master);
+    master.counts_its_replica();
     client.int("RLOCK.ACQUIRE lock:6 o 3600000");
     same(&master, &replica);
     master.alive();
@@ -127,7 +117,7 @@ fn an_aof_that_is_switched_on_between_writes_has_every_lock() {
 fn a_replica_that_was_away_gets_what_was_written_meanwhile() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut client = master.raw();
     replica.pause_process();
     client.int("CLIENT KILL TYPE replica");
@@ -149,7 +139,7 @@ fn a_replica_that_was_away_gets_what_was_written_meanwhile() {
 fn a_master_that_was_started_again_hands_on_what_it_wrote_before_its_replica_came() {
     let mut master = Server::start();
     let replica = Server::start_replica_of(&master);
-    replica_counts(&master);
+    master.counts_its_replica();
     let mut client = master.raw();
     client.int("RLOCK.ACQUIRE lock:0 o 3600000");
     same(&master, &replica);

@@ -5,86 +5,76 @@ use std::fs;
 
 use redis::Value;
 
-use crate::support::locks::{code, holder, int, now_ms, pass, Say, Waiter};
-use crate::support::look::{goes_free, held_by, only, set, Bound};
-use crate::support::setup::cluster;
-use crate::support::{eventually, Listener, RawClient, Server};
-
-fn expired(events: &mut Listener) -> usize {
-    let told = ("rlock.expired".to_owned(), "k".to_owned());
-    let events = events.events().into_iter();
-    events.filter(|event| *event == told).count()
-}
+use crate::support::{
+    cluster, code, eventually, int, now_ms, pass, token, Ask, Bound, Listener, RawClient, Server,
+    Waiter,
+};
 
 /// Lets the lease of `k` end while writes are refused with this code, and looks that
 /// nothing comes of it before they are allowed again.
 fn nothing_happens_meanwhile(server: &Server, shut: &str, open: &str, refusal: &str) {
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut waiter = Waiter::new(server, "k", "b");
     let mut over = Bound::with(server, "w a 600");
     let mut held = Bound::with(server, "l a 6000");
     let mut events = Listener::keyspace(server, 0);
     // In one write: the lease ends behind the gate.
-    let replies = control.say_all(&["PEXPIRE k 300", "PEXPIRETIME k", shut]);
+    let replies = control.ask_all(&["PEXPIRE k 300", "PEXPIRETIME k", shut]);
     assert_eq!(replies[2], Value::Okay, "{shut}");
     eventually(
         "writes are refused",
-        || matches!(control.say("RLOCK.ACQUIRE k c 1"), Value::ServerError(error) if error.code() == refusal),
+        || matches!(control.ask("RLOCK.ACQUIRE k c 1"), Value::ServerError(error) if error.code() == refusal),
     );
     pass(int(replies[1].clone()).max(now_ms() + 600) + 300);
     // The server itself may send those away who wait; nobody is granted.
-    let told = waiter
-        .client
-        .read_within(std::time::Duration::from_millis(1));
+    let told = waiter.client.heard();
     let waits = told.is_none();
     if let Some(error) = told {
         assert_eq!(code(&error), refusal);
     }
-    assert_eq!(expired(&mut events), 0, "{refusal}");
-    assert!(over.is_closed(), "its lease is over");
+    assert_eq!(events.count("rlock.expired", "k"), 0, "{refusal}");
+    assert!(over.client.is_closed(), "its lease is over");
     // A PING is refused too by a server that cannot save.
     assert_eq!(held.client.client_id(), held.id);
 
-    assert_eq!(control.say(open), Value::Okay, "{open}");
+    assert_eq!(control.ask(open), Value::Okay, "{open}");
     if waits {
         match waiter.client.read() {
             // On the last moment.
             error @ Value::ServerError(_) => assert_eq!(code(&error), refusal),
             granted => {
-                crate::support::locks::token(granted);
-                assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+                token(granted);
+                assert_eq!(control.hash("k"), "b=1");
             }
         }
     }
     let mut count = 0;
     eventually("the lease's end is told of", || {
-        count += expired(&mut events);
+        count += events.count("rlock.expired", "k");
         count == 1
     });
     // The watchdog goes on where it was.
-    eventually("it is held as before", || {
-        held_by(&mut control, "l") == "a exclusive 1"
-    });
-    goes_free(&mut control, "w");
-    let hold = only(&mut control, "l");
+    control.goes_to("l", "a exclusive 1");
+    control.goes_free("w");
+    let hold = control.only("l");
     assert_eq!(
         (hold.token, hold.watchdog),
         (Some(held.token), Some(held.id))
     );
-    held.is_open();
-    control.say("RLOCK.RELEASE k b");
-    assert_eq!(held.client.say("RLOCK.RELEASE l a"), Value::Int(0));
-    assert_eq!(expired(&mut events), 0);
+    held.client.in_step();
+    control.ask("RLOCK.RELEASE k b");
+    assert_eq!(held.client.int("RLOCK.RELEASE l a"), 0);
+    assert_eq!(events.count("rlock.expired", "k"), 0);
     server.alive();
 }
 
 fn cannot_save(server: &Server, control: &mut RawClient) {
-    set(control, "stop-writes-on-bgsave-error no");
-    control.call(&["CONFIG", "SET", "save", "3600 1000000"]);
+    control.ok("CONFIG SET stop-writes-on-bgsave-error no");
+    control.ask(&["CONFIG", "SET", "save", "3600 1000000"]);
     // A file cannot take the place of a directory.
     fs::create_dir(server.dir().join("dump.rdb")).expect("a directory");
-    control.say("BGSAVE");
+    control.ask("BGSAVE");
     eventually("it cannot save", || {
         let status = server.info_field("persistence", "rdb_last_bgsave_status");
         status.as_deref() == Some("err")
@@ -110,7 +100,7 @@ fn a_server_that_cannot_save_hands_on_nothing() {
 fn a_node_whose_cluster_is_down_hands_on_nothing() {
     let server = cluster();
     let mut control = server.raw();
-    let names = ["k", "w", "l"].map(|key| int(control.say(&format!("CLUSTER KEYSLOT {key}"))));
+    let names = ["k", "w", "l"].map(|key| control.int(&format!("CLUSTER KEYSLOT {key}")));
     let other = (0..).find(|slot| !names.contains(slot)).expect("a slot");
     nothing_happens_meanwhile(
         &server,

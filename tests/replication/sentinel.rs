@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::stall::{granted, pair, waited_for};
-use crate::support::locks::{now_ms, pass};
-use crate::support::{eventually_within, poll, spawn, Server};
+use super::stall::{granted, waited_for};
+use crate::support::{eventually_within, now_ms, pair, pass, poll, spawn, Server};
 
 const LONG: Duration = Duration::from_secs(60);
 
