@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use redis::Value;
 
-use crate::support::locks::{has_waiters, holds, int, token, Say, Waiter};
-use crate::support::look::{goes_free, goes_to, held_by, only, Bound};
-use crate::support::{eventually, Clock, RawClient, Server, BOUND};
+use crate::support::{eventually, Ask, Bound, Clock, RawClient, Server, Waiter, BOUND};
 
 const HOUR: i64 = 3_600_000;
 
@@ -28,7 +26,7 @@ fn with_clock(run: impl FnOnce(&Clock, &Server)) {
 
 /// A lock that ends in an hour and more, so that the timer is armed for long.
 fn far(control: &mut RawClient) {
-    token(control.say("RLOCK.ACQUIRE far z 36000000"));
+    control.token("RLOCK.ACQUIRE far z 36000000");
 }
 
 /// Until whatever was armed before the step should have fired.
@@ -51,7 +49,7 @@ fn block_times_end_when_they_should_after_a_step_back() {
     with_clock(|clock, server| {
         let mut control = server.raw();
         far(&mut control);
-        token(control.say("RLOCK.ACQUIRE k a 36000000"));
+        control.token("RLOCK.ACQUIRE k a 36000000");
         for back in BACK {
             let mut waiter = Waiter::with(server, "k b 1000 BLOCK 700");
             let since = Instant::now();
@@ -71,17 +69,17 @@ fn locks_that_others_free_are_granted_after_a_step_back() {
         far(&mut control);
         for back in BACK {
             for free in ["DEL k", "FLUSHALL", "RLOCK.FORCE k", "PEXPIRE k 1"] {
-                token(control.say("RLOCK.ACQUIRE k a 36000000"));
+                control.token("RLOCK.ACQUIRE k a 36000000");
                 let mut waiter = Waiter::new(server, "k", "b");
                 clock.set_off(back);
                 settle();
                 let since = Instant::now();
-                control.say(free);
+                control.ask(free);
                 waiter.token();
                 prompt(free, since, Duration::ZERO);
-                assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+                assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
                 clock.set_off(0);
-                control.say("FLUSHALL");
+                control.ask("FLUSHALL");
                 far(&mut control);
             }
         }
@@ -97,11 +95,11 @@ fn leases_taken_after_a_step_back_end_by_the_new_clock() {
             clock.set_off(back);
             settle();
             let since = Instant::now();
-            token(control.say("RLOCK.ACQUIRE k a 300"));
+            control.token("RLOCK.ACQUIRE k a 300");
             let mut waiter = Waiter::new(server, "k", "b");
             waiter.token();
             prompt("a lease", since, Duration::from_millis(300));
-            assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
+            assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
             clock.set_off(0);
         }
     });
@@ -111,13 +109,13 @@ fn leases_taken_after_a_step_back_end_by_the_new_clock() {
 fn a_lease_from_before_a_step_back_lasts_longer_by_the_step() {
     with_clock(|clock, server| {
         let mut control = server.raw();
-        token(control.say("RLOCK.ACQUIRE k a 500"));
+        control.token("RLOCK.ACQUIRE k a 500");
         let mut waiter = Waiter::with(server, "k b 1000 BLOCK 1500");
         clock.set_off(-HOUR);
         assert_eq!(waiter.client.read(), Value::Nil);
-        let left = int(control.say("PTTL k"));
+        let left = control.int("PTTL k");
         assert!((HOUR - 5000..=HOUR + 500).contains(&left), "{left}");
-        assert_eq!(control.say("RLOCK.RENEW k a 500"), Value::Int(1));
+        assert_eq!(control.int("RLOCK.RENEW k a 500"), 1);
         let mut waiter = Waiter::new(server, "k", "b");
         waiter.token();
     });
@@ -142,17 +140,17 @@ fn watchdogs_keep_and_free_their_locks_after_a_step_back() {
                 since.elapsed() > Duration::from_millis(2000)
             });
             for (held, key) in [(&mut kept, "kept"), (&mut after, "after")] {
-                held.is_open();
-                let hold = only(&mut control, key);
+                held.client.in_step();
+                let hold = control.only(key);
                 assert_eq!(
                     (hold.token, hold.watchdog),
                     (Some(held.token), Some(held.id))
                 );
             }
-            let left = int(control.say("PTTL after"));
+            let left = control.int("PTTL after");
             assert!((1..=600).contains(&left), "renewed: {left}");
             clock.set_off(0);
-            control.say("FLUSHALL");
+            control.ask("FLUSHALL");
         }
     });
 }
@@ -162,8 +160,8 @@ fn a_step_forward_ends_leases_and_no_block_time() {
     with_clock(|clock, server| {
         let mut control = server.raw();
         far(&mut control);
-        token(control.say("RLOCK.ACQUIRE k a 60000"));
-        token(control.say("RLOCK.ACQUIRE other a 36000000"));
+        control.token("RLOCK.ACQUIRE k a 60000");
+        control.token("RLOCK.ACQUIRE other a 36000000");
         let mut granted = Waiter::new(server, "k", "b");
         let mut waits = Waiter::with(server, "other b 1000 BLOCK 4000");
         let mut held = Bound::with(server, "watched a 60000");
@@ -172,11 +170,11 @@ fn a_step_forward_ends_leases_and_no_block_time() {
         granted.token();
         prompt("a lease", since, Duration::ZERO);
         // Nobody came between.
-        goes_to(&mut control, "watched", "a exclusive 1");
-        assert_eq!(only(&mut control, "watched").token, Some(held.token));
-        held.is_open();
-        has_waiters(&mut control, "other", 1);
-        assert!(waits.client.read_within(Duration::from_millis(1)).is_none());
+        control.goes_to("watched", "a exclusive 1");
+        assert_eq!(control.only("watched").token, Some(held.token));
+        held.client.in_step();
+        control.has_waiters("other", 1);
+        waits.still_waits();
         assert_eq!(waits.client.read(), Value::Nil);
         assert!(since.elapsed() >= Duration::from_millis(3500), "too early");
         prompt("a BLOCK time", since, Duration::from_millis(4000));
@@ -194,10 +192,10 @@ fn tokens_rise_through_steps_of_the_clock() {
                 (server.clock_is_ahead() * 1000 - off).abs() < 2000
             });
             for _ in 0..10 {
-                let next = token(control.say("RLOCK.ACQUIRE k a 1000"));
+                let next = control.token("RLOCK.ACQUIRE k a 1000");
                 assert!(next > last, "{next} after {last} at {off}");
                 last = next;
-                assert_eq!(control.say("RLOCK.RELEASE k a"), Value::Int(0));
+                assert_eq!(control.int("RLOCK.RELEASE k a"), 0);
             }
         }
     });
@@ -211,11 +209,11 @@ fn a_replica_follows_a_master_whose_clock_is_stepped() {
     };
     // The replica's clock is right.
     let replica = Server::start_replica_of(&server);
-    crate::support::ask::replica_counts(&server);
+    server.counts_its_replica();
     let (mut control, mut copy) = (server.raw(), replica.raw());
-    eventually("it may write", || control.say("SET probe 1") == Value::Okay);
+    eventually("it may write", || control.ask("SET probe 1") == Value::Okay);
     for off in [-HOUR, 0, 30_000, 0, -20_000, 0] {
-        token(control.say("RLOCK.ACQUIRE k a 36000000"));
+        control.token("RLOCK.ACQUIRE k a 36000000");
         let mut waiter = Waiter::with(&server, "k b 36000000 BLOCK 0");
         let mut timed_out = Waiter::with(&server, "k c 1000 BLOCK 300");
         let since = Instant::now();
@@ -225,17 +223,15 @@ fn a_replica_follows_a_master_whose_clock_is_stepped() {
         // After a step forward it may be without its replica for a second.
         let freed = |reply: &Value| matches!(reply, Value::Int(_));
         eventually("it is released", || {
-            freed(&control.say("RLOCK.RELEASE k a"))
+            freed(&control.ask("RLOCK.RELEASE k a"))
         });
         waiter.token();
-        eventually("the replica has the same", || {
-            holds(&mut copy, "k") == [("b".to_owned(), 1)]
-        });
-        assert_eq!(held_by(&mut control, "k"), "b exclusive 1");
+        eventually("the replica has the same", || copy.hash("k") == "b=1");
+        assert_eq!(control.held_by("k"), "b exclusive 1");
         eventually("it is released", || {
-            freed(&control.say("RLOCK.RELEASE k b"))
+            freed(&control.ask("RLOCK.RELEASE k b"))
         });
-        goes_free(&mut control, "k");
+        control.goes_free("k");
     }
     replica.alive();
     server.alive();
@@ -246,7 +242,7 @@ fn after_a_fault_in_the_timer_it_fires_again() {
     // The only way there is to make the module panic: its looks at the clock fail.
     with_clock(|clock, server| {
         let mut control = server.raw();
-        token(control.say("RLOCK.ACQUIRE k a 1500"));
+        control.token("RLOCK.ACQUIRE k a 1500");
         let mut waiter = Waiter::new(server, "k", "b");
         let mut timed_out = Waiter::with(server, "k c 1000 BLOCK 1000");
         // The cron looks ten times a second, the timer by the end of the BLOCK time.
@@ -260,8 +256,8 @@ fn after_a_fault_in_the_timer_it_fires_again() {
             server.log()
         );
         // It goes on doing so.
-        assert_eq!(control.say("RLOCK.RELEASE k b"), Value::Int(0));
-        token(control.say("RLOCK.ACQUIRE k a 300"));
+        assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
+        control.token("RLOCK.ACQUIRE k a 300");
         Waiter::new(server, "k", "b").token();
     });
 }

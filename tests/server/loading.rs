@@ -2,29 +2,17 @@
 
 use std::env;
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, map, text, Ask};
-use crate::support::{eventually, poll, wait_for, RawClient, Server, BOUND};
+use crate::support::{bulk, eventually, wait_for, Ask, Process, Server, Waiter};
 
-/// Where the module was loaded from.
-#[track_caller]
-fn path(client: &mut RawClient) -> String {
-    let modules = list(client.ask("MODULE LIST")).into_iter().map(map);
-    let rlock = modules.into_iter().find(|m| m["name"] == bulk("rlock"));
-    text(rlock.expect("it is loaded")["path"].clone())
-}
-
-#[track_caller]
-fn unload(client: &mut RawClient) {
-    let mut last = Value::Nil;
-    let done = poll(BOUND, || {
-        last = client.ask("MODULE UNLOAD rlock");
-        (last == Value::Okay).then_some(())
-    });
-    assert!(done.is_some(), "{last:?}");
+#[test]
+fn the_server_lists_the_module() {
+    let server = Server::start();
+    server.raw().module_path();
+    server.alive();
 }
 
 #[test]
@@ -35,14 +23,11 @@ fn it_cannot_be_unloaded_while_a_lease_runs() {
     let line = client.error("MODULE UNLOAD rlock");
     assert!(line.starts_with("ERR "), "{line}");
     assert_eq!(client.int("RLOCK.RENEW job alice 3600000"), 1);
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     client.error("MODULE UNLOAD rlock");
     client.int("RLOCK.RELEASE job alice");
-    assert!(matches!(waiter.read(), Value::Int(_)));
+    waiter.token();
     client.error("MODULE UNLOAD rlock");
     assert_eq!(client.int("RLOCK.RELEASE job bob"), 0);
     server.alive();
@@ -52,24 +37,22 @@ fn it_cannot_be_unloaded_while_a_lease_runs() {
 fn an_idle_one_can_be_unloaded_and_loaded_again() {
     let server = Server::start();
     let mut client = server.raw();
-    let path = path(&mut client);
+    let path = client.module_path();
     let mut last = 0;
     let mut uuids = Vec::new();
     for round in 0..3 {
         let token = client.int("RLOCK.ACQUIRE job alice 3600000");
         assert!(token > last, "round {round}: {token} after {last}");
-        let mut waiter = server.raw();
-        waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-        eventually("bob waits", || {
-            map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-        });
+        let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+        assert_eq!(client.waiters("job"), 1);
         client.int("RLOCK.RELEASE job alice");
-        assert!(matches!(waiter.read(), Value::Int(new) if new > token));
+        let new = waiter.token();
+        assert!(new > token);
         last = client.int("RLOCK.ACQUIRE job bob 60000");
         assert_eq!(client.int("RLOCK.RELEASE job bob ALL"), 0);
         uuids.push(client.text("RLOCK.OWNER"));
 
-        unload(&mut client);
+        client.unload_module();
         let line = client.error("RLOCK.INFO job");
         assert!(line.starts_with("ERR unknown command"), "{line}");
         client.int("HSET data a 1");
@@ -85,8 +68,8 @@ fn an_idle_one_can_be_unloaded_and_loaded_again() {
 fn locks_outlive_an_unload() {
     let server = Server::start();
     let mut client = server.raw();
-    let path = path(&mut client);
-    unload(&mut client);
+    let path = client.module_path();
+    client.unload_module();
     client.int("HSET job alice 2");
     client.int("PEXPIRE job 3600000");
     client.ok(&format!("MODULE LOAD {path}"));
@@ -110,7 +93,7 @@ fn settings_can_be_given_at_load() {
 fn a_setting_that_is_none_keeps_the_module_from_loading() {
     let server = Server::start();
     let mut client = server.raw();
-    let module = path(&mut client);
+    let module = client.module_path();
     eventually("it is unloaded", || {
         client.ask("MODULE UNLOAD rlock") == Value::Okay
     });
@@ -130,7 +113,7 @@ fn a_setting_that_is_none_keeps_the_module_from_loading() {
         assert!(server.log().contains(why), "{args}: {}", server.log());
     }
     let line = format!("MODULE LOAD {module} redisson-compat no");
-    assert_eq!(client.ask(&line), Value::Okay);
+    client.ok(&line);
 }
 
 /// To whom key events are told, as the module says in its log.
@@ -152,21 +135,11 @@ fn what_the_server_brought_along_is_no_other_module() {
     });
 }
 
-/// A server that may refuse to start, ended with the test.
-struct Attempt(Child);
-
-impl Drop for Attempt {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn it_refuses_a_server_whose_commands_were_renamed() {
     // A server to learn from where the module is, and to have a directory.
     let server = Server::start();
-    let module = path(&mut server.raw());
+    let module = server.raw().module_path();
     for command in ["HSET", "HINCRBY", "PEXPIREAT", "DEL", "PUBLISH", "SETRANGE"] {
         let log = server.dir().join(format!("{command}.log"));
         let conf = server.dir().join(format!("{command}.conf"));
@@ -184,9 +157,8 @@ fn it_refuses_a_server_whose_commands_were_renamed() {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
-            .expect("the server starts");
-        let mut attempt = Attempt(child);
+            .spawn();
+        let mut attempt = Process(child.expect("the server starts"));
         let status = wait_for("the server gives up", || {
             attempt.0.try_wait().expect("wait")
         });

@@ -3,9 +3,7 @@
 
 use redis::Value;
 
-use crate::support::ask::Ask;
-use crate::support::locks::Say;
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{eventually, now_ms, pass, Ask, RawClient, Server};
 
 /// Every command, in every mode.
 const REQUESTS: [&str; 17] = [
@@ -71,9 +69,9 @@ fn no_command_minds_that_nothing_is_there() {
     let mut client = server.raw();
     with_settings(&mut client, |client| {
         for request in REQUESTS {
-            client.say("FLUSHALL");
-            client.say(request);
-            client.say(&format!(
+            client.ask("FLUSHALL");
+            client.ask(request);
+            client.ask(&format!(
                 "EVAL return(redis.pcall('{}')) 0",
                 request.replace(' ', "','")
             ));
@@ -91,16 +89,16 @@ fn nor_that_what_was_there_has_run_out() {
     with_settings(&mut client, |client| {
         for request in REQUESTS {
             for (lock, lease, counter) in BEFORE {
-                client.say("FLUSHALL");
+                client.ask("FLUSHALL");
                 for line in [lock, lease, counter] {
-                    client.say(line);
-                    client.say(&format!(
+                    client.ask(line);
+                    client.ask(&format!(
                         "PEXPIRE {} 1",
                         line.split(' ').nth(1).expect("a key")
                     ));
                 }
-                crate::support::locks::pass(crate::support::locks::now_ms() + 3);
-                client.say(request);
+                pass(now_ms() + 3);
+                client.ask(request);
             }
         }
     });
@@ -115,9 +113,9 @@ fn a_hash_whose_fields_have_run_out_is_a_free_lock() {
     client.ok("DEBUG SET-ACTIVE-EXPIRE 0");
     for mode in ["", "READ", "WRITE"] {
         for owner in ["a", "b"] {
-            client.say("DEL k");
+            client.ask("DEL k");
             client.int("HSET k a 1");
-            let expire = client.say("HPEXPIRE k 1 FIELDS 1 a");
+            let expire = client.ask("HPEXPIRE k 1 FIELDS 1 a");
             if matches!(expire, Value::ServerError(_)) {
                 return;
             }
@@ -126,7 +124,7 @@ fn a_hash_whose_fields_have_run_out_is_a_free_lock() {
             assert!(client.refused("RLOCK.ACQUIRE k c 60000"), "{mode} {owner}");
             let released = client.int(&format!("RLOCK.RELEASE k {owner} {mode}"));
             assert_eq!(released, 0, "{mode} {owner}");
-            assert_eq!(client.say("EXISTS k"), Value::Int(0), "{mode} {owner}");
+            assert_eq!(client.int("EXISTS k"), 0, "{mode} {owner}");
         }
     }
 }

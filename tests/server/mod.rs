@@ -5,5 +5,4 @@ mod first_run;
 mod loading;
 mod missing_keys;
 mod robust;
-mod smoke;
 mod unload;

@@ -4,26 +4,7 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::support::locks::{
-    code, has_waiters, holder, info, int, is_free, pong, token, Say, Waiter,
-};
-use crate::support::{RawClient, Server};
-
-/// A small generator of numbers, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % sides as u64) as usize
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a [u8]]) -> &'a [u8] {
-        from[self.roll(from.len())]
-    }
-}
+use crate::support::{code, pong, token, Ask, Random, RawClient, Server, Waiter};
 
 const COMMANDS: [&[u8]; 6] = [
     b"RLOCK.ACQUIRE",
@@ -65,34 +46,34 @@ const WORDS: [&[u8]; 10] = [
 ];
 
 /// A request that is now and then a good one.
-fn request(dice: &mut Dice) -> Vec<Vec<u8>> {
-    if dice.roll(8) == 0 {
-        let (key, owner) = (dice.pick(&KEYS[..3]), dice.pick(&OWNERS[..3]));
-        let (lease, block) = (dice.pick(&NUMBERS[..3]), dice.pick(&NUMBERS[..4]));
+fn request(random: &mut Random) -> Vec<Vec<u8>> {
+    if random.below(8) == 0 {
+        let (key, owner) = (*random.of(&KEYS[..3]), *random.of(&OWNERS[..3]));
+        let (lease, block) = (*random.of(&NUMBERS[..3]), *random.of(&NUMBERS[..4]));
         let args = [COMMANDS[0], key, owner, lease, b"BLOCK", block];
         return args.map(<[u8]>::to_vec).to_vec();
     }
-    let mut args = vec![dice.pick(&COMMANDS).to_vec()];
-    args.push(dice.pick(&KEYS).to_vec());
-    args.push(dice.pick(&OWNERS).to_vec());
-    args.push(dice.pick(&NUMBERS).to_vec());
-    for _ in 0..dice.roll(4) {
-        args.push(dice.pick(&WORDS).to_vec());
-        if dice.roll(2) == 0 {
-            args.push(dice.pick(&NUMBERS).to_vec());
+    let mut args = vec![random.of(&COMMANDS).to_vec()];
+    args.push(random.of(&KEYS).to_vec());
+    args.push(random.of(&OWNERS).to_vec());
+    args.push(random.of(&NUMBERS).to_vec());
+    for _ in 0..random.below(4) {
+        args.push(random.of(&WORDS).to_vec());
+        if random.below(2) == 0 {
+            args.push(random.of(&NUMBERS).to_vec());
         }
     }
-    match dice.roll(10) {
-        0 => args.truncate(1 + dice.roll(args.len())),
+    match random.below(10) {
+        0 => args.truncate(1 + random.below(args.len())),
         1 => {
-            let at = 1 + dice.roll(args.len() - 1);
+            let at = 1 + random.below(args.len() - 1);
             args.swap(1, at);
         }
         2 => {
-            let (at, length) = (1 + dice.roll(args.len() - 1), dice.roll(2000));
-            args[at] = (0..length).map(|_| dice.roll(256) as u8).collect();
+            let (at, length) = (1 + random.below(args.len() - 1), random.below(2000));
+            args[at] = (0..length).map(|_| random.below(256) as u8).collect();
         }
-        3 => args.resize(4 + dice.roll(200), dice.pick(&WORDS).to_vec()),
+        3 => args.resize(4 + random.below(200), random.of(&WORDS).to_vec()),
         _ => {}
     }
     args
@@ -125,32 +106,32 @@ fn garbage_has_a_reply_and_harms_nobody() {
     let mut control = server.raw();
     let mut client = server.raw();
     let id = client.client_id();
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    control.say_all(&["SET string v", "HSET hash f v g w"]);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
+    control.ask_all(&["SET string v", "HSET hash f v g w"]);
     // FLUSHALL takes its watchdog holds away, which is to cost it no more here.
-    control.say("CONFIG SET rlock.watchdog-lost keep");
+    control.ask("CONFIG SET rlock.watchdog-lost keep");
     let mut waited = 0;
     for round in 0..3000 {
-        let request = request(&mut dice);
+        let request = request(&mut random);
         client.send(&request);
         let reply = match client.read_within(Duration::from_millis(10)) {
             Some(reply) => reply,
             None => {
                 // It waits, and for long: send it away.
-                waited += int(control.say(&format!("CLIENT UNBLOCK {id}")));
+                waited += control.int(&format!("CLIENT UNBLOCK {id}"));
                 client.read()
             }
         };
         check(&request, &reply);
         if round % 50 == 0 {
-            assert_eq!(client.say("PING"), pong());
-            control.say_all(&["FLUSHALL", "SET string v", "HSET hash f v g w"]);
+            client.in_step();
+            control.ask_all(&["FLUSHALL", "SET string v", "HSET hash f v g w"]);
         }
     }
-    assert!(waited > 0, "the dice never made a request wait");
-    control.say("FLUSHALL");
-    assert_eq!(client.say("PING"), pong());
-    token(control.say("RLOCK.ACQUIRE k1 a 1000"));
+    assert!(waited > 0, "nothing ever made a request wait");
+    control.ask("FLUSHALL");
+    client.in_step();
+    control.token("RLOCK.ACQUIRE k1 a 1000");
     assert!(!server.log().contains("panic"));
     server.alive();
 }
@@ -159,12 +140,12 @@ fn garbage_has_a_reply_and_harms_nobody() {
 fn garbage_in_pipelines_and_transactions_keeps_the_protocol_in_step() {
     let server = Server::start();
     let mut client = server.raw();
-    let mut dice = Dice(0xdead_beef_cafe_f00d);
+    let mut random = Random::new(0xdead_beef_cafe_f00d);
     for _ in 0..100 {
-        let requests: Vec<_> = (0..30).map(|_| request(&mut dice)).collect();
-        client.tell("MULTI");
+        let requests: Vec<_> = (0..30).map(|_| request(&mut random)).collect();
+        client.send("MULTI");
         requests.iter().for_each(|request| client.send(request));
-        client.tell_all(&["EXEC", "PING"]);
+        client.send_all(&["EXEC", "PING"]);
         let replies = client.read_many(requests.len() + 3);
         for (request, reply) in requests.iter().zip(&replies[1..]) {
             if *reply != Value::SimpleString("QUEUED".to_owned()) {
@@ -186,35 +167,34 @@ fn garbage_in_pipelines_and_transactions_keeps_the_protocol_in_step() {
 fn block_tries_once_where_nobody_can_wait() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut client = server.raw();
-    let replies = client.say_all(&["MULTI", "RLOCK.ACQUIRE k b 1000 BLOCK 0", "EXEC"]);
+    let replies = client.ask_all(&["MULTI", "RLOCK.ACQUIRE k b 1000 BLOCK 0", "EXEC"]);
     assert_eq!(replies[2], Value::Array(vec![Value::Nil]));
     let script = "return{redis.call('RLOCK.ACQUIRE',KEYS[1],ARGV[1],1000,'BLOCK',0)}";
     let eval = |owner| ["EVAL", script, "1", "k", owner];
-    let refused = client.call(&eval("b"));
+    let refused = client.ask(&eval("b"));
     assert!(
         matches!(&refused, Value::Array(replies) if replies[0] == Value::Nil || *replies == [Value::Boolean(false)]),
         "{refused:?}"
     );
-    assert_eq!(info(&mut control, "k").waiters, 0);
-    control.say("RLOCK.RELEASE k a");
-    match client.call(&eval("b")) {
+    assert_eq!(control.waiters("k"), 0);
+    control.ask("RLOCK.RELEASE k a");
+    match client.ask(&eval("b")) {
         Value::Array(replies) => drop(token(replies[0].clone())),
         other => panic!("{other:?}"),
     }
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+    assert_eq!(control.hash("k"), "b=1");
 
     // A script's release hands on to a waiter, like any other.
     let mut waiter = Waiter::new(&server, "k", "c");
     let release = "return redis.call('RLOCK.RELEASE',KEYS[1],ARGV[1])";
-    let released = client.call(&["EVAL", release, "1", "k", "b"]);
-    assert_eq!(released, Value::Int(0));
+    assert_eq!(client.int(&["EVAL", release, "1", "k", "b"]), 0);
     waiter.token();
     for refused in ["RLOCK.OWNER", "RLOCK.ACQUIRE k * 1000"] {
         let words: Vec<_> = refused.split(' ').map(|word| format!("'{word}'")).collect();
         let script = format!("return redis.call({})", words.join(","));
-        assert_eq!(code(&client.call(&["EVAL", &script, "0"])), "ERR");
+        assert_eq!(client.code(&["EVAL", &script, "0"]), "ERR");
     }
     server.alive();
 }
@@ -223,23 +203,23 @@ fn block_tries_once_where_nobody_can_wait() {
 fn a_subscriber_of_the_new_protocol_waits_or_tries() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     let mut client = server.raw();
-    client.say("HELLO 3");
-    let subscribed = client.say("SUBSCRIBE news");
+    client.ask("HELLO 3");
+    let subscribed = client.ask("SUBSCRIBE news");
     assert!(matches!(subscribed, Value::Push { .. }), "{subscribed:?}");
-    client.tell("RLOCK.ACQUIRE k b 100000 BLOCK 0");
+    client.send("RLOCK.ACQUIRE k b 100000 BLOCK 0");
     let version = server.version();
     if version.is_valkey() && version.at_least(8, 1) {
         assert_eq!(client.read(), Value::Nil);
-        assert_eq!(info(&mut control, "k").waiters, 0);
+        assert_eq!(control.waiters("k"), 0);
     } else {
-        has_waiters(&mut control, "k", 1);
-        assert_eq!(control.say("RLOCK.RELEASE k a"), Value::Int(0));
+        control.has_waiters("k", 1);
+        assert_eq!(control.int("RLOCK.RELEASE k a"), 0);
         token(client.read());
-        assert_eq!(holder(&mut control, "k").as_deref(), Some("b"));
+        assert_eq!(control.hash("k"), "b=1");
     }
-    assert_eq!(control.say("PUBLISH news x"), Value::Int(1));
+    assert_eq!(control.int("PUBLISH news x"), 1);
     assert!(matches!(client.read(), Value::Push { .. }));
     server.alive();
 }
@@ -253,29 +233,28 @@ fn ten_thousand_locks_are_flushed_at_once() {
         let all: Vec<_> = names
             .map(|n| format!("RLOCK.ACQUIRE k{n} a 60000"))
             .collect();
-        control.say_all(&all).into_iter().for_each(|reply| {
+        control.ask_all(&all).into_iter().for_each(|reply| {
             token(reply);
         });
     }
     let mut waiters: Vec<_> = (0..10)
         .map(|n| Waiter::new(&server, &format!("k{}", n * 999), "b"))
         .collect();
-    assert_eq!(control.say("DBSIZE"), Value::Int(10_000));
-    control.say("FLUSHALL");
+    assert_eq!(control.int("DBSIZE"), 10_000);
+    control.ask("FLUSHALL");
     for waiter in &mut waiters {
         waiter.token();
     }
-    assert_eq!(control.say("DBSIZE"), Value::Int(10));
+    assert_eq!(control.int("DBSIZE"), 10);
     for n in 0..10 {
         let key = format!("k{}", n * 999);
-        let released = control.say(&format!("RLOCK.RELEASE {key} b"));
-        assert_eq!(released, Value::Int(0));
-        is_free(&mut control, &key);
+        assert_eq!(control.int(&format!("RLOCK.RELEASE {key} b")), 0);
+        control.is_free(&key);
     }
     let replies: Vec<_> = (0..10_000)
         .map(|n| format!("RLOCK.RELEASE k{n} a"))
         .collect();
-    for reply in control.say_all(&replies) {
+    for reply in control.ask_all(&replies) {
         assert_eq!(code(&reply), "NOTHELD");
     }
 }
@@ -284,10 +263,10 @@ fn ten_thousand_locks_are_flushed_at_once() {
 fn a_client_that_dies_with_everything_outstanding_harms_nobody() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say("RLOCK.ACQUIRE k a 100000");
+    control.ask("RLOCK.ACQUIRE k a 100000");
     for n in 0..100 {
         let mut client: RawClient = server.raw();
-        client.tell_all(&[
+        client.send_all(&[
             "MULTI",
             "RLOCK.ACQUIRE other a 10 BLOCK 0",
             "EXEC",
@@ -295,12 +274,12 @@ fn a_client_that_dies_with_everything_outstanding_harms_nobody() {
             "RLOCK.RELEASE k a",
         ]);
         if n % 2 == 0 {
-            has_waiters(&mut control, "k", 1);
+            control.has_waiters("k", 1);
         }
         client.close();
-        has_waiters(&mut control, "k", 0);
+        control.has_waiters("k", 0);
     }
     // What stood behind the wait was never run.
-    assert_eq!(holder(&mut control, "k").as_deref(), Some("a"));
+    assert_eq!(control.hash("k"), "a=1");
     server.alive();
 }
