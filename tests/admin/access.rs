@@ -1,10 +1,6 @@
 //! Who may use the commands, and when the server lets them: ACL, memory, roles.
 
-use redis::Value;
-
-use crate::support::ask::{bulk, list, map, Ask};
-use crate::support::setup::{denied, user};
-use crate::support::{eventually, Server};
+use crate::support::{eventually, now_ms, user, Ask, Server, Waiter};
 
 const KEYED: [&str; 5] = [
     "RLOCK.ACQUIRE KEY alice 60000",
@@ -22,18 +18,15 @@ fn a_user_reaches_only_the_keys_of_its_patterns() {
     let before = admin.state(b"b");
     let mut worker = user(&server, "+@all ~a*");
     for request in KEYED {
-        assert!(
-            denied(&mut worker, &request.replace("KEY", "b")),
-            "{request}"
-        );
+        assert!(worker.denied(&request.replace("KEY", "b")), "{request}");
         let allowed = request.replace("KEY", "a:1");
-        assert!(!denied(&mut worker, &allowed), "{request}");
+        assert!(!worker.denied(&allowed), "{request}");
     }
-    assert!(!denied(&mut worker, "RLOCK.OWNER"));
+    assert!(!worker.denied("RLOCK.OWNER"));
     assert_eq!(admin.state(b"b"), before);
     // Scripts do not get around it.
     let script = "return redis.call('RLOCK.RELEASE', 'b', 'alice')";
-    let line = worker.error_to(&["EVAL", script, "0"]);
+    let line = worker.error(&["EVAL", script, "0"]);
     assert!(line.contains("access"), "{line}");
     assert_eq!(admin.state(b"b"), before);
 }
@@ -48,9 +41,9 @@ fn a_user_reaches_only_the_commands_it_was_given() {
         "RLOCK.FORCE job",
         "RLOCK.INFO job",
     ] {
-        assert!(denied(&mut worker, request), "{request}");
+        assert!(worker.denied(request), "{request}");
     }
-    assert!(denied(&mut worker, "RLOCK.OWNER"));
+    assert!(worker.denied("RLOCK.OWNER"));
     assert_eq!(worker.int("RLOCK.RELEASE job alice"), 0);
 }
 
@@ -60,27 +53,27 @@ fn categories_cover_the_commands_where_modules_can_have_them() {
     let mut writer = user(&server, "~* -@all +@write");
     if !server.version().at_least(7, 2) {
         // Redis 7.0 puts the commands of modules in no category.
-        assert!(denied(&mut writer, "RLOCK.ACQUIRE job alice 60000"));
+        assert!(writer.denied("RLOCK.ACQUIRE job alice 60000"));
         return;
     }
     writer.int("RLOCK.ACQUIRE job alice 60000");
     assert_eq!(writer.int("RLOCK.RENEW job alice 60000"), 1);
-    assert!(denied(&mut writer, "RLOCK.INFO job"));
-    assert!(denied(&mut writer, "RLOCK.OWNER"));
+    assert!(writer.denied("RLOCK.INFO job"));
+    assert!(writer.denied("RLOCK.OWNER"));
     assert_eq!(writer.int("RLOCK.RELEASE job alice"), 0);
 
     let mut reader = user(&server, "~* -@all +@read");
-    assert!(!denied(&mut reader, "RLOCK.INFO job"));
-    assert!(denied(&mut reader, "RLOCK.ACQUIRE job alice 60000"));
+    assert!(!reader.denied("RLOCK.INFO job"));
+    assert!(reader.denied("RLOCK.ACQUIRE job alice 60000"));
 
     let mut careful = user(&server, "~* +@all -@dangerous");
     careful.int("RLOCK.ACQUIRE job alice 60000");
-    assert!(denied(&mut careful, "RLOCK.FORCE job"));
-    assert!(!denied(&mut careful, "RLOCK.OWNER"));
+    assert!(careful.denied("RLOCK.FORCE job"));
+    assert!(!careful.denied("RLOCK.OWNER"));
     assert_eq!(careful.int("RLOCK.RELEASE job alice"), 0);
 
     let mut patient = user(&server, "~* +@all -@blocking");
-    assert!(denied(&mut patient, "RLOCK.ACQUIRE job alice 60000"));
+    assert!(patient.denied("RLOCK.ACQUIRE job alice 60000"));
 }
 
 #[test]
@@ -90,11 +83,8 @@ fn when_memory_is_full_locks_can_be_kept_and_freed_but_not_taken() {
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.ACQUIRE other alice 60000");
-    let mut waiter = server.raw();
-    waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
-    eventually("bob waits", || {
-        map(client.ask("RLOCK.INFO job"))["waiters"] == Value::Int(1)
-    });
+    let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
+    assert_eq!(client.waiters("job"), 1);
     client.ok("CONFIG SET maxmemory 1");
     for request in [
         "RLOCK.ACQUIRE free alice 60000",
@@ -110,7 +100,7 @@ fn when_memory_is_full_locks_can_be_kept_and_freed_but_not_taken() {
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
     // Those who wait already are granted all the same.
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 0);
-    assert!(matches!(waiter.read(), Value::Int(_)));
+    waiter.token();
     assert_eq!(client.texts("HGETALL job"), ["bob", "1"]);
     assert_eq!(client.int("RLOCK.FORCE other"), 1);
     client.ok("CONFIG SET maxmemory 0");
@@ -135,14 +125,13 @@ fn a_replica_tells_of_locks_and_changes_none() {
         let line = client.error(request);
         assert!(line.starts_with("READONLY "), "{request}: {line}");
     }
-    let info = map(client.ask("RLOCK.INFO job"));
-    assert_eq!(info["mode"], bulk("exclusive"));
-    let holder = map(list(info["holders"].clone()).remove(0));
-    assert_eq!(holder["owner"], bulk("alice"));
-    assert_eq!(holder["holds"], Value::Int(1));
-    assert!(matches!(holder["remaining-ms"], Value::Int(ms) if ms > 0 && ms <= 60_000));
-    assert_eq!(holder["token"], Value::Nil);
-    assert_eq!(map(client.ask("RLOCK.INFO free"))["mode"], bulk("free"));
+    assert_eq!(client.mode("job"), "exclusive");
+    let held = client.only("job");
+    assert_eq!((held.owner.as_str(), held.holds), ("alice", 1));
+    let remaining = held.remaining_ms.expect("a lease");
+    assert!((1..=60_000).contains(&remaining), "{remaining}");
+    assert_eq!(held.token, None);
+    assert_eq!(client.mode("free"), "free");
     assert!(client.text("RLOCK.OWNER").contains(':'));
     assert_eq!(client.state(b"job"), before);
 }
@@ -160,11 +149,9 @@ fn a_replica_shows_a_lock_whose_lease_is_over_as_free() {
     eventually("its lease is there", || client.deadline("job") == deadline);
     // A master that says nothing: the replica keeps the key, and it is over.
     master.pause_process();
-    eventually("the lease is over", || {
-        crate::support::ask::now_ms() > deadline + 1
-    });
+    eventually("the lease is over", || now_ms() > deadline + 1);
     assert_eq!(client.int("DBSIZE"), 1);
-    assert_eq!(map(client.ask("RLOCK.INFO job"))["mode"], bulk("free"));
+    assert_eq!(client.mode("job"), "free");
     assert_eq!(client.int("DBSIZE"), 1);
     master.resume_process();
 }

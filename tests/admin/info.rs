@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use redis::Value;
 
-use crate::support::ask::{bulk, list, map, Ask};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{bulk, eventually, int, list, map, now_ms, Ask, RawClient, Server, Waiter};
 
 #[track_caller]
 fn info(client: &mut RawClient, key: &str) -> BTreeMap<String, Value> {
-    map(client.call(&["RLOCK.INFO", key]))
+    client.map(&["RLOCK.INFO", key])
 }
 
 /// The only holder.
@@ -19,14 +18,6 @@ fn holder(info: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     let mut holders = list(info["holders"].clone());
     assert_eq!(holders.len(), 1, "{info:?}");
     map(holders.remove(0))
-}
-
-#[track_caller]
-fn number(value: &Value) -> i64 {
-    match value {
-        Value::Int(number) => *number,
-        other => panic!("no number: {other:?}"),
-    }
 }
 
 #[track_caller]
@@ -47,9 +38,7 @@ fn a_free_lock_has_nobody() {
     assert_free(&info(&mut client, "job"));
     client.int("RLOCK.ACQUIRE job alice 20");
     let end = client.deadline("job");
-    eventually("the lease is over", || {
-        crate::support::ask::now_ms() > end + 1
-    });
+    eventually("the lease is over", || now_ms() > end + 1);
     assert_free(&info(&mut client, "job"));
     assert_eq!(client.int("EXISTS job"), 0);
 }
@@ -80,9 +69,9 @@ fn a_held_lock_tells_of_its_holder() {
     assert_eq!(holder["mode"], bulk("exclusive"));
     assert_eq!(holder["holds"], Value::Int(2));
     assert_eq!(holder["token"], Value::Int(token));
-    let remaining = number(&holder["remaining-ms"]);
+    let remaining = int(holder["remaining-ms"].clone());
     assert!((shortest..=longest).contains(&remaining), "{remaining}");
-    let held = number(&holder["held-ms"]);
+    let held = int(holder["held-ms"].clone());
     assert!((at_least..=at_most).contains(&held), "{held}");
 }
 
@@ -92,17 +81,17 @@ fn held_ms_counts_from_the_first_hold_of_the_current_holder() {
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 10000");
     eventually("alice has held it for a while", || {
-        number(&holder(&info(&mut client, "job"))["held-ms"]) >= 300
+        int(holder(&info(&mut client, "job"))["held-ms"].clone()) >= 300
     });
     client.int("RLOCK.ACQUIRE job alice 10000");
     client.int("RLOCK.RENEW job alice 10000");
-    assert!(number(&holder(&info(&mut client, "job"))["held-ms"]) >= 300);
+    assert!(int(holder(&info(&mut client, "job"))["held-ms"].clone()) >= 300);
     client.int("RLOCK.RELEASE job alice ALL");
     let begin = Instant::now();
     let token = client.int("RLOCK.ACQUIRE job bob 10000");
     let told = holder(&info(&mut client, "job"));
     let at_most = begin.elapsed().as_millis() as i64 + 1;
-    assert!(number(&told["held-ms"]) <= at_most, "{told:?}");
+    assert!(int(told["held-ms"].clone()) <= at_most, "{told:?}");
     assert_eq!(told["token"], Value::Int(token));
 }
 
@@ -114,18 +103,14 @@ fn waiters_are_counted_and_the_oldest_wait_is_told() {
     let begin = Instant::now();
     let mut waiters = Vec::new();
     for count in 1..=3 {
-        let mut waiter = server.raw();
-        let owner = format!("owner:{count}");
-        waiter.send(&["RLOCK.ACQUIRE", "job", &owner, "60000", "BLOCK", "0"]);
-        waiters.push(waiter);
-        eventually("one more waits", || {
-            info(&mut client, "job")["waiters"] == Value::Int(count)
-        });
+        let args = format!("job owner:{count} 60000 BLOCK 0");
+        waiters.push(Waiter::with(&server, &args));
+        assert_eq!(info(&mut client, "job")["waiters"], Value::Int(count));
     }
     eventually("the first has waited 50 ms", || {
-        number(&info(&mut client, "job")["oldest-wait-ms"]) >= 50
+        int(info(&mut client, "job")["oldest-wait-ms"].clone()) >= 50
     });
-    let oldest = number(&info(&mut client, "job")["oldest-wait-ms"]);
+    let oldest = int(info(&mut client, "job")["oldest-wait-ms"].clone());
     assert!(oldest <= begin.elapsed().as_millis() as i64 + 1);
     assert!(begin.elapsed().as_millis() >= 50);
     // The queue is that of one lock in one database.
@@ -158,7 +143,7 @@ fn what_the_server_does_not_know_is_null() {
     assert_eq!(foreign["holds"], Value::Int(3));
     assert_eq!(foreign["token"], Value::Nil);
     assert_eq!(foreign["held-ms"], Value::Nil);
-    assert!((50_000..=60_000).contains(&number(&foreign["remaining-ms"])));
+    assert!((50_000..=60_000).contains(&int(foreign["remaining-ms"].clone())));
 
     client.int("RLOCK.ACQUIRE endless alice 1000");
     client.int("PERSIST endless");
@@ -184,7 +169,7 @@ fn a_read_write_lock_of_redissons_is_described() {
         .map(map)
         .map(|h| (h["owner"].clone(), h["mode"].clone(), h["holds"].clone()))
         .collect();
-    readers.sort_by_key(|(_, _, holds)| number(holds));
+    readers.sort_by_key(|(_, _, holds)| int(holds.clone()));
     assert_eq!(
         readers,
         [
@@ -231,9 +216,9 @@ fn it_is_allowed_in_transactions_and_read_only_scripts() {
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.ok("MULTI");
     client.ask("RLOCK.INFO job");
-    let mut replies = list(client.ask("EXEC"));
+    let mut replies = client.list("EXEC");
     assert_eq!(map(replies.remove(0))["mode"], bulk("exclusive"));
     let script = "return redis.call('RLOCK.INFO', KEYS[1])[2]";
-    let mode = client.call(&["EVAL_RO", script, "1", "job"]);
+    let mode = client.ask(&["EVAL_RO", script, "1", "job"]);
     assert_eq!(mode, bulk("exclusive"));
 }

@@ -2,26 +2,23 @@
 
 use redis::Value;
 
-use crate::support::ask::{bulk, Ask};
-use crate::support::locks::{now_ms, pass, token, Say, Waiter};
-use crate::support::look::{held_by, hold_list, look, mode, number, only, waits, Bound};
-use crate::support::Server;
+use crate::support::{bulk, int_or_none, list, map, now_ms, pass, Ask, Bound, Server, Waiter};
 
 #[test]
 fn readers_are_told_one_by_one() {
     let server = Server::start();
     let mut control = server.raw();
     let begin = now_ms();
-    let first = token(control.say("RLOCK.ACQUIRE k a 100000 READ"));
-    let second = token(control.say("RLOCK.ACQUIRE k b 50000 READ"));
-    let again = token(control.say("RLOCK.ACQUIRE k b 20000 READ"));
+    let first = control.token("RLOCK.ACQUIRE k a 100000 READ");
+    let second = control.token("RLOCK.ACQUIRE k b 50000 READ");
+    let again = control.token("RLOCK.ACQUIRE k b 20000 READ");
     assert!(second > first);
     assert_eq!(again, second, "nested");
-    let found = look(&mut control, "k");
+    let found = control.map("RLOCK.INFO k");
     assert_eq!(found["mode"], bulk("read"));
     assert_eq!(found["waiters"], Value::Int(0));
     assert_eq!(found["oldest-wait-ms"], Value::Nil);
-    let mut holds = hold_list(&mut control, "k");
+    let mut holds = control.info("k").holders;
     holds.sort_by(|x, y| x.owner.cmp(&y.owner));
     let told: Vec<_> = holds
         .iter()
@@ -43,51 +40,54 @@ fn readers_are_told_one_by_one() {
 fn an_owner_that_writes_and_reads_is_told_twice_writing_first() {
     let server = Server::start();
     let mut control = server.raw();
-    let reading = token(control.say("RLOCK.ACQUIRE k a 100000 READ"));
-    token(control.say("RLOCK.ACQUIRE k a 100000 READ"));
-    let writing = token(control.say("RLOCK.ACQUIRE k a 100000 WRITE"));
+    let reading = control.token("RLOCK.ACQUIRE k a 100000 READ");
+    control.token("RLOCK.ACQUIRE k a 100000 READ");
+    let writing = control.token("RLOCK.ACQUIRE k a 100000 WRITE");
     assert!(writing > reading);
-    assert_eq!(held_by(&mut control, "k"), "a write 1, a read 2");
-    assert_eq!(mode(&mut control, "k"), "write");
-    let holds = hold_list(&mut control, "k");
+    assert_eq!(control.held_by("k"), "a write 1, a read 2");
+    assert_eq!(control.mode("k"), "write");
+    let holds = control.info("k").holders;
     assert_eq!(holds[0].token, Some(writing));
     // One lease per owner.
     assert!(holds[0].remaining_ms.is_some() && holds[1].remaining_ms.is_some());
-    assert_eq!(control.say("RLOCK.RELEASE k a WRITE"), Value::Int(0));
-    assert_eq!(held_by(&mut control, "k"), "a read 2");
-    assert_eq!(mode(&mut control, "k"), "read");
+    assert_eq!(control.int("RLOCK.RELEASE k a WRITE"), 0);
+    assert_eq!(control.held_by("k"), "a read 2");
+    assert_eq!(control.mode("k"), "read");
 }
 
 #[test]
 fn a_key_that_stands_idle_for_a_waiter_is_reserved() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE b z 100000"));
-    let mut many = waits(&server, "RLOCK.MACQUIRE 2 a b m 1000 BLOCK 0");
+    control.token("RLOCK.ACQUIRE b z 100000");
+    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 1000 BLOCK 0");
     pass(now_ms() + 50);
-    let found = look(&mut control, "a");
+    let found = control.map("RLOCK.INFO a");
     assert_eq!(found["mode"], bulk("reserved"));
     assert_eq!(found["holders"], Value::Array(vec![]));
     assert_eq!(found["waiters"], Value::Int(1));
-    assert!(number(&found["oldest-wait-ms"]) >= Some(50), "{found:?}");
+    assert!(
+        int_or_none(found["oldest-wait-ms"].clone()) >= Some(50),
+        "{found:?}"
+    );
     assert!(control.refused("RLOCK.ACQUIRE a y 1000"));
     assert_eq!(control.int("EXISTS a"), 0);
-    control.say("RLOCK.RELEASE b z");
+    control.ask("RLOCK.RELEASE b z");
     many.token();
-    assert_eq!(mode(&mut control, "a"), "exclusive");
+    assert_eq!(control.mode("a"), "exclusive");
 }
 
 #[test]
 fn the_connection_that_a_hold_is_bound_to_is_told() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE plain a 100000"));
-    assert_eq!(only(&mut control, "plain").watchdog, None);
+    control.token("RLOCK.ACQUIRE plain a 100000");
+    assert_eq!(control.only("plain").watchdog, None);
     let bound = Bound::new(&server, "k", "a");
-    assert_eq!(only(&mut control, "k").watchdog, Some(bound.id));
+    assert_eq!(control.only("k").watchdog, Some(bound.id));
     let reader = Bound::with(&server, "doc b 100000 READ");
-    token(control.say("RLOCK.ACQUIRE doc c 100000 READ"));
-    let mut holds = hold_list(&mut control, "doc");
+    control.token("RLOCK.ACQUIRE doc c 100000 READ");
+    let mut holds = control.info("doc").holders;
     holds.sort_by(|x, y| x.owner.cmp(&y.owner));
     let bonds: Vec<_> = holds.iter().map(|hold| hold.watchdog).collect();
     assert_eq!(bonds, [Some(reader.id), None]);
@@ -97,23 +97,22 @@ fn the_connection_that_a_hold_is_bound_to_is_told() {
 fn it_tells_of_two_hundred_who_wait_and_of_binary_names() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k w 100000 WRITE"));
+    control.token("RLOCK.ACQUIRE k w 100000 WRITE");
     let queue: Vec<_> = (0..200)
         .map(|n| Waiter::with(&server, &format!("k r{n} 100000 READ BLOCK 0")))
         .collect();
-    let found = look(&mut control, "k");
+    let found = control.map("RLOCK.INFO k");
     assert_eq!(found["waiters"], Value::Int(200));
     assert_eq!(found["mode"], bulk("write"));
-    control.say("RLOCK.RELEASE k w WRITE");
-    assert_eq!(hold_list(&mut control, "k").len(), 200);
-    assert_eq!(mode(&mut control, "k"), "read");
+    control.ask("RLOCK.RELEASE k w WRITE");
+    assert_eq!(control.info("k").holders.len(), 200);
+    assert_eq!(control.mode("k"), "read");
     drop(queue);
 
     let (key, owner): (&[u8], &[u8]) = (b"\x00\xff\r\n", b"\xfe\x00\r\n");
-    control.call(&[b"RLOCK.ACQUIRE".as_slice(), key, owner, b"100000", b"READ"]);
-    let found = crate::support::ask::map(control.call(&[b"RLOCK.INFO".as_slice(), key]));
-    let holder =
-        crate::support::ask::map(crate::support::ask::list(found["holders"].clone()).remove(0));
+    control.ask(&[b"RLOCK.ACQUIRE".as_slice(), key, owner, b"100000", b"READ"]);
+    let found = control.map(&[b"RLOCK.INFO".as_slice(), key]);
+    let holder = map(list(found["holders"].clone()).remove(0));
     assert_eq!(holder["owner"], bulk(owner));
     assert_eq!(holder["mode"], bulk("read"));
 }
@@ -122,13 +121,13 @@ fn it_tells_of_two_hundred_who_wait_and_of_binary_names() {
 fn it_changes_nothing_of_a_read_lock_either() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000 READ"));
+    control.token("RLOCK.ACQUIRE k a 100000 READ");
     // One that is dead: told of no more, and left where it is.
-    control.say("HSET k dead 1");
+    control.ask("HSET k dead 1");
     let lease = b"{k}:a:rwlock_timeout:1";
     let before = (control.state(b"k"), control.state(lease));
     let changes = control.changes();
-    assert_eq!(held_by(&mut control, "k"), "a read 1");
+    assert_eq!(control.held_by("k"), "a read 1");
     assert_eq!((control.state(b"k"), control.state(lease)), before);
     assert_eq!(control.changes(), changes);
 }
@@ -137,7 +136,7 @@ fn it_changes_nothing_of_a_read_lock_either() {
 fn a_key_that_is_no_lock_is_none_for_it_either() {
     let server = Server::start();
     let mut control = server.raw();
-    control.say_all(&["SET text v", "HSET data a 1 b 2", "RPUSH list x"]);
+    control.ask_all(&["SET text v", "HSET data a 1 b 2", "RPUSH list x"]);
     for key in ["text", "data", "list"] {
         let line = control.error(&format!("RLOCK.INFO {key}"));
         assert!(line.starts_with("WRONGTYPE "), "{key}: {line}");

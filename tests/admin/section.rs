@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use redis::Value;
-
-use crate::support::ask::text;
-use crate::support::locks::{code, has_waiters, now_ms, pass, token, Say, Waiter};
-use crate::support::look::{counter, counters, goes_free, set, waits, Bound};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{code, eventually, now_ms, pass, Ask, Bound, RawClient, Server, Waiter};
 
 /// What only goes up.
 const COUNTED: [&str; 13] = [
@@ -38,7 +33,7 @@ const NOW: [&str; 5] = [
 /// What has gone up since, as one would write it: `acquired 1, released 1`.
 #[track_caller]
 fn up(client: &mut RawClient, before: &BTreeMap<String, i64>) -> String {
-    let now = counters(client);
+    let now = client.counters();
     let rises = COUNTED.iter().filter_map(|name| {
         let field = format!("rlock_{name}");
         let rise = now[&field] - before[&field];
@@ -50,8 +45,8 @@ fn up(client: &mut RawClient, before: &BTreeMap<String, i64>) -> String {
 /// What a request makes go up.
 #[track_caller]
 fn makes_go_up(client: &mut RawClient, request: &str) -> String {
-    let before = counters(client);
-    client.say(request);
+    let before = client.counters();
+    client.ask(request);
     up(client, &before)
 }
 
@@ -59,13 +54,13 @@ fn makes_go_up(client: &mut RawClient, request: &str) -> String {
 fn every_number_is_there_and_begins_at_nothing() {
     let server = Server::start();
     let mut control = server.raw();
-    let found = counters(&mut control);
+    let found = control.counters();
     for name in COUNTED.iter().chain(&NOW) {
         assert_eq!(found.get(&format!("rlock_{name}")), Some(&0), "{name}");
     }
     assert_eq!(found.len(), COUNTED.len() + NOW.len(), "{found:?}");
     for sections in ["INFO everything", "INFO modules", "INFO rlock"] {
-        let all = text(control.say(sections));
+        let all = control.text(sections);
         assert!(all.contains("# rlock\r\n"), "{sections}: {all}");
         assert!(all.contains("rlock_acquired:0\r\n"), "{sections}");
     }
@@ -115,43 +110,41 @@ fn requests_are_counted_by_how_they_end() {
 fn a_wait_is_counted_when_it_begins_and_as_it_ends() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
-    let before = counters(&mut control);
+    control.token("RLOCK.ACQUIRE k a 100000");
+    let before = control.counters();
     let mut granted = Waiter::new(&server, "k", "b");
     let gone = Waiter::new(&server, "k", "c");
     assert_eq!(up(&mut control, &before), "contended 2");
-    assert_eq!(counter(&mut control, "rlock_waiting"), 2);
+    assert_eq!(control.counter("rlock_waiting"), 2);
     gone.client.close();
-    has_waiters(&mut control, "k", 1);
+    control.has_waiters("k", 1);
     assert_eq!(up(&mut control, &before), "contended 2");
-    assert_eq!(counter(&mut control, "rlock_waiting"), 1);
-    control.say("RLOCK.RELEASE k a");
+    assert_eq!(control.counter("rlock_waiting"), 1);
+    control.ask("RLOCK.RELEASE k a");
     granted.token();
     let expected = "acquired 1, contended 2, granted_after_wait 1, released 1";
     assert_eq!(up(&mut control, &before), expected);
-    assert_eq!(counter(&mut control, "rlock_waiting"), 0);
+    assert_eq!(control.counter("rlock_waiting"), 0);
 }
 
 #[test]
 fn leases_that_run_out_are_counted_and_releases_are_not_among_them() {
     let server = Server::start();
     let mut control = server.raw();
-    let before = counters(&mut control);
+    let before = control.counters();
     for key in ["x", "y", "z"] {
-        token(control.say(&format!("RLOCK.ACQUIRE {key} a 50")));
+        control.token(&format!("RLOCK.ACQUIRE {key} a 50"));
     }
-    eventually("all have run out", || {
-        counter(&mut control, "rlock_expired") == 3
-    });
-    token(control.say("RLOCK.ACQUIRE x a 300"));
-    control.say("DEL x");
+    eventually("all have run out", || control.counter("rlock_expired") == 3);
+    control.token("RLOCK.ACQUIRE x a 300");
+    control.ask("DEL x");
     pass(now_ms() + 400);
     assert_eq!(up(&mut control, &before), "acquired 4, expired 3");
     // One reader of two.
-    token(control.say("RLOCK.ACQUIRE doc a 50 READ"));
-    token(control.say("RLOCK.ACQUIRE doc b 100000 READ"));
+    control.token("RLOCK.ACQUIRE doc a 50 READ");
+    control.token("RLOCK.ACQUIRE doc b 100000 READ");
     eventually("one reader's has run out", || {
-        counter(&mut control, "rlock_expired") == 4
+        control.counter("rlock_expired") == 4
     });
 }
 
@@ -159,33 +152,31 @@ fn leases_that_run_out_are_counted_and_releases_are_not_among_them() {
 fn evictions_are_counted() {
     let server = Server::start();
     let mut control = server.raw();
-    set(&mut control, "maxmemory-policy allkeys-random");
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
-    set(&mut control, "maxmemory 1");
-    control.say("PING");
-    set(&mut control, "maxmemory 0");
-    assert_eq!(control.say("EXISTS k"), Value::Int(0));
-    eventually("it is counted", || {
-        counter(&mut control, "rlock_evicted") == 1
-    });
-    assert_eq!(counter(&mut control, "rlock_expired"), 0);
-    assert_eq!(counter(&mut control, "rlock_released"), 0);
+    control.ok("CONFIG SET maxmemory-policy allkeys-random");
+    control.token("RLOCK.ACQUIRE k a 100000");
+    control.ok("CONFIG SET maxmemory 1");
+    control.ask("PING");
+    control.ok("CONFIG SET maxmemory 0");
+    assert_eq!(control.int("EXISTS k"), 0);
+    eventually("it is counted", || control.counter("rlock_evicted") == 1);
+    assert_eq!(control.counter("rlock_expired"), 0);
+    assert_eq!(control.counter("rlock_released"), 0);
 }
 
 #[test]
 fn refused_rings_are_counted() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE x a 100000"));
-    token(control.say("RLOCK.ACQUIRE y b 100000"));
+    control.token("RLOCK.ACQUIRE x a 100000");
+    control.token("RLOCK.ACQUIRE y b 100000");
     let _waits = Waiter::new(&server, "y", "a");
     for count in 1..=3 {
-        let reply = control.say("RLOCK.ACQUIRE x b 100000 BLOCK 0");
+        let reply = control.ask("RLOCK.ACQUIRE x b 100000 BLOCK 0");
         assert_eq!(code(&reply), "DEADLOCK");
-        assert_eq!(counter(&mut control, "rlock_deadlocks_refused"), count);
+        assert_eq!(control.counter("rlock_deadlocks_refused"), count);
     }
-    assert_eq!(counter(&mut control, "rlock_waiting"), 1);
-    assert_eq!(counter(&mut control, "rlock_timed_out"), 0);
+    assert_eq!(control.counter("rlock_waiting"), 1);
+    assert_eq!(control.counter("rlock_timed_out"), 0);
 }
 
 #[test]
@@ -193,15 +184,15 @@ fn grants_that_were_taken_back_are_counted() {
     let server = Server::start();
     let mut control = server.raw();
     for count in 1..=20 {
-        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        control.token("RLOCK.ACQUIRE k a 100000");
         let mut lost = Waiter::new(&server, "k", "b");
         let mut next = Waiter::new(&server, "k", "c");
         let kill = format!("CLIENT KILL ID {}", lost.id);
-        control.say_all(&["RLOCK.RELEASE k a", &kill]);
+        control.ask_all(&["RLOCK.RELEASE k a", &kill]);
         assert!(lost.client.is_closed());
         next.token();
-        assert_eq!(counter(&mut control, "rlock_grants_taken_back"), count);
-        control.say("RLOCK.RELEASE k c");
+        assert_eq!(control.counter("rlock_grants_taken_back"), count);
+        control.ask("RLOCK.RELEASE k c");
     }
 }
 
@@ -209,19 +200,19 @@ fn grants_that_were_taken_back_are_counted() {
 fn watchdog_holds_are_those_of_now() {
     let server = Server::start();
     let mut control = server.raw();
-    let holds = |control: &mut RawClient| counter(control, "rlock_watchdog_holds");
+    let holds = |control: &mut RawClient| control.counter("rlock_watchdog_holds");
     let mut one = Bound::new(&server, "k", "a");
     assert_eq!(holds(&mut control), 1);
     let two = Bound::new(&server, "doc", "b");
-    one.client.say("RLOCK.ACQUIRE k a 100000 WATCHDOG");
+    one.client.ask("RLOCK.ACQUIRE k a 100000 WATCHDOG");
     assert_eq!(holds(&mut control), 3);
-    one.client.say("RLOCK.ACQUIRE k a 100000");
+    one.client.ask("RLOCK.ACQUIRE k a 100000");
     assert_eq!(holds(&mut control), 3, "a plain one is none");
-    one.client.say("RLOCK.RELEASE k a ALL");
+    one.client.ask("RLOCK.RELEASE k a ALL");
     assert_eq!(holds(&mut control), 1);
-    let before = counters(&mut control);
+    let before = control.counters();
     two.client.close();
-    goes_free(&mut control, "doc");
+    control.goes_free("doc");
     assert_eq!(holds(&mut control), 0);
     assert_eq!(up(&mut control, &before), "released 1", "so a close counts");
 }
@@ -230,20 +221,18 @@ fn watchdog_holds_are_those_of_now() {
 fn two_hundred_who_wait_are_counted() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
-    token(control.say("RLOCK.ACQUIRE l a 100000"));
-    let before = counters(&mut control);
+    control.token("RLOCK.ACQUIRE k a 100000");
+    control.token("RLOCK.ACQUIRE l a 100000");
+    let before = control.counters();
     let mut queue: Vec<_> = (0..199)
         .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
         .collect();
     // For two keys, and one all the same.
-    queue.push(waits(&server, "RLOCK.MACQUIRE 2 k l m 100000 BLOCK 0"));
-    assert_eq!(counter(&mut control, "rlock_waiting"), 200);
+    queue.push(Waiter::by(&server, "RLOCK.MACQUIRE 2 k l m 100000 BLOCK 0"));
+    assert_eq!(control.counter("rlock_waiting"), 200);
     assert_eq!(up(&mut control, &before), "contended 200");
     drop(queue);
-    eventually("nobody waits", || {
-        counter(&mut control, "rlock_waiting") == 0
-    });
+    eventually("nobody waits", || control.counter("rlock_waiting") == 0);
 }
 
 #[test]
@@ -251,17 +240,17 @@ fn how_long_those_waited_who_were_granted_is_told() {
     let server = Server::start();
     let mut control = server.raw();
     let waits = |control: &mut RawClient| {
-        ["p50", "p99", "max"].map(|name| counter(control, &format!("rlock_wait_{name}_us")))
+        ["p50", "p99", "max"].map(|name| control.counter(&format!("rlock_wait_{name}_us")))
     };
     let begin = std::time::Instant::now();
     for n in 0..5 {
-        token(control.say("RLOCK.ACQUIRE k a 100000"));
+        control.token("RLOCK.ACQUIRE k a 100000");
         let mut waiter = Waiter::new(&server, "k", "b");
         let since = now_ms();
         pass(since + if n == 4 { 400 } else { 40 });
-        control.say("RLOCK.RELEASE k a");
+        control.ask("RLOCK.RELEASE k a");
         waiter.token();
-        control.say("RLOCK.RELEASE k b");
+        control.ask("RLOCK.RELEASE k b");
     }
     let longest = i64::try_from(begin.elapsed().as_micros()).expect("it ends");
     let [p50, p99, max] = waits(&mut control);
@@ -271,8 +260,8 @@ fn how_long_those_waited_who_were_granted_is_told() {
     assert!(p50 >= 20_000, "{p50}");
     // A grant without a wait tells nothing of waiting.
     for _ in 0..200 {
-        token(control.say("RLOCK.ACQUIRE k a 100000"));
-        control.say("RLOCK.RELEASE k a");
+        control.token("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.RELEASE k a");
     }
     assert_eq!(waits(&mut control), [p50, p99, max]);
 }

@@ -2,16 +2,15 @@
 
 use redis::Value;
 
-use crate::support::ask::{list, map, Ask};
-use crate::support::locks::{int, now_ms, pass, token, Say, Waiter, LONG};
-use crate::support::look::waits;
-use crate::support::setup::{denied, user};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{
+    eventually, int, list, map, now_ms, pass, user, Ask, RawClient, Server, Waiter, LONG,
+};
 
 /// One entry: database, key, waiters, oldest wait.
 #[track_caller]
 fn top(client: &mut RawClient, request: &str) -> Vec<(i64, Vec<u8>, i64, i64)> {
-    list(client.say(request))
+    client
+        .list(request)
         .into_iter()
         .map(map)
         .map(|fields| {
@@ -45,12 +44,12 @@ fn ranks(client: &mut RawClient, request: &str) -> Vec<(i64, String, i64)> {
 #[track_caller]
 fn crowd(server: &Server, db: i64, key: &str, count: i64) -> Vec<Waiter> {
     let mut control = server.raw();
-    control.say(&format!("SELECT {db}"));
-    token(control.say(&format!("RLOCK.ACQUIRE {key} a {LONG}")));
+    control.ask(&format!("SELECT {db}"));
+    control.take(key, "a");
     (0..count)
         .map(|n| {
             let mut client = server.raw();
-            client.say(&format!("SELECT {db}"));
+            client.ask(&format!("SELECT {db}"));
             Waiter::on(client, &format!("RLOCK.ACQUIRE {key} w{n} {LONG} BLOCK 0"))
         })
         .collect()
@@ -61,7 +60,7 @@ fn the_locks_that_most_wait_for_come_first() {
     let server = Server::start();
     let mut control = server.raw();
     assert_eq!(top(&mut control, "RLOCK.TOP"), []);
-    token(control.say("RLOCK.ACQUIRE calm a 100000"));
+    control.token("RLOCK.ACQUIRE calm a 100000");
     assert_eq!(top(&mut control, "RLOCK.TOP"), []);
 
     let begin = now_ms();
@@ -74,7 +73,7 @@ fn the_locks_that_most_wait_for_come_first() {
         .map(|(db, key, waiters)| (db, key.to_owned(), waiters));
     assert_eq!(ranks(&mut control, "RLOCK.TOP"), expected);
     // It is of all databases, from whichever one asks.
-    control.say("SELECT 3");
+    control.ask("SELECT 3");
     assert_eq!(ranks(&mut control, "RLOCK.TOP"), expected);
     let found = top(&mut control, "RLOCK.TOP");
     let longest = now_ms() - begin + 1;
@@ -112,8 +111,8 @@ fn ten_are_told_unless_one_asks_for_more_or_less() {
 fn a_request_for_many_keys_counts_for_each() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE b z 100000"));
-    let _many = waits(&server, "RLOCK.MACQUIRE 2 a b m 1000 BLOCK 0");
+    control.token("RLOCK.ACQUIRE b z 100000");
+    let _many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 1000 BLOCK 0");
     let mut found = ranks(&mut control, "RLOCK.TOP");
     found.sort();
     let expected = ["a", "b"].map(|key| (0, key.to_owned(), 1));
@@ -125,7 +124,7 @@ fn names_may_be_any_bytes() {
     let server = Server::start();
     let mut control = server.raw();
     let key: &[u8] = b"\x00\xff key\r\n";
-    control.call(&[b"RLOCK.ACQUIRE".as_slice(), key, b"a", b"100000"]);
+    control.ask(&[b"RLOCK.ACQUIRE".as_slice(), key, b"a", b"100000"]);
     let mut waiter = server.raw();
     let acquire: [&[u8]; 6] = [b"RLOCK.ACQUIRE", key, b"b", b"1000", b"BLOCK", b"0"];
     waiter.send(&acquire);
@@ -161,7 +160,7 @@ fn it_changes_nothing_and_may_be_asked_anywhere() {
     let _crowd = crowd(&master, 0, "k", 2);
     let (before, changes) = (control.state(b"k"), control.changes());
     assert_eq!(top(&mut control, "RLOCK.TOP").len(), 1);
-    let replies = control.say_all(&["MULTI", "RLOCK.TOP", "EXEC"]);
+    let replies = control.ask_all(&["MULTI", "RLOCK.TOP", "EXEC"]);
     assert_eq!(list(list(replies[2].clone()).remove(0)).len(), 1);
     assert_eq!(control.state(b"k"), before);
     assert_eq!(control.changes(), changes);
@@ -173,8 +172,8 @@ fn a_user_looks_at_the_keys_of_its_patterns_only() {
     let server = Server::start();
     let mut worker = user(&server, "+@all ~a*");
     for request in ["RLOCK.WAITERS", "RLOCK.INFO"] {
-        assert!(!denied(&mut worker, &format!("{request} a:1")), "{request}");
-        assert!(denied(&mut worker, &format!("{request} b")), "{request}");
+        assert!(!worker.denied(&format!("{request} a:1")), "{request}");
+        assert!(worker.denied(&format!("{request} b")), "{request}");
     }
 }
 
@@ -182,19 +181,19 @@ fn a_user_looks_at_the_keys_of_its_patterns_only() {
 fn a_user_looks_with_the_commands_it_was_given() {
     let server = Server::start();
     let mut worker = user(&server, "~* -@all +rlock.waiters");
-    assert!(!denied(&mut worker, "RLOCK.WAITERS k"));
-    assert!(denied(&mut worker, "RLOCK.TOP"));
+    assert!(!worker.denied("RLOCK.WAITERS k"));
+    assert!(worker.denied("RLOCK.TOP"));
     let mut worker = user(&server, "~* -@all +rlock.top");
-    assert!(!denied(&mut worker, "RLOCK.TOP"));
-    assert!(denied(&mut worker, "RLOCK.WAITERS k"));
+    assert!(!worker.denied("RLOCK.TOP"));
+    assert!(worker.denied("RLOCK.WAITERS k"));
     // Neither writes, so no writer needs it, where modules can have categories.
     if server.version().at_least(7, 2) {
         let mut writer = user(&server, "~* -@all +@write");
         for request in ["RLOCK.WAITERS k", "RLOCK.TOP"] {
-            assert!(denied(&mut writer, request), "{request}");
+            assert!(writer.denied(request), "{request}");
         }
         let mut reader = user(&server, "~* -@all +@read");
-        assert!(!denied(&mut reader, "RLOCK.WAITERS k"));
+        assert!(!reader.denied("RLOCK.WAITERS k"));
     }
 }
 

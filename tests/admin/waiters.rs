@@ -1,11 +1,8 @@
 //! RLOCK.WAITERS: who waits for a lock, in the order of the queue.
 
-use redis::Value;
-
-use crate::support::ask::{bulk, list, map, text, Ask};
-use crate::support::locks::{has_waiters, int, now_ms, pass, token, Say, Waiter};
-use crate::support::look::{counter, waits};
-use crate::support::{eventually, RawClient, Server};
+use crate::support::{
+    bulk, eventually, int, list, map, now_ms, pass, text, Ask, RawClient, Server, Waiter,
+};
 
 /// One entry.
 #[derive(Debug, PartialEq)]
@@ -18,7 +15,7 @@ struct Waiting {
 
 #[track_caller]
 fn waiters(client: &mut RawClient, request: &str) -> Vec<Waiting> {
-    let entries = list(client.say(&format!("RLOCK.WAITERS {request}")));
+    let entries = client.list(&format!("RLOCK.WAITERS {request}"));
     entries
         .into_iter()
         .map(map)
@@ -45,7 +42,7 @@ fn owners(client: &mut RawClient, request: &str) -> Vec<String> {
 fn they_are_told_in_the_order_of_the_queue() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     assert_eq!(waiters(&mut control, "k"), []);
     assert_eq!(waiters(&mut control, "nobody:knows"), []);
     let begin = now_ms();
@@ -73,9 +70,9 @@ fn they_are_told_in_the_order_of_the_queue() {
     );
 
     // Who leaves is listed no more, who is granted neither.
-    control.say(&format!("CLIENT UNBLOCK {}", queue[1].id));
+    control.ask(&format!("CLIENT UNBLOCK {}", queue[1].id));
     assert_eq!(owners(&mut control, "k"), ["b", "d"]);
-    control.say("RLOCK.RELEASE k a");
+    control.ask("RLOCK.RELEASE k a");
     queue[0].token();
     assert_eq!(owners(&mut control, "k"), ["d"]);
     queue.pop().expect("d").client.close();
@@ -86,7 +83,7 @@ fn they_are_told_in_the_order_of_the_queue() {
 fn so_many_of_them_are_told_as_one_asks_for() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let queue: Vec<_> = (0..200)
         .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
         .collect();
@@ -99,23 +96,23 @@ fn so_many_of_them_are_told_as_one_asks_for() {
     for request in ["k COUNT 201", "k count 9007199254740991"] {
         assert_eq!(owners(&mut control, request), all, "{request}");
     }
-    assert_eq!(counter(&mut control, "rlock_waiting"), 200);
+    assert_eq!(control.counter("rlock_waiting"), 200);
     drop(queue);
-    has_waiters(&mut control, "k", 0);
+    control.has_waiters("k", 0);
 }
 
 #[test]
 fn readers_writers_and_upgrades_are_told_apart() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k r1 100000 READ"));
-    token(control.say("RLOCK.ACQUIRE k r2 100000 READ"));
+    control.token("RLOCK.ACQUIRE k r1 100000 READ");
+    control.token("RLOCK.ACQUIRE k r2 100000 READ");
     let _queue = [
-        waits(&server, "RLOCK.ACQUIRE k w 1000 WRITE BLOCK 0"),
-        waits(&server, "RLOCK.ACQUIRE k r3 1000 READ BLOCK 0"),
-        waits(&server, "RLOCK.ACQUIRE k plain 1000 BLOCK 0"),
+        Waiter::by(&server, "RLOCK.ACQUIRE k w 1000 WRITE BLOCK 0"),
+        Waiter::by(&server, "RLOCK.ACQUIRE k r3 1000 READ BLOCK 0"),
+        Waiter::by(&server, "RLOCK.ACQUIRE k plain 1000 BLOCK 0"),
         // Ahead of all others.
-        waits(&server, "RLOCK.ACQUIRE k r1 1000 WRITE BLOCK 0"),
+        Waiter::by(&server, "RLOCK.ACQUIRE k r1 1000 WRITE BLOCK 0"),
     ];
     let found: Vec<_> = waiters(&mut control, "k")
         .into_iter()
@@ -135,8 +132,8 @@ fn readers_writers_and_upgrades_are_told_apart() {
 fn who_waits_for_many_keys_is_told_under_each() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE b z 100000"));
-    let mut many = waits(&server, "RLOCK.MACQUIRE 3 a b c m 1000 BLOCK 0");
+    control.token("RLOCK.ACQUIRE b z 100000");
+    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 3 a b c m 1000 BLOCK 0");
     let behind = Waiter::new(&server, "c", "y");
     for key in ["a", "b", "c"] {
         let found = waiters(&mut control, key);
@@ -148,7 +145,7 @@ fn who_waits_for_many_keys_is_told_under_each() {
     }
     assert_eq!(owners(&mut control, "c"), ["m", "y"]);
     drop(behind);
-    control.say("RLOCK.RELEASE b z");
+    control.ask("RLOCK.RELEASE b z");
     many.token();
     for key in ["a", "b"] {
         assert_eq!(owners(&mut control, key), [""; 0]);
@@ -162,12 +159,12 @@ fn names_may_be_any_bytes() {
     let key: &[u8] = b"\x00\xff key\r\n";
     let owner: &[u8] = b"\xfe\x00 owner\r\n";
     let acquire: [&[u8]; 6] = [b"RLOCK.ACQUIRE", key, owner, b"1000", b"BLOCK", b"0"];
-    control.call(&[b"RLOCK.ACQUIRE".as_slice(), key, b"a", b"100000"]);
+    control.ask(&[b"RLOCK.ACQUIRE".as_slice(), key, b"a", b"100000"]);
     let mut waiter = server.raw();
     waiter.send(&acquire);
     let request = [b"RLOCK.WAITERS".as_slice(), key];
-    eventually("it waits", || !list(control.call(&request)).is_empty());
-    let found = map(list(control.call(&request)).remove(0));
+    eventually("it waits", || !control.list(&request).is_empty());
+    let found = map(control.list(&request).remove(0));
     assert_eq!(found["owner"], bulk(owner));
     assert_eq!(found["mode"], bulk("exclusive"));
 }
@@ -176,11 +173,11 @@ fn names_may_be_any_bytes() {
 fn the_queue_is_that_of_one_database() {
     let server = Server::start();
     let mut control = server.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let _waiter = Waiter::new(&server, "k", "b");
-    control.say("SELECT 1");
+    control.ask("SELECT 1");
     assert_eq!(waiters(&mut control, "k"), []);
-    control.say("SELECT 0");
+    control.ask("SELECT 0");
     assert_eq!(owners(&mut control, "k"), ["b"]);
 }
 
@@ -215,14 +212,14 @@ fn it_changes_nothing_and_may_be_asked_anywhere() {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let mut control = master.raw();
-    token(control.say("RLOCK.ACQUIRE k a 100000"));
+    control.token("RLOCK.ACQUIRE k a 100000");
     let _waiter = Waiter::new(&master, "k", "b");
     let (before, changes) = (control.state(b"k"), control.changes());
     assert_eq!(owners(&mut control, "k"), ["b"]);
-    let replies = control.say_all(&["MULTI", "RLOCK.WAITERS k", "EXEC"]);
+    let replies = control.ask_all(&["MULTI", "RLOCK.WAITERS k", "EXEC"]);
     assert_eq!(list(list(replies[2].clone()).remove(0)).len(), 1);
     let script = "return #redis.call('RLOCK.WAITERS', KEYS[1])";
-    assert_eq!(control.call(&["EVAL_RO", script, "1", "k"]), Value::Int(1));
+    assert_eq!(control.int(&["EVAL_RO", script, "1", "k"]), 1);
     assert_eq!(control.state(b"k"), before);
     assert_eq!(control.changes(), changes);
     // Queues are the master's own.
