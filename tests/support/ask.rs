@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-pub use super::reply::{bulk, code, error, error as error_line, list, map, pong, text, token};
-pub use super::time::{lease_from, now_ms, now_us};
-pub use super::wire::Wire;
-use super::{resp, RawClient, Server};
+use super::reply::{code, error, list, map, pong, text, token};
+use super::{resp, RawClient};
 
 /// A request: a line of words between blanks, or its arguments, which are any bytes.
 pub trait Request {
@@ -164,32 +162,5 @@ impl RawClient {
     #[track_caller]
     pub fn in_step(&mut self) {
         assert_eq!(self.ask("PING"), pong());
-    }
-}
-
-#[track_caller]
-pub fn replica_counts(master: &Server) {
-    master.counts_its_replica();
-}
-
-impl RawClient {
-    #[track_caller]
-    pub fn call<A: AsRef<[u8]>>(&mut self, args: &[A]) -> Value {
-        self.ask(args)
-    }
-
-    #[track_caller]
-    pub fn send_many<A: AsRef<[u8]>>(&mut self, requests: &[&[A]]) {
-        self.send_all(requests);
-    }
-
-    #[track_caller]
-    pub fn at_once(&mut self, lines: &[&str]) -> Vec<Value> {
-        self.succeed(lines)
-    }
-
-    #[track_caller]
-    pub fn error_to<A: AsRef<[u8]>>(&mut self, args: &[A]) -> String {
-        self.error(args)
     }
 }

@@ -1,10 +1,8 @@
 //! What the tests stand on: real servers, clients that are in control of every
 //! byte, one way to ask and to look, and waiting that polls instead of sleeping.
 
-#![allow(dead_code, unused_imports)]
-
 mod aof;
-pub mod ask;
+mod ask;
 mod client;
 mod clock;
 mod cluster;
@@ -13,21 +11,16 @@ mod info;
 mod keys;
 mod leave;
 mod listener;
-pub mod locks;
-pub mod look;
 mod module;
-pub mod nodes;
 mod over;
 mod process;
 mod random;
-pub mod read_write;
 mod replica;
 mod reply;
 mod resp;
 mod server;
-pub mod setup;
 mod time;
-pub mod untouched;
+mod untouched;
 mod user;
 mod version;
 mod wait;
@@ -43,7 +36,7 @@ pub use cluster::{
     slot_of, two_bare_nodes, two_nodes, two_nodes_with_counters, Move,
 };
 pub use each::each;
-pub use info::{Hold, Info};
+pub use info::Info;
 pub use keys::lease_key;
 pub use leave::Leave;
 pub use listener::Listener;
@@ -52,7 +45,6 @@ pub use process::{signal, spawn, Process};
 pub use random::Random;
 pub use replica::{pair, same_on_both, unharmed};
 pub use reply::{bulk, code, error, int, int_or_none, list, map, pong, text, token};
-pub use resp::encode;
 pub use server::Server;
 pub use time::{lease_from, now_ms, now_us, pass};
 pub use untouched::Untouched;

@@ -122,11 +122,6 @@ impl Server {
         &self.dir
     }
 
-    #[track_caller]
-    pub fn connect(&self) -> redis::Connection {
-        self.try_connect().expect("connect")
-    }
-
     /// A client for pipelines and requests that block.
     pub fn raw(&self) -> RawClient {
         RawClient::to(self.port).expect("connect")

@@ -32,11 +32,6 @@ impl Untouched {
     pub fn refuses<R: Request + ?Sized>(&mut self, request: &R, line: &str) {
         assert_eq!(self.client.error(request), line, "{}", request.shown());
     }
-
-    #[track_caller]
-    pub fn refuses_args(&mut self, args: &[&[u8]], line: &str) {
-        self.refuses(args, line);
-    }
 }
 
 impl Drop for Untouched {
