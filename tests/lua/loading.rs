@@ -23,7 +23,7 @@ fn the_file_is_what_its_parts_make() {
 fn the_server_knows_each_function_by_what_it_may_do() {
     let server = bare();
     let mut client = Lua::library(&server).client;
-    let libraries = client.list(&["FUNCTION", "LIST", "LIBRARYNAME", "rlock"]);
+    let libraries = client.list("FUNCTION LIST LIBRARYNAME rlock");
     let library = map(libraries[0].clone());
     let mut functions: Vec<(String, Vec<String>)> = list(library["functions"].clone())
         .into_iter()

@@ -137,7 +137,7 @@ fn info_tells_of_a_plain_lock() {
 #[test]
 fn a_client_that_speaks_resp3_gets_a_map_and_a_null() {
     for (_server, mut lua) in Lua::both() {
-        lua.client.ask(&["HELLO", "3"]);
+        lua.client.ask("HELLO 3");
         lua.int("acquire job alice 100000");
         assert!(lua.refused("acquire job bob 1000"));
         let info = lua.ask("info job");

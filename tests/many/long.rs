@@ -26,7 +26,7 @@ fn a_pipeline_of_them_is_answered_in_order() {
     for round in 0..20 {
         let keys = names(round);
         client.send(&request(&["RLOCK.MACQUIRE"], &keys, &["o", "60000"]));
-        client.send(&["PING"]);
+        client.send("PING");
         client.send(&request(&["RLOCK.MACQUIRE"], &keys, &["other", "60000"]));
         client.send(&request(&["RLOCK.MRENEW"], &keys, &["o", "50000"]));
         client.send(&request(&["RLOCK.MRENEW"], &keys, &["other", "50000"]));
@@ -49,10 +49,10 @@ fn in_a_transaction_and_a_script_they_are_answered_at_once() {
     let server = Server::start();
     let mut client = server.raw();
     let keys = names(0);
-    client.ask(&["MULTI"]);
+    client.ask("MULTI");
     client.ask(&request(&["RLOCK.MACQUIRE"], &keys, &["o", "60000"]));
     client.ask(&request(&["RLOCK.MRELEASE"], &keys, &["o"]));
-    match client.ask(&["EXEC"]) {
+    match client.ask("EXEC") {
         Value::Array(replies) => assert_eq!(replies[1], Value::Int(MANY as i64)),
         other => panic!("{other:?}"),
     }

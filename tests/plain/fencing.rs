@@ -1,8 +1,6 @@
 //! The fencing counter of Redisson's RFencedLock: where a lock has one beside it, the
 //! tokens of both rise together.
 
-use redis::Value;
-
 use crate::support::{cluster, error, eventually, Ask, Listener, RawClient, Server, Waiter};
 
 /// Far beyond the clock, in the year 2255, as if that had been set back since.
@@ -109,20 +107,10 @@ fn one_token_of_several_keys_is_above_every_counter_and_written_to_each() {
     client.int("RLOCK.MRELEASE 3 a b c alice");
     // And so it is for one that waits.
     client.int("RLOCK.ACQUIRE b bob 60000");
-    let mut waiter = server.raw();
-    waiter.send(&[
-        "RLOCK.MACQUIRE",
-        "2",
-        "a",
-        "b",
-        "carol",
-        "60000",
-        "BLOCK",
-        "0",
-    ]);
-    eventually("carol waits", || client.list("RLOCK.WAITERS b").len() == 1);
+    let mut waiter = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b carol 60000 BLOCK 0");
+    assert_eq!(client.waiters("b"), 1);
     client.int("RLOCK.RELEASE b bob");
-    assert_eq!(waiter.read(), Value::Int(AHEAD + 3));
+    assert_eq!(waiter.token(), AHEAD + 3);
     assert_eq!(kept(&mut client, "a"), AHEAD + 3);
     assert_eq!(kept(&mut client, "b"), AHEAD + 3);
 }

@@ -91,7 +91,7 @@ fn nor_does_it_for_a_command_that_came_during_the_stop() {
     stop_and(&server, || {
         holders.into_iter().for_each(RawClient::close);
         for other in &mut others {
-            other.send(&["RLOCK.RENEW", "other", "o", "60000"]);
+            other.send("RLOCK.RENEW other o 60000");
         }
         promote(&replica);
     });

@@ -64,7 +64,7 @@ impl Outsider {
     }
 
     pub fn goes(mut self) {
-        self.subscriber.ask(&["UNSUBSCRIBE"]);
+        self.subscriber.ask("UNSUBSCRIBE");
     }
 }
 

@@ -164,7 +164,7 @@ fn what_changes_nothing_breaks_no_watch() {
     }
     let mut waiter = server.raw();
     let kept = watcher.watched("job", || {
-        waiter.send(&["RLOCK.ACQUIRE", "job", "bob", "60000", "BLOCK", "0"]);
+        waiter.send("RLOCK.ACQUIRE job bob 60000 BLOCK 0");
         eventually("it waits", || client.waiters("job") == 1);
     });
     assert!(kept, "a request that waits");

@@ -19,7 +19,7 @@ impl Wire {
     /// The same for a client that speaks RESP3.
     pub fn connect_resp3(server: &Server) -> Self {
         let mut wire = Self::connect(server);
-        let hello = wire.exact(&["HELLO", "3"]);
+        let hello = wire.exact("HELLO 3");
         assert!(hello.starts_with(b"%"), "{hello:?}");
         wire
     }
