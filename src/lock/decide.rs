@@ -15,6 +15,7 @@ pub fn decide<T>(
     let mut d = Decision::new(core, ks, now, out);
     let result = run(&mut d);
     settle_pending(&mut d);
+    d.end();
     result
 }
 
@@ -29,7 +30,7 @@ pub fn request(
     let mut d = Decision::new(core, ks, now, out);
     let verdict = run(&mut d);
     settle_pending(&mut d);
-    match d.answer {
+    match d.end() {
         None => verdict,
         Some(Outcome::Granted(token)) => Ok(Verdict::Granted(token)),
         Some(Outcome::Refused(refusal)) => Err(refusal),
@@ -47,7 +48,6 @@ pub fn note<T>(
 ) -> T {
     let mut d = Decision::new(core, ks, now, out);
     let result = run(&mut d);
-    let work = std::mem::take(&mut d.work);
-    core.due.append(work);
+    d.end();
     result
 }
