@@ -158,7 +158,8 @@ fn a_master_that_was_started_again_hands_on_what_it_wrote_before_its_replica_cam
 
 #[test]
 fn a_replica_that_was_promoted_hands_on_what_it_writes() {
-    let old = Server::start();
+    // A PING of its own would put the old master ahead of the new one.
+    let old = Server::start_with(&["--repl-ping-replica-period", "3600"]);
     let new = Server::start();
     let mut client = new.raw();
     client.int("RLOCK.ACQUIRE lock:0 o 3600000");
