@@ -4,7 +4,7 @@ use super::stats::Counters;
 use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
-    Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, WaiterId,
+    Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, WaiterId, Write,
 };
 
 /// No decision takes so many ms.
@@ -225,7 +225,7 @@ pub fn secure(
         return Ok(());
     }
     let key = key.clone();
-    let prolong = Effect::ExpireAt {
+    let prolong = Write::ExpireAt {
         key: key.clone(),
         at: until,
     };
@@ -268,7 +268,7 @@ pub fn give(
     match (want.mode, how) {
         (Mode::Exclusive, How::First) => {
             let at = now.deadline(want.lease);
-            d.write(Effect::Take {
+            d.write(Write::Take {
                 key: key.clone(),
                 owner: want.owner.clone(),
                 holds: 1,
@@ -320,7 +320,7 @@ pub fn give(
 fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
     let holds = one_more(look.holds, key, &want.owner)?;
     secure(d, key, want, How::Nest, &mut look)?;
-    d.write(Effect::Count {
+    d.write(Write::Count {
         key: key.clone(),
         owner: want.owner.clone(),
         mode: Mode::Exclusive,
@@ -344,7 +344,7 @@ fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<
 /// Tells an event of rlock's own, and counts it.
 pub fn tell(d: &mut Decision<'_>, key: &Key, event: Event) {
     d.core.counters.event(event);
-    d.out.push(Effect::Tell {
+    d.out.push(Notice::Told {
         key: key.clone(),
         event,
     });

@@ -8,7 +8,7 @@ use super::{release, sight, Decision};
 pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
-    let before = d.out.len();
+    let before = d.size();
     let mut count: usize = 0;
     for (key, owner) in bonds {
         if d.is_long(before) {

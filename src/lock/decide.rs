@@ -1,7 +1,7 @@
 //! The ways into the core: each request, and each piece of what is due, is one decision.
 
 use super::waiting::settle_pending;
-use super::{Core, Decision, Effects, Keyspace, Now, Outcome, Refusal, Verdict};
+use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
 
 /// Makes a decision: looks at the keyspace, writes to it, hands on what has become
 /// free, and leaves in `out` what others are to be told.
@@ -9,7 +9,7 @@ pub fn decide<T>(
     core: &mut Core,
     ks: &mut dyn Keyspace,
     now: Now,
-    out: &mut Effects,
+    out: &mut Notices,
     run: impl FnOnce(&mut Decision<'_>) -> T,
 ) -> T {
     let mut d = Decision::new(core, ks, now, out);
@@ -24,7 +24,7 @@ pub fn request(
     core: &mut Core,
     ks: &mut dyn Keyspace,
     now: Now,
-    out: &mut Effects,
+    out: &mut Notices,
     run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
 ) -> Result<Verdict, Refusal> {
     let mut d = Decision::new(core, ks, now, out);
@@ -43,7 +43,7 @@ pub fn note<T>(
     core: &mut Core,
     ks: &mut dyn Keyspace,
     now: Now,
-    out: &mut Effects,
+    out: &mut Notices,
     run: impl FnOnce(&mut Decision<'_>) -> T,
 ) -> T {
     let mut d = Decision::new(core, ks, now, out);

@@ -1,20 +1,24 @@
 //! One decision of the core under way: what it looks at and what it leaves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::leaving;
 use super::work::Work;
-use super::{Core, Effect, Effects, Key, Keyspace, Now, Outcome, WaiterId};
+use super::{Core, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, Whom, Write};
 
-/// A piece of long work that has had so many effects goes on in another decision.
+/// A piece of long work of which so much has come goes on in another decision.
 const MANY: usize = 1024;
 
-/// The core, the keyspace, the clocks, and the effects so far.
+/// The core, the keyspace, the clocks, and the notices so far.
 pub struct Decision<'a> {
     pub core: &'a mut Core,
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
-    pub out: &'a mut Effects,
+    pub out: &'a mut Notices,
+    /// How many writes changed nothing.
+    needless: usize,
+    /// Read/write locks of which it was told that they are free.
+    pub(super) woken: BTreeSet<Key>,
     /// What it has stirred up and is to settle yet.
     pub(super) work: Work,
     /// The connection that need not be told that its hold is lost: it does that.
@@ -32,13 +36,15 @@ impl<'a> Decision<'a> {
         core: &'a mut Core,
         ks: &'a mut dyn Keyspace,
         now: Now,
-        out: &'a mut Effects,
+        out: &'a mut Notices,
     ) -> Self {
         Self {
             core,
             ks,
             now,
             out,
+            needless: 0,
+            woken: BTreeSet::new(),
             work: Work::default(),
             spared: 0,
             held_up: BTreeMap::new(),
@@ -54,13 +60,14 @@ impl<'a> Decision<'a> {
             core,
             work,
             held_up,
+            woken,
             answer,
             ..
         } = self;
-        if work.is_empty() && held_up.is_empty() {
+        if work.is_empty() && held_up.is_empty() && woken.is_empty() {
             // Empty maps own nothing, and to drop them one by one would be a twentieth of
             // what a free lock costs.
-            std::mem::forget((work, held_up));
+            std::mem::forget((work, held_up, woken));
         } else {
             core.due.append(work);
         }
@@ -72,7 +79,7 @@ impl<'a> Decision<'a> {
         if self.asking == Some(waiter) {
             self.answer = Some(outcome);
         } else {
-            self.out.push(Effect::Answer { waiter, outcome });
+            self.out.push(Notice::Answer { waiter, outcome });
         }
     }
 
@@ -100,22 +107,40 @@ impl<'a> Decision<'a> {
         self.work.risen.insert((key.clone(), owner));
     }
 
-    /// Whether very much has come of this decision since there were so many effects.
+    /// Whoever waits for the lock by subscription is to be woken.
+    pub(super) fn wake(&mut self, key: &Key, whom: Whom) {
+        let key = key.clone();
+        if whom != Whom::One {
+            self.woken.insert(key.clone());
+        }
+        self.out.push(Notice::Wake { key, whom });
+    }
+
+    /// How much has come of this decision so far.
+    pub fn size(&self) -> usize {
+        self.needless.saturating_add(self.out.len())
+    }
+
+    /// Whether very much has come of it since it was this size.
     pub fn is_long(&self, since: usize) -> bool {
-        self.out.len().saturating_sub(since) >= MANY
+        self.size().saturating_sub(since) >= MANY
     }
 
     /// Writes at once, so that whatever is looked at next is true. Whether it did.
-    pub fn write(&mut self, effect: Effect) -> bool {
-        let written = self.ks.write(&effect);
-        self.out.push(effect);
+    pub fn write(&mut self, write: Write) -> bool {
+        let written = self.ks.write(&write);
+        if written {
+            self.out.push(Notice::Wrote(write));
+        } else {
+            self.needless = self.needless.saturating_add(1);
+        }
         written
     }
 
     /// The key ends at this moment, if it does not already.
     pub fn expire_at(&mut self, key: &Key, from: Option<i64>, at: Option<i64>) {
         if let Some(at) = at.filter(|_| from != at) {
-            self.write(Effect::ExpireAt {
+            self.write(Write::ExpireAt {
                 key: key.clone(),
                 at,
             });

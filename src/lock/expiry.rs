@@ -8,7 +8,7 @@ use super::table::{Hold, Party};
 use super::{
     acquire, head, heard, readers, release, renewals, sight, subscribers, waiting, watchdog,
 };
-use super::{Bytes, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Now, Whom};
+use super::{Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Now, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -80,7 +80,7 @@ pub fn forsake(d: &mut Decision<'_>, key: &Key) {
 /// some are left, and due still.
 pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
     watchdog::begin_anew(d);
-    let before = d.out.len();
+    let before = d.size();
     let mut keys = keys.iter();
     for key in keys.by_ref() {
         expire_one(d, key);
@@ -123,8 +123,7 @@ pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
 
 /// Readers have left by no request of theirs.
 fn readers_left(d: &mut Decision<'_>, key: &Key) {
-    let told = |effect: &Effect| matches!(effect, Effect::Wake { key: of, .. } if of == key);
-    if d.ks.look(key, &[]).kind == Kind::Free && !d.out.iter().any(told) {
+    if d.ks.look(key, &[]).kind == Kind::Free && !d.woken.contains(key) {
         release::left_free(d, key, Whom::OneShared);
     }
     d.look_later(key);
@@ -155,17 +154,8 @@ pub fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     };
     match look.kind {
         Kind::Free => {
-            let before = d.out.len();
-            let revived = ended_by(d, key, cause, true);
-            let told = d.out.get(before..).unwrap_or_default();
-            let ran_out = told.iter().any(|effect| {
-                let event = match effect {
-                    Effect::Tell { event, .. } => *event,
-                    _ => return false,
-                };
-                matches!(event, Event::Expired | Event::Evicted)
-            });
-            if !revived && ran_out {
+            let ended = ended_by(d, key, cause, true);
+            if !ended.revived && ended.ran_out {
                 release::left_free(d, key, whom);
             }
             d.look_later(key);
@@ -242,17 +232,27 @@ pub fn judge_holders(d: &mut Decision<'_>, key: &Key) {
     }
 }
 
+/// How holds have ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Over {
+    /// One was written anew.
+    revived: bool,
+    /// Some lease has run out, or was evicted.
+    ran_out: bool,
+}
+
 /// The key is gone, or no lock any more: tells how its holds ended and forgets
 /// them. Whether one was written anew.
 pub fn ended(d: &mut Decision<'_>, key: &Key, cause: Cause) -> bool {
-    ended_by(d, key, cause, cause != Cause::Removed)
+    ended_by(d, key, cause, cause != Cause::Removed).revived
 }
 
 /// `free`: nothing is there now, so that what only stood still can be written
 /// anew.
-fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
+fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> Over {
+    let mut over = Over::default();
     let Some(entry) = d.core.locks.get(key) else {
-        return false;
+        return over;
     };
     let (deadline, foreign) = (entry.deadline(), entry.is_foreign());
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
@@ -261,30 +261,32 @@ fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
     d.look_later(key);
     if !was_held {
         d.core.locks.forget_holders(key);
-        return false;
+        return over;
     }
     let Some(shared) = shared else {
         let event = d.core.event_of(cause, deadline, d.now);
-        if let Some(hold) = plain.filter(|_| free && event == Some(Event::Expired)) {
-            if renewals::revive(d, key, &hold.owner, deadline) {
-                return true;
+        let expired = |_: &Hold| free && event == Some(Event::Expired);
+        if let Some(hold) = plain.filter(expired) {
+            over.revived = renewals::revive(d, key, &hold.owner, deadline);
+        }
+        if !over.revived {
+            over.ran_out = event.is_some();
+            if let Some(event) = event {
+                acquire::tell(d, key, event);
             }
+            forsake(d, key);
         }
-        if let Some(event) = event {
-            acquire::tell(d, key, event);
-        }
-        forsake(d, key);
-        return false;
+        return over;
     };
-    let mut revived = false;
     for party in shared.parties() {
         let end = end_of(party, shared.expires);
         let event = d.core.event_of(cause, end, d.now);
         let watched = party.hold.watch.is_some();
         let owner = &party.hold.owner;
         if free && watched && event == Some(Event::Expired) {
-            revived |= renewals::revive(d, key, owner, end);
-            if d.ks.look(key, owner).lease != Lease::Gone || d.ks.look(key, owner).writes > 0 {
+            over.revived |= renewals::revive(d, key, owner, end);
+            let look = d.ks.look(key, owner);
+            if look.lease != Lease::Gone || look.writes > 0 {
                 continue;
             }
         }
@@ -294,12 +296,13 @@ fn ended_by(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> bool {
         if free {
             end_leases(d, key, owner, 1, party.holds);
         }
+        over.ran_out |= event.is_some();
         party_gone(d, key, party, event);
     }
-    if !revived {
+    if !over.revived {
         forsake(d, key);
     }
-    revived
+    over
 }
 
 /// An owner of a read/write lock is not in it any more.

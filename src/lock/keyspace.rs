@@ -3,9 +3,9 @@
 //! The server's keyspace implements this (`server::keyspace`), and so does one
 //! in memory (`memory`) for the tests of the core.
 
-use super::effect::Effect;
 use super::key::Key;
 use super::token::Counter;
+use super::write::Write;
 
 /// How a lock is held, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -141,7 +141,6 @@ pub trait Keyspace {
     /// Whether the lock itself, which is not here, is nowhere else. Nobody asks the
     /// server that about a request that has waited.
     fn is_free(&mut self, key: &Key) -> bool;
-    /// Carries out an effect that is a write, at once; ignores any other. Whether it
-    /// changed anything.
-    fn write(&mut self, effect: &Effect) -> bool;
+    /// Carries out a write at once. Whether it changed anything.
+    fn write(&mut self, write: &Write) -> bool;
 }

@@ -26,7 +26,7 @@ pub fn acquire_many(
         .iter()
         .map(|name| d.core.locks.key(ask.db, name))
         .collect();
-    let before = d.out.len();
+    let before = d.size();
     let mut ways = Vec::with_capacity(keys.len());
     let mut plain = Vec::new();
     for key in &keys {
@@ -45,7 +45,7 @@ pub fn acquire_many(
         ways.extend(free.map(|how| (key.clone(), how, look)));
     }
     // What was seen is true still, if no look has changed anything.
-    let ways = (ways.len() == keys.len() && d.out.len() == before).then_some(ways);
+    let ways = (ways.len() == keys.len() && d.size() == before).then_some(ways);
     let want = Want {
         owner: Bytes::from(ask.owner),
         client: ask.client,
@@ -55,7 +55,7 @@ pub fn acquire_many(
     };
     let taken = match ways {
         Some(ways) => take(d, &want, ways),
-        None if d.out.len() == before => Ok(None),
+        None if d.size() == before => Ok(None),
         None => look_and_take(d, &keys, &want),
     };
     let taken = match taken {

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Write,
 };
 use crate::redisson;
 
@@ -77,23 +78,24 @@ pub fn counter(key: &Key) -> Key {
     Key::new(key.db, &redisson::counter(&key.name))
 }
 
-fn count(value: &[u8]) -> Option<i64> {
-    let holds: i64 = std::str::from_utf8(value).ok()?.parse().ok()?;
-    (holds > 0).then_some(holds)
-}
-
 fn field(owner: &[u8], mode: Mode) -> Vec<u8> {
     match mode {
-        Mode::Write => [owner, b":write"].concat(),
+        Mode::Write => layout::writer_field(owner),
         Mode::Exclusive | Mode::Read => owner.to_vec(),
     }
 }
 
-fn mode_of(fields: &Fields) -> Option<Mode> {
-    match fields.get(&b"mode"[..])?.as_slice() {
-        b"read" => Some(Mode::Read),
-        b"write" => Some(Mode::Write),
-        _ => None,
+impl Hash for Fields {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.get(name).map(|value| read(value))
+    }
+
+    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.clone().into_iter().collect()
     }
 }
 
@@ -107,42 +109,20 @@ impl Keyspace for Memory {
                 ..Look::FREE
             };
         };
-        let foreign = |why| Look {
-            kind: Kind::Foreign(why),
-            expires,
-            ..Look::FREE
-        };
         let Value::Hash(fields) = value else {
-            return foreign(Foreign::OtherType);
-        };
-        let of = |name: &[u8]| match fields.get(name) {
-            Some(value) => count(value),
-            None => Some(0),
-        };
-        if let Some(mode) = mode_of(&fields) {
-            let (Some(holds), Some(writes)) = (of(owner), of(&field(owner, Mode::Write))) else {
-                return foreign(Foreign::OtherHash);
-            };
             return Look {
-                kind: Kind::ReadWrite(mode),
-                fields: fields.len() - 1,
-                holds,
-                writes,
-                lease: self.lease_of(key, owner, holds),
-                expires,
-                ran_out: false,
-            };
-        }
-        let mut counts = fields.values().map(|value| count(value));
-        match (counts.next(), counts.next(), of(owner)) {
-            (Some(Some(_)), None, Some(holds)) => Look {
-                kind: Kind::Plain,
-                fields: 1,
-                holds,
+                kind: Kind::Foreign(Foreign::OtherType),
                 expires,
                 ..Look::FREE
-            },
-            _ => foreign(Foreign::OtherHash),
+            };
+        };
+        let look = layout::look(&fields, owner, expires);
+        if !matches!(look.kind, Kind::ReadWrite(_)) {
+            return look;
+        }
+        Look {
+            lease: self.lease_of(key, owner, look.holds),
+            ..look
         }
     }
 
@@ -150,28 +130,14 @@ impl Keyspace for Memory {
         let Some((Value::Hash(fields), expires)) = self.live(key).cloned() else {
             return Vec::new();
         };
-        let shared = mode_of(&fields).is_some();
-        if !shared && fields.len() > 1 {
-            return Vec::new();
+        let mut holders = layout::holders(&fields, expires);
+        for holder in holders
+            .iter_mut()
+            .filter(|holder| holder.mode == Mode::Read)
+        {
+            holder.lease = self.lease_of(key, &holder.owner, holder.holds);
         }
-        let own = expires.map_or(Lease::Endless, Lease::Until);
-        fields
-            .iter()
-            .filter_map(|(name, value)| {
-                let holds = count(value)?;
-                let (owner, mode, lease) = match name.strip_suffix(b":write") {
-                    _ if !shared => (name.clone(), Mode::Exclusive, own),
-                    Some(owner) => (owner.to_vec(), Mode::Write, own),
-                    None => (name.clone(), Mode::Read, self.lease_of(key, name, holds)),
-                };
-                Some(Holder {
-                    owner,
-                    mode,
-                    holds,
-                    lease,
-                })
-            })
-            .collect()
+        holders
     }
 
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
@@ -199,9 +165,9 @@ impl Keyspace for Memory {
         true
     }
 
-    fn write(&mut self, effect: &Effect) -> bool {
-        match effect {
-            Effect::Take {
+    fn write(&mut self, write: &Write) -> bool {
+        match write {
+            Write::Take {
                 key,
                 owner,
                 holds,
@@ -212,7 +178,7 @@ impl Keyspace for Memory {
                 let taken = self.keys.insert(key.clone(), value);
                 assert!(taken.is_none(), "took a lock that was not free: {key:?}");
             }
-            Effect::Count {
+            Write::Count {
                 key,
                 owner,
                 mode,
@@ -221,28 +187,24 @@ impl Keyspace for Memory {
             } => {
                 let (fields, _) = self.hash(key);
                 let old = fields.insert(field(owner, *mode), holds.to_string().into_bytes());
-                let old = old.map_or(Some(0), |old| count(&old));
-                assert_eq!(old, Some(holds - by), "counted otherwise: {effect:?}");
+                let old = old.map_or(Some(0), |old| layout::count(&old));
+                assert_eq!(old, Some(holds - by), "counted otherwise: {write:?}");
             }
-            Effect::Drop { key, owner, mode } => {
+            Write::Drop { key, owner, mode } => {
                 let (fields, _) = self.hash(key);
                 let old = fields.remove(&field(owner, *mode));
-                assert!(old.is_some(), "dropped what is not there: {effect:?}");
+                assert!(old.is_some(), "dropped what is not there: {write:?}");
                 if fields.is_empty() {
                     self.keys.remove(key);
                 }
             }
-            Effect::SetMode { key, mode } => {
+            Write::SetMode { key, mode } => {
                 let empty = || (Value::Hash(Fields::new()), None);
                 self.keys.entry(key.clone()).or_insert_with(empty);
-                let word: &[u8] = if *mode == Mode::Read {
-                    b"read"
-                } else {
-                    b"write"
-                };
-                self.hash(key).0.insert(b"mode".to_vec(), word.to_vec());
+                let word = layout::mode_text(*mode).to_vec();
+                self.hash(key).0.insert(layout::MODE.to_vec(), word);
             }
-            Effect::Lease {
+            Write::Lease {
                 key,
                 owner,
                 index,
@@ -251,7 +213,7 @@ impl Keyspace for Memory {
                 let lease = lease_key(key, owner, *index);
                 self.keys.insert(lease, (Value::Text, *at));
             }
-            Effect::LeaseAt {
+            Write::LeaseAt {
                 key,
                 owner,
                 index,
@@ -261,27 +223,22 @@ impl Keyspace for Memory {
                     *end = Some(*at);
                 }
             }
-            Effect::EndLease { key, owner, index } => {
+            Write::EndLease { key, owner, index } => {
                 self.keys.remove(&lease_key(key, owner, *index));
             }
-            Effect::Fence { key, token } => {
+            Write::Fence { key, token } => {
                 let empty = || (Value::Number(0), None);
                 self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(*token);
             }
-            Effect::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
+            Write::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
                 self.vanishing = None;
                 self.keys.remove(key);
                 return false;
             }
-            Effect::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
-            Effect::Delete { key } => {
+            Write::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
+            Write::Delete { key } => {
                 assert!(self.keys.remove(key).is_some(), "freed a free lock");
             }
-            Effect::Tell { .. }
-            | Effect::Wake { .. }
-            | Effect::Passed { .. }
-            | Effect::Answer { .. }
-            | Effect::Close { .. } => {}
         }
         true
     }

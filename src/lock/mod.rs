@@ -2,7 +2,7 @@
 //! request. No server types, no unsafe code, no clock of its own.
 //!
 //! Data flows one way. A command is parsed into a request; the core looks at the
-//! key through [`Keyspace`], decides, and answers with [`Effects`]; the shell in
+//! key through [`Keyspace`], decides, and answers with [`Notices`]; the shell in
 //! `crate::server` carries them out and replies. The keyspace is the only truth
 //! about who holds a lock. What the core remembers beside it (queues, deadlines,
 //! tokens) is lost with a restart, and nothing depends on it for exclusion.
@@ -25,7 +25,6 @@ mod deadlock;
 mod decide;
 mod decision;
 mod describe;
-mod effect;
 mod expiry;
 mod head;
 mod heard;
@@ -33,11 +32,13 @@ mod in_flight;
 mod judge;
 mod key;
 mod keyspace;
+pub mod layout;
 mod leaving;
 mod many;
 #[cfg(test)]
 mod memory;
 mod moved;
+mod notice;
 mod queue;
 mod readers;
 mod refusal;
@@ -58,12 +59,12 @@ mod token;
 mod waiting;
 mod watchdog;
 mod work;
+mod write;
 
 pub use acquire::{acquire, Ask, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
-pub use effect::{Effect, Effects, Event, Outcome, WaiterId, Whom};
 pub use expiry::{expire, forsake, Cause};
 pub use heard::{hear, review, Note};
 pub use key::{Bytes, Key};
@@ -71,6 +72,7 @@ pub use keyspace::{
     leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
+pub use notice::{Event, Notice, Notices, Outcome, WaiterId, Whom};
 pub use refusal::{Link, Refusal};
 pub use release::{force, release, renew, Ended, Renewal};
 pub use renewals::renew_watched;
@@ -80,6 +82,7 @@ pub use time::Now;
 pub use timeouts::time_out;
 pub use token::Counter;
 pub use watchdog::{let_lapse, Bond};
+pub use write::Write;
 
 use away::Away;
 use heard::Heard;

@@ -2,9 +2,7 @@
 
 use super::table::Entry;
 use super::{acquire, expiry, release, renewals, sight, watchdog};
-use super::{
-    Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Mode, Whom, MOST_READS,
-};
+use super::{Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Mode, Whom, Write, MOST_READS};
 
 impl Core {
     /// Whether the owner is known to read under this lock.
@@ -81,7 +79,7 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
         }
     }
     if matches!(d.ks.look(key, &[]).kind, Kind::ReadWrite(_)) {
-        d.write(Effect::Delete { key: key.clone() });
+        d.write(Write::Delete { key: key.clone() });
     }
     expiry::forsake(d, key);
     false
@@ -128,7 +126,7 @@ pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
     // The last field goes with the hash.
     let is_last = d.ks.look(key, owner).fields == 1;
     if !is_last {
-        d.write(Effect::Drop {
+        d.write(Write::Drop {
             key: key.clone(),
             owner: owner.clone(),
             mode: Mode::Read,
@@ -208,14 +206,14 @@ pub fn rewrite_party(
     let mode = if writes > 0 { Mode::Write } else { Mode::Read };
     if look.kind == Kind::Free {
         let key = key.clone();
-        d.write(Effect::SetMode { key, mode });
+        d.write(Write::SetMode { key, mode });
     }
     for (mode, has, holds) in [
         (Mode::Write, look.writes, writes),
         (Mode::Read, look.holds, reads),
     ] {
         if has == 0 && holds > 0 {
-            d.write(Effect::Count {
+            d.write(Write::Count {
                 key: key.clone(),
                 owner: owner.clone(),
                 mode,
@@ -225,7 +223,7 @@ pub fn rewrite_party(
         }
     }
     for index in 1..=reads.min(MOST_READS) {
-        d.write(Effect::Lease {
+        d.write(Write::Lease {
             key: key.clone(),
             owner: owner.clone(),
             index,

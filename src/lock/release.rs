@@ -3,7 +3,7 @@
 use super::keyspace::leases_looked_at;
 use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
 use super::{
-    Bytes, Cause, Core, Decision, Effect, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
+    Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom, Write,
     MOST_READS,
 };
 
@@ -236,7 +236,7 @@ fn count_down(
     owner: &Bytes,
     (mode, holds, left): (Mode, i64, i64),
 ) {
-    d.write(Effect::Count {
+    d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),
         mode,
@@ -270,13 +270,11 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
         watchdog::on_lost_with(d.core, key, &party.hold);
     }
     if d.core.modes(key, owner, look).reads {
-        let (key, mode) = (key.clone(), Mode::Read);
-        d.write(Effect::SetMode {
+        d.write(Write::SetMode {
             key: key.clone(),
-            mode,
+            mode: Mode::Read,
         });
-        let whom = Whom::AllShared;
-        d.out.push(Effect::Wake { key, whom });
+        d.wake(key, Whom::AllShared);
     }
 }
 
@@ -287,7 +285,7 @@ fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
 }
 
 fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
-    d.write(Effect::Drop {
+    d.write(Write::Drop {
         key: key.clone(),
         owner: owner.clone(),
         mode: Mode::Exclusive,
@@ -300,7 +298,7 @@ fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 
 /// The owner of a plain lock has released it.
 fn let_go(d: &mut Decision<'_>, key: &Key) {
-    d.write(Effect::Delete { key: key.clone() });
+    d.write(Write::Delete { key: key.clone() });
     acquire::tell(d, key, Event::Released);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost_with(d.core, key, &hold);
@@ -310,7 +308,7 @@ fn let_go(d: &mut Decision<'_>, key: &Key) {
 
 /// Frees a held lock and hands it on.
 fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
-    d.write(Effect::Delete { key: key.clone() });
+    d.write(Write::Delete { key: key.clone() });
     acquire::tell(d, key, event);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold);
@@ -346,7 +344,7 @@ pub fn count(look: &Look, mode: Mode) -> i64 {
 /// with it.
 fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: &Look) {
     if look.fields > 1 {
-        d.write(Effect::Drop {
+        d.write(Write::Drop {
             key: key.clone(),
             owner: owner.clone(),
             mode,
@@ -357,7 +355,7 @@ fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: 
 /// Removes the lease keys of a reader's holds from one number to another.
 pub fn end_leases(d: &mut Decision<'_>, key: &Key, owner: &Bytes, first: i64, last: i64) {
     for index in first..=last.min(MOST_READS) {
-        d.write(Effect::EndLease {
+        d.write(Write::EndLease {
             key: key.clone(),
             owner: owner.clone(),
             index,

@@ -3,7 +3,7 @@
 use super::table::own_lease;
 use super::watchdog::{self, Bond};
 use super::{expiry, readers, shared, sight, waiting};
-use super::{Bytes, Cause, Decision, Effect, Key, Kind, Lease, Mode};
+use super::{Bytes, Cause, Decision, Key, Kind, Lease, Mode, Write};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
@@ -11,7 +11,7 @@ const RETRY_MS: i64 = 100;
 
 /// Renews these leases. Whether that was so much that some are left, and due still.
 pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
-    let before = d.out.len();
+    let before = d.size();
     let mut due = due.iter();
     for (key, owner) in due.by_ref() {
         renew_watch(d, key, owner);
@@ -93,7 +93,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>
     let plain = watch.holds(Mode::Exclusive);
     let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
     if plain > 0 {
-        d.write(Effect::Take {
+        d.write(Write::Take {
             key: key.clone(),
             owner: owner.clone(),
             holds: plain,

@@ -8,7 +8,7 @@ use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
 use super::table::own_lease;
 use super::table::{Hold, Party};
-use super::{Bytes, Decision, Effect, Key, Kind, Lease, Look, Mode, Refusal, MOST_READS};
+use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Write, MOST_READS};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -52,9 +52,9 @@ pub fn give_shared(
     };
     if let Some(mode) = mode {
         let key = key.clone();
-        d.write(Effect::SetMode { key, mode });
+        d.write(Write::SetMode { key, mode });
     }
-    d.write(Effect::Count {
+    d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),
         mode: field,
@@ -67,7 +67,7 @@ pub fn give_shared(
         lease_reads(d, key, owner, reads, at);
     }
     if want.mode == Mode::Read {
-        d.write(Effect::Lease {
+        d.write(Write::Lease {
             key: key.clone(),
             owner: owner.clone(),
             index: holds,
@@ -122,7 +122,7 @@ pub fn give_shared(
 /// Sets the lease keys of a reader's holds.
 fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64) {
     for index in 1..=holds.min(MOST_READS) {
-        d.write(Effect::LeaseAt {
+        d.write(Write::LeaseAt {
             key: key.clone(),
             owner: owner.clone(),
             index,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::head::{self, Next};
 use super::table::{Entry, Hold, Party, Shared};
-use super::{Bytes, Cause, Core, Decision, Effect, Foreign, Key, Kind, Lease, Look, Mode};
+use super::{Bytes, Cause, Core, Decision, Foreign, Key, Kind, Lease, Look, Mode, Write};
 
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
@@ -93,7 +93,7 @@ fn align(d: &mut Decision<'_>, key: &Key, owner: &[u8], look: &Look) -> bool {
         // All holders are gone. If none is known it is somebody's data.
         let known = d.core.locks.get(key).is_some_and(Entry::is_held);
         if known {
-            d.write(Effect::Delete { key: key.clone() });
+            d.write(Write::Delete { key: key.clone() });
             expiry::ended(d, key, Cause::Unknown);
         }
         return known;

@@ -8,7 +8,7 @@
 //! holder whose lease ended without its notice.
 
 use super::time::Now;
-use super::{Decision, Effect, Key, Refusal};
+use super::{Decision, Key, Refusal, Write};
 
 /// What a double counts exactly. All locks draw from one row: a counter beyond this
 /// would take the tokens of every lock with it.
@@ -75,6 +75,6 @@ pub fn new_token<'k>(
 /// Writes a token to the counters of the locks that have it.
 pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: i64) {
     for key in counted {
-        d.write(Effect::Fence { key, token });
+        d.write(Write::Fence { key, token });
     }
 }

@@ -174,7 +174,7 @@ pub fn settle_pending(d: &mut Decision<'_>) {
         return;
     }
     let mut turns = MOST_TURNS;
-    let before = d.out.len();
+    let before = d.size();
     loop {
         if turns == 0 || d.is_long(before) {
             // The rest has a decision of its own, after others had a turn.

@@ -10,13 +10,13 @@
 //!
 //! The shell tells who listens ([`subscribed`]): whenever a lock is left free, by the
 //! message that is published then, and now and then when one is handed on
-//! ([`Effect::Passed`]) while no place is in its queue. To ask costs as much as a
+//! ([`Notice::Passed`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
 use crate::lock::stats::Counters;
-use crate::lock::{sight, Core, Decision, Effect, Key, Kind, Mode, WaiterId, Whom};
+use crate::lock::{sight, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -131,8 +131,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
     }
     begin_turn(d, key);
     let whom = whom(d.core, key);
-    let key = key.clone();
-    d.out.push(Effect::Wake { key, whom });
+    d.wake(key, whom);
     true
 }
 
@@ -140,8 +139,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
 /// turn has begun with that.
 pub fn wake(d: &mut Decision<'_>, key: &Key, whom: Whom) {
     if !d.core.subscribers.is_turn(key) {
-        let key = key.clone();
-        d.out.push(Effect::Wake { key, whom });
+        d.wake(key, whom);
     }
 }
 
@@ -153,7 +151,7 @@ pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
     }
     if d.core.locks.passes(key, ASKS_ONE_IN) {
         let key = key.clone();
-        d.out.push(Effect::Passed { key, shared });
+        d.out.push(Notice::Passed { key, shared });
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Effect, Effects, Ended, Event, Key, Listening, Mode, Note,
+    self, Ask, Cause, Core, Decision, Ended, Event, Key, Listening, Mode, Note, Notice, Notices,
     Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
 };
 
@@ -82,7 +82,7 @@ pub struct Shell {
     pub ks: Memory,
     pub now: Now,
     /// The effects that nobody has asked about yet.
-    pub told: Effects,
+    pub told: Notices,
     pub notes: Vec<Note>,
     /// Each request has a connection of its own.
     clients: u64,
@@ -97,7 +97,7 @@ impl Shell {
                 wall_us: 1_700_000_000_000_000,
                 mono_us: 5_000_000,
             },
-            told: Effects::new(),
+            told: Notices::new(),
             notes: Vec::new(),
             clients: 0,
         };
@@ -321,9 +321,9 @@ impl Shell {
         let mut read = 0;
         loop {
             let told = self.told.get(read..).unwrap_or_default();
-            asked.extend(told.iter().filter_map(|effect| match effect {
-                Effect::Wake { key, .. } => Some((key.clone(), Listening::Woken { shared: false })),
-                Effect::Passed { key, .. } => Some((key.clone(), waiting)),
+            asked.extend(told.iter().filter_map(|notice| match notice {
+                Notice::Wake { key, .. } => Some((key.clone(), Listening::Woken { shared: false })),
+                Notice::Passed { key, .. } => Some((key.clone(), waiting)),
                 _ => None,
             }));
             read = self.told.len();
@@ -391,17 +391,17 @@ impl Shell {
     }
 }
 
-pub fn answers(told: &[Effect]) -> Vec<(WaiterId, Outcome)> {
-    let answer = |effect: &Effect| match effect {
-        Effect::Answer { waiter, outcome } => Some((*waiter, outcome.clone())),
+pub fn answers(told: &[Notice]) -> Vec<(WaiterId, Outcome)> {
+    let answer = |notice: &Notice| match notice {
+        Notice::Answer { waiter, outcome } => Some((*waiter, outcome.clone())),
         _ => None,
     };
     told.iter().filter_map(answer).collect()
 }
 
-pub fn events(told: &[Effect]) -> Vec<(Key, Event)> {
-    let event = |effect: &Effect| match effect {
-        Effect::Tell { key, event } => Some((key.clone(), *event)),
+pub fn events(told: &[Notice]) -> Vec<(Key, Event)> {
+    let event = |notice: &Notice| match notice {
+        Notice::Told { key, event } => Some((key.clone(), *event)),
         _ => None,
     };
     told.iter().filter_map(event).collect()

@@ -1,7 +1,7 @@
 //! Clocks: leases that end, and tokens that rise.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Effect, Event};
+use crate::lock::{Event, Notice};
 
 #[test]
 fn a_lock_lives_through_the_last_ms_of_its_lease() {
@@ -59,7 +59,7 @@ fn a_command_finds_the_lease_ended_before_the_timer_does() {
 fn a_freed_lock_wakes_those_who_listen_and_a_granted_one_does_not() {
     let wakes = |s: &mut Shell| {
         let told = std::mem::take(&mut s.told);
-        let is_wake = |effect: &&Effect| matches!(effect, Effect::Wake { .. });
+        let is_wake = |notice: &&Notice| matches!(notice, Notice::Wake { .. });
         told.iter().filter(is_wake).count()
     };
     let mut s = Shell::new();

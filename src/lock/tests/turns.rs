@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Effect, Outcome, Verdict};
+use crate::lock::{Cause, Notice, Outcome, Verdict};
 
 /// Owners in the queue.
 const OWNERS: usize = 16;
@@ -49,8 +49,8 @@ impl Crowd {
         let was_turn = self.is_turn();
         self.shell.find_subscribers(self.listens);
         let told = std::mem::take(&mut self.shell.told);
-        for effect in told {
-            if let Effect::Answer { waiter, outcome } = effect {
+        for notice in told {
+            if let Notice::Answer { waiter, outcome } = notice {
                 assert!(matches!(outcome, Outcome::Granted(_)), "{outcome:?}");
                 let at = self.waiting.iter().position(|(id, _)| *id == waiter);
                 let (_, owner) = self.waiting.remove(at.unwrap());

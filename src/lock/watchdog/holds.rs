@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::index::Indexed;
 use crate::lock::table::{Entry, Hold, Taken, Watch};
-use crate::lock::{Bytes, Core, Decision, Effect, Key, Mode, Now};
+use crate::lock::{Bytes, Core, Decision, Key, Mode, Notice, Now};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change<T>(
@@ -168,7 +168,7 @@ pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<u64> {
 pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
     for client in on_lost_with(d.core, key, hold) {
         if client != d.spared {
-            d.out.push(Effect::Close { client });
+            d.out.push(Notice::Close { client });
         }
     }
 }
@@ -182,7 +182,7 @@ pub fn on_lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode
     let clients: BTreeSet<u64> = lost.map(|taken| taken.client).collect();
     on_released(d.core, (key, owner), mode, None);
     for client in clients {
-        d.out.push(Effect::Close { client });
+        d.out.push(Notice::Close { client });
     }
 }
 
@@ -190,7 +190,7 @@ pub fn on_lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode
 /// who watched them have to know.
 pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
     let (lost, clients) = d.core.watchdogs.forget(keys);
-    let closes = clients.into_iter().map(|client| Effect::Close { client });
+    let closes = clients.into_iter().map(|client| Notice::Close { client });
     d.out.extend(closes);
     for (key, owner) in lost {
         let hold = d.core.locks.hold_mut(&key, &owner);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::holds::{reschedule, watched_on};
-use crate::lock::{Bytes, Decision, Effect, Key};
+use crate::lock::{Bytes, Decision, Key, Notice};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
         clients = watch.clients();
     });
     for client in clients {
-        d.out.push(Effect::Close { client });
+        d.out.push(Notice::Close { client });
     }
 }
 

@@ -10,7 +10,7 @@ use super::docs::{self, Keys};
 use super::{key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    self, Ask, Core, Decision, Effects, Keyspace, Mode, Now, Outcome, Refusal, Verdict, WaiterId,
+    self, Ask, Core, Decision, Keyspace, Mode, Notices, Now, Outcome, Refusal, Verdict, WaiterId,
 };
 use crate::redisson;
 use crate::server::outbound::answers;
@@ -213,7 +213,7 @@ impl<'a> Call<'a> {
     fn put<T>(
         &self,
         waits: bool,
-        ask: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects) -> Result<T, Refusal>,
+        ask: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Notices) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if shell.has_notes() {

@@ -1,8 +1,7 @@
-//! Keys as locks are laid out in them, read: the hash, the lease keys beside it, the
-//! fencing counter, and in a cluster whose their slot is.
+//! Keys as locks are laid out in them, read: the one that is open, the lease keys, the
+//! fencing counter, and in a cluster whose their slot is. The hash: `lock::layout`.
 
 pub mod counter;
-pub mod hash;
 pub mod lease_keys;
 mod one_key;
 pub mod slots;

@@ -1,4 +1,4 @@
-//! Effects for replicas and the AOF: plain commands with absolute times, so that
+//! Notices for replicas and the AOF: plain commands with absolute times, so that
 //! nobody decides anything anew and a server without the module understands them.
 
 use std::ffi::CStr;

@@ -4,7 +4,7 @@
 
 use super::replication::By;
 use super::{answers, closes, publish};
-use crate::lock::{self, Bytes, Effect, Effects, Key, Listening};
+use crate::lock::{self, Bytes, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
 use crate::server::shell::Shell;
 use crate::server::sys::{self, Ctx, Event, Given, Selected};
@@ -13,42 +13,33 @@ use crate::server::sys::{self, Ctx, Event, Given, Selected};
 /// when all else is done.
 pub type Found = Vec<(Key, Listening)>;
 
-/// Tells whoever is to know, in the order of the decisions. `unwritten`: writes among the
-/// effects that changed nothing or were refused, of which nobody is told.
-pub fn tell(
-    shell: &Shell,
-    ctx: Ctx<'_>,
-    by: By,
-    given: Given<'_>,
-    effects: &mut Effects,
-    unwritten: &[Effect],
-) -> Found {
+/// Tells whoever is to know, in the order of the decisions.
+pub fn tell(shell: &Shell, ctx: Ctx<'_>, by: By, given: Given<'_>, notices: &mut Notices) -> Found {
     let mut found = Found::new();
     let writing = shell.own_work.write();
     let are_heard = are_heard(shell);
-    // They stand in the same order as all.
-    let mut unwritten = unwritten.iter();
-    let mut next_unwritten = unwritten.next();
-    for effect in effects.iter() {
-        match effect {
-            Effect::Wake { key, whom } => {
+    for notice in notices.iter() {
+        match notice {
+            Notice::Wake { key, whom } => {
                 let listening = publish::wake(shell, ctx, by, key, *whom);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
-            Effect::Passed { key, shared } => {
+            Notice::Passed { key, shared } => {
                 let listening = publish::listening(shell, ctx, key, *shared);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
-            _ if next_unwritten == Some(effect) => next_unwritten = unwritten.next(),
-            _ if are_heard => notify_of(ctx, given, effect),
+            Notice::Wrote(write) if are_heard => notify_of(ctx, given, write),
+            Notice::Told { key, event } if are_heard => {
+                notify(ctx, given, key, &[of_our_own(*event)]);
+            }
             _ => {}
         }
     }
     drop(writing);
-    for effect in effects.drain(..) {
-        match effect {
-            Effect::Answer { waiter, outcome } => answers::settle(shell, ctx, waiter, outcome),
-            Effect::Close { client } => closes::close_soon(shell, ctx, client),
+    for notice in notices.drain(..) {
+        match notice {
+            Notice::Answer { waiter, outcome } => answers::settle(shell, ctx, waiter, outcome),
+            Notice::Close { client } => closes::close_soon(shell, ctx, client),
             _ => {}
         }
     }
@@ -62,20 +53,20 @@ fn are_heard(shell: &Shell) -> bool {
     !shell.situation.is_alone() || sys::publishes_events()
 }
 
-/// Emits the keyspace events of an effect.
-fn notify_of(ctx: Ctx<'_>, given: Given<'_>, effect: &Effect) {
+/// Emits the keyspace events of a write.
+fn notify_of(ctx: Ctx<'_>, given: Given<'_>, write: &Write) {
     let notify = |key: &Key, events: &[Event]| notify(ctx, given, key, events);
     let notify_lease = |key: &Key, owner: &Bytes, index, events| {
         let name = redisson::lease_key(&key.name, owner, index);
         notify(&Key::new(key.db, &name), events);
     };
-    match effect {
-        Effect::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
-        Effect::Count { key, holds, by, .. } if holds == by => notify(key, &[HSET]),
-        Effect::Count { key, .. } => notify(key, &[HINCRBY]),
-        Effect::Drop { key, .. } => notify(key, &[HDEL]),
-        Effect::SetMode { key, .. } => notify(key, &[HSET]),
-        Effect::Lease {
+    match write {
+        Write::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
+        Write::Count { key, holds, by, .. } if holds == by => notify(key, &[HSET]),
+        Write::Count { key, .. } => notify(key, &[HINCRBY]),
+        Write::Drop { key, .. } => notify(key, &[HDEL]),
+        Write::SetMode { key, .. } => notify(key, &[HSET]),
+        Write::Lease {
             key,
             owner,
             index,
@@ -87,21 +78,16 @@ fn notify_of(ctx: Ctx<'_>, given: Given<'_>, effect: &Effect) {
             };
             notify_lease(key, owner, *index, events);
         }
-        Effect::LeaseAt {
+        Write::LeaseAt {
             key, owner, index, ..
         } => notify_lease(key, owner, *index, &[EXPIRE]),
-        Effect::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
-        Effect::Fence { key, .. } => {
+        Write::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
+        Write::Fence { key, .. } => {
             let name = redisson::counter(&key.name);
             notify(&Key::new(key.db, &name), &[SET]);
         }
-        Effect::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
-        Effect::Delete { key } => notify(key, &[DEL]),
-        Effect::Tell { key, event } => notify(key, &[of_our_own(*event)]),
-        Effect::Wake { .. }
-        | Effect::Passed { .. }
-        | Effect::Answer { .. }
-        | Effect::Close { .. } => {}
+        Write::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
+        Write::Delete { key } => notify(key, &[DEL]),
     }
 }
 

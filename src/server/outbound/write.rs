@@ -3,9 +3,9 @@
 //! events, messages and replies wait until all writes are done (`tell`).
 
 use super::replication::Replication;
-use crate::lock::{Effect, Key, Mode};
+use crate::lock::{layout, Key, Mode, Write};
 use crate::redisson;
-use crate::server::keys::{hash, lease_keys, Named, OneKey};
+use crate::server::keys::{lease_keys, Named, OneKey};
 use crate::server::sys::{signal_modified, Ctx, Text, Type, WallMs};
 
 /// What became of a write that the server did not refuse.
@@ -31,45 +31,40 @@ impl<'w, 'a> Writer<'w, 'a> {
         Self { keys, ctx, to, one }
     }
 
-    /// Carries out an effect that is a write. `None`: the server refused.
-    pub fn carry_out(self, effect: &Effect) -> Option<Written> {
-        match effect {
-            Effect::Take {
+    /// Carries out a write. `None`: the server refused.
+    pub fn carry_out(self, write: &Write) -> Option<Written> {
+        match write {
+            Write::Take {
                 key,
                 owner,
                 holds,
                 at,
             } => self.take(key, owner, *holds, WallMs(*at)),
-            Effect::Count {
+            Write::Count {
                 key,
                 owner,
                 mode,
                 holds,
                 by,
             } => self.count(key, (owner, *mode), *holds, *by),
-            Effect::Drop { key, owner, mode } => self.drop_field(key, owner, *mode),
-            Effect::SetMode { key, mode } => self.set_mode(key, *mode),
-            Effect::Lease {
+            Write::Drop { key, owner, mode } => self.drop_field(key, owner, *mode),
+            Write::SetMode { key, mode } => self.set_mode(key, *mode),
+            Write::Lease {
                 key,
                 owner,
                 index,
                 at,
             } => self.lease(key, owner, *index, at.map(WallMs)),
-            Effect::LeaseAt {
+            Write::LeaseAt {
                 key,
                 owner,
                 index,
                 at,
             } => self.lease_at(key, owner, *index, WallMs(*at)),
-            Effect::EndLease { key, owner, index } => self.end_lease(key, owner, *index),
-            Effect::Fence { key, token } => self.fence(key, *token),
-            Effect::ExpireAt { key, at } => self.end_at(key, WallMs(*at)),
-            Effect::Delete { key } => delete(self.keys.open(key)?, self.ctx, self.to, key),
-            Effect::Tell { .. }
-            | Effect::Wake { .. }
-            | Effect::Passed { .. }
-            | Effect::Answer { .. }
-            | Effect::Close { .. } => Some(Written::Done),
+            Write::EndLease { key, owner, index } => self.end_lease(key, owner, *index),
+            Write::Fence { key, token } => self.fence(key, *token),
+            Write::ExpireAt { key, at } => self.end_at(key, WallMs(*at)),
+            Write::Delete { key } => delete(self.keys.open(key)?, self.ctx, self.to, key),
         }
     }
 
@@ -112,7 +107,10 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn set_mode(self, key: &Key, mode: Mode) -> Option<Written> {
-        let (field, value) = (Text::new(hash::MODE)?, mode_text(mode)?);
+        let (field, value) = (
+            Text::new(layout::MODE)?,
+            Text::new(layout::mode_text(mode))?,
+        );
         let open = open_to_take(self.keys, self.to, key)?;
         open.set_field(&field, Some(&value))?;
         self.to.hset(key.db, open.name(), &field, &value)?;
@@ -193,16 +191,9 @@ fn open_to_take<'k, 'a>(
 /// The field that counts an owner's holds in this mode.
 fn field<'a>(keys: &OneKey<'a>, (owner, mode): (&[u8], Mode)) -> Option<Text<'a>> {
     match mode {
-        Mode::Write => Text::new(&[owner, hash::WRITER].concat()),
+        Mode::Write => Text::new(&layout::writer_field(owner)),
         Mode::Exclusive | Mode::Read => keys.given().text(owner),
     }
-}
-
-fn mode_text(mode: Mode) -> Option<Text<'static>> {
-    Text::new(match mode {
-        Mode::Write => b"write",
-        Mode::Exclusive | Mode::Read => b"read",
-    })
 }
 
 fn expire_at(open: &Named<'_>, to: &Replication<'_>, key: &Key, at: WallMs) -> Option<()> {

@@ -2,7 +2,7 @@
 //! others are told.
 
 use super::keyspace::{Asked, ServerKeyspace};
-use crate::lock::{self, Core, Effects, Keyspace, Now};
+use crate::lock::{self, Core, Keyspace, Notices, Now};
 use crate::server::outbound::replication::By;
 use crate::server::outbound::tell::{tell, Found};
 use crate::server::shell::Shell;
@@ -13,16 +13,16 @@ use crate::server::sys::{Access, Ctx};
 pub fn decide<T>(
     asked: &Asked<'_>,
     now: impl FnOnce(&Core) -> Now,
-    run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects) -> T,
+    run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Notices) -> T,
 ) -> Option<(T, Found)> {
     let shell = asked.shell;
     let mut ks = ServerKeyspace::new(asked, Access::Write);
-    let mut told = shell.locks.effects();
+    let mut told = shell.locks.notices();
     let run = |core: &mut Core, now| run(core, &mut ks, now, &mut told);
     let answer = shell.locks.decide(now, run)?;
-    let unwritten = ks.into_unwritten();
+    drop(ks);
     let Asked { ctx, by, given, .. } = *asked;
-    let found = tell(shell, ctx, by, given, &mut told, &unwritten);
+    let found = tell(shell, ctx, by, given, &mut told);
     shell.locks.reuse(told);
     Some((answer, found))
 }

@@ -1,17 +1,17 @@
 //! The server's keyspace as the core sees it: it looks by `keys` and writes by `outbound`.
 
+use crate::lock::layout::{self, Hash};
 use crate::lock::{
-    leases_looked_at, Counter, Effect, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Write,
 };
 use crate::redisson;
-use crate::server::keys::hash::{self, count, counted};
 use crate::server::keys::slots::{self, Slot};
 use crate::server::keys::{counter, lease_keys, Named, OneKey};
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::write::{Writer, Written};
 use crate::server::shell::Shell;
 use crate::server::state::{OwnWork, Server, Situation};
-use crate::server::sys::{Access, Ctx, Given, Text, Type};
+use crate::server::sys::{Access, Ctx, Given, Type};
 
 /// Who asks for a decision.
 #[derive(Clone, Copy)]
@@ -45,8 +45,6 @@ pub struct ServerKeyspace<'a> {
     keys: OneKey<'a>,
     /// In a cluster: a command sees keys of this name's slot and no others.
     slot_of: Option<&'a [u8]>,
-    /// Writes that changed nothing or were refused: nobody is to be told of them.
-    unwritten: Vec<Effect>,
 }
 
 impl<'a> ServerKeyspace<'a> {
@@ -59,19 +57,12 @@ impl<'a> ServerKeyspace<'a> {
             to: Replication::new(ctx, &shell.server, &shell.situation, by),
             keys: OneKey::new(ctx, access, asked.given),
             slot_of: asked.first_key.filter(|_| shell.server.cluster),
-            unwritten: Vec::new(),
         }
     }
 
     /// Closes the key that is open, before anything runs that may change it.
     pub fn close(&mut self) {
         self.keys.close();
-    }
-
-    /// Ends the decisions: closes the key that is open. The writes that changed nothing or
-    /// were refused.
-    pub fn into_unwritten(self) -> Vec<Effect> {
-        self.unwritten
     }
 
     /// The key as its own value shows it, without any lease key.
@@ -85,19 +76,15 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         };
-        let no_lock = |why| Look {
-            kind: Kind::Foreign(why),
-            expires: ends(open),
-            ..Look::FREE
-        };
+        let expires = ends(open);
         if kind != Type::Hash {
-            return no_lock(Foreign::OtherType);
+            return Look {
+                kind: Kind::Foreign(Foreign::OtherType),
+                expires,
+                ..Look::FREE
+            };
         }
-        let found = match open.len() {
-            1 => look_at_plain(open, given, owner),
-            len => look_at_shared(open, len, given, owner),
-        };
-        found.unwrap_or_else(|| no_lock(Foreign::OtherHash))
+        layout::look(&OpenHash { open, given }, owner, expires)
     }
 
     /// The lease of an owner with so many read holds.
@@ -123,56 +110,25 @@ fn ends(open: &Named<'_>) -> Option<i64> {
     open.expires().map(|at| at.0)
 }
 
-/// A hash of one field: a plain lock, if its value is a count of holds.
-fn look_at_plain(open: &Named<'_>, given: Given<'_>, owner: &[u8]) -> Option<Look> {
-    let plain = |holds| Look {
-        kind: Kind::Plain,
-        fields: 1,
-        holds,
-        expires: ends(open),
-        ..Look::FREE
-    };
-    let own = given.text(owner).and_then(|owner| open.field(&owner));
-    if let Some(value) = own {
-        return count(value.bytes()).map(plain);
-    }
-    match open.fields().first() {
-        // Fields can have a TTL of their own on newer servers, and this one has
-        // run out.
-        None => Some(Look::FREE),
-        Some((name, value)) if name == hash::MODE && hash::mode_of(value).is_some() => {
-            // A read/write lock whose holders are all gone.
-            let kind = Kind::ReadWrite(hash::mode_of(value)?);
-            let fields = 0;
-            Some(Look {
-                kind,
-                fields,
-                ..plain(0)
-            })
-        }
-        Some((_, value)) => count(value).map(|_| plain(0)),
-    }
+/// The hash that is open.
+struct OpenHash<'o, 'a> {
+    open: &'o Named<'a>,
+    given: Given<'a>,
 }
 
-/// A hash of several fields: a read/write lock, if it has a mode. Of the others the
-/// owner's fields alone are looked at, for there may be many.
-fn look_at_shared(open: &Named<'_>, len: usize, given: Given<'_>, owner: &[u8]) -> Option<Look> {
-    let mode = open.field(&Text::new(hash::MODE)?)?;
-    let mode = hash::mode_of(mode.bytes())?;
-    let (reads, writes) = if owner.is_empty() || owner == hash::MODE {
-        (None, None)
-    } else {
-        let writer = Text::new(&[owner, hash::WRITER].concat())?;
-        (open.field(&given.text(owner)?), open.field(&writer))
-    };
-    Some(Look {
-        kind: Kind::ReadWrite(mode),
-        fields: len.saturating_sub(1),
-        holds: counted(reads)?,
-        writes: counted(writes)?,
-        expires: ends(open),
-        ..Look::FREE
-    })
+impl Hash for OpenHash<'_, '_> {
+    fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let value = self.open.field(&self.given.text(name)?)?;
+        Some(read(value.bytes()))
+    }
+
+    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.open.fields()
+    }
 }
 
 impl Keyspace for ServerKeyspace<'_> {
@@ -188,38 +144,11 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
+        let given = self.keys.given();
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
-        let lease = ends(open).map_or(Lease::Endless, Lease::Until);
-        let fields = open.fields();
-        let plain = fields.len() == 1;
-        let is_mode = |(name, value): &(Vec<u8>, Vec<u8>)| {
-            name == hash::MODE && hash::mode_of(value).is_some()
-        };
-        if !plain && !fields.iter().any(is_mode) {
-            return Vec::new();
-        }
-        let mut holders: Vec<Holder> = fields
-            .into_iter()
-            .filter_map(|(field, value)| {
-                let holds = count(&value)?;
-                let (owner, mode) = match field.strip_suffix(hash::WRITER) {
-                    _ if plain => (field, Mode::Exclusive),
-                    Some(owner) => (owner.to_vec(), Mode::Write),
-                    None => (field, Mode::Read),
-                };
-                if mode != Mode::Exclusive && !hash::is_owner(&owner) {
-                    return None;
-                }
-                Some(Holder {
-                    owner,
-                    mode,
-                    holds,
-                    lease,
-                })
-            })
-            .collect();
+        let mut holders = layout::holders(&OpenHash { open, given }, ends(open));
         for holder in &mut holders {
             if holder.mode == Mode::Read {
                 holder.lease = self.lease_of(key, &holder.owner, holder.holds);
@@ -267,20 +196,16 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::whose(self.keys.ctx(), key) == Slot::Ours
     }
 
-    fn write(&mut self, effect: &Effect) -> bool {
+    fn write(&mut self, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
         let writing = self.own_work.write();
         let writer = Writer::new(&mut self.keys, &self.to, &self.server.one);
-        let written = writer.carry_out(effect);
+        let written = writer.carry_out(write);
         drop(writing);
-        if written == Some(Written::Done) {
-            return true;
-        }
         if written.is_none() {
-            let text = format!("rlock: the server refused a write: {effect:?}");
+            let text = format!("rlock: the server refused a write: {write:?}");
             self.keys.ctx().warn(&text);
         }
-        self.unwritten.push(effect.clone());
-        false
+        written == Some(Written::Done)
     }
 }

@@ -7,7 +7,7 @@ use super::keyspace::{Asked, ServerKeyspace};
 use super::schedule;
 use crate::config;
 use crate::lock::{
-    self, Cause, Core, Decision, Effects, Key, Keyspace, Kind, Listening, Note, Now,
+    self, Cause, Core, Decision, Key, Keyspace, Kind, Listening, Note, Notices, Now,
 };
 use crate::server::keys::slots::{self, Slot};
 use crate::server::outbound::replication::By;
@@ -49,7 +49,7 @@ pub fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
         ctx,
         ks: ServerKeyspace::new(&Asked::without_command(shell, ctx, by), Access::Write),
         now: shell.clock.now(),
-        told: Effects::new(),
+        told: Notices::new(),
         occasion,
     };
     let turns = tick.go_through();
@@ -71,7 +71,7 @@ struct Tick<'a> {
     ks: ServerKeyspace<'a>,
     now: Now,
     /// The effects so far: written, and not told of yet.
-    told: Effects,
+    told: Notices,
     occasion: Occasion,
 }
 
@@ -124,7 +124,7 @@ impl<'a> Tick<'a> {
         self.put(|core, ks, now, out| lock::note(core, ks, now, out, act));
     }
 
-    fn put(&mut self, run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Effects)) {
+    fn put(&mut self, run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Notices)) {
         let (ks, told, now) = (&mut self.ks, &mut self.told, self.now);
         let locks = &self.shell.locks;
         locks.decide(|_| now, |core, now| run(core, ks, now, told));
@@ -275,8 +275,8 @@ impl<'a> Tick<'a> {
 
     /// Tells of all that was decided. What was found out about subscribers meanwhile.
     fn finish(mut self, by: By) -> Found {
-        let unwritten = self.ks.into_unwritten();
+        drop(self.ks);
         let given = Given::default();
-        tell(self.shell, self.ctx, by, given, &mut self.told, &unwritten)
+        tell(self.shell, self.ctx, by, given, &mut self.told)
     }
 }

@@ -4,12 +4,12 @@
 use std::cell::{Cell, RefCell};
 
 use crate::config;
-use crate::lock::{Core, Effects, Now};
+use crate::lock::{Core, Notices, Now};
 
 pub struct Locks {
     core: RefCell<Core>,
     /// A list of effects to use again.
-    spare: Cell<Effects>,
+    spare: Cell<Notices>,
 }
 
 impl Locks {
@@ -44,13 +44,13 @@ impl Locks {
     }
 
     /// An empty list of effects.
-    pub fn effects(&self) -> Effects {
+    pub fn notices(&self) -> Notices {
         self.spare.take()
     }
 
     /// Takes it back.
-    pub fn reuse(&self, mut effects: Effects) {
-        effects.clear();
-        self.spare.set(effects);
+    pub fn reuse(&self, mut notices: Notices) {
+        notices.clear();
+        self.spare.set(notices);
     }
 }

@@ -11,7 +11,7 @@ use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
-use crate::lock::{Effect, Effects, Event, Key, Outcome, Refusal};
+use crate::lock::{Event, Key, Notice, Notices, Outcome, Refusal};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -46,7 +46,7 @@ impl Tokens {
     }
 }
 
-pub fn compare(world: &mut World, tokens: &mut Tokens, told: &Effects) {
+pub fn compare(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     same_answers(world, tokens, told);
     same_reply(world, tokens);
     same_events(world, told);
@@ -91,10 +91,10 @@ fn same_reply(world: &World, tokens: &mut Tokens) {
     }
 }
 
-fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Effects) {
+fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     let mut got = BTreeMap::new();
-    for effect in told {
-        if let Effect::Answer { waiter, outcome } = effect {
+    for notice in told {
+        if let Notice::Answer { waiter, outcome } = notice {
             assert!(got.insert(*waiter, outcome).is_none(), "answered twice");
         }
     }
@@ -115,18 +115,18 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Effects) {
 }
 
 /// The connections that are to be closed.
-pub fn closed(told: &Effects) -> BTreeSet<Client> {
-    let close = |effect: &Effect| match effect {
-        Effect::Close { client } => Some(*client),
+pub fn closed(told: &Notices) -> BTreeSet<Client> {
+    let close = |notice: &Notice| match notice {
+        Notice::Close { client } => Some(*client),
         _ => None,
     };
     told.iter().filter_map(close).collect()
 }
 
-fn same_events(world: &mut World, told: &Effects) {
+fn same_events(world: &mut World, told: &Notices) {
     let mut got: BTreeMap<(Key, String), usize> = BTreeMap::new();
-    for effect in told {
-        if let Effect::Tell { key, event } = effect {
+    for notice in told {
+        if let Notice::Told { key, event } = notice {
             *got.entry((key.clone(), format!("{event:?}"))).or_default() += 1;
         }
     }

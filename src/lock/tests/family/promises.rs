@@ -9,7 +9,7 @@ use super::others::lease_key;
 use super::shell::at;
 use super::world::World;
 use crate::lock::memory::Value;
-use crate::lock::{self, Effect, Effects, Outcome, WaiterId};
+use crate::lock::{self, Notice, Notices, Outcome, WaiterId};
 
 #[derive(Clone, Debug)]
 struct Request {
@@ -45,7 +45,7 @@ impl Promises {
         self.held = holders_of_all(world);
     }
 
-    pub fn after(&mut self, world: &World, op: &Op, told: &Effects) {
+    pub fn after(&mut self, world: &World, op: &Op, told: &Notices) {
         self.arrived(world, op);
         self.each_is_answered_once(world, told);
         let holders: BTreeMap<Place, Holders> = holders_of_all(world);
@@ -75,9 +75,9 @@ impl Promises {
         self.seen = world.ids.len();
     }
 
-    fn each_is_answered_once(&mut self, world: &World, told: &Effects) {
-        for effect in told {
-            if let Effect::Answer { waiter, outcome } = effect {
+    fn each_is_answered_once(&mut self, world: &World, told: &Notices) {
+        for notice in told {
+            if let Notice::Answer { waiter, outcome } = notice {
                 let request = self.waiting.remove(waiter);
                 let request = request.unwrap_or_else(|| panic!("{waiter} answered twice"));
                 if matches!(outcome, Outcome::Granted(_)) {

@@ -5,7 +5,7 @@
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Effects, Ended, Key, Mode, Note, Now, Refusal, Renewal,
+    self, Ask, Cause, Core, Decision, Ended, Key, Mode, Note, Notices, Now, Refusal, Renewal,
     Verdict, Wait, WaiterId,
 };
 
@@ -27,7 +27,7 @@ pub struct Shell {
     pub ks: Memory,
     pub now: Now,
     /// The effects that nobody has asked about yet.
-    pub told: Effects,
+    pub told: Notices,
     notes: Vec<Note>,
 }
 
@@ -40,7 +40,7 @@ impl Shell {
                 wall_us: 1_700_000_000_000_000,
                 mono_us: 50_000_000_000,
             },
-            told: Effects::new(),
+            told: Notices::new(),
             notes: Vec::new(),
         };
         shell.pass_us(0, 0);

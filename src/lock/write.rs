@@ -1,0 +1,58 @@
+//! What the core writes to the keyspace.
+
+use super::key::{Bytes, Key};
+use super::keyspace::Mode;
+
+/// A write, carried out as soon as it is decided ([`Keyspace::write`]).
+///
+/// [`Keyspace::write`]: super::Keyspace::write
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// The free key becomes the plain lock of `owner`, with so many holds:
+    /// HSET key owner holds, PEXPIREAT key at.
+    Take {
+        key: Key,
+        owner: Bytes,
+        holds: i64,
+        at: i64,
+    },
+    /// `owner` now has `holds` holds in this mode, `by` more than before. In a
+    /// plain lock and for readers the field is `owner`, for a writer
+    /// `owner:write`. HSET if there were none before, else HINCRBY.
+    Count {
+        key: Key,
+        owner: Bytes,
+        mode: Mode,
+        holds: i64,
+        by: i64,
+    },
+    /// `owner` has no holds in this mode any more, others have: HDEL.
+    Drop { key: Key, owner: Bytes, mode: Mode },
+    /// The read/write lock is in this mode now: HSET key mode read|write. Creates
+    /// the key if it is not there.
+    SetMode { key: Key, mode: Mode },
+    /// The lease key of the reader's hold number `index` is there, with the lock's
+    /// name as its value: SET … PXAT at; without a TTL if `at` is `None`.
+    Lease {
+        key: Key,
+        owner: Bytes,
+        index: i64,
+        at: Option<i64>,
+    },
+    /// The lease key of that hold ends at this wall-clock ms: PEXPIREAT.
+    LeaseAt {
+        key: Key,
+        owner: Bytes,
+        index: i64,
+        at: i64,
+    },
+    /// The lease key of that hold is gone: DEL, if it is there and this lock's.
+    EndLease { key: Key, owner: Bytes, index: i64 },
+    /// The fencing counter beside the lock has this token now: SET, with the TTL
+    /// that it had.
+    Fence { key: Key, token: i64 },
+    /// The key ends at this wall-clock ms: PEXPIREAT.
+    ExpireAt { key: Key, at: i64 },
+    /// The lock is free: DEL.
+    Delete { key: Key },
+}
