@@ -1,11 +1,10 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
+use super::modes::modes;
 use super::stats::Counters;
 use super::table::Hold;
-use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
-use super::{
-    Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, WaiterId, Write,
-};
+use super::{head, ready, reconcile, shared, subscribers, token, waiting, watchdog};
+use super::{Bytes, Core, Decision, Event, Key, Kind, Look, Mode, Refusal, WaiterId, Write};
 
 /// No decision takes so many ms.
 const NEAR_MS: i64 = 100;
@@ -103,22 +102,6 @@ impl Core {
         }
         self.locks.get(key)?.hold(owner)?.token
     }
-
-    /// In which modes the owner holds the lock.
-    pub(super) fn modes(&self, key: &Key, owner: &[u8], look: &Look) -> Modes {
-        let shared = matches!(look.kind, Kind::ReadWrite(_));
-        let plain = match look.kind {
-            Kind::Plain => look.holds > 0,
-            // Somebody made a read/write lock of the plain lock it holds.
-            Kind::ReadWrite(_) => look.holds > 0 && self.is_left_over(key, owner, look.lease),
-            Kind::Free | Kind::Foreign(_) => false,
-        };
-        Modes {
-            plain,
-            reads: shared && look.holds > 0 && look.lease != Lease::Gone && !plain,
-            writes: shared && look.writes > 0,
-        }
-    }
 }
 
 /// Acquires a lock, or waits for it. In order of arrival: a free lock with
@@ -132,7 +115,7 @@ pub fn acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdi
 
 fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
     let key = d.core.locks.key(ask.db, name);
-    let mut look = sight::look(d, &key, ask.owner);
+    let mut look = ready::look(d, &key, ask.owner);
     let how = may(d, &key, ask.owner, ask.mode, &mut look)?;
     if ask.once && how == Some(How::Nest) {
         return Err(held(&key, ask.owner));
@@ -150,7 +133,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
         None => {
             Counters::up(&mut d.core.counters.contended);
             if look.kind == Kind::Plain {
-                waiting::found_held(d, &key, look.expires);
+                reconcile::found_held(d, &key, &look);
             }
             if how == Some(How::Join) {
                 subscribers::keeps_out(d, &key);
@@ -172,7 +155,7 @@ pub fn may(
     mode: Mode,
     look: &mut Look,
 ) -> Result<Option<How>, Refusal> {
-    let has = d.core.modes(key, owner, look);
+    let has = modes(d.core, key, owner, look);
     if let Some(held_for) = has.other_kind_than(mode) {
         return Err(Refusal::OtherMode {
             key: key.clone(),
@@ -193,11 +176,11 @@ pub fn may(
             Mode::Read if has.reads => Some(How::Nest),
             Mode::Write if has.writes => Some(How::Nest),
             Mode::Read if has.writes => Some(How::Under),
-            Mode::Read if readers::keeps_readers_out(d, key) => None,
-            _ if mode != Mode::Read && readers::others(d, key, owner) => None,
+            Mode::Read if reconcile::keeps_readers_out(d, key) => None,
+            _ if mode != Mode::Read && reconcile::others(d, key, owner) => None,
             _ => {
                 // Whoever was found dead is gone from the hash now.
-                *look = sight::see(d, key, owner);
+                *look = reconcile::read(d, key, owner);
                 match look.kind {
                     Kind::Free => Some(How::First),
                     Kind::ReadWrite(_) if mode == Mode::Read => Some(How::Join),
@@ -290,7 +273,7 @@ pub fn give(
                 .get(key)
                 .and_then(|e| e.hold(&want.owner)?.token);
             if known.is_none() {
-                waiting::know_plain(d, key, &want.owner, &look);
+                reconcile::know_plain(d, key, &want.owner, &look);
                 let hold = d.core.locks.hold_mut(key, &want.owner);
                 if let Some(hold) = hold {
                     hold.token = Some(token);
@@ -304,7 +287,7 @@ pub fn give(
     if matches!(how, How::First | How::Join) {
         d.core.subscribers.count_grant(key);
     }
-    tell(d, key, Event::Acquired);
+    d.tell(key, Event::Acquired);
     let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
     if want.watch || !is_first {
         let lease = want.watch.then_some(want.lease);
@@ -339,46 +322,6 @@ fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<
         _ => d.core.locks.set_deadline(key, expires),
     }
     Ok(())
-}
-
-/// Tells an event of rlock's own, and counts it.
-pub fn tell(d: &mut Decision<'_>, key: &Key, event: Event) {
-    d.core.counters.event(event);
-    d.out.push(Notice::Told {
-        key: key.clone(),
-        event,
-    });
-}
-
-/// In which modes an owner holds a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Modes {
-    pub plain: bool,
-    pub reads: bool,
-    pub writes: bool,
-}
-
-impl Modes {
-    pub fn has(self, mode: Mode) -> bool {
-        match mode {
-            Mode::Exclusive => self.plain,
-            Mode::Read => self.reads,
-            Mode::Write => self.writes,
-        }
-    }
-
-    /// One of them.
-    pub fn any(self) -> Option<Mode> {
-        [Mode::Exclusive, Mode::Write, Mode::Read]
-            .into_iter()
-            .find(|mode| self.has(*mode))
-    }
-
-    /// A mode that it has and that does not go with this one.
-    fn other_kind_than(self, mode: Mode) -> Option<Mode> {
-        let plain = |mode| mode == Mode::Exclusive;
-        self.any().filter(|has| plain(*has) != plain(mode))
-    }
 }
 
 /// ONCE, and the owner has it already.

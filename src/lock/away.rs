@@ -8,7 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Core, Key, Lease, Look, Now, Refusal};
+use super::modes::modes;
+use super::{Core, Key, Lease, Look, Refusal};
 
 /// Keys to be looked at again in a while, a round of them at a time.
 #[derive(Clone, Debug, Default)]
@@ -40,23 +41,6 @@ impl Core {
         pops.take(most).collect()
     }
 
-    /// When a reader's lease ends, after this was seen of its lease keys.
-    pub(super) fn lease_now(&self, key: &Key, owner: &[u8], seen: Lease, now: Now) -> Lease {
-        if seen != Lease::Away {
-            return seen;
-        }
-        let shared = self.locks.shared(key);
-        match shared.and_then(|shared| shared.party(owner)) {
-            // Nobody can have renewed it meanwhile: that needs the hash, which is here.
-            Some(party) => match party.lease {
-                Lease::Until(at) if at < now.wall_ms() => Lease::Gone,
-                Lease::Gone => Lease::Away,
-                known => known,
-            },
-            None => Lease::Away,
-        }
-    }
-
     /// Whether of some reader here it is not known if it lives.
     pub(super) fn is_half(&self, key: &Key) -> bool {
         let shared = self.locks.shared(key);
@@ -70,7 +54,7 @@ impl Core {
         owner: &[u8],
         look: &Look,
     ) -> Result<(), Refusal> {
-        if look.lease == Lease::Away && self.modes(key, owner, look).reads {
+        if look.lease == Lease::Away && modes(self, key, owner, look).reads {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }
         Ok(())

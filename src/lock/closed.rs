@@ -1,7 +1,7 @@
 //! A connection is closed that has watchdog holds.
 
 use super::watchdog::{self, Bond};
-use super::{release, sight, Decision};
+use super::{reconcile, release, Decision};
 
 /// Exactly its watchdog holds end, as if they were released. On how many keys; at most
 /// so many at a time.
@@ -16,7 +16,7 @@ pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
         }
         count = count.saturating_add(1);
         d.core.in_flight.forget_watched(client, &key);
-        let look = sight::see(d, &key, &owner);
+        let look = reconcile::read(d, &key, &owner);
         let modes = watchdog::on_closed(d.core, (&key, &owner), client);
         if !modes.is_empty() {
             release::end_holds(d, &key, &owner, look, &modes);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::leaving;
 use super::work::Work;
-use super::{Core, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, Whom, Write};
+use super::{Core, Event, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, Whom, Write};
 
 /// A piece of long work of which so much has come goes on in another decision.
 const MANY: usize = 1024;
@@ -114,6 +114,13 @@ impl<'a> Decision<'a> {
             self.woken.insert(key.clone());
         }
         self.out.push(Notice::Wake { key, whom });
+    }
+
+    /// Tells an event of rlock's own, and counts it.
+    pub(super) fn tell(&mut self, key: &Key, event: Event) {
+        self.core.counters.event(event);
+        let key = key.clone();
+        self.out.push(Notice::Told { key, event });
     }
 
     /// How much has come of this decision so far.

@@ -8,7 +8,7 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`Core::attend`]).
 
-use super::{closed, expiry, leaving, moved, take_back};
+use super::{closed, leaving, moved, reconcile, take_back};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
@@ -33,6 +33,9 @@ pub enum Note {
     Lost(WaiterId),
 }
 
+/// What was heard of the lease keys of a lock's readers.
+pub type Readers = BTreeMap<Bytes, Cause>;
+
 /// What was heard of each key, taken together, in the order of first mention.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
@@ -40,7 +43,7 @@ pub struct Heard {
     order: VecDeque<Key>,
     causes: HashMap<Key, Cause>,
     /// Of readers, by their lease keys.
-    readers: BTreeMap<Key, BTreeMap<Bytes, Cause>>,
+    readers: BTreeMap<Key, Readers>,
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
     /// Connections that are closed.
@@ -223,6 +226,17 @@ impl Core {
         Some(cause)
     }
 
+    /// Takes what was heard of a key and of readers of it, if anything was.
+    pub(super) fn take_heard(&mut self, key: &Key) -> Option<(Option<Cause>, Readers)> {
+        if self.heard.has_no_key() {
+            return None;
+        }
+        let cause = self.heard.causes.remove(key).max(self.take_swept(key));
+        let readers = self.heard.readers.remove(key);
+        let any = cause.is_some() || readers.is_some();
+        any.then(|| (cause, readers.unwrap_or_default()))
+    }
+
     /// The connections that are closed and whose holds are to be ended, with the next
     /// of those holds.
     pub fn closed_bonds(&self, most: usize) -> Vec<Key> {
@@ -261,29 +275,13 @@ pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
     }
 }
 
-/// Takes into account what was heard of a key. Whether anything was.
-pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
-    if d.core.heard.has_no_key() {
-        return false;
-    }
-    let cause = d.core.heard.causes.remove(key).max(d.core.take_swept(key));
-    let readers = d.core.heard.readers.remove(key);
-    if let Some(cause) = cause {
-        expiry::review_key(d, key, cause);
-    }
-    for (owner, cause) in readers.iter().flatten() {
-        expiry::review_reader(d, key, owner, *cause);
-    }
-    cause.is_some() || readers.is_some()
-}
-
 /// Looks at these keys, and when nothing else was heard of any key at connections
 /// that are closed, at most at so many of their holds, and at lost grants. Then
 /// hands on what has become free.
 pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
     d.work.append(std::mem::take(&mut d.core.due));
     for key in keys {
-        attend(d, key);
+        reconcile::attend(d, key);
     }
     // A sweep goes on meanwhile: it is about older things, and is asked of each key.
     if d.core.heard.causes.is_empty() && d.core.heard.readers.is_empty() {

@@ -1,7 +1,7 @@
 //! What an owner's other requests come to when it gets a hold: they nest, are
 //! refused, or go first.
 
-use super::{acquire, deadlock, sight, timeouts, waiting};
+use super::{acquire, deadlock, reconcile, timeouts, waiting};
 use std::collections::BTreeSet;
 
 use super::acquire::{held, How};
@@ -115,8 +115,8 @@ pub fn proven(
             return None;
         }
         for link in &circle {
-            sight::see(d, &link.on, &link.for_);
-            waiting::know_holder(d, &link.on);
+            reconcile::read(d, &link.on, &link.for_);
+            reconcile::know_holder(d, &link.on);
         }
         let again = find(d.core)?;
         if again == circle {
@@ -135,7 +135,7 @@ fn cannot_wait(d: &mut Decision<'_>, key: &Key, id: WaiterId) -> Option<Refusal>
         return None;
     }
     let want = &waiter.want;
-    let mut look = sight::see(d, key, &want.owner);
+    let mut look = reconcile::read(d, key, &want.owner);
     match acquire::may(d, key, &want.owner, want.mode, &mut look) {
         Ok(Some(How::Nest)) if waiter.once => Some(held(key, &want.owner)),
         Err(refusal @ Refusal::OtherMode { .. }) => Some(refusal),

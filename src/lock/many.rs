@@ -9,7 +9,7 @@ use super::acquire::{held, one_more, How, Want};
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::waiting::Ways;
-use super::{acquire, head, release, sight, waiting};
+use super::{acquire, head, ready, reconcile, release, waiting};
 use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Verdict};
 use super::{Bytes, Ended};
 
@@ -30,7 +30,7 @@ pub fn acquire_many(
     let mut ways = Vec::with_capacity(keys.len());
     let mut plain = Vec::new();
     for key in &keys {
-        let mut look = sight::look(d, key, ask.owner);
+        let mut look = ready::look(d, key, ask.owner);
         let how = acquire::may(d, key, ask.owner, Mode::Exclusive, &mut look)?;
         if how == Some(How::Nest) {
             if ask.once {
@@ -39,7 +39,7 @@ pub fn acquire_many(
             one_more(look.holds, key, &Bytes::from(ask.owner))?;
         }
         if look.kind == Kind::Plain {
-            plain.push((key.clone(), look.expires));
+            plain.push((key.clone(), look));
         }
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         ways.extend(free.map(|how| (key.clone(), how, look)));
@@ -66,10 +66,10 @@ pub fn acquire_many(
         return Ok(Verdict::Granted(token));
     }
     Counters::up(&mut d.core.counters.contended);
-    for (key, expires) in plain {
+    for (key, look) in plain {
         let known = d.core.locks.get(&key);
         if known.is_none_or(|entry| entry.deadline().is_none()) {
-            waiting::found_held(d, &key, expires);
+            reconcile::found_held(d, &key, &look);
         }
     }
     match ask.wait {
@@ -111,7 +111,7 @@ pub fn release_many(
 ) -> Result<i64, Refusal> {
     for name in names {
         let key = d.core.locks.key(db, name);
-        let look = sight::look(d, &key, ended.owner);
+        let look = ready::look(d, &key, ended.owner);
         if let Kind::Foreign(why) = look.kind {
             return Err(Refusal::NotALock { key, why });
         }
@@ -119,7 +119,7 @@ pub fn release_many(
     let mut released: i64 = 0;
     for name in names {
         let key = d.core.locks.key(db, name);
-        let look = sight::see(d, &key, ended.owner);
+        let look = reconcile::read(d, &key, ended.owner);
         if release::release_one(d, &key, ended, look).is_ok() {
             released = released.saturating_add(1);
         }
@@ -139,11 +139,11 @@ pub fn renew_many(
         .map(|name| d.core.locks.key(db, name))
         .collect();
     for key in &keys {
-        let look = sight::look(d, key, renewal.owner);
+        let look = ready::look(d, key, renewal.owner);
         d.core.holds(key, renewal.owner, Mode::Exclusive, &look)?;
     }
     for key in &keys {
-        let look = sight::see(d, key, renewal.owner);
+        let look = reconcile::read(d, key, renewal.owner);
         release::renew_one(d, key, renewal, &look);
     }
     Ok(())

@@ -25,7 +25,7 @@ mod deadlock;
 mod decide;
 mod decision;
 mod describe;
-mod expiry;
+mod freed;
 mod head;
 mod heard;
 mod in_flight;
@@ -33,19 +33,21 @@ mod judge;
 mod key;
 mod keyspace;
 pub mod layout;
+mod lease_keys;
 mod leaving;
 mod many;
 #[cfg(test)]
 mod memory;
+mod modes;
 mod moved;
 mod notice;
 mod queue;
-mod readers;
+mod ready;
+mod reconcile;
 mod refusal;
 mod release;
 mod renewals;
 mod shared;
-mod sight;
 mod stats;
 mod subscribers;
 
@@ -65,7 +67,6 @@ pub use acquire::{acquire, Ask, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
-pub use expiry::{expire, forsake, Cause};
 pub use heard::{hear, review, Note};
 pub use key::{Bytes, Key};
 pub use keyspace::{
@@ -73,6 +74,7 @@ pub use keyspace::{
 };
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use notice::{Event, Notice, Notices, Outcome, WaiterId, Whom};
+pub use reconcile::{expire, forsake, Cause};
 pub use refusal::{Link, Refusal};
 pub use release::{force, release, renew, Ended, Renewal};
 pub use renewals::renew_watched;
@@ -184,6 +186,17 @@ impl Core {
     /// The keys on which something was left to be settled.
     pub fn left_for_later(&self) -> Vec<Key> {
         self.due.keys()
+    }
+
+    /// The locks on which a deadline has passed, at most so many, earliest first.
+    /// Each is due for an [`expire`].
+    pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
+        self.locks.due(now, most)
+    }
+
+    /// Whether the owner is known to read under this lock.
+    pub fn knows_reader(&self, db: i32, name: &[u8], owner: &[u8]) -> bool {
+        self.locks.knows_reader(db, name, owner)
     }
 
     /// How many requests wait, over all locks.

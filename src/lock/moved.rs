@@ -4,7 +4,7 @@
 //! follow: its connection is closed, for it would renew another name.
 
 use super::table::{Holders, Shared};
-use super::{expiry, watchdog};
+use super::{reconcile, watchdog};
 use super::{Bytes, Core, Decision, Key, Lease};
 
 impl Core {
@@ -32,7 +32,7 @@ impl Core {
 /// and what was known of the key it replaced is void. The leases of readers do
 /// not move. Both are due for a [`Core::review`].
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
-    expiry::forsake(d, to);
+    reconcile::forsake(d, to);
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });

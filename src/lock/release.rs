@@ -1,7 +1,9 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
+use super::freed::left_free;
 use super::keyspace::leases_looked_at;
-use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
+use super::modes::modes;
+use super::{lease_keys, ready, reconcile, shared, watchdog};
 use super::{
     Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom, Write,
     MOST_READS,
@@ -43,7 +45,7 @@ impl Core {
             let key = key.clone();
             return Err(Refusal::NotALock { key, why });
         }
-        let has = self.modes(key, owner, look);
+        let has = modes(self, key, owner, look);
         if has.has(mode) {
             return Ok(());
         }
@@ -65,7 +67,7 @@ pub fn release(
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
     let key = d.core.locks.key(db, name);
-    let look = sight::look(d, &key, ended.owner);
+    let look = ready::look(d, &key, ended.owner);
     let left = release_one(d, &key, ended, look)?;
     Ok(left)
 }
@@ -101,7 +103,7 @@ pub fn renew(
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
     let key = d.core.locks.key(db, name);
-    let look = sight::look(d, &key, renewal.owner);
+    let look = ready::look(d, &key, renewal.owner);
     d.core.holds(&key, renewal.owner, renewal.mode, &look)?;
     d.core.has_its_leases(&key, renewal.owner, &look)?;
     renew_one(d, &key, renewal, &look);
@@ -112,12 +114,12 @@ pub fn renew(
 pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
     let owner = Bytes::from(renewal.owner);
     shared::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
-    acquire::tell(d, key, Event::Renewed);
+    d.tell(key, Event::Renewed);
     let client = renewal.watch.then_some(renewal.client);
     if client.is_some() {
-        waiting::know_plain(d, key, &owner, look);
+        reconcile::know_plain(d, key, &owner, look);
     }
-    let has = d.core.modes(key, &owner, look);
+    let has = modes(d.core, key, &owner, look);
     let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
     watchdog::on_renewed(d.core, (key, &owner), &holds, renewal.lease, client, d.now);
@@ -127,7 +129,7 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
 /// does it is not closed if a watchdog hold of its own is among those.
 pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
-    let look = sight::look(d, &key, &[]);
+    let look = ready::look(d, &key, &[]);
     let shared = match look.kind {
         Kind::Free => return Ok(false),
         Kind::Foreign(why) => return Err(Refusal::NotALock { key, why }),
@@ -148,7 +150,7 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
                 // Not each of them where there are very many: what is left ends
                 // by itself, and holds nothing.
                 for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
-                    end_leases(d, &key, &owner, index, index);
+                    lease_keys::end(d, &key, &owner, index..=index);
                 }
             }
         }
@@ -167,15 +169,15 @@ pub fn end_holds(
     key: &Key,
     owner: &Bytes,
     look: Look,
-    modes: &[(Mode, i64)],
+    ending: &[(Mode, i64)],
 ) {
     let mut look = look;
     let mut told = false;
     let mut whom = Whom::OneShared;
     // A last field stays, to go with the hash.
     let mut stays = 0;
-    for (at, (mode, by)) in modes.iter().enumerate() {
-        let has = d.core.modes(key, owner, &look);
+    for (at, (mode, by)) in ending.iter().enumerate() {
+        let has = modes(d.core, key, owner, &look);
         // Lease keys that are on another node end by themselves.
         let away = *mode == Mode::Read && look.lease == Lease::Away;
         if !has.has(*mode) || *by < 1 || away {
@@ -207,24 +209,24 @@ pub fn end_holds(
             }
         }
         if !told {
-            acquire::tell(d, key, Event::Released);
+            d.tell(key, Event::Released);
             told = true;
         }
         // Nothing more is asked of an owner that leaves.
-        let leaves = left == 0 && at.saturating_add(1) == modes.len();
+        let leaves = left == 0 && at.saturating_add(1) == ending.len();
         look = d.ks.look(key, if leaves { &[] } else { owner });
         if *mode == Mode::Read && left > 0 && look.lease == Lease::Gone {
             // The lease of the holds that are left was over before.
-            readers::bury(d, key, owner, Cause::Expired);
+            reconcile::expire_reader(d, key, owner, Cause::Expired);
             look = d.ks.look(key, owner);
         }
     }
     if told && left_shared(&look) {
-        if !readers::sweep(d, key, stays) {
+        if !reconcile::sweep(d, key, stays) {
             left_free(d, key, whom);
             return;
         }
-        readers::shorten(d, key);
+        reconcile::shorten(d, key);
         d.look_later(key);
     }
 }
@@ -244,7 +246,7 @@ fn count_down(
         by: left.saturating_sub(holds),
     });
     if mode == Mode::Read {
-        end_leases(d, key, owner, left.saturating_add(1), holds);
+        lease_keys::end(d, key, owner, left.saturating_add(1)..=holds);
         // Others give each hold a lease of its own.
         let lease = d.ks.look(key, owner).lease;
         d.core.locks.change_shared(key, |shared| {
@@ -269,7 +271,7 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     if let Some(party) = gone {
         watchdog::on_lost_with(d.core, key, &party.hold);
     }
-    if d.core.modes(key, owner, look).reads {
+    if modes(d.core, key, owner, look).reads {
         d.write(Write::SetMode {
             key: key.clone(),
             mode: Mode::Read,
@@ -280,8 +282,8 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
 
 fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     drop_field(d, key, owner, Mode::Read, look);
-    end_leases(d, key, owner, 1, look.holds);
-    readers::reads_no_more(d, key, owner);
+    lease_keys::end(d, key, owner, 1..=look.holds);
+    reconcile::stop_reading(d, key, owner);
 }
 
 fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
@@ -299,7 +301,7 @@ fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 /// The owner of a plain lock has released it.
 fn let_go(d: &mut Decision<'_>, key: &Key) {
     d.write(Write::Delete { key: key.clone() });
-    acquire::tell(d, key, Event::Released);
+    d.tell(key, Event::Released);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost_with(d.core, key, &hold);
     }
@@ -309,22 +311,11 @@ fn let_go(d: &mut Decision<'_>, key: &Key) {
 /// Frees a held lock and hands it on.
 fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
     d.write(Write::Delete { key: key.clone() });
-    acquire::tell(d, key, event);
+    d.tell(key, event);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold);
     }
     left_free(d, key, whom);
-}
-
-/// The lock is free: it goes to those who wait when the decision is made, and
-/// whoever waits elsewhere learns of it if it is still to be had then.
-pub fn left_free(d: &mut Decision<'_>, key: &Key, whom: Whom) {
-    if head::is_waited_for(d.core, key) {
-        d.work.dirty.insert(key.clone());
-        d.work.freed.insert(key.clone(), whom);
-    } else {
-        subscribers::wake(d, key, whom);
-    }
 }
 
 /// There are holds of other owners, or in other modes.
@@ -348,17 +339,6 @@ fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: 
             key: key.clone(),
             owner: owner.clone(),
             mode,
-        });
-    }
-}
-
-/// Removes the lease keys of a reader's holds from one number to another.
-pub fn end_leases(d: &mut Decision<'_>, key: &Key, owner: &Bytes, first: i64, last: i64) {
-    for index in first..=last.min(MOST_READS) {
-        d.write(Write::EndLease {
-            key: key.clone(),
-            owner: owner.clone(),
-            index,
         });
     }
 }

@@ -2,8 +2,8 @@
 
 use super::table::own_lease;
 use super::watchdog::{self, Bond};
-use super::{expiry, readers, shared, sight, waiting};
-use super::{Bytes, Cause, Decision, Key, Kind, Lease, Mode, Write};
+use super::{ready, shared};
+use super::{Bytes, Decision, Key, Lease};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
@@ -25,17 +25,7 @@ pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
 /// Renews a watched lease: to its full length from now, but not beyond
 /// `rlock.watchdog-max`, and never to an earlier moment.
 fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
-    let look = sight::look(d, key, owner);
-    let its = d
-        .core
-        .locks
-        .get(key)
-        .is_some_and(|e| e.plain_of(owner).is_some());
-    if its && look.kind == Kind::Plain && look.holds == 0 {
-        // Somebody else has it, and nobody told.
-        expiry::ended(d, key, Cause::Removed);
-        waiting::settle_pending(d);
-    }
+    let look = ready::look(d, key, owner);
     let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return;
@@ -73,35 +63,4 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
             watch.next = watch.next.map(|at| at.min(soon).min(end.unwrap_or(soon)));
         }
     });
-}
-
-/// A watched lease ran out because the server stood still: it is written anew
-/// with the same token, for nobody can have come between. Whether it was.
-pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>) -> bool {
-    let held = d.core.locks.hold(key, owner);
-    let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
-        return false;
-    };
-    let full = d.now.deadline(watch.lease);
-    let at = watch.bound.map_or(full, |bound| full.min(bound));
-    let now_ms = d.now.wall_ms();
-    // Ended before its time, it was ended by somebody.
-    let in_time = ended.is_some_and(|ended| ended < now_ms);
-    if !in_time || !watch.stalled(ended) || at < now_ms {
-        return false;
-    }
-    let plain = watch.holds(Mode::Exclusive);
-    let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
-    if plain > 0 {
-        d.write(Write::Take {
-            key: key.clone(),
-            owner: owner.clone(),
-            holds: plain,
-            at,
-        });
-        d.core.locks.set_deadline(key, Some(at));
-        return true;
-    }
-    readers::rewrite_party(d, key, owner, (reads, writes), at);
-    true
 }

@@ -4,10 +4,11 @@
 //! for each reader and one for the writer, and each read hold has a lease key. A
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
-use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
+use super::modes::modes;
 use super::table::own_lease;
-use super::table::{Hold, Party};
+use super::table::Party;
+use super::{acquire, lease_keys};
 use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Write, MOST_READS};
 
 /// A hold in READ or WRITE mode.
@@ -64,7 +65,7 @@ pub fn give_shared(
     let reads = look.holds.min(MOST_READS);
     // By hand, the lease keys of a writer that reads too may have had another end.
     if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
-        lease_reads(d, key, owner, reads, at);
+        lease_keys::renew(d, key, owner, reads, at);
     }
     if want.mode == Mode::Read {
         d.write(Write::Lease {
@@ -88,14 +89,7 @@ pub fn give_shared(
     d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         if shared.party(owner).is_none() {
-            shared.put(Party {
-                hold: Hold::found(owner.clone()),
-                first: None,
-                reads: false,
-                writes: false,
-                lease: Lease::Gone,
-                holds: 0,
-            });
+            shared.put(Party::found(owner.clone()));
         }
         let mut party = match shared.remove(owner) {
             Some(party) => party,
@@ -119,21 +113,9 @@ pub fn give_shared(
     Ok(())
 }
 
-/// Sets the lease keys of a reader's holds.
-fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64) {
-    for index in 1..=holds.min(MOST_READS) {
-        d.write(Write::LeaseAt {
-            key: key.clone(),
-            owner: owner.clone(),
-            index,
-            at,
-        });
-    }
-}
-
 /// Sets the lease of an owner that holds the lock, in every mode.
 pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: i64) {
-    let has = d.core.modes(key, owner, look);
+    let has = modes(d.core, key, owner, look);
     if has.plain {
         d.expire_at(key, None, Some(at));
         match look.kind {
@@ -147,7 +129,7 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at
         return;
     }
     if has.reads {
-        lease_reads(d, key, owner, look.holds, at);
+        lease_keys::renew(d, key, owner, look.holds, at);
     }
     let mut expires = Some(at);
     d.core.locks.change_shared(key, |shared| {

@@ -2,7 +2,7 @@
 
 use super::stats::Counters;
 use super::table::Hold;
-use super::{release, sight, watchdog};
+use super::{reconcile, release, watchdog};
 use super::{Decision, WaiterId};
 
 /// The holds of such a grant end as if they were released.
@@ -12,7 +12,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
     };
     let mut any = false;
     for (key, token) in &grant.keys {
-        let look = sight::see(d, key, &grant.owner);
+        let look = reconcile::read(d, key, &grant.owner);
         let entry = d.core.locks.get(key);
         let known = entry.and_then(|entry| entry.hold(&grant.owner));
         let shared = entry.and_then(|entry| entry.shared());

@@ -5,13 +5,9 @@ use super::head::{self, Next};
 use super::in_flight::Grant;
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
-use super::table::{Entry, Hold};
+use super::{acquire, deadlock, freed, judge, leaving, reconcile, subscribers, timeouts, token};
 use super::{
-    acquire, deadlock, expiry, judge, leaving, sight, subscribers, timeouts, token, watchdog,
-};
-use super::{
-    Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
-    Whom,
+    Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId, Whom,
 };
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -49,7 +45,7 @@ pub fn wait_for(
     wait: Wait,
 ) -> Result<Verdict, Refusal> {
     for key in &keys {
-        know_holder(d, key);
+        reconcile::know_holder(d, key);
     }
     // Who was found dead on the way may have let somebody else in.
     let stirred = d.work.is_stirred();
@@ -91,50 +87,6 @@ pub fn wait_for(
     d.core.dequeue(id);
     Counters::up(&mut d.core.counters.deadlocks);
     Err(Refusal::Deadlock { circle })
-}
-
-/// A plain lock found after a restart, or one that a script took, is known from the
-/// moment rlock touches it: when it ends, and whose it is. Somebody may make a
-/// read/write lock of it, and its field would be taken for that of a dead reader.
-pub fn found_held(d: &mut Decision<'_>, key: &Key, expires: Option<i64>) {
-    if !d.core.locks.get(key).is_some_and(Entry::is_held) {
-        know_holder(d, key);
-    }
-    d.core.locks.set_deadline(key, expires);
-}
-
-/// Whose lock it is that is waited for, be it found a moment ago.
-pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
-    if let Some(entry) = d.core.locks.get(key).filter(|entry| entry.is_held()) {
-        let Some(owner) = entry.plain().map(|hold| hold.owner.clone()) else {
-            return;
-        };
-        let look = d.ks.look(key, &owner);
-        if look.kind != Kind::Plain || look.holds > 0 {
-            return;
-        }
-        // Another has it since, and nobody told.
-        expiry::ended(d, key, Cause::Removed);
-        d.core.locks.set_deadline(key, look.expires);
-        expiry::judge_holders(d, key);
-    }
-    if let Some(holder) = d.ks.holders(key).into_iter().next() {
-        if holder.mode == Mode::Exclusive {
-            let owner = Bytes::from(holder.owner);
-            d.core.locks.replace_plain(key, Hold::found(owner));
-        }
-    }
-}
-
-/// As `know_holder`, for an owner that has it for certain.
-pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
-    let known = d.core.locks.hold(key, owner);
-    if known.is_none() && look.kind == Kind::Plain {
-        let found = Hold::found(owner.clone());
-        if let Some(other) = d.core.locks.replace_plain(key, found) {
-            watchdog::on_lost(d, key, &other);
-        }
-    }
 }
 
 /// Gives a key to those at the head of its queue who can have it now, as far as
@@ -207,7 +159,7 @@ pub fn settle_pending(d: &mut Decision<'_>) {
             Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
         };
         if is_open {
-            subscribers::wake(d, &key, whom);
+            freed::wake(d, &key, whom);
         }
     }
 }
@@ -339,7 +291,7 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
     let want = &waiter.want;
     let mut ways = Vec::with_capacity(waiter.keys.len());
     for key in &waiter.keys {
-        let mut look = sight::see(d, key, &want.owner);
+        let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
         let how = match acquire::may(d, key, &want.owner, want.mode, &mut look) {
             Err(Refusal::NotALock { .. }) => None,

@@ -4,4 +4,4 @@ mod state;
 mod turn;
 
 pub use state::Subscribers;
-pub use turn::{keeps_out, offer, passed, subscribed, turn_was_used, wake, Listening};
+pub use turn::{keeps_out, offer, passed, subscribed, Listening};

@@ -13,10 +13,11 @@
 //! ([`Notice::Passed`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
+use crate::lock::freed::{drop_subscribers, wake};
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
 use crate::lock::stats::Counters;
-use crate::lock::{sight, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
+use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -107,7 +108,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
         Listening::Woken { shared } => {
             put_place(d.core, key, shared);
             let is_next = head::next(d.core, key) == Some(Next::Subscribers);
-            if is_next && sight::see(d, key, &[]).kind == Kind::Free {
+            if is_next && reconcile::read(d, key, &[]).kind == Kind::Free {
                 begin_turn(d, key);
             }
         }
@@ -126,21 +127,13 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
         drop_subscribers(d, key);
         return false;
     }
-    if d.core.subscribers.is_turn(key) || sight::see(d, key, &[]).kind != Kind::Free {
+    if d.core.subscribers.is_turn(key) || reconcile::read(d, key, &[]).kind != Kind::Free {
         return true;
     }
     begin_turn(d, key);
     let whom = whom(d.core, key);
     d.wake(key, whom);
     true
-}
-
-/// Whoever waits by subscription is to know that the key is free, unless their
-/// turn has begun with that.
-pub fn wake(d: &mut Decision<'_>, key: &Key, whom: Whom) {
-    if !d.core.subscribers.is_turn(key) {
-        d.wake(key, whom);
-    }
 }
 
 /// The key went to the next without being free: is there anybody who would have
@@ -207,21 +200,4 @@ fn look_at_turn(d: &mut Decision<'_>, key: &Key) {
     }
     d.core.subscribers.turn_was_in_vain(key, d.now);
     d.look_later(key);
-}
-
-/// Somebody who is none of rlock's own has taken the key in its turn, or had it
-/// meanwhile.
-pub fn turn_was_used(d: &mut Decision<'_>, key: &Key) {
-    if !d.core.subscribers.is_turn(key) {
-        return;
-    }
-    Counters::up(&mut d.core.counters.turns_used);
-    drop_subscribers(d, key);
-}
-
-/// Nobody waits for the key by subscription any more, as far as is known.
-fn drop_subscribers(d: &mut Decision<'_>, key: &Key) {
-    if d.core.subscribers.forget(key) {
-        d.look_later(key);
-    }
 }

@@ -1,7 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, Lease};
+use crate::lock::{Bytes, Lease, Mode};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -47,6 +47,27 @@ pub struct Party {
 }
 
 impl Party {
+    /// An owner of which no hold is known yet.
+    pub fn found(owner: Bytes) -> Self {
+        Self {
+            hold: Hold::found(owner),
+            first: None,
+            reads: false,
+            writes: false,
+            lease: Lease::Gone,
+            holds: 0,
+        }
+    }
+
+    /// Whether it holds the lock in this mode.
+    pub fn has(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::Read => self.reads,
+            Mode::Write => self.writes,
+            Mode::Exclusive => false,
+        }
+    }
+
     pub(super) fn fields(&self) -> usize {
         usize::from(self.reads).saturating_add(usize::from(self.writes))
     }

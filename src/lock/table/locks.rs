@@ -136,7 +136,9 @@ impl Locks {
 
     /// The same for an owner that was found to hold it; who was known before.
     pub fn replace_plain(&mut self, key: &Key, hold: Hold) -> Option<Hold> {
-        self.get_or_new(key).plain.replace(hold)
+        let entry = self.get_or_new(key);
+        entry.foreign = false;
+        entry.plain.replace(hold)
     }
 
     /// Takes away what is known of a plain hold.

@@ -1,0 +1,29 @@
+//! A key as a request finds it.
+
+use super::head::{self, Next};
+use super::{reconcile, waiting, Decision, Key, Kind, Look};
+
+/// The key as `owner` sees it, after what is due on it has happened: an ended
+/// hold is told of, and a free lock goes to the head of its queue.
+pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
+    let mut look = reconcile::read(d, key, owner);
+    if matches!(look.kind, Kind::ReadWrite(_)) && reconcile::end_readers(d, key) {
+        look = reconcile::read(d, key, owner);
+    }
+    if !head::is_waited_for(d.core, key) {
+        return look;
+    }
+    let one = match head::next(d.core, key) {
+        // Who waits for several keys has had its look at the others.
+        Some(Next::Waiter(id)) => d.core.queues.get(id).is_some_and(|w| !w.is_many()),
+        Some(Next::Subscribers) => true,
+        None => false,
+    };
+    let is_free = look.kind == Kind::Free && one;
+    if !is_free && !d.work.dirty.contains(key) {
+        return look;
+    }
+    d.work.dirty.insert(key.clone());
+    waiting::settle_pending(d);
+    reconcile::read(d, key, owner)
+}

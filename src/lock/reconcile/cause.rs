@@ -1,0 +1,40 @@
+//! Why a hold ended that is not there any more, and what is told of it.
+
+use crate::lock::{Event, Look, Now};
+
+/// Why a key that is gone went, as far as we were told.
+///
+/// In order of weight: of several things heard of a key the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// Nobody told, or only of another TTL: its deadline decides whether the
+    /// lease ran out.
+    Unknown,
+    /// Somebody's command removed or replaced it.
+    Removed,
+    /// The server evicted it for want of memory.
+    Evicted,
+    /// The server expired it.
+    Expired,
+}
+
+impl Cause {
+    /// This one, or what the look itself tells if nobody else does.
+    pub fn or_seen(self, found: &Look) -> Self {
+        match self {
+            Self::Unknown if found.ran_out => Self::Expired,
+            told => told,
+        }
+    }
+
+    /// What is told of a lease that ended at this moment, for this cause.
+    pub fn event(self, end: Option<i64>, now: Now) -> Option<Event> {
+        let overdue = end.is_some_and(|at| at < now.wall_ms());
+        match self {
+            Self::Expired => Some(Event::Expired),
+            Self::Evicted => Some(Event::Evicted),
+            Self::Unknown if overdue => Some(Event::Expired),
+            Self::Unknown | Self::Removed => None,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What was known of a key against what was found: a pure function.
+
+use super::Cause;
+use crate::lock::table::Entry;
+use crate::lock::{Kind, Lease, Look, Now};
+
+/// How what is known of a key has to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// All holds that are known are over. `free`: nothing is there now, so that what only
+    /// stood still can be written anew.
+    Over { cause: Cause, free: bool },
+    /// They are over, and the hash without a field of any holder goes after them.
+    Emptied,
+    /// The lease of the owner that looks, a reader, is over.
+    ReaderOver,
+    /// Who holds it cannot be told from this owner's fields: all are to be read.
+    Holders,
+    /// The lock ends at another moment, or so does the lease of this owner, a reader:
+    /// with how many holds.
+    Ends(Option<(Lease, i64)>),
+}
+
+/// Compares what is known with what this owner found. `heard`: that something happened
+/// to the key, and what. `None`: nothing has to change.
+pub fn diff(
+    known: Option<&Entry>,
+    owner: &[u8],
+    found: &Look,
+    heard: Option<Cause>,
+    now: Now,
+) -> Option<Change> {
+    let Some(entry) = known else {
+        let shared = matches!(found.kind, Kind::ReadWrite(_)) && found.fields > 0;
+        return shared.then_some(Change::Holders);
+    };
+    let any = entry.is_held() || entry.deadline().is_some();
+    let cause = heard.unwrap_or(Cause::Unknown);
+    let over = |cause, free| any.then_some(Change::Over { cause, free });
+    let by_hand = cause.max(Cause::Removed);
+    match found.kind {
+        Kind::Free => over(cause.or_seen(found), true),
+        // SET over a lock is no event that rlock hears everywhere.
+        Kind::Foreign(_) if entry.is_foreign() => None,
+        Kind::Foreign(_) => over(by_hand, false),
+        // Gone and there again: another hold, be it the same owner's.
+        _ if cause > Cause::Unknown && any => over(by_hand, false),
+        Kind::Plain if entry.shared().is_some() || is_replaced(entry, owner, found) => {
+            over(by_hand, false)
+        }
+        Kind::Plain if !entry.is_held() && entry.is_waited_for() => Some(Change::Holders),
+        Kind::Plain => {
+            let moved = any && entry.deadline() != found.expires;
+            moved.then_some(Change::Ends(None))
+        }
+        // All holders are gone. If none is known it is somebody's data.
+        Kind::ReadWrite(_) if found.fields == 0 => entry.is_held().then_some(Change::Emptied),
+        Kind::ReadWrite(_) if heard.is_some() => Some(Change::Holders),
+        Kind::ReadWrite(_) => diff_shared(entry, owner, found, now),
+    }
+}
+
+/// A plain lock is held by another owner than was known.
+fn is_replaced(entry: &Entry, owner: &[u8], found: &Look) -> bool {
+    let is_its = |hold: &crate::lock::table::Hold| *hold.owner == *owner;
+    entry
+        .plain()
+        .is_some_and(|hold| is_its(hold) != (found.holds > 0))
+}
+
+fn diff_shared(entry: &Entry, owner: &[u8], found: &Look, now: Now) -> Option<Change> {
+    let party = entry.shared().and_then(|shared| shared.party(owner));
+    let known_to_read = party.is_some_and(|party| party.reads) || entry.plain_of(owner).is_some();
+    let known_to_write = party.is_some_and(|party| party.writes);
+    let as_found = (found.holds > 0, found.writes > 0);
+    if entry.fields() != found.fields || (known_to_read, known_to_write) != as_found {
+        return Some(Change::Holders);
+    }
+    let reads = found.holds > 0 && !is_left_over(Some(entry), owner, found.lease);
+    let lease = lease_now(Some(entry), owner, found.lease, now);
+    if reads && lease == Lease::Gone {
+        return Some(Change::ReaderOver);
+    }
+    let shared = entry.shared()?;
+    let is_its = |(lease, holds)| party.is_some_and(|p| (p.lease, p.holds) == (lease, holds));
+    let its = reads.then_some((lease, found.holds));
+    let same = its.is_none_or(is_its) && shared.expires == found.expires;
+    (!same).then_some(Change::Ends(its))
+}
+
+/// Whether the owner's field is that of a plain lock which somebody has made a
+/// read/write lock of: an exclusive hold until the hash ends.
+pub fn is_left_over(known: Option<&Entry>, owner: &[u8], lease: Lease) -> bool {
+    lease.is_missing() && known.is_some_and(|entry| entry.plain_of(owner).is_some())
+}
+
+/// When a reader's lease ends, after this was found of its lease keys. What is not here
+/// of a lock whose slot is on its way is not gone: it lives until the end that was known.
+pub fn lease_now(known: Option<&Entry>, owner: &[u8], found: Lease, now: Now) -> Lease {
+    if found != Lease::Away {
+        return found;
+    }
+    let party = known.and_then(|entry| entry.shared()?.party(owner));
+    match party.map(|party| party.lease) {
+        // Nobody can have renewed it meanwhile: that needs the hash, which is here.
+        Some(Lease::Until(at)) if at < now.wall_ms() => Lease::Gone,
+        Some(Lease::Gone) | None => Lease::Away,
+        Some(known) => known,
+    }
+}

@@ -1,0 +1,144 @@
+//! What was heard of a key, and a lease whose end has come.
+
+use super::over::Over;
+use super::{bring_in_line, read, readers, Cause};
+use crate::lock::freed::{left_free, turn_was_used};
+use crate::lock::table::Entry;
+use crate::lock::{head, watchdog, Bytes, Decision, Key, Kind, Lease, Whom};
+
+/// The server looks at its clock once before it calls us, and can take a lease to
+/// run that is over by ours. It is due again as long as it may be that.
+const CLOCKS_APART_MS: i64 = 10;
+
+/// Takes into account what was heard of a key. Whether anything was.
+pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
+    let Some((cause, readers)) = d.core.take_heard(key) else {
+        return false;
+    };
+    if let Some(cause) = cause {
+        review_key(d, key, cause);
+    }
+    for (owner, cause) in &readers {
+        review_reader(d, key, owner, *cause);
+    }
+    true
+}
+
+/// Deadlines of these keys have passed: their own, or those of readers. All that
+/// has ended is ended before any of it is handed on. Whether that was so much that
+/// some are left, and due still.
+pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
+    watchdog::begin_anew(d);
+    let before = d.size();
+    let mut keys = keys.iter();
+    for key in keys.by_ref() {
+        expire_one(d, key);
+        if d.is_long(before) {
+            break;
+        }
+    }
+    keys.len() > 0
+}
+
+fn expire_one(d: &mut Decision<'_>, key: &Key) {
+    attend(d, key);
+    if !end_readers(d, key) {
+        review_key(d, key, Cause::Unknown);
+    }
+    // Whatever is there has not ended: it is not due again and again.
+    let deadline = d.core.locks.get(key).and_then(Entry::deadline);
+    let long_ago = d.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
+    if deadline.is_some_and(|at| at < long_ago) {
+        let expires = d.ks.look(key, &[]).expires;
+        let to = expires.filter(|at| *at >= d.now.wall_ms());
+        d.core.locks.set_deadline(key, to);
+        d.core.locks.tidy(key);
+    }
+}
+
+/// Readers whose lease is over leave; whether there were any.
+pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
+    let shared = d.core.locks.shared(key);
+    let over = shared.map_or_else(Vec::new, |shared| shared.over(d.now.wall_ms()));
+    for owner in &over {
+        read(d, key, owner);
+    }
+    if !over.is_empty() {
+        readers_left(d, key);
+    }
+    !over.is_empty()
+}
+
+/// Readers have left by no request of theirs.
+fn readers_left(d: &mut Decision<'_>, key: &Key) {
+    if d.ks.look(key, &[]).kind == Kind::Free && !d.woken.contains(key) {
+        left_free(d, key, Whom::OneShared);
+    }
+    d.look_later(key);
+}
+
+/// Looks at a key again that may have changed without rlock's doing.
+fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
+    if cause > Cause::Unknown {
+        turn_was_used(d, key);
+    }
+    let entry = d.core.locks.get(key);
+    if entry.is_none() && !d.core.subscribers.is_turn(key) {
+        return;
+    }
+    // As the holder of a plain lock sees it: it may be another's by now.
+    let plain = entry.and_then(|entry| Some(entry.plain()?.owner.clone()));
+    let shared = entry.and_then(Entry::shared);
+    let whom = match shared.map(|shared| shared.writer()) {
+        None => Whom::One,
+        Some(None) => Whom::OneShared,
+        Some(Some(_)) => Whom::AllShared,
+    };
+    let owner = plain.as_deref().unwrap_or_default();
+    let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));
+    match found.kind {
+        Kind::Free if ran_out && !revived => left_free(d, key, whom),
+        // Waiters stay until the name is free; the holder has lost the lock.
+        Kind::Foreign(_) if head::is_waited_for(d.core, key) => {
+            d.core.locks.set_foreign_deadline(key, found.expires);
+        }
+        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => {}
+    }
+    if head::is_waited_for(d.core, key) {
+        judge_holders(d, key);
+        if found.kind != Kind::Plain {
+            d.look_later(key);
+        }
+    }
+    d.core.locks.tidy(key);
+}
+
+/// Somebody who waits may have become a holder by another way than ours: what is known
+/// may have come here with the key.
+fn judge_holders(d: &mut Decision<'_>, key: &Key) {
+    let holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);
+    let owners: Vec<Bytes> = holds.map(|hold| hold.owner.clone()).collect();
+    for owner in owners {
+        d.joined(key, &owner);
+    }
+}
+
+/// Something happened to a lease key of a reader.
+fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
+    if !d.core.locks.knows_reader(key.db, &key.name, owner) {
+        return;
+    }
+    let found = d.ks.look(key, owner);
+    let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
+    let is_over = match found.kind {
+        Kind::ReadWrite(_) => found.holds > 0 && found.lease == Lease::Gone,
+        // The lock has run out since.
+        Kind::Free => by_hand,
+        Kind::Plain | Kind::Foreign(_) => false,
+    };
+    if is_over {
+        readers::expire_reader(d, key, owner, cause);
+    }
+    read(d, key, owner);
+    readers_left(d, key);
+}

@@ -1,0 +1,90 @@
+//! What is known of a read/write lock after all its fields were read: a pure function.
+
+use std::collections::BTreeMap;
+
+use super::diff::{is_left_over, lease_now};
+use crate::lock::keyspace::Holder;
+use crate::lock::table::{Entry, Party, Shared};
+use crate::lock::{Bytes, Lease, Look, Mode, Now};
+
+/// Who holds it now, and what became of those who were known to.
+#[derive(Debug, Default)]
+pub struct Merged {
+    pub shared: Shared,
+    /// They hold it, in a mode in which they were not known to.
+    pub joined: Vec<Bytes>,
+    /// They hold it still, but not in this mode.
+    pub fewer: Vec<(Bytes, Mode)>,
+    pub vanished: Vec<Party>,
+    /// Readers whose lease is over.
+    pub dead: Vec<Bytes>,
+    /// The plain hold that was known beside them is not there any more.
+    pub plain_is_gone: bool,
+}
+
+/// Merges what is known with the holders that were found. `None`: it may be somebody's
+/// data, a hash that never ends with what looks like readers that died.
+pub fn merge(
+    known: Option<&Entry>,
+    holders: Vec<Holder>,
+    found: &Look,
+    now: Now,
+) -> Option<Merged> {
+    let mut merged = Merged {
+        plain_is_gone: known.is_some_and(|entry| entry.plain().is_some()),
+        ..Merged::default()
+    };
+    let mut parties: BTreeMap<Bytes, Party> = BTreeMap::new();
+    for holder in holders {
+        let owner = Bytes::from(holder.owner);
+        if holder.mode == Mode::Read && is_left_over(known, &owner, holder.lease) {
+            merged.plain_is_gone = false;
+            continue;
+        }
+        let new = || Party::found(owner.clone());
+        let party = parties.entry(owner.clone()).or_insert_with(new);
+        if holder.mode == Mode::Write {
+            party.writes = true;
+            continue;
+        }
+        party.reads = true;
+        party.lease = lease_now(known, &owner, holder.lease, now);
+        party.holds = holder.holds;
+        if party.lease == Lease::Gone {
+            merged.dead.push(owner);
+        }
+    }
+    let is_held = known.is_some_and(Entry::is_held);
+    let lives = parties.values().any(|party| party.writes);
+    if found.expires.is_none() && !is_held && !lives && merged.dead.len() == parties.len() {
+        return None;
+    }
+    let old = known.and_then(Entry::shared);
+    for was in old.iter().flat_map(|shared| shared.parties()) {
+        let owner = &was.hold.owner;
+        let Some(party) = parties.get_mut(owner) else {
+            merged.vanished.push(was.clone());
+            continue;
+        };
+        party.hold = was.hold.clone();
+        party.first = was.first;
+        if party.reads && party.lease == Lease::Gone {
+            party.lease = was.lease;
+        }
+        for mode in [Mode::Read, Mode::Write] {
+            if was.has(mode) && !party.has(mode) {
+                merged.fewer.push((owner.clone(), mode));
+            }
+        }
+    }
+    merged.shared.expires = found.expires;
+    for (owner, party) in parties {
+        let was = old.and_then(|shared| shared.party(&owner));
+        let new = |mode| party.has(mode) && !was.is_some_and(|was| was.has(mode));
+        if new(Mode::Read) || new(Mode::Write) {
+            merged.joined.push(owner);
+        }
+        merged.shared.put(party);
+    }
+    Some(merged)
+}

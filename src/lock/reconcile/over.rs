@@ -1,0 +1,121 @@
+//! Holds that are over by no request of rlock's.
+
+use super::revive::revive;
+use super::Cause;
+use crate::lock::table::{Hold, Party, Shared};
+use crate::lock::{lease_keys, watchdog, Decision, Event, Key, Lease};
+
+/// How holds have ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Over {
+    /// One was written anew.
+    pub revived: bool,
+    /// Some lease has run out, or was evicted.
+    pub ran_out: bool,
+}
+
+impl Over {
+    pub fn add(&mut self, other: Self) {
+        self.revived |= other.revived;
+        self.ran_out |= other.ran_out;
+    }
+}
+
+/// Forgets the key's holds, for they are lost: connections that watched them are
+/// closed, and no event tells of it. Also for a key that is not this server's any
+/// more (its slot moved away): nothing that happens to it is ours to act on, and
+/// its waiters are sent on by the server.
+pub fn forsake(d: &mut Decision<'_>, key: &Key) {
+    for hold in d.core.locks.forget_holders(key) {
+        watchdog::on_lost(d, key, &hold);
+    }
+}
+
+/// The key is gone, or no lock any more, or another one: tells how its holds ended and
+/// forgets them. `free`: nothing is there now, so that what only stood still can be
+/// written anew.
+pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> Over {
+    let mut over = Over::default();
+    let Some(entry) = d.core.locks.get(key) else {
+        return over;
+    };
+    let (deadline, foreign) = (entry.deadline(), entry.is_foreign());
+    let was_held = !foreign && (deadline.is_some() || entry.is_held());
+    let plain = entry.plain().cloned().filter(|hold| hold.watch.is_some());
+    let shared = entry.shared().cloned();
+    d.look_later(key);
+    if !was_held {
+        d.core.locks.forget_holders(key);
+        return over;
+    }
+    match shared {
+        None => {
+            let event = cause.event(deadline, d.now);
+            let expired = |_: &Hold| free && event == Some(Event::Expired);
+            let revived = plain
+                .filter(expired)
+                .is_some_and(|hold| revive(d, key, &hold.owner, deadline));
+            over.revived = revived;
+            over.ran_out = event.is_some() && !revived;
+            if let Some(event) = event.filter(|_| !revived) {
+                d.tell(key, event);
+            }
+        }
+        Some(shared) => end_parties(d, key, &shared, (cause, free), &mut over),
+    }
+    if !over.revived {
+        forsake(d, key);
+    }
+    over
+}
+
+fn end_parties(
+    d: &mut Decision<'_>,
+    key: &Key,
+    shared: &Shared,
+    (cause, free): (Cause, bool),
+    over: &mut Over,
+) {
+    for party in shared.parties() {
+        let end = end_of(party, shared.expires);
+        let event = cause.event(end, d.now);
+        let watched = party.hold.watch.is_some();
+        let owner = &party.hold.owner;
+        if free && watched && event == Some(Event::Expired) {
+            over.revived |= revive(d, key, owner, end);
+            let look = d.ks.look(key, owner);
+            if look.lease != Lease::Gone || look.writes > 0 {
+                continue;
+            }
+        }
+        d.core.locks.change_shared(key, |known| {
+            known.remove(owner);
+        });
+        if free {
+            lease_keys::end(d, key, owner, 1..=party.holds);
+        }
+        over.ran_out |= event.is_some();
+        party_gone(d, key, party, event);
+    }
+}
+
+/// An owner of a read/write lock is not in it any more.
+pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, cause: Cause) {
+    let event = cause.event(end_of(party, None), d.now);
+    party_gone(d, key, party, event);
+}
+
+fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Event>) {
+    if let Some(event) = event {
+        d.tell(key, event);
+    }
+    watchdog::on_lost(d, key, &party.hold);
+}
+
+/// When a party's lease ends, or ended.
+fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
+    match party.lease {
+        Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
+        Lease::Gone | Lease::Endless | Lease::Away => hash,
+    }
+}

@@ -1,0 +1,89 @@
+//! A watched lease that ran out because the server stood still is written anew.
+
+use crate::lock::{Bytes, Decision, Key, Kind, Lease, Mode, Write, MOST_READS};
+
+/// Writes it anew with the same token, for nobody can have come between. Whether it was.
+pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>) -> bool {
+    let held = d.core.locks.hold(key, owner);
+    let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
+        return false;
+    };
+    let full = d.now.deadline(watch.lease);
+    let at = watch.bound.map_or(full, |bound| full.min(bound));
+    let now_ms = d.now.wall_ms();
+    // Ended before its time, it was ended by somebody.
+    let in_time = ended.is_some_and(|ended| ended < now_ms);
+    if !in_time || !watch.stalled(ended) || at < now_ms {
+        return false;
+    }
+    let plain = watch.holds(Mode::Exclusive);
+    let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
+    if plain > 0 {
+        d.write(Write::Take {
+            key: key.clone(),
+            owner: owner.clone(),
+            holds: plain,
+            at,
+        });
+        d.core.locks.set_deadline(key, Some(at));
+        return true;
+    }
+    rewrite_party(d, key, owner, (reads, writes), at);
+    true
+}
+
+/// Writes the holds of one owner anew: so many reads, so many writes.
+fn rewrite_party(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Bytes,
+    (reads, writes): (i64, i64),
+    at: i64,
+) {
+    let look = d.ks.look(key, owner);
+    let mode = if writes > 0 { Mode::Write } else { Mode::Read };
+    if look.kind == Kind::Free {
+        let key = key.clone();
+        d.write(Write::SetMode { key, mode });
+    }
+    for (mode, has, holds) in [
+        (Mode::Write, look.writes, writes),
+        (Mode::Read, look.holds, reads),
+    ] {
+        if has == 0 && holds > 0 {
+            d.write(Write::Count {
+                key: key.clone(),
+                owner: owner.clone(),
+                mode,
+                holds,
+                by: holds,
+            });
+        }
+    }
+    for index in 1..=reads.min(MOST_READS) {
+        d.write(Write::Lease {
+            key: key.clone(),
+            owner: owner.clone(),
+            index,
+            at: Some(at),
+        });
+    }
+    let expires = match look.kind {
+        Kind::Free => Some(at),
+        _ => look.expires.map(|end| end.max(at)),
+    };
+    d.expire_at(key, look.expires, expires);
+    d.core.locks.change_shared(key, |shared| {
+        shared.expires = expires;
+        shared.change(owner, |party| {
+            party.reads = reads > 0;
+            party.holds = reads;
+            party.writes = writes > 0;
+            party.lease = if reads > 0 {
+                Lease::Until(at)
+            } else {
+                Lease::Gone
+            };
+        });
+    });
+}
