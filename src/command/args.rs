@@ -1,8 +1,8 @@
 //! Reads a command's arguments from left to right.
 
 use crate::error::{shown, Error};
-use crate::lock::{Ask, Mode, Wait, MOST_KEYS};
-use crate::server::{Call, ClientId, Command};
+use crate::lock::{Ask, ClientId, Mode, Wait, MOST_KEYS};
+use crate::server::{Call, Command};
 
 /// The longest lease and BLOCK time, ms: what a double counts exactly.
 const MOST_MS: i64 = (1 << 53) - 1;
@@ -46,9 +46,9 @@ impl Options {
     /// The request, for a plain lock; its owner and lease are to be filled in.
     pub fn ask<'a>(self, call: &Call<'_>, owner: &Owner<'_>) -> Result<Ask<'a>, Error> {
         let client = if self.watch {
-            watchdogs_connection(call)?
+            Some(watchdogs_connection(call)?)
         } else {
-            call.client_id()
+            call.client()
         };
         let block = self.block.filter(|_| call.may_block());
         Ok(Ask {
@@ -66,9 +66,8 @@ impl Options {
 
 /// The connection that a watchdog hold belongs to. Refused where all callers share
 /// one client.
-pub fn watchdogs_connection(call: &Call<'_>) -> Result<u64, Error> {
-    let client = call.connection().map(ClientId::get);
-    client.ok_or_else(|| {
+pub fn watchdogs_connection(call: &Call<'_>) -> Result<ClientId, Error> {
+    call.connection().ok_or_else(|| {
         Error::new(
             "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
              none of its own: leave it out and RENEW the lease",

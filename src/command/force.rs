@@ -29,8 +29,7 @@ impl Command for Force {
         let key = args.next()?;
         args.end()?;
         let place = (call.db(), key);
-        let client = call.client_id();
-        let freed = call.decide(|d| lock::force(d, place, client))?;
+        let freed = call.decide(|d| lock::force(d, place, call.client()))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

@@ -60,7 +60,6 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responde
         Lease::Until(at) => Some(at.saturating_sub(now.wall_ms()).max(0)),
         Lease::Gone | Lease::Endless | Lease::Away => None,
     };
-    let watchdog = known.watchdog.and_then(|id| i64::try_from(id).ok());
     Responder::Map(vec![
         ("owner", Responder::Text(holder.owner)),
         ("mode", text(mode_name(holder.mode))),
@@ -68,7 +67,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responde
         ("remaining-ms", integer(remaining)),
         ("held-ms", integer(known.held_ms)),
         ("token", integer(known.token)),
-        ("watchdog", integer(watchdog)),
+        ("watchdog", Responder::id(known.watchdog)),
     ])
 }
 

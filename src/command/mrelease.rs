@@ -31,7 +31,7 @@ impl Command for Mrelease {
         let owner = owner.id(call)?;
         let ended = Ended {
             owner: &owner,
-            client: call.client_id(),
+            client: call.client(),
             mode: Mode::Exclusive,
             all: false,
         };

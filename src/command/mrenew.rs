@@ -33,10 +33,9 @@ impl Command for Mrenew {
         let owner = owner.id(call)?;
         let renewal = Renewal {
             owner: &owner,
-            client: call.client_id(),
             mode: Mode::Exclusive,
             lease,
-            watch: false,
+            watch: None,
         };
         let db = call.db();
         call.decide(|d| lock::renew_many(d, db, &keys, &renewal))?;

@@ -42,7 +42,7 @@ impl Command for Release {
         let place = (call.db(), key);
         let ended = Ended {
             owner: &owner,
-            client: call.client_id(),
+            client: call.client(),
             mode: mode.unwrap_or(Mode::Exclusive),
             all,
         };

@@ -4,7 +4,8 @@ use super::stats::Counters;
 use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
-    Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, WaiterId, Write,
+    Bytes, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal,
+    WaiterId, Write,
 };
 
 /// No decision takes so many ms.
@@ -15,8 +16,8 @@ const NEAR_MS: i64 = 100;
 pub struct Ask<'a> {
     pub db: i32,
     pub owner: &'a [u8],
-    /// The connection that asks; 0: none that could close.
-    pub client: u64,
+    /// The connection that asks; `None`: none that could close.
+    pub client: Option<ClientId>,
     pub mode: Mode,
     /// The lease in ms, from the moment of the grant.
     pub lease: i64,
@@ -50,7 +51,7 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Want {
     pub owner: Bytes,
-    pub client: u64,
+    pub client: Option<ClientId>,
     pub mode: Mode,
     pub lease: i64,
     pub watch: bool,

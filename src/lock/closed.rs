@@ -1,11 +1,11 @@
 //! A connection is closed that has watchdog holds.
 
 use super::watchdog::{self, Bond};
-use super::{release, sight, Decision};
+use super::{release, sight, ClientId, Decision};
 
 /// Exactly its watchdog holds end, as if they were released. On how many keys; at most
 /// so many at a time.
-pub fn closed(d: &mut Decision<'_>, client: u64, most: usize) -> usize {
+pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
     let before = d.size();

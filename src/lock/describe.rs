@@ -1,7 +1,9 @@
 //! What operators are told of a lock beyond what its key says.
 
 use super::table::Entry;
-use super::{Bytes, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal};
+use super::{
+    Bytes, ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal,
+};
 
 /// A lock's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct Known {
     pub token: Option<i64>,
     pub held_ms: Option<i64>,
     /// The newest connection that has a watchdog hold there.
-    pub watchdog: Option<u64>,
+    pub watchdog: Option<ClientId>,
 }
 
 /// One who waits.
@@ -26,7 +28,7 @@ pub struct Waiting {
     pub owner: Bytes,
     pub mode: Mode,
     pub waited_ms: i64,
-    pub client: u64,
+    pub client: Option<ClientId>,
 }
 
 /// A lock that is waited for.
@@ -68,7 +70,7 @@ impl Core {
             held_ms: hold.since_us.map(held),
             watchdog: taken
                 .find(|taken| taken.watched && taken.mode == mode)
-                .map(|taken| taken.client),
+                .and_then(|taken| taken.client),
         }
     }
 

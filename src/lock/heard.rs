@@ -12,7 +12,7 @@ use super::{closed, expiry, leaving, moved, take_back};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
-use super::{Bytes, Cause, Core, Decision, Key, WaiterId};
+use super::{Bytes, Cause, ClientId, Core, Decision, Key, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Note {
     /// A database was emptied, or all were emptied or loaded anew.
     Replaced(Option<i32>, Cause),
     /// A connection is closed that has watchdog holds.
-    Closed(u64),
+    Closed(ClientId),
     /// The reply of this grant will never reach its client.
     Lost(WaiterId),
 }
@@ -44,7 +44,7 @@ pub struct Heard {
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
     /// Connections that are closed.
-    closed: VecDeque<u64>,
+    closed: VecDeque<ClientId>,
     /// Grants whose reply is lost.
     lost: Vec<WaiterId>,
 }

@@ -56,6 +56,7 @@ mod tests;
 mod time;
 mod timeouts;
 mod token;
+mod types;
 mod waiting;
 mod watchdog;
 mod work;
@@ -81,6 +82,7 @@ pub use subscribers::{subscribed, Listening};
 pub use time::Now;
 pub use timeouts::time_out;
 pub use token::Counter;
+pub use types::ClientId;
 pub use watchdog::{let_lapse, Bond};
 pub use write::Write;
 
@@ -204,12 +206,12 @@ impl Core {
     }
 
     /// Whether the connection has watchdog holds.
-    pub fn is_bound(&self, client: u64) -> bool {
+    pub fn is_bound(&self, client: ClientId) -> bool {
         self.watchdogs.has(client)
     }
 
     /// So many watched leases with their connections, those behind this one first.
-    pub fn watched(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
+    pub fn watched(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
         self.watchdogs.behind(behind, most)
     }
 

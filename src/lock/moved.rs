@@ -5,13 +5,13 @@
 
 use super::table::{Holders, Shared};
 use super::{expiry, watchdog};
-use super::{Bytes, Core, Decision, Key, Lease};
+use super::{Bytes, ClientId, Core, Decision, Key, Lease};
 
 impl Core {
     /// The server is no master any more: what it knew of holds is out of date as
     /// soon as its new master writes. Waiters are sent away by the server. The
     /// connections that have lost watchdog holds by it.
-    pub fn demoted(&mut self) -> Vec<u64> {
+    pub fn demoted(&mut self) -> Vec<ClientId> {
         let clients = self.watchdogs.clients().collect();
         for key in self.locks.keys(None) {
             for hold in self.locks.forget_holders(&key) {

@@ -2,6 +2,7 @@
 
 use super::key::Key;
 use super::refusal::Refusal;
+use super::types::ClientId;
 use super::write::Write;
 
 /// A waiter's number, in order of arrival over all locks.
@@ -59,7 +60,7 @@ pub enum Notice {
     /// A blocked request gets its reply.
     Answer { waiter: WaiterId, outcome: Outcome },
     /// A watchdog hold was lost: its connection is to be closed.
-    Close { client: u64 },
+    Close { client: ClientId },
 }
 
 /// The notices of one request or one tick, in order.

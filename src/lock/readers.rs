@@ -166,7 +166,7 @@ pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold),
         None => {
-            watchdog::on_released(d.core, (key, owner), Mode::Read, None);
+            watchdog::on_all_released(d.core, (key, owner), Mode::Read);
         }
     }
     d.core.locks.tidy(key);

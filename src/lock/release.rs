@@ -3,16 +3,16 @@
 use super::keyspace::leases_looked_at;
 use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
 use super::{
-    Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom, Write,
-    MOST_READS,
+    Bytes, Cause, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
+    Write, MOST_READS,
 };
 
 /// Which holds are to end.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended<'a> {
     pub owner: &'a [u8],
-    /// The connection that asks; 0: none.
-    pub client: u64,
+    /// The connection that asks.
+    pub client: Option<ClientId>,
     pub mode: Mode,
     /// All of them, rather than the newest.
     pub all: bool,
@@ -22,12 +22,11 @@ pub struct Ended<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Renewal<'a> {
     pub owner: &'a [u8],
-    pub client: u64,
     pub mode: Mode,
     /// From now, ms.
     pub lease: i64,
-    /// The owner's holds belong to the connection from now on.
-    pub watch: bool,
+    /// The owner's holds belong to this connection from now on.
+    pub watch: Option<ClientId>,
 }
 
 impl Core {
@@ -88,8 +87,11 @@ pub fn release_one(
         return Ok(0);
     }
     let owner = Bytes::from(ended.owner);
-    let client = (!ended.all).then_some(ended.client);
-    watchdog::on_released(d.core, (key, &owner), ended.mode, client);
+    if ended.all {
+        watchdog::on_all_released(d.core, (key, &owner), ended.mode);
+    } else {
+        watchdog::on_one_released(d.core, (key, &owner), ended.mode, ended.client);
+    }
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
 }
@@ -113,19 +115,29 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let owner = Bytes::from(renewal.owner);
     shared::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
     acquire::tell(d, key, Event::Renewed);
-    let client = renewal.watch.then_some(renewal.client);
-    if client.is_some() {
+    if renewal.watch.is_some() {
         waiting::know_plain(d, key, &owner, look);
     }
     let has = d.core.modes(key, &owner, look);
     let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
-    watchdog::on_renewed(d.core, (key, &owner), &holds, renewal.lease, client, d.now);
+    watchdog::on_renewed(
+        d.core,
+        (key, &owner),
+        &holds,
+        renewal.lease,
+        renewal.watch,
+        d.now,
+    );
 }
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
-pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Result<bool, Refusal> {
+pub fn force(
+    d: &mut Decision<'_>,
+    (db, name): (i32, &[u8]),
+    client: Option<ClientId>,
+) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
     let look = sight::look(d, &key, &[]);
     let shared = match look.kind {
@@ -156,7 +168,7 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
     d.spared = client;
     let whom = if shared { Whom::AllShared } else { Whom::One };
     free(d, &key, Event::Forced, whom);
-    d.spared = 0;
+    d.spared = None;
     Ok(true)
 }
 

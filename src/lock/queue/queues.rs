@@ -10,7 +10,7 @@ use super::rank::Rank;
 use super::requests::Requests;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, Key, Now, WaiterId};
+use crate::lock::{Bytes, ClientId, Key, Now, WaiterId};
 
 /// Requests in order, or some of them.
 pub type Order = BTreeMap<Rank, WaiterId>;
@@ -60,7 +60,7 @@ pub struct Gone {
 pub struct Queues {
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Bytes, Requests>,
-    by_client: HashMap<u64, WaiterId>,
+    by_client: HashMap<ClientId, WaiterId>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
     /// When BLOCK times are over, monotonic us.
@@ -120,7 +120,7 @@ impl Queues {
     }
 
     /// The request of a connection.
-    pub fn of_client(&self, client: u64) -> Option<WaiterId> {
+    pub fn of_client(&self, client: ClientId) -> Option<WaiterId> {
         self.by_client.get(&client).copied()
     }
 
@@ -155,8 +155,8 @@ impl Queues {
         let owner = waiter.want.owner.clone();
         let was_entangled = self.waits_twice(&owner);
         self.by_owner.entry(owner.clone()).or_default().insert(id);
-        if waiter.want.client != 0 {
-            self.by_client.insert(waiter.want.client, id);
+        if let Some(client) = waiter.want.client {
+            self.by_client.insert(client, id);
         }
         let mut new = Vec::new();
         for key in &waiter.keys {
@@ -190,8 +190,10 @@ impl Queues {
                 self.by_owner.remove(&owner);
             }
         }
-        if self.by_client.get(&waiter.want.client) == Some(&id) {
-            self.by_client.remove(&waiter.want.client);
+        if let Some(client) = waiter.want.client {
+            if self.by_client.get(&client) == Some(&id) {
+                self.by_client.remove(&client);
+            }
         }
         let (mut led, mut emptied) = (Vec::new(), Vec::new());
         for key in &waiter.keys {
@@ -317,7 +319,7 @@ impl Queues {
         let timed = self.waiters.values().filter(|w| w.until.is_some()).count();
         assert_eq!(self.timeouts.len(), timed);
         for (client, id) in &self.by_client {
-            assert_eq!(self.waiters[id].want.client, *client);
+            assert_eq!(self.waiters[id].want.client, Some(*client));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, Lease};
+use crate::lock::{Bytes, ClientId, Lease};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -12,8 +12,8 @@ pub struct Hold {
     pub token: Option<i64>,
     /// When it was acquired, wall-clock us.
     pub since_us: Option<i64>,
-    /// The connection that took its first hold; 0: none that is known.
-    pub client: u64,
+    /// The connection that took its first hold, as far as it is known.
+    pub client: Option<ClientId>,
     /// Who took which of its holds, once there are several, or one belongs to a
     /// connection.
     pub watch: Option<Box<Watch>>,
@@ -26,7 +26,7 @@ impl Hold {
             owner,
             token: None,
             since_us: None,
-            client: 0,
+            client: None,
             watch: None,
         }
     }

@@ -6,8 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Ended, Event, Key, Listening, Mode, Note, Notice, Notices,
-    Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
+    self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, Note, Notice,
+    Notices, Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -113,7 +113,7 @@ impl Shell {
         let ask = Ask {
             db: request.db,
             owner: request.owner.as_bytes(),
-            client: self.clients,
+            client: ClientId::new(self.clients),
             mode: request.mode,
             lease: request.lease,
             once: request.once,
@@ -152,7 +152,7 @@ impl Shell {
         self.read_notes();
         let ended = Ended {
             owner: owner.as_bytes(),
-            client: 0,
+            client: None,
             mode: Mode::Exclusive,
             all: false,
         };
@@ -170,7 +170,7 @@ impl Shell {
         self.read_notes();
         let ended = Ended {
             owner: owner.as_bytes(),
-            client: 0,
+            client: None,
             mode,
             all,
         };
@@ -199,10 +199,9 @@ impl Shell {
         self.read_notes();
         let renewal = Renewal {
             owner: owner.as_bytes(),
-            client: 0,
             mode,
             lease,
-            watch: false,
+            watch: None,
         };
         self.step(|d| lock::renew(d, (at.db, &at.name), &renewal))
     }
@@ -213,7 +212,7 @@ impl Shell {
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
         self.read_notes();
-        self.step(|d| lock::force(d, (at.db, &at.name), 0))
+        self.step(|d| lock::force(d, (at.db, &at.name), None))
     }
 
     pub fn force(&mut self) -> Result<bool, Refusal> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::index::Indexed;
 use crate::lock::table::{Entry, Hold, Taken, Watch};
-use crate::lock::{Bytes, Core, Decision, Key, Mode, Notice, Now};
+use crate::lock::{Bytes, ClientId, Core, Decision, Key, Mode, Notice, Now};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change<T>(
@@ -37,7 +37,7 @@ fn change_watch(core: &mut Core, at: (&Key, &Bytes), act: impl FnOnce(&mut Watch
 pub fn on_acquired(
     core: &mut Core,
     at: (&Key, &Bytes),
-    (client, mode): (u64, Mode),
+    (client, mode): (Option<ClientId>, Mode),
     before: &[(Mode, i64)],
     lease: Option<i64>,
     now: Now,
@@ -53,7 +53,7 @@ pub fn on_acquired(
     let bound = longest(core, now);
     let end = core.locks.lease_end(at.0, at.1);
     change(core, at, |hold| {
-        let first = if count == 1 { hold.client } else { 0 };
+        let first = if count == 1 { hold.client } else { None };
         let found = |(mode, holds): &(Mode, i64)| Taken {
             client: first,
             watched: false,
@@ -90,12 +90,14 @@ fn longest(core: &Core, now: Now) -> Option<i64> {
     (max > 0).then(|| now.deadline(max))
 }
 
-/// An owner has fewer holds in this mode: one, by this connection, or all.
-pub fn on_released(core: &mut Core, at: (&Key, &Bytes), mode: Mode, by: Option<u64>) {
-    change_watch(core, at, |watch| match by {
-        Some(client) => watch.drop_one(mode, client),
-        None => watch.taken.retain(|taken| taken.mode != mode),
-    });
+/// An owner has one hold less in this mode, which this connection gave up.
+pub fn on_one_released(core: &mut Core, at: (&Key, &Bytes), mode: Mode, by: Option<ClientId>) {
+    change_watch(core, at, |watch| watch.drop_one(mode, by));
+}
+
+/// An owner has no holds in this mode any more.
+pub fn on_all_released(core: &mut Core, at: (&Key, &Bytes), mode: Mode) {
+    change_watch(core, at, |watch| watch.drop_all(mode));
 }
 
 /// The lease of a watched hold was set by hand of its owner: that is the watchdog's
@@ -106,7 +108,7 @@ pub fn on_renewed(
     at: (&Key, &Bytes),
     holds: &[(Mode, i64)],
     lease: i64,
-    client: Option<u64>,
+    client: Option<ClientId>,
     now: Now,
 ) {
     let bound = longest(core, now);
@@ -120,7 +122,7 @@ pub fn on_renewed(
         watch.lease = lease;
         watch.bound = bound;
         watch.schedule(now);
-        if let Some(client) = client {
+        if client.is_some() {
             let there = holds.iter().filter(|(_, holds)| *holds > 0);
             let taken = there.map(|(mode, holds)| Taken {
                 client,
@@ -139,11 +141,11 @@ pub fn reschedule(core: &mut Core, at: (&Key, &Bytes), set: impl FnOnce(&mut Wat
 }
 
 /// A connection that watched is closed: its holds there, as they were.
-pub fn on_closed(core: &mut Core, at: (&Key, &Bytes), client: u64) -> Vec<(Mode, i64)> {
+pub fn on_closed(core: &mut Core, at: (&Key, &Bytes), client: ClientId) -> Vec<(Mode, i64)> {
     let mut its = Vec::new();
     change_watch(core, at, |watch| {
         watch.taken.retain(|taken| {
-            let ends = taken.watched && taken.client == client;
+            let ends = taken.watched && taken.client == Some(client);
             if ends {
                 its.push((taken.mode, taken.holds));
             }
@@ -154,7 +156,7 @@ pub fn on_closed(core: &mut Core, at: (&Key, &Bytes), client: u64) -> Vec<(Mode,
 }
 
 /// What was known of a hold that is no more: the connections that watched it.
-pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<u64> {
+pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<ClientId> {
     let Some(watch) = &hold.watch else {
         return BTreeSet::new();
     };
@@ -167,7 +169,7 @@ pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<u64> {
 /// A hold is lost: those who watched it have to know.
 pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
     for client in on_lost_with(d.core, key, hold) {
-        if client != d.spared {
+        if Some(client) != d.spared {
             d.out.push(Notice::Close { client });
         }
     }
@@ -179,8 +181,8 @@ pub fn on_lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode
     let watch = held.and_then(|hold| hold.watch.as_ref());
     let taken = watch.iter().flat_map(|watch| &watch.taken);
     let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
-    let clients: BTreeSet<u64> = lost.map(|taken| taken.client).collect();
-    on_released(d.core, (key, owner), mode, None);
+    let clients: BTreeSet<ClientId> = lost.filter_map(|taken| taken.client).collect();
+    on_all_released(d.core, (key, owner), mode);
     for client in clients {
         d.out.push(Notice::Close { client });
     }

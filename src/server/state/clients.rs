@@ -11,8 +11,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::lock::{Outcome, WaiterId};
-use crate::server::sys::{Blocked, ClientId};
+use crate::lock::{ClientId, Outcome, WaiterId};
+use crate::server::sys::Blocked;
 
 #[derive(Debug)]
 enum State {

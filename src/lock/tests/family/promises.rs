@@ -139,7 +139,9 @@ fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Requ
         let first = || {
             let (now, name) = (world.shell.now, place.1.as_bytes());
             let queue = world.shell.core.waiters_of(now, place.0, name, usize::MAX);
-            let mut ahead = queue.iter().take_while(|w| w.client != request.client);
+            let mut ahead = queue
+                .iter()
+                .take_while(|w| w.client != Some(request.client));
             ahead.all(|w| reads && w.mode == lock::Mode::Read)
         };
         free && (own || first())

@@ -77,7 +77,7 @@ impl Shell {
         let ask = Ask {
             db: words.keys[0].0,
             owner: words.owner.as_bytes(),
-            client: words.client,
+            client: Some(words.client),
             mode: mode(words.mode),
             lease: words.lease,
             once: words.once,
@@ -100,7 +100,7 @@ impl Shell {
     ) -> Result<i64, Refusal> {
         let ended = Ended {
             owner: owner.as_bytes(),
-            client,
+            client: Some(client),
             mode: mode(way),
             all,
         };
@@ -116,7 +116,7 @@ impl Shell {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let ended = Ended {
             owner: owner.as_bytes(),
-            client,
+            client: Some(client),
             mode: Mode::Exclusive,
             all: false,
         };
@@ -132,10 +132,9 @@ impl Shell {
     ) -> Result<(), Refusal> {
         let renewal = Renewal {
             owner: owner.as_bytes(),
-            client,
             mode: mode(way),
             lease,
-            watch,
+            watch: watch.then_some(client),
         };
         self.step(|d| lock::renew(d, (db, name.as_bytes()), &renewal))
     }
@@ -144,22 +143,20 @@ impl Shell {
         &mut self,
         places: &[Place],
         owner: Owner,
-        client: Client,
         lease: i64,
     ) -> Result<(), Refusal> {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let renewal = Renewal {
             owner: owner.as_bytes(),
-            client,
             mode: Mode::Exclusive,
             lease,
-            watch: false,
+            watch: None,
         };
         self.step(|d| lock::renew_many(d, places[0].0, &names, &renewal))
     }
 
     pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
-        self.step(|d| lock::force(d, (db, name.as_bytes()), client))
+        self.step(|d| lock::force(d, (db, name.as_bytes()), Some(client)))
     }
 
     pub fn closed(&mut self, client: Client) {

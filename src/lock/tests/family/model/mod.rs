@@ -23,7 +23,7 @@ use crate::lock::{Now, Rules};
 pub type Owner = &'static str;
 /// A database and a name in it.
 pub type Place = (i32, &'static str);
-pub type Client = u64;
+pub use crate::lock::ClientId as Client;
 /// Tokens in the order in which they were made; the core's are other numbers.
 pub type Token = u64;
 

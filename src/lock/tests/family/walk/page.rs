@@ -113,16 +113,18 @@ impl<'a> Page<'a> {
         self.put(u8::try_from(at.unwrap()).unwrap());
     }
 
-    fn client(&mut self, client: Client) {
-        let seat = self.world.seats.iter().position(|open| *open == client);
-        let seat = seat.map_or(NONE, |seat| Self::place_of(&self.names.seats, &seat));
+    fn client(&mut self, client: Option<Client>) {
+        let seat_of = |client| {
+            let seat = self.world.seats.iter().position(|open| *open == client);
+            seat.map_or(NONE, |seat| Self::place_of(&self.names.seats, &seat))
+        };
         // Nobody that is known, or a connection that is closed.
-        self.put(if client == 0 { NONE - 1 } else { seat });
+        self.put(client.map_or(NONE - 1, seat_of));
     }
 
     /// The connection of a hold makes a difference if it watches for it. Else it tells
     /// which of several holds in one mode is given back, and here there is one at most.
-    fn taker(&mut self, client: Client, watches: bool) {
+    fn taker(&mut self, client: Option<Client>, watches: bool) {
         if watches {
             self.client(client);
         }
@@ -386,6 +388,6 @@ impl<'a> Page<'a> {
         self.put(hold.mode as u8);
         self.flag(granted);
         self.flag(hold.watch.is_some());
-        self.taker(hold.client.unwrap_or(0), hold.watch.is_some());
+        self.taker(hold.client, hold.watch.is_some());
     }
 }
