@@ -5,7 +5,7 @@ use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
     Bytes, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal,
-    WaiterId, Write,
+    WaiterId, WallMs, Write,
 };
 
 /// No decision takes so many ms.
@@ -221,7 +221,7 @@ pub fn secure(
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
     let soon = d.now.deadline(NEAR_MS);
-    let ends = |end: &i64| how != How::First && *end < soon && *end < until;
+    let ends = |end: &WallMs| how != How::First && *end < soon && *end < until;
     if look.expires.filter(ends).is_none() {
         return Ok(());
     }
@@ -277,7 +277,7 @@ pub fn give(
             });
             let hold = Hold {
                 token: Some(token),
-                since_us: Some(now.wall_us),
+                since: Some(now.wall),
                 client: want.client,
                 ..Hold::found(want.owner.clone())
             };
@@ -295,7 +295,7 @@ pub fn give(
                 let hold = d.core.locks.hold_mut(key, &want.owner);
                 if let Some(hold) = hold {
                     hold.token = Some(token);
-                    hold.since_us = Some(now.wall_us);
+                    hold.since = Some(now.wall);
                 }
             }
         }

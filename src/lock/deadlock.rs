@@ -15,7 +15,7 @@ use std::ops::Bound;
 
 use super::queue::{Rank, Waiter};
 use super::table::{Hold, Party};
-use super::{Bytes, Core, Decision, Key, Lease, Link, Mode, Now, WaiterId};
+use super::{Bytes, Core, Decision, Key, Lease, Link, Mode, Now, WaiterId, WallMs};
 
 /// A search that comes to more owners than these is put off until it is known that
 /// somebody waits for the one who asks.
@@ -192,7 +192,7 @@ struct Search<'a> {
     /// To how many more owners it may come.
     left: usize,
     /// A lease that ended before holds nobody up.
-    now_ms: i64,
+    now: WallMs,
     /// How far each queue was read.
     read: HashMap<Key, Rank>,
 }
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
             seen: HashSet::new(),
             todo: VecDeque::new(),
             left: most,
-            now_ms: now.wall_ms(),
+            now: now.wall_ms(),
             read: HashMap::new(),
         }
     }
@@ -256,8 +256,8 @@ impl<'a> Search<'a> {
                 });
             }
         };
-        let now_ms = self.now_ms;
-        let is_over = |end: Option<i64>| end.is_some_and(|at| at < now_ms);
+        let now = self.now;
+        let is_over = |end: Option<WallMs>| end.is_some_and(|at| at < now);
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
         let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline());

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::leaving;
 use super::work::Work;
-use super::{ClientId, Core, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, Whom, Write};
+use super::{
+    ClientId, Core, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, WallMs, Whom, Write,
+};
 
 /// A piece of long work of which so much has come goes on in another decision.
 const MANY: usize = 1024;
@@ -138,7 +140,7 @@ impl<'a> Decision<'a> {
     }
 
     /// The key ends at this moment, if it does not already.
-    pub fn expire_at(&mut self, key: &Key, from: Option<i64>, at: Option<i64>) {
+    pub fn expire_at(&mut self, key: &Key, from: Option<WallMs>, at: Option<WallMs>) {
         if let Some(at) = at.filter(|_| from != at) {
             self.write(Write::ExpireAt {
                 key: key.clone(),

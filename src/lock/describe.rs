@@ -47,7 +47,7 @@ impl Core {
         let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
             waiters: self.queues.line(&key).queue().len(),
-            oldest_wait_ms: oldest.map(|since| ms_since(now, since)),
+            oldest_wait_ms: oldest.map(|since| now.mono.ms_since(since)),
         }
     }
 
@@ -62,12 +62,11 @@ impl Core {
         let Some(hold) = entry.and_then(|entry| entry.hold(owner)) else {
             return Known::default();
         };
-        let held = |since: i64| now.wall_us.saturating_sub(since).div_euclid(1000).max(0);
         let watch = hold.watch.as_ref();
         let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
         Known {
             token: hold.token,
-            held_ms: hold.since_us.map(held),
+            held_ms: hold.since.map(|since| now.wall.ms_since(since).max(0)),
             watchdog: taken
                 .find(|taken| taken.watched && taken.mode == mode)
                 .and_then(|taken| taken.client),
@@ -124,7 +123,7 @@ impl Core {
             .map(|waiter| Waiting {
                 owner: waiter.want.owner.clone(),
                 mode: waiter.want.mode,
-                waited_ms: ms_since(now, waiter.since),
+                waited_ms: now.mono.ms_since(waiter.since),
                 client: waiter.want.client,
             })
             .collect()
@@ -144,8 +143,4 @@ impl Core {
         all.truncate(most);
         all
     }
-}
-
-fn ms_since(now: Now, since: i64) -> i64 {
-    now.mono_us.saturating_sub(since).div_euclid(1000)
 }

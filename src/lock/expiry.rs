@@ -8,7 +8,7 @@ use super::table::{Hold, Party};
 use super::{
     acquire, head, heard, readers, release, renewals, sight, subscribers, waiting, watchdog,
 };
-use super::{Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Now, Whom};
+use super::{Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Now, WallMs, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -54,7 +54,7 @@ impl Core {
     }
 
     /// What is told of a lease that ended at this moment, for this cause.
-    pub(super) fn event_of(&self, cause: Cause, end: Option<i64>, now: Now) -> Option<Event> {
+    pub(super) fn event_of(&self, cause: Cause, end: Option<WallMs>, now: Now) -> Option<Event> {
         let overdue = end.is_some_and(|at| at < now.wall_ms());
         match cause {
             Cause::Expired => Some(Event::Expired),
@@ -98,7 +98,7 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
     }
     // Whatever is there has not ended: it is not due again and again.
     let deadline = d.core.locks.get(key).and_then(|entry| entry.deadline());
-    let long_ago = d.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
+    let long_ago = d.now.deadline(-CLOCKS_APART_MS);
     if deadline.is_some_and(|at| at < long_ago) {
         let expires = d.ks.look(key, &[]).expires;
         d.core
@@ -320,7 +320,7 @@ fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Even
 }
 
 /// When a party's lease ends, or ended.
-fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
+fn end_of(party: &Party, hash: Option<WallMs>) -> Option<WallMs> {
     match party.lease {
         Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
         Lease::Gone | Lease::Endless | Lease::Away => hash,

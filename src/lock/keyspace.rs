@@ -5,6 +5,7 @@
 
 use super::key::Key;
 use super::token::Counter;
+use super::types::WallMs;
 use super::write::Write;
 
 /// How a lock is held, or is to be.
@@ -46,8 +47,7 @@ pub enum Foreign {
 pub enum Lease {
     /// None of its lease keys is there: it holds nothing.
     Gone,
-    /// At this wall-clock ms.
-    Until(i64),
+    Until(WallMs),
     /// One of them has no TTL.
     Endless,
     /// One of them is not here and may be on another node: their slot is on its way.
@@ -74,8 +74,8 @@ pub struct Look {
     pub writes: i64,
     /// The lease of the owner's read holds in a read/write lock.
     pub lease: Lease,
-    /// When the key expires, in wall-clock ms; `None`: it has no TTL.
-    pub expires: Option<i64>,
+    /// When the key expires; `None`: it has no TTL.
+    pub expires: Option<WallMs>,
     /// It was there until this very look, which found that it had run out.
     pub ran_out: bool,
 }

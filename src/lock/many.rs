@@ -10,7 +10,7 @@ use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, head, release, sight, waiting};
-use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Verdict};
+use super::{Ask, Decision, Key, Kind, Mode, MonoUs, Refusal, Renewal, Verdict};
 use super::{Bytes, Ended};
 
 /// The most keys of one request.
@@ -85,7 +85,7 @@ fn look_and_take(d: &mut Decision<'_>, keys: &[Key], want: &Want) -> Result<Opti
         want: want.clone(),
         once: false,
         rank: Rank::arrived(0),
-        since: 0,
+        since: MonoUs(0),
         until: None,
     };
     match waiting::ways(d, 0, &waiter)? {

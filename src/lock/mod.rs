@@ -53,7 +53,6 @@ mod table;
 mod take_back;
 #[cfg(test)]
 mod tests;
-mod time;
 mod timeouts;
 mod token;
 mod types;
@@ -79,10 +78,9 @@ pub use release::{force, release, renew, Ended, Renewal};
 pub use renewals::renew_watched;
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};
-pub use time::Now;
 pub use timeouts::time_out;
 pub use token::Counter;
-pub use types::ClientId;
+pub use types::{ClientId, MonoUs, Now, WallMs, WallUs};
 pub use watchdog::{let_lapse, Bond};
 pub use write::Write;
 
@@ -193,11 +191,11 @@ impl Core {
         self.queues.len()
     }
 
-    /// The wall-clock ms at which the first lease can be found ended: one past
-    /// its deadline, for a key lives through its last millisecond.
-    pub fn next_expiry(&self) -> Option<i64> {
+    /// When the first lease can be found ended: one ms past its deadline, for a key
+    /// lives through its last millisecond.
+    pub fn next_expiry(&self) -> Option<WallMs> {
         let first = self.locks.first_deadline();
-        first.map(|at| at.saturating_add(1))
+        first.map(|at| at.plus_ms(1))
     }
 
     /// Whether any hold belongs to a connection.
@@ -220,8 +218,8 @@ impl Core {
         self.watchdogs.due(now, most)
     }
 
-    /// The wall-clock ms of the first renewal.
-    pub fn next_renewal(&self) -> Option<i64> {
+    /// When the first renewal is due.
+    pub fn next_renewal(&self) -> Option<WallMs> {
         self.watchdogs.next_renewal()
     }
 
@@ -241,8 +239,8 @@ impl Core {
         self.subscribers.knows(key)
     }
 
-    /// The monotonic us at which a turn, or a place, is to be looked at.
-    pub fn next_turn(&self) -> Option<i64> {
+    /// When a turn, or a place, is to be looked at.
+    pub fn next_turn(&self) -> Option<MonoUs> {
         self.subscribers.next_due()
     }
 
@@ -258,8 +256,8 @@ impl Core {
         self.subscribers.forget(key);
     }
 
-    /// The monotonic us at which the first BLOCK time is over.
-    pub fn next_timeout(&self) -> Option<i64> {
+    /// When the first BLOCK time is over.
+    pub fn next_timeout(&self) -> Option<MonoUs> {
         self.queues.next_timeout()
     }
 

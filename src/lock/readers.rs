@@ -2,7 +2,9 @@
 
 use super::table::Entry;
 use super::{acquire, expiry, release, renewals, sight, watchdog};
-use super::{Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Mode, Whom, Write, MOST_READS};
+use super::{
+    Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Mode, WallMs, Whom, Write, MOST_READS,
+};
 
 impl Core {
     /// Whether the owner is known to read under this lock.
@@ -200,7 +202,7 @@ pub fn rewrite_party(
     key: &Key,
     owner: &Bytes,
     (reads, writes): (i64, i64),
-    at: i64,
+    at: WallMs,
 ) {
     let look = d.ks.look(key, owner);
     let mode = if writes > 0 { Mode::Write } else { Mode::Read };

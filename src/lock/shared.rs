@@ -8,7 +8,7 @@ use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
 use super::table::own_lease;
 use super::table::{Hold, Party};
-use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Write, MOST_READS};
+use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, WallMs, Write, MOST_READS};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -84,7 +84,7 @@ pub fn give_shared(
     };
     d.expire_at(key, look.expires, expires);
     let lease = at.map_or(Lease::Endless, Lease::Until);
-    let since_us = Some(d.now.wall_us);
+    let since = Some(d.now.wall);
     d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         if shared.party(owner).is_none() {
@@ -112,7 +112,7 @@ pub fn give_shared(
         if party.hold.token != Some(token) {
             party.hold.token = Some(token);
             party.first = party.first.or(Some(token));
-            party.hold.since_us = since_us;
+            party.hold.since = since;
         }
         shared.put(party);
     });
@@ -120,7 +120,7 @@ pub fn give_shared(
 }
 
 /// Sets the lease keys of a reader's holds.
-fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64) {
+fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: WallMs) {
     for index in 1..=holds.min(MOST_READS) {
         d.write(Write::LeaseAt {
             key: key.clone(),
@@ -132,7 +132,7 @@ fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i
 }
 
 /// Sets the lease of an owner that holds the lock, in every mode.
-pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: i64) {
+pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: WallMs) {
     let has = d.core.modes(key, owner, look);
     if has.plain {
         d.expire_at(key, None, Some(at));

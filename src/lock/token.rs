@@ -7,8 +7,7 @@
 //! good for: storage that remembers the greatest one it has seen refuses a
 //! holder whose lease ended without its notice.
 
-use super::time::Now;
-use super::{Decision, Key, Refusal, Write};
+use super::{Decision, Key, Now, Refusal, Write};
 
 /// What a double counts exactly. All locks draw from one row: a counter beyond this
 /// would take the tokens of every lock with it.
@@ -38,7 +37,7 @@ impl Tokens {
     /// The token of a first acquisition at `now`, above every counter of its keys.
     pub fn next(&mut self, now: Now, counter: i64) -> i64 {
         let next = self.last.max(counter).saturating_add(1);
-        self.last = next.max(now.wall_us);
+        self.last = next.max(now.wall.0);
         self.last
     }
 }

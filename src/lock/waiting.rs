@@ -11,7 +11,7 @@ use super::{
 };
 use super::{
     Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId,
-    Whom,
+    WallMs, Whom,
 };
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -67,7 +67,7 @@ pub fn wait_for(
         want,
         once,
         rank,
-        since: d.now.mono_us,
+        since: d.now.mono,
         until: (wait.ms > 0).then(|| d.now.until(wait.ms)),
     };
     if stirred {
@@ -96,7 +96,7 @@ pub fn wait_for(
 /// A plain lock found after a restart, or one that a script took, is known from the
 /// moment rlock touches it: when it ends, and whose it is. Somebody may make a
 /// read/write lock of it, and its field would be taken for that of a dead reader.
-pub fn found_held(d: &mut Decision<'_>, key: &Key, expires: Option<i64>) {
+pub fn found_held(d: &mut Decision<'_>, key: &Key, expires: Option<WallMs>) {
     if !d.core.locks.get(key).is_some_and(Entry::is_held) {
         know_holder(d, key);
     }
@@ -268,7 +268,7 @@ pub fn has_its_turn(d: &mut Decision<'_>, id: WaiterId) -> bool {
 
 /// A waiter has what it waited for.
 fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter, token: i64, keys: Vec<(Key, i64)>) {
-    let waited = d.now.mono_us.saturating_sub(waiter.since);
+    let waited = d.now.mono.since(waiter.since);
     d.core.counters.waits.add(waited);
     for (key, _) in &keys {
         subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);

@@ -2,6 +2,7 @@
 
 use super::key::{Bytes, Key};
 use super::keyspace::Mode;
+use super::types::WallMs;
 
 /// A write, carried out as soon as it is decided ([`Keyspace::write`]).
 ///
@@ -14,7 +15,7 @@ pub enum Write {
         key: Key,
         owner: Bytes,
         holds: i64,
-        at: i64,
+        at: WallMs,
     },
     /// `owner` now has `holds` holds in this mode, `by` more than before. In a
     /// plain lock and for readers the field is `owner`, for a writer
@@ -37,22 +38,22 @@ pub enum Write {
         key: Key,
         owner: Bytes,
         index: i64,
-        at: Option<i64>,
+        at: Option<WallMs>,
     },
-    /// The lease key of that hold ends at this wall-clock ms: PEXPIREAT.
+    /// The lease key of that hold ends then: PEXPIREAT.
     LeaseAt {
         key: Key,
         owner: Bytes,
         index: i64,
-        at: i64,
+        at: WallMs,
     },
     /// The lease key of that hold is gone: DEL, if it is there and this lock's.
     EndLease { key: Key, owner: Bytes, index: i64 },
     /// The fencing counter beside the lock has this token now: SET, with the TTL
     /// that it had.
     Fence { key: Key, token: i64 },
-    /// The key ends at this wall-clock ms: PEXPIREAT.
-    ExpireAt { key: Key, at: i64 },
+    /// The key ends then: PEXPIREAT.
+    ExpireAt { key: Key, at: WallMs },
     /// The lock is free: DEL.
     Delete { key: Key },
 }

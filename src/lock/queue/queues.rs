@@ -10,7 +10,7 @@ use super::rank::Rank;
 use super::requests::Requests;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, ClientId, Key, Now, WaiterId};
+use crate::lock::{Bytes, ClientId, Key, MonoUs, Now, WaiterId};
 
 /// Requests in order, or some of them.
 pub type Order = BTreeMap<Rank, WaiterId>;
@@ -63,8 +63,8 @@ pub struct Queues {
     by_client: HashMap<ClientId, WaiterId>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
-    /// When BLOCK times are over, monotonic us.
-    timeouts: Deadlines<WaiterId>,
+    /// When BLOCK times are over.
+    timeouts: Deadlines<MonoUs, WaiterId>,
     last: WaiterId,
 }
 
@@ -139,14 +139,14 @@ impl Queues {
         requests.into_iter().flat_map(Requests::ids)
     }
 
-    /// The monotonic us at which the first BLOCK time is over.
-    pub fn next_timeout(&self) -> Option<i64> {
+    /// When the first BLOCK time is over.
+    pub fn next_timeout(&self) -> Option<MonoUs> {
         self.timeouts.first()
     }
 
     /// The requests whose BLOCK time is over, at most so many.
     pub fn over(&self, now: Now, most: usize) -> Vec<WaiterId> {
-        self.timeouts.before(now.mono_us.saturating_add(1), most)
+        self.timeouts.at(now.mono, most)
     }
 
     /// Puts a request into its queues. The keys that nobody waited for before.

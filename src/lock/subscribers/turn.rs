@@ -68,9 +68,8 @@ fn whom(core: &Core, key: &Key) -> Whom {
 }
 
 fn begin_turn(d: &mut Decision<'_>, key: &Key) {
-    let now_us = d.now.mono_us;
-    let until = now_us.saturating_add(d.core.rules.redisson_turn_us);
-    let look = until.min(now_us.saturating_add(LOOK_AGAIN_US));
+    let until = d.now.mono.plus_us(d.core.rules.redisson_turn_us);
+    let look = until.min(d.now.mono.plus_us(LOOK_AGAIN_US));
     if d.core.subscribers.begin_turn(key, until, look) {
         Counters::up(&mut d.core.counters.turns);
     }
@@ -80,7 +79,7 @@ fn begin_turn(d: &mut Decision<'_>, key: &Key) {
 /// last of those who subscribe has gone.
 pub fn keeps_out(d: &mut Decision<'_>, key: &Key) {
     if d.core.subscribers.next_look(key).is_none() {
-        let next = d.now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+        let next = d.now.mono.plus_us(LOOK_AT_PLACE_US);
         d.core.subscribers.look_at(key, Some(next));
     }
 }
@@ -159,10 +158,10 @@ pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
 /// anybody stands behind it.
 fn look_at_place(d: &mut Decision<'_>, key: &Key) {
     let look = d.core.subscribers.next_look(key);
-    if look.is_some_and(|at| at <= d.now.mono_us) {
+    if look.is_some_and(|at| at <= d.now.mono) {
         let_readers_past(d, key);
         let waits = !d.core.queues.line(key).queue().is_empty();
-        let next = d.now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+        let next = d.now.mono.plus_us(LOOK_AT_PLACE_US);
         d.core.subscribers.look_at(key, waits.then_some(next));
     }
 }
@@ -200,8 +199,8 @@ fn look_at_turn(d: &mut Decision<'_>, key: &Key) {
     let Some(until) = d.core.subscribers.place(key).and_then(|place| place.turn) else {
         return;
     };
-    if until > d.now.mono_us {
-        let next = d.now.mono_us.saturating_add(LOOK_AGAIN_US);
+    if until > d.now.mono {
+        let next = d.now.mono.plus_us(LOOK_AGAIN_US);
         d.core.subscribers.look_at(key, Some(next.min(until)));
         return;
     }

@@ -1,7 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, ClientId, Lease};
+use crate::lock::{Bytes, ClientId, Lease, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -10,8 +10,8 @@ pub struct Hold {
     pub owner: Bytes,
     /// The token of the hold under way; not known of a hold that was found.
     pub token: Option<i64>,
-    /// When it was acquired, wall-clock us.
-    pub since_us: Option<i64>,
+    /// When it was acquired.
+    pub since: Option<WallUs>,
     /// The connection that took its first hold, as far as it is known.
     pub client: Option<ClientId>,
     /// Who took which of its holds, once there are several, or one belongs to a
@@ -25,7 +25,7 @@ impl Hold {
         Self {
             owner,
             token: None,
-            since_us: None,
+            since: None,
             client: None,
             watch: None,
         }

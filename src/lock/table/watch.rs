@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now};
+use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
 /// Holds that one connection took one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +25,10 @@ pub struct Taken {
 pub struct Watch {
     /// What the lease is renewed to, ms.
     pub lease: i64,
-    /// The wall-clock ms that no renewal goes beyond.
-    pub bound: Option<i64>,
-    /// The wall-clock ms of the next renewal.
-    pub next: Option<i64>,
+    /// No renewal goes beyond this.
+    pub bound: Option<WallMs>,
+    /// When it is renewed next.
+    pub next: Option<WallMs>,
     /// The oldest first.
     pub taken: Vec<Taken>,
 }
@@ -119,7 +119,7 @@ impl Watch {
 
     /// The lease was to be renewed before it ended at this moment, and was not:
     /// the server stood still, or may not write.
-    pub fn stalled(&self, ended: Option<i64>) -> bool {
+    pub fn stalled(&self, ended: Option<WallMs>) -> bool {
         match (self.next, ended) {
             (Some(next), Some(at)) => next <= at,
             _ => false,

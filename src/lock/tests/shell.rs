@@ -6,8 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, Note, Notice,
-    Notices, Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
+    self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, MonoUs, Note,
+    Notice, Notices, Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -94,8 +94,8 @@ impl Shell {
             core: Core::new(),
             ks: Memory::default(),
             now: Now {
-                wall_us: 1_700_000_000_000_000,
-                mono_us: 5_000_000,
+                wall: WallUs(1_700_000_000_000_000),
+                mono: MonoUs(5_000_000),
             },
             told: Notices::new(),
             notes: Vec::new(),
@@ -233,8 +233,8 @@ impl Shell {
     }
 
     pub fn pass_us(&mut self, wall: i64, mono: i64) {
-        self.now.wall_us += wall;
-        self.now.mono_us += mono;
+        self.now.wall.0 += wall;
+        self.now.mono.0 += mono;
         self.ks.now_ms = self.now.wall_ms();
     }
 
@@ -385,7 +385,7 @@ impl Shell {
         let holder = self.ks.holders(key).pop()?;
         let left = self.ks.look(key, b"").expires;
         let owner = String::from_utf8(holder.owner).unwrap();
-        let left = left.map(|at| at - self.now.wall_ms());
+        let left = left.map(|at| at.since(self.now.wall_ms()));
         Some((owner, holder.holds, left))
     }
 }

@@ -133,7 +133,7 @@ impl Crowd {
         if self.listens && self.holder().is_none() {
             let was_turn = self.is_turn();
             let hash = [(b"out".to_vec(), b"1".to_vec())].into();
-            let end = self.shell.now.wall_ms() + 1_000_000;
+            let end = self.shell.now.wall_ms().plus_ms(1_000_000);
             let value = (Value::Hash(hash), Some(end));
             self.shell.ks.keys.insert(key(0, "k"), value);
             self.shell.changed(&key(0, "k"), Cause::Unknown);

@@ -199,7 +199,7 @@ fn block_ends_to_the_ms_by_the_monotonic_clock() {
     let mut s = Shell::new();
     s.get(by("a").lease(5000));
     let b = s.wait(by("b").block(50));
-    let due = s.now.mono_us + 50_000;
+    let due = s.now.mono.plus_us(50_000);
     assert_eq!(s.core.next_timeout(), Some(due));
     s.pass_us(1_000_000, 49_999);
     s.tick();

@@ -2,5 +2,7 @@
 //! locks.
 
 mod client;
+mod clock;
 
 pub use client::ClientId;
+pub use clock::{Moment, MonoUs, Now, WallMs, WallUs};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::index::Indexed;
 use crate::lock::table::{Entry, Hold, Taken, Watch};
-use crate::lock::{Bytes, ClientId, Core, Decision, Key, Mode, Notice, Now};
+use crate::lock::{Bytes, ClientId, Core, Decision, Key, Mode, Notice, Now, WallMs};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change<T>(
@@ -78,14 +78,14 @@ pub fn on_acquired(
         watch.schedule(now);
         // Not later than it was due, and before the present end: the lease may not
         // have been lengthened.
-        let left = end.map(|at| at.saturating_sub(now.wall_ms()).max(0) / 3);
+        let left = end.map(|at| at.ms_from(now.wall_ms()) / 3);
         let in_time = left.map(|ms| now.deadline(ms));
         watch.next = [due, watch.next, in_time].into_iter().flatten().min();
     });
 }
 
-/// The wall-clock ms that no renewal of a watch that begins now goes beyond.
-fn longest(core: &Core, now: Now) -> Option<i64> {
+/// No renewal of a watch that begins now goes beyond this.
+fn longest(core: &Core, now: Now) -> Option<WallMs> {
     let max = core.rules.watchdog_max;
     (max > 0).then(|| now.deadline(max))
 }

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::lapse::Lapsed;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::table::{Locks, Watch};
-use crate::lock::{Bytes, ClientId, Key, Now};
+use crate::lock::{Bytes, ClientId, Key, Now, WallMs};
 
 /// An owner's lease on a key.
 pub type Bond = (Key, Bytes);
@@ -14,7 +14,7 @@ pub type Bond = (Key, Bytes);
 /// What the indexes have of a watch.
 #[derive(Debug, Default)]
 pub struct Indexed {
-    next: Option<i64>,
+    next: Option<WallMs>,
     clients: BTreeSet<ClientId>,
 }
 
@@ -33,8 +33,8 @@ impl Indexed {
 
 #[derive(Clone, Debug)]
 pub struct Watchdogs {
-    /// When watched leases are renewed, wall-clock ms.
-    renewals: Deadlines<Bond>,
+    /// When watched leases are renewed.
+    renewals: Deadlines<WallMs, Bond>,
     /// The connections that have watchdog holds.
     bonds: BTreeMap<ClientId, BTreeSet<Bond>>,
     pub(super) lapsed: Lapsed,
@@ -74,11 +74,11 @@ impl Watchdogs {
 
     /// The watched leases that are to be renewed now, at most so many.
     pub fn due(&self, now: Now, most: usize) -> Vec<Bond> {
-        self.renewals.before(now.wall_ms().saturating_add(1), most)
+        self.renewals.at(now.wall_ms(), most)
     }
 
-    /// The wall-clock ms of the first renewal.
-    pub fn next_renewal(&self) -> Option<i64> {
+    /// When the first renewal is due.
+    pub fn next_renewal(&self) -> Option<WallMs> {
         self.renewals.first()
     }
 

@@ -5,16 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::holds::{reschedule, watched_on};
-use crate::lock::{Bytes, Decision, Key, Notice};
+use crate::lock::{Bytes, Decision, Key, Notice, WallMs};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
 pub struct Lapsed {
     /// The leases of each database were gone through up to here.
-    upto: BTreeMap<i32, (i64, Bytes)>,
+    upto: BTreeMap<i32, (WallMs, Bytes)>,
     /// What is watched on the locks that it has, by when it ends: readers of one
     /// lock end one by one.
-    ends: BTreeSet<(i64, Key, Bytes)>,
+    ends: BTreeSet<(WallMs, Key, Bytes)>,
 }
 
 /// Closes the connections that watch a lease which is over. Looks at so many at

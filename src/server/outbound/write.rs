@@ -3,10 +3,10 @@
 //! events, messages and replies wait until all writes are done (`tell`).
 
 use super::replication::Replication;
-use crate::lock::{layout, Key, Mode, Write};
+use crate::lock::{layout, Key, Mode, WallMs, Write};
 use crate::redisson;
 use crate::server::keys::{lease_keys, Named, OneKey};
-use crate::server::sys::{signal_modified, Ctx, Text, Type, WallMs};
+use crate::server::sys::{signal_modified, Ctx, Text, Type};
 
 /// What became of a write that the server did not refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl<'w, 'a> Writer<'w, 'a> {
                 owner,
                 holds,
                 at,
-            } => self.take(key, owner, *holds, WallMs(*at)),
+            } => self.take(key, owner, *holds, *at),
             Write::Count {
                 key,
                 owner,
@@ -54,16 +54,16 @@ impl<'w, 'a> Writer<'w, 'a> {
                 owner,
                 index,
                 at,
-            } => self.lease(key, owner, *index, at.map(WallMs)),
+            } => self.lease(key, owner, *index, *at),
             Write::LeaseAt {
                 key,
                 owner,
                 index,
                 at,
-            } => self.lease_at(key, owner, *index, WallMs(*at)),
+            } => self.lease_at(key, owner, *index, *at),
             Write::EndLease { key, owner, index } => self.end_lease(key, owner, *index),
             Write::Fence { key, token } => self.fence(key, *token),
-            Write::ExpireAt { key, at } => self.end_at(key, WallMs(*at)),
+            Write::ExpireAt { key, at } => self.end_at(key, *at),
             Write::Delete { key } => delete(self.keys.open(key)?, self.ctx, self.to, key),
         }
     }

@@ -3,8 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::lock::{Bond, ClientId};
-use crate::server::sys::MonoUs;
+use crate::lock::{Bond, ClientId, MonoUs};
 
 pub struct Subscriptions {
     /// Key events, for good: from the first lock on.

@@ -11,7 +11,7 @@ use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Key, Notice, Notices, Outcome, Refusal};
+use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -177,7 +177,7 @@ fn same_keys(world: &mut World) {
 
 fn live<'a>(world: &'a World, key: &Key) -> Option<(&'a Value, i64)> {
     let (value, ends) = world.shell.ks.keys.get(key)?;
-    let ends = ends.unwrap_or(NEVER);
+    let ends = ends.map_or(NEVER, |at| at.0);
     (ends >= world.model.now_ms()).then_some((value, ends))
 }
 
@@ -290,7 +290,7 @@ fn leases_of(world: &World, place: Place, owner: Owner) -> BTreeMap<usize, i64> 
         .range(bounds)
         .filter_map(|(key, (_, ends))| {
             let index = key.name.last()? - b'0';
-            let ends = ends.unwrap_or(NEVER);
+            let ends = ends.map_or(NEVER, |at| at.0);
             (ends >= world.model.now_ms()).then_some((usize::from(index), ends))
         });
     live.collect()
@@ -400,7 +400,7 @@ fn same_queues(world: &World) {
 fn all_is_scheduled(world: &World) {
     let (model, core) = (&world.model, &world.shell.core);
     let first = model.queue.iter().filter_map(|waiter| waiter.until).min();
-    assert_eq!(core.next_timeout(), first, "the next time-out");
+    assert_eq!(core.next_timeout(), first.map(MonoUs), "the next time-out");
     core.check();
     for hold in &model.holds {
         let ends = model.ends(hold.place, hold.owner);
@@ -408,14 +408,17 @@ fn all_is_scheduled(world: &World) {
         let known = model.tokens.contains_key(&(hold.place, hold.owner));
         if known && ends != NEVER {
             let next = core.next_expiry();
-            assert!(next.is_some_and(|at| at <= ends + 1), "{hold:?}: {next:?}");
+            assert!(
+                next.is_some_and(|at| at.0 <= ends + 1),
+                "{hold:?}: {next:?}"
+            );
         }
         let slot = model.keys[&hold.place];
         let watch = model.watched(hold.place, hold.owner);
         if let Some(watch) = watch.filter(|_| model.watchdog_max == 0 && !slot.by_hand) {
             let next = core.next_renewal();
             let due = ends - watch.lease * 2 / 3 + 1;
-            assert!(next.is_some_and(|at| at <= due), "{hold:?}: {next:?}");
+            assert!(next.is_some_and(|at| at.0 <= due), "{hold:?}: {next:?}");
             assert!(due >= model.now_ms(), "{hold:?} was not renewed");
         }
     }

@@ -5,8 +5,8 @@
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Ended, Key, Mode, Note, Notices, Now, Refusal, Renewal,
-    Verdict, Wait, WaiterId,
+    self, Ask, Cause, Core, Decision, Ended, Key, Mode, MonoUs, Note, Notices, Now, Refusal,
+    Renewal, Verdict, Wait, WaiterId, WallUs,
 };
 
 pub fn at(place: Place) -> Key {
@@ -37,8 +37,8 @@ impl Shell {
             core: Core::new(),
             ks: Memory::default(),
             now: Now {
-                wall_us: 1_700_000_000_000_000,
-                mono_us: 50_000_000_000,
+                wall: WallUs(1_700_000_000_000_000),
+                mono: MonoUs(50_000_000_000),
             },
             told: Notices::new(),
             notes: Vec::new(),
@@ -176,8 +176,8 @@ impl Shell {
     // Time.
 
     pub fn pass_us(&mut self, wall: i64, mono: i64) {
-        self.now.wall_us += wall;
-        self.now.mono_us += mono;
+        self.now.wall.0 += wall;
+        self.now.mono.0 += mono;
         self.ks.now_ms = self.now.wall_ms();
     }
 

@@ -184,8 +184,8 @@ pub struct Model {
 impl Model {
     pub fn new(now: Now, rules: Rules) -> Self {
         Self {
-            wall_us: now.wall_us,
-            mono_us: now.mono_us,
+            wall_us: now.wall.0,
+            mono_us: now.mono.0,
             detect_deadlocks: rules.detect_deadlocks,
             watchdog_max: rules.watchdog_max,
             ..Self::default()

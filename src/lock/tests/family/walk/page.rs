@@ -14,7 +14,7 @@ use crate::lock::table::{Entry, Hold};
 use crate::lock::tests::family::model::{self, Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Core, Key, Lease, Now, WaiterId};
+use crate::lock::{Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -163,11 +163,10 @@ impl<'a> Page<'a> {
         self.put(at);
     }
 
-    /// A wall-clock ms.
-    fn moment(&mut self, at: Option<i64>) {
+    fn moment(&mut self, at: Option<WallMs>) {
         let now = self.world.shell.ks.now_ms;
         self.put(match at {
-            None | Some(NEVER) => 0,
+            None | Some(WallMs(NEVER)) => 0,
             Some(at) if at < now => 1,
             Some(_) => 2,
         });
@@ -197,8 +196,8 @@ impl<'a> Page<'a> {
         self.count(core.locks.deadlines());
 
         let end = Now {
-            wall_us: i64::MAX,
-            mono_us: i64::MAX - 1,
+            wall: WallUs(i64::MAX),
+            mono: MonoUs(i64::MAX - 1),
         };
         self.ids(&core.queues.over(end, usize::MAX));
         let renewals = core.watchdogs.due(end, usize::MAX);
@@ -363,7 +362,7 @@ impl<'a> Page<'a> {
                 None => self.put(NONE),
                 Some(slot) => {
                     self.put(slot.kind as u8);
-                    self.moment(Some(slot.ends));
+                    self.moment(Some(WallMs(slot.ends)));
                     self.flag(slot.by_hand);
                 }
             }
@@ -377,7 +376,7 @@ impl<'a> Page<'a> {
                 for index in 1..=LEASE_KEYS {
                     let which = (*place, *owner, index);
                     let ends = model.leases.get(&which);
-                    self.moment(ends.copied().or(Some(0)));
+                    self.moment(Some(WallMs(ends.copied().unwrap_or(0))));
                     self.flag(model.squats.contains(&which));
                 }
             }
