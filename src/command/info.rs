@@ -66,7 +66,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responde
         ("holds", Responder::Integer(holder.holds)),
         ("remaining-ms", integer(remaining)),
         ("held-ms", integer(known.held_ms)),
-        ("token", integer(known.token)),
+        ("token", integer(known.token.map(|token| token.0))),
         ("watchdog", Responder::id(known.watchdog)),
     ])
 }

@@ -4,7 +4,7 @@ use super::stats::Counters;
 use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
-    Bytes, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal,
+    Bytes, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, Token,
     WaiterId, WallMs, Write,
 };
 
@@ -39,8 +39,8 @@ pub struct Wait {
 /// What became of a request that was not in error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The owner has the lock; the fencing token.
-    Granted(i64),
+    /// The owner has the lock.
+    Granted(Token),
     /// Somebody else has it, and the request does not wait.
     Refused,
     /// The request stands in the queue under this number.
@@ -98,7 +98,7 @@ impl How {
 
 impl Core {
     /// The token of the hold that an acquisition nests in, if it is known.
-    pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<i64> {
+    pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<Token> {
         if how.is_new() {
             return None;
         }
@@ -251,8 +251,8 @@ pub fn give(
     want: &Want,
     how: How,
     look: Look,
-    token: Option<i64>,
-) -> Result<i64, Refusal> {
+    token: Option<Token>,
+) -> Result<Token, Refusal> {
     let now = d.now;
     let before = [
         (Mode::Write, look.writes),

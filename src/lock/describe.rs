@@ -2,7 +2,7 @@
 
 use super::table::Entry;
 use super::{
-    Bytes, ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal,
+    Bytes, ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal, Token,
 };
 
 /// A lock's queue.
@@ -16,7 +16,7 @@ pub struct Queue {
 /// What is known of one owner's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    pub token: Option<i64>,
+    pub token: Option<Token>,
     pub held_ms: Option<i64>,
     /// The newest connection that has a watchdog hold there.
     pub watchdog: Option<ClientId>,

@@ -10,13 +10,13 @@
 
 use std::collections::HashMap;
 
-use super::{Bytes, ClientId, Key, Mode, WaiterId};
+use super::{Bytes, ClientId, Key, Mode, Token, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
 pub struct Grant {
     /// Each with the token of the hold there.
-    pub keys: Vec<(Key, i64)>,
+    pub keys: Vec<(Key, Token)>,
     pub owner: Bytes,
     pub mode: Mode,
     pub client: Option<ClientId>,

@@ -4,8 +4,7 @@
 //! in memory (`memory`) for the tests of the core.
 
 use super::key::Key;
-use super::token::Counter;
-use super::types::WallMs;
+use super::types::{Token, WallMs};
 use super::write::Write;
 
 /// How a lock is held, or is to be.
@@ -101,6 +100,19 @@ pub struct Holder {
     pub holds: i64,
     /// Of a reader: its own lease. Else that of the key.
     pub lease: Lease,
+}
+
+/// The fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// There is none.
+    Absent,
+    /// There can be none: in a cluster it would lie in another slot.
+    Elsewhere,
+    /// Its last token.
+    At(Token),
+    /// Something stands in its place that is no integer.
+    Unusable,
 }
 
 /// An owner nests no more read holds than this: each has a lease key.

@@ -6,11 +6,10 @@
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
 use super::acquire::{held, one_more, How, Want};
-use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, head, release, sight, waiting};
-use super::{Ask, Decision, Key, Kind, Mode, MonoUs, Refusal, Renewal, Verdict};
+use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Token, Verdict};
 use super::{Bytes, Ended};
 
 /// The most keys of one request.
@@ -79,22 +78,18 @@ pub fn acquire_many(
 }
 
 /// Takes all keys if each is the owner's, or free and not waited for.
-fn look_and_take(d: &mut Decision<'_>, keys: &[Key], want: &Want) -> Result<Option<i64>, Refusal> {
-    let waiter = Waiter {
-        keys: keys.to_vec(),
-        want: want.clone(),
-        once: false,
-        rank: Rank::arrived(0),
-        since: MonoUs(0),
-        until: None,
-    };
-    match waiting::ways(d, 0, &waiter)? {
+fn look_and_take(
+    d: &mut Decision<'_>,
+    keys: &[Key],
+    want: &Want,
+) -> Result<Option<Token>, Refusal> {
+    match waiting::ways(d, None, keys, want, false)? {
         Some(ways) => take(d, want, ways),
         None => Ok(None),
     }
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<i64>, Refusal> {
+fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<Token>, Refusal> {
     let fresh = waiting::fresh(d, want, &mut ways)?;
     let (token, _) = waiting::give_all(d, want, ways, fresh)?;
     Ok(Some(token))

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, WallMs,
-    Write,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Token,
+    WallMs, Write,
 };
 use crate::redisson;
 
@@ -148,7 +148,7 @@ impl Keyspace for Memory {
     fn counter(&mut self, key: &Key) -> Counter {
         match self.live(&counter(key)) {
             None => Counter::Absent,
-            Some((Value::Number(last), _)) => Counter::At(*last),
+            Some((Value::Number(last), _)) => Counter::At(Token(*last)),
             Some(_) => Counter::Unusable,
         }
     }
@@ -228,7 +228,7 @@ impl Keyspace for Memory {
             }
             Write::Fence { key, token } => {
                 let empty = || (Value::Number(0), None);
-                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(*token);
+                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(token.0);
             }
             Write::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
                 self.vanishing = None;

@@ -69,18 +69,17 @@ pub use expiry::{expire, forsake, Cause};
 pub use heard::{hear, review, Note};
 pub use key::{Bytes, Key};
 pub use keyspace::{
-    leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
+    leases_looked_at, Counter, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
-pub use notice::{Event, Notice, Notices, Outcome, WaiterId, Whom};
+pub use notice::{Event, Notice, Notices, Outcome, Whom};
 pub use refusal::{Link, Refusal};
 pub use release::{force, release, renew, Ended, Renewal};
 pub use renewals::renew_watched;
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};
 pub use timeouts::time_out;
-pub use token::Counter;
-pub use types::{ClientId, MonoUs, Now, WallMs, WallUs};
+pub use types::{ClientId, MonoUs, Now, Token, WaiterId, WallMs, WallUs};
 pub use watchdog::{let_lapse, Bond};
 pub use write::Write;
 

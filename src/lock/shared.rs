@@ -8,7 +8,9 @@ use super::acquire;
 use super::acquire::{one_more, too_many, How, Want};
 use super::table::own_lease;
 use super::table::{Hold, Party};
-use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, WallMs, Write, MOST_READS};
+use super::{
+    Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
+};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -17,7 +19,7 @@ pub fn give_shared(
     want: &Want,
     how: How,
     mut look: Look,
-    token: i64,
+    token: Token,
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
     let was = own_lease(&look);

@@ -2,7 +2,7 @@
 
 use super::key::{Bytes, Key};
 use super::keyspace::Mode;
-use super::types::WallMs;
+use super::types::{Token, WallMs};
 
 /// A write, carried out as soon as it is decided ([`Keyspace::write`]).
 ///
@@ -51,7 +51,7 @@ pub enum Write {
     EndLease { key: Key, owner: Bytes, index: i64 },
     /// The fencing counter beside the lock has this token now: SET, with the TTL
     /// that it had.
-    Fence { key: Key, token: i64 },
+    Fence { key: Key, token: Token },
     /// The key ends then: PEXPIREAT.
     ExpireAt { key: Key, at: WallMs },
     /// The lock is free: DEL.

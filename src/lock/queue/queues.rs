@@ -65,7 +65,8 @@ pub struct Queues {
     lines: BTreeMap<Key, Line>,
     /// When BLOCK times are over.
     timeouts: Deadlines<MonoUs, WaiterId>,
-    last: WaiterId,
+    /// The number of the next request.
+    next: WaiterId,
 }
 
 impl Default for Queues {
@@ -75,8 +76,8 @@ impl Default for Queues {
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
             lines: BTreeMap::new(),
-            timeouts: Deadlines::new(0),
-            last: 0,
+            timeouts: Deadlines::new(WaiterId::FIRST),
+            next: WaiterId::FIRST,
         }
     }
 }
@@ -84,8 +85,9 @@ impl Default for Queues {
 impl Queues {
     /// The number of the next request.
     pub fn number(&mut self) -> WaiterId {
-        self.last = self.last.saturating_add(1);
-        self.last
+        let number = self.next;
+        self.next = number.next();
+        number
     }
 
     pub fn is_empty(&self) -> bool {

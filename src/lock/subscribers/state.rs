@@ -254,7 +254,7 @@ impl Subscribers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::WallUs;
+    use crate::lock::{WaiterId, WallUs};
 
     fn now(us: i64) -> Now {
         Now {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn turn_in_vain(subscribers: &mut Subscribers, key: &Key) {
-        subscribers.put(key, false, || Rank::arrived(1));
+        subscribers.put(key, false, || Rank::arrived(WaiterId::FIRST));
         assert!(subscribers.begin_turn(key, MonoUs(20), MonoUs(5)));
         subscribers.turn_was_in_vain(key, now(20));
         subscribers.check();
@@ -292,7 +292,7 @@ mod tests {
         for suffix in ["", &long] {
             let mut subscribers = Subscribers::default();
             let keeps = Key::new(0, b"keeps its place");
-            subscribers.put(&keeps, true, || Rank::arrived(1));
+            subscribers.put(&keeps, true, || Rank::arrived(WaiterId::FIRST));
             for number in 0..if suffix.is_empty() {
                 2 * MOST_KNOWN
             } else {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn turn_in_vain_unchecked(subscribers: &mut Subscribers, key: &Key) {
-        subscribers.put(key, false, || Rank::arrived(1));
+        subscribers.put(key, false, || Rank::arrived(WaiterId::FIRST));
         subscribers.turn_was_in_vain(key, now(20));
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, ClientId, Lease, WallUs};
+use crate::lock::{Bytes, ClientId, Lease, Token, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -9,7 +9,7 @@ use crate::lock::{Bytes, ClientId, Lease, WallUs};
 pub struct Hold {
     pub owner: Bytes,
     /// The token of the hold under way; not known of a hold that was found.
-    pub token: Option<i64>,
+    pub token: Option<Token>,
     /// When it was acquired.
     pub since: Option<WallUs>,
     /// The connection that took its first hold, as far as it is known.
@@ -37,7 +37,7 @@ impl Hold {
 pub struct Party {
     pub hold: Hold,
     /// The token that its first hold had: an upgrade begins a new one.
-    pub first: Option<i64>,
+    pub first: Option<Token>,
     pub reads: bool,
     pub writes: bool,
     /// The lease of its read holds; `Gone` if it has none.

@@ -7,7 +7,7 @@
 use crate::lock::memory::Memory;
 use crate::lock::{
     self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, MonoUs, Note,
-    Notice, Notices, Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId, WallUs,
+    Notice, Notices, Now, Outcome, Refusal, Renewal, Token, Verdict, Wait, WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -128,7 +128,7 @@ impl Shell {
     }
 
     /// Acquires a lock that is to be had now; its token.
-    pub fn get(&mut self, request: Request<'_>) -> i64 {
+    pub fn get(&mut self, request: Request<'_>) -> Token {
         match self.acquire(request) {
             Ok(Verdict::Granted(token)) => token,
             other => panic!("{request:?} was to be granted: {other:?}"),
@@ -369,7 +369,7 @@ impl Shell {
 
     /// The token of the owner's plain hold, where it is known, and for how many ms it
     /// has been held.
-    pub fn known(&self, key: &Key, owner: &str) -> Option<(i64, i64)> {
+    pub fn known(&self, key: &Key, owner: &str) -> Option<(Token, i64)> {
         let whose = (owner.as_bytes(), Mode::Exclusive);
         let known = self.core.hold_of(self.now, (key.db, &key.name), whose);
         Some((known.token?, known.held_ms?))

@@ -1,7 +1,7 @@
 //! Clocks: leases that end, and tokens that rise.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Event, Notice};
+use crate::lock::{Event, Notice, Token};
 
 #[test]
 fn a_lock_lives_through_the_last_ms_of_its_lease() {
@@ -108,10 +108,10 @@ fn a_lock_found_in_the_keyspace_is_watched_once_touched() {
 #[test]
 fn tokens_are_microseconds_and_rise() {
     let mut s = Shell::new();
-    assert_eq!(s.get(by("a")), s.now.wall.0);
-    assert_eq!(s.get(by("a").on("j")), s.now.wall.0 + 1);
+    assert_eq!(s.get(by("a")), Token(s.now.wall.0));
+    assert_eq!(s.get(by("a").on("j")), Token(s.now.wall.0 + 1));
     s.pass_us(50, 50);
-    assert_eq!(s.get(by("a").on("i")), s.now.wall.0);
+    assert_eq!(s.get(by("a").on("i")), Token(s.now.wall.0));
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn tokens_rise_when_the_clock_is_set_back() {
     s.wait(by("b"));
     s.pass_us(-5_000_000, 0);
     s.release("a").unwrap();
-    assert_eq!(s.get(by("b")), first + 1);
-    assert_eq!(s.get(by("c").on("j")), first + 2);
+    assert_eq!(s.get(by("b")), first.next());
+    assert_eq!(s.get(by("c").on("j")), first.next().next());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Notice, Outcome, Verdict};
+use crate::lock::{Cause, Notice, Outcome, Verdict, WaiterId};
 
 /// Owners in the queue.
 const OWNERS: usize = 16;
@@ -19,7 +19,7 @@ struct Crowd {
     grants: usize,
     in_vain: u32,
     has_place: bool,
-    waiting: Vec<(u64, String)>,
+    waiting: Vec<(WaiterId, String)>,
 }
 
 impl Crowd {

@@ -1,7 +1,7 @@
 //! The queue: who is granted, in what order, and how else a wait ends.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Outcome, Refusal, Verdict};
+use crate::lock::{Outcome, Refusal, Token, Verdict};
 
 fn held(owner: &str) -> Outcome {
     Outcome::Refused(Refusal::Held {
@@ -11,7 +11,7 @@ fn held(owner: &str) -> Outcome {
 }
 
 /// The token of the hold under way.
-fn token(s: &Shell, owner: &str) -> i64 {
+fn token(s: &Shell, owner: &str) -> Token {
     s.known(&key(0, "k"), owner).unwrap().0
 }
 

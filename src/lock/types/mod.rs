@@ -3,6 +3,10 @@
 
 mod client;
 mod clock;
+mod token;
+mod waiter;
 
 pub use client::ClientId;
 pub use clock::{Moment, MonoUs, Now, WallMs, WallUs};
+pub use token::Token;
+pub use waiter::WaiterId;

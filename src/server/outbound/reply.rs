@@ -28,7 +28,8 @@ impl Responder {
     /// The reply of a request that waited.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Granted(number) | Outcome::Done(number) => Self::Integer(*number),
+            Outcome::Granted(token) => Self::Integer(token.0),
+            Outcome::Done(number) => Self::Integer(*number),
             Outcome::TimedOut => Self::Null,
             Outcome::Refused(refusal) => Self::Error(error::of(refusal)),
         }

@@ -3,7 +3,7 @@
 //! events, messages and replies wait until all writes are done (`tell`).
 
 use super::replication::Replication;
-use crate::lock::{layout, Key, Mode, WallMs, Write};
+use crate::lock::{layout, Key, Mode, Token, WallMs, Write};
 use crate::redisson;
 use crate::server::keys::{lease_keys, Named, OneKey};
 use crate::server::sys::{signal_modified, Ctx, Text, Type};
@@ -145,8 +145,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn fence(self, key: &Key, token: i64) -> Option<Written> {
-        let value = Text::number(token)?;
+    fn fence(self, key: &Key, token: Token) -> Option<Written> {
+        let value = Text::number(token.0)?;
         let name = Key::new(key.db, &redisson::counter(&key.name));
         let open = self.keys.open(&name)?;
         // Another key of the same request can be a lock by this name.

@@ -11,7 +11,7 @@ use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal};
+use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -83,7 +83,7 @@ fn same_reply(world: &World, tokens: &mut Tokens) {
         | Some(
             (Got::Null, Reply::Null) | (Got::Waits, Reply::Waits(_)) | (Got::Done, Reply::Done),
         ) => {}
-        Some((Got::Token(got), Reply::Token(token))) => tokens.check_one(token, *got),
+        Some((Got::Token(got), Reply::Token(token))) => tokens.check_one(token, got.0),
         Some((Got::Count(got), Reply::Count(count))) if got == count => {}
         Some((Got::Forced(got), Reply::Forced(was))) if got == was => {}
         Some((Got::Refused(got), Reply::Refused(reasons))) if reasons.contains(&why(got)) => {}
@@ -103,7 +103,9 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     assert_eq!(got.len(), expected.len(), "{show}");
     for (id, answer) in expected {
         match (got.get(&world.ids[id]), answer) {
-            (Some(Outcome::Granted(got)), Answer::Granted(token)) => tokens.check_one(&token, *got),
+            (Some(Outcome::Granted(got)), Answer::Granted(token)) => {
+                tokens.check_one(&token, got.0)
+            }
             (Some(Outcome::TimedOut), Answer::TimedOut) => {}
             // In one tick both may come true.
             (Some(Outcome::Refused(Refusal::Deadlock { .. })), Answer::TimedOut) => {}
@@ -352,7 +354,7 @@ fn same_tokens(world: &World, tokens: &mut Tokens) {
         let got = shell.core.hold_of(shell.now, name, whose);
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
-            (Some(got), Some(token)) => tokens.check(*token, got),
+            (Some(got), Some(token)) => tokens.check(*token, got.0),
             (got, expected) => panic!("{owner} on {place:?} has {got:?}, not {expected:?}"),
         }
         let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, hold.mode);
@@ -373,7 +375,7 @@ fn same_queues(world: &World) {
     let orders = world.places.iter().map(order);
     let show = || format!("{:?}, not {:?}", orders.collect::<Vec<_>>(), model.queue);
     assert!(world.same_order(&world.places), "the queues are {}", show());
-    let ids: BTreeSet<u64> = model.queue.iter().map(|w| world.ids[w.id]).collect();
+    let ids: BTreeSet<WaiterId> = model.queue.iter().map(|w| world.ids[w.id]).collect();
     assert_eq!(
         shell
             .core
@@ -383,7 +385,7 @@ fn same_queues(world: &World) {
             .collect::<BTreeSet<_>>(),
         ids
     );
-    let open: BTreeSet<u64> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
+    let open: BTreeSet<WaiterId> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
     assert_eq!(
         shell
             .core

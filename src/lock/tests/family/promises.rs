@@ -79,7 +79,7 @@ impl Promises {
         for notice in told {
             if let Notice::Answer { waiter, outcome } = notice {
                 let request = self.waiting.remove(waiter);
-                let request = request.unwrap_or_else(|| panic!("{waiter} answered twice"));
+                let request = request.unwrap_or_else(|| panic!("{waiter:?} answered twice"));
                 if matches!(outcome, Outcome::Granted(_)) {
                     self.nobody_is_overtaken(world, *waiter, &request);
                     // Others of its owner's may nest in it, be it lost a moment later.

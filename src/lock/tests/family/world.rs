@@ -6,12 +6,12 @@ use super::compare::closed;
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
-use crate::lock::{Refusal, Rules, Verdict, WaiterId};
+use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
 
 /// What the core replied.
 #[derive(Clone, Debug)]
 pub enum Got {
-    Token(i64),
+    Token(Token),
     Null,
     Waits,
     Count(i64),

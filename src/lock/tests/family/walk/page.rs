@@ -236,7 +236,7 @@ impl<'a> Page<'a> {
             keys.sort_by_key(|(key, _)| self.name(key));
             for (key, token) in keys {
                 self.put(self.name(key));
-                self.token(0, Some(*token));
+                self.token(0, Some(token.0));
             }
         }
     }
@@ -267,7 +267,7 @@ impl<'a> Page<'a> {
                 continue;
             };
             self.hold(Some(&party.hold));
-            self.token(0, party.first);
+            self.token(0, party.first.map(|token| token.0));
             self.flag(party.reads);
             self.flag(party.writes);
             self.count(usize::try_from(party.holds).unwrap());
@@ -284,7 +284,7 @@ impl<'a> Page<'a> {
             return self.put(NONE);
         };
         self.owner(&hold.owner);
-        self.token(0, hold.token);
+        self.token(0, hold.token.map(|token| token.0));
         let Some(watch) = &hold.watch else {
             return self.put(NONE);
         };
