@@ -37,7 +37,7 @@ impl<'a> Owner<'a> {
 /// What ACQUIRE and MACQUIRE can be told besides whose lock it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    block: Option<i64>,
+    block: Option<Wait>,
     once: bool,
     watch: bool,
 }
@@ -50,7 +50,6 @@ impl Options {
         } else {
             call.client()
         };
-        let block = self.block.filter(|_| call.may_block());
         Ok(Ask {
             db: call.db(),
             owner: &[],
@@ -59,7 +58,7 @@ impl Options {
             lease: 0,
             once: self.once || *owner == Owner::Connection,
             watch: self.watch,
-            wait: block.map(|ms| Wait { ms }),
+            wait: self.block.filter(|_| call.may_block()),
         })
     }
 }
@@ -153,14 +152,14 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 
     /// The time after BLOCK, ms; 0: for ever.
-    pub fn block(&mut self) -> Result<i64, Error> {
+    fn block(&mut self) -> Result<Wait, Error> {
         let Some(given) = self.left.next() else {
             return Err(Error::new(format!(
                 "syntax error: BLOCK needs a number of ms; usage: {}",
                 self.usage
             )));
         };
-        number(given, 0).ok_or_else(|| {
+        number(given, 0).map(Wait::of).ok_or_else(|| {
             Error::new(format!(
                 "BLOCK must be a whole number of ms from 0 (for ever) to {MOST_MS}, got {}",
                 shown(given)

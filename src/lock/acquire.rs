@@ -1,73 +1,16 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
+use super::ask::{Ask, Verdict, Want};
 use super::stats::Counters;
 use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
-    Bytes, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, Token,
-    WaiterId, WallMs, Write,
+    Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, Token, WallMs,
+    Write,
 };
 
 /// No decision takes so many ms.
 const NEAR_MS: i64 = 100;
-
-/// A request for a lock, or for several.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    pub db: i32,
-    pub owner: &'a [u8],
-    /// The connection that asks; `None`: none that could close.
-    pub client: Option<ClientId>,
-    pub mode: Mode,
-    /// The lease in ms, from the moment of the grant.
-    pub lease: i64,
-    /// Refuse a second hold of the same mode.
-    pub once: bool,
-    /// The hold belongs to the connection.
-    pub watch: bool,
-    /// How to wait if the lock is held; `None`: do not.
-    pub wait: Option<Wait>,
-}
-
-/// How a request waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    /// For so many ms; 0: for ever.
-    pub ms: i64,
-}
-
-/// What became of a request that was not in error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The owner has the lock.
-    Granted(Token),
-    /// Somebody else has it, and the request does not wait.
-    Refused,
-    /// The request stands in the queue under this number.
-    Waits(WaiterId),
-}
-
-/// What a grant needs to know of its request.
-#[derive(Clone, Debug)]
-pub struct Want {
-    pub owner: Bytes,
-    pub client: Option<ClientId>,
-    pub mode: Mode,
-    pub lease: i64,
-    pub watch: bool,
-}
-
-impl Want {
-    fn of(ask: &Ask<'_>) -> Self {
-        Self {
-            owner: Bytes::from(ask.owner),
-            client: ask.client,
-            mode: ask.mode,
-            lease: ask.lease,
-            watch: ask.watch,
-        }
-    }
-}
 
 /// In what way an owner can have the lock as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::{held, one_more, How, Want};
+use super::acquire::{held, one_more, How};
+use super::ask::Want;
 use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, head, release, sight, waiting};
@@ -46,11 +47,8 @@ pub fn acquire_many(
     // What was seen is true still, if no look has changed anything.
     let ways = (ways.len() == keys.len() && d.size() == before).then_some(ways);
     let want = Want {
-        owner: Bytes::from(ask.owner),
-        client: ask.client,
         mode: Mode::Exclusive,
-        lease: ask.lease,
-        watch: ask.watch,
+        ..Want::of(ask)
     };
     let taken = match ways {
         Some(ways) => take(d, &want, ways),

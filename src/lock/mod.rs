@@ -18,6 +18,7 @@
 //! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move.
 
 mod acquire;
+mod ask;
 mod away;
 mod closed;
 mod deadlines;
@@ -61,7 +62,8 @@ mod watchdog;
 mod work;
 mod write;
 
-pub use acquire::{acquire, Ask, Verdict, Wait};
+pub use acquire::acquire;
+pub use ask::{Ask, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
@@ -99,21 +101,21 @@ use work::Work;
 pub struct Rules {
     /// Refuse a request that would close a circle of waiting.
     pub detect_deadlocks: bool,
-    /// For how many ms a watchdog renews a lease; 0: for ever.
-    pub watchdog_max: i64,
+    /// For how many ms a watchdog renews a lease; `None`: for ever.
+    pub watchdog_max: Option<i64>,
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
-    /// How long a turn of Redisson's is, us; 0: it has none.
-    pub redisson_turn_us: i64,
+    /// How long a turn of Redisson's is, us; `None`: it has none.
+    pub redisson_turn_us: Option<i64>,
 }
 
 impl Rules {
     /// Before anybody has set anything; without Redisson.
     pub const DEFAULT: Self = Self {
         detect_deadlocks: true,
-        watchdog_max: 0,
+        watchdog_max: None,
         counts: false,
-        redisson_turn_us: 0,
+        redisson_turn_us: None,
     };
 }
 

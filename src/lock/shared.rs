@@ -5,7 +5,8 @@
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
 use super::acquire;
-use super::acquire::{one_more, too_many, How, Want};
+use super::acquire::{one_more, too_many, How};
+use super::ask::Want;
 use super::table::own_lease;
 use super::table::{Hold, Party};
 use super::{

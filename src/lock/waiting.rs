@@ -1,6 +1,7 @@
 //! Waiting, and how a lock goes to the next.
 
-use super::acquire::{held, one_more, How, Want};
+use super::acquire::{held, one_more, How};
+use super::ask::Want;
 use super::head::{self, Next};
 use super::in_flight::Grant;
 use super::queue::{Rank, Waiter};
@@ -68,7 +69,7 @@ pub fn wait_for(
         once,
         rank,
         since: d.now.mono,
-        until: (wait.ms > 0).then(|| d.now.until(wait.ms)),
+        until: wait.until(d.now),
     };
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());

@@ -1,7 +1,7 @@
 //! A request that waits.
 
 use super::rank::Rank;
-use crate::lock::acquire::Want;
+use crate::lock::ask::Want;
 use crate::lock::{Key, MonoUs, Now};
 
 /// A request that stands in a queue.

@@ -68,7 +68,10 @@ fn whom(core: &Core, key: &Key) -> Whom {
 }
 
 fn begin_turn(d: &mut Decision<'_>, key: &Key) {
-    let until = d.now.mono.plus_us(d.core.rules.redisson_turn_us);
+    let Some(turn_us) = d.core.rules.redisson_turn_us else {
+        return;
+    };
+    let until = d.now.mono.plus_us(turn_us);
     let look = until.min(d.now.mono.plus_us(LOOK_AGAIN_US));
     if d.core.subscribers.begin_turn(key, until, look) {
         Counters::up(&mut d.core.counters.turns);
@@ -93,7 +96,7 @@ fn holds_others_up(core: &Core, owner: &[u8]) -> bool {
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
     match listening {
-        _ if d.core.rules.redisson_turn_us <= 0 => drop_subscribers(d, key),
+        _ if d.core.rules.redisson_turn_us.is_none() => drop_subscribers(d, key),
         Listening::Nobody => drop_subscribers(d, key),
         _ if d.core.subscribers.is_turn(key) => {
             look_at_turn(d, key);
@@ -121,7 +124,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
 /// Those who subscribe are first in the queue: if the key is free it is left to
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
-    if d.core.rules.redisson_turn_us <= 0 {
+    if d.core.rules.redisson_turn_us.is_none() {
         drop_subscribers(d, key);
         return false;
     }
@@ -145,7 +148,7 @@ pub fn wake(d: &mut Decision<'_>, key: &Key, whom: Whom) {
 /// The key went to the next without being free: is there anybody who would have
 /// liked to find it so?
 pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
-    if d.core.rules.redisson_turn_us <= 0 || d.core.subscribers.are_served(key) {
+    if d.core.rules.redisson_turn_us.is_none() || d.core.subscribers.are_served(key) {
         return;
     }
     if d.core.locks.passes(key, ASKS_ONE_IN) {

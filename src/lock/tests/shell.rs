@@ -118,7 +118,7 @@ impl Shell {
             lease: request.lease,
             once: request.once,
             watch: request.watch,
-            wait: request.block.map(|ms| Wait { ms }),
+            wait: request.block.map(Wait::of),
         };
         let names: Vec<&[u8]> = request.name.split(' ').map(str::as_bytes).collect();
         self.request(|d| match names[..] {

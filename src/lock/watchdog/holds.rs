@@ -86,8 +86,7 @@ pub fn on_acquired(
 
 /// No renewal of a watch that begins now goes beyond this.
 fn longest(core: &Core, now: Now) -> Option<WallMs> {
-    let max = core.rules.watchdog_max;
-    (max > 0).then(|| now.deadline(max))
+    core.rules.watchdog_max.map(|max| now.deadline(max))
 }
 
 /// An owner has one hold less in this mode, which this connection gave up.

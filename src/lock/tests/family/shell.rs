@@ -82,7 +82,7 @@ impl Shell {
             lease: words.lease,
             once: words.once,
             watch: words.watch,
-            wait: words.block.map(|ms| Wait { ms }),
+            wait: words.block.map(Wait::of),
         };
         match names[..] {
             [name] => self.request(|d| lock::acquire(d, name, &ask)),

@@ -187,7 +187,7 @@ impl Model {
             wall_us: now.wall.0,
             mono_us: now.mono.0,
             detect_deadlocks: rules.detect_deadlocks,
-            watchdog_max: rules.watchdog_max,
+            watchdog_max: rules.watchdog_max.unwrap_or(0),
             ..Self::default()
         }
     }
