@@ -28,8 +28,8 @@ impl Command for Force {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         args.end()?;
-        let place = (call.db(), key);
-        let freed = call.decide(|d| lock::force(d, place, call.client()))?;
+        let db = call.db();
+        let freed = call.decide(|d| lock::force(d, db, key, call.client()))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

@@ -55,7 +55,7 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
 }
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responder {
-    let known = core.hold_of(now, (key.db, &key.name), (&holder.owner, holder.mode));
+    let known = core.hold_of(now, key, &holder.owner, holder.mode);
     let remaining = match holder.lease {
         Lease::Until(at) => Some(at.ms_from(now.wall_ms())),
         Lease::Gone | Lease::Endless | Lease::Away => None,

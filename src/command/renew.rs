@@ -39,16 +39,16 @@ impl Command for Renew {
             }
         }
         let owner = owner.id(call)?;
-        let place = (call.db(), key);
         let watch = watch.then(|| args::watchdogs_connection(call));
         let watch = watch.transpose()?;
         let renewal = Renewal {
+            db: call.db(),
             owner: &owner,
             mode: mode.unwrap_or(Mode::Exclusive),
             lease,
             watch,
         };
-        call.decide(|d| lock::renew(d, place, &renewal))?;
+        call.decide(|d| lock::renew(d, key, &renewal))?;
         if watch.is_some() {
             call.watches();
         }

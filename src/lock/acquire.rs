@@ -251,9 +251,7 @@ pub fn give(
     tell(d, key, Event::Acquired);
     let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
     if want.watch || !is_first {
-        let lease = want.watch.then_some(want.lease);
-        let who = (want.client, want.mode);
-        watchdog::on_acquired(d.core, (key, &want.owner), who, &before, lease, now);
+        watchdog::on_acquired(d.core, key, want, &before, now);
     }
     d.joined(key, &want.owner);
     Ok(token)

@@ -1,4 +1,4 @@
-//! What a request for a lock says, and what becomes of it.
+//! What requests say: whose lock is to be had, renewed or released, and how.
 
 use super::key::Bytes;
 use super::keyspace::Mode;
@@ -46,6 +46,30 @@ impl Wait {
             Self::Ms(ms) => Some(now.until(ms)),
         }
     }
+}
+
+/// Which holds are to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended<'a> {
+    pub db: i32,
+    pub owner: &'a [u8],
+    /// The connection that asks.
+    pub client: Option<ClientId>,
+    pub mode: Mode,
+    /// All of them, rather than the newest.
+    pub all: bool,
+}
+
+/// What becomes of a lease.
+#[derive(Clone, Copy, Debug)]
+pub struct Renewal<'a> {
+    pub db: i32,
+    pub owner: &'a [u8],
+    pub mode: Mode,
+    /// From now, ms.
+    pub lease: i64,
+    /// The owner's holds belong to this connection from now on.
+    pub watch: Option<ClientId>,
 }
 
 /// What became of a request that was not in error.

@@ -17,7 +17,7 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
         count = count.saturating_add(1);
         d.core.in_flight.forget_watched(client, &key);
         let look = sight::see(d, &key, &owner);
-        let modes = watchdog::on_closed(d.core, (&key, &owner), client);
+        let modes = watchdog::on_closed(d.core, &key, &owner, client);
         if !modes.is_empty() {
             release::end_holds(d, &key, &owner, look, &modes);
         }

@@ -52,14 +52,8 @@ impl Core {
     }
 
     /// What is known of an owner's hold under way.
-    pub fn hold_of(
-        &self,
-        now: Now,
-        (db, name): (i32, &[u8]),
-        (owner, mode): (&[u8], Mode),
-    ) -> Known {
-        let entry = self.locks.by_name(db, name);
-        let Some(hold) = entry.and_then(|entry| entry.hold(owner)) else {
+    pub fn hold_of(&self, now: Now, key: &Key, owner: &[u8], mode: Mode) -> Known {
+        let Some(hold) = self.locks.hold(key, owner) else {
             return Known::default();
         };
         let watch = hold.watch.as_ref();

@@ -98,12 +98,11 @@ fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<Toke
 /// owner's gets by that it keeps.
 pub fn release_many(
     d: &mut Decision<'_>,
-    db: i32,
     names: &[&[u8]],
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
     for name in names {
-        let key = d.core.locks.key(db, name);
+        let key = d.core.locks.key(ended.db, name);
         let look = sight::look(d, &key, ended.owner);
         if let Kind::Foreign(why) = look.kind {
             return Err(Refusal::NotALock { key, why });
@@ -111,7 +110,7 @@ pub fn release_many(
     }
     let mut released: i64 = 0;
     for name in names {
-        let key = d.core.locks.key(db, name);
+        let key = d.core.locks.key(ended.db, name);
         let look = sight::see(d, &key, ended.owner);
         if release::release_one(d, &key, ended, look).is_ok() {
             released = released.saturating_add(1);
@@ -123,13 +122,12 @@ pub fn release_many(
 /// Renews the owner's lease on all keys, or on none if it lacks one.
 pub fn renew_many(
     d: &mut Decision<'_>,
-    db: i32,
     names: &[&[u8]],
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
     let keys: Vec<Key> = names
         .iter()
-        .map(|name| d.core.locks.key(db, name))
+        .map(|name| d.core.locks.key(renewal.db, name))
         .collect();
     for key in &keys {
         let look = sight::look(d, key, renewal.owner);

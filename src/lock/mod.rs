@@ -63,7 +63,7 @@ mod work;
 mod write;
 
 pub use acquire::acquire;
-pub use ask::{Ask, Verdict, Wait};
+pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
@@ -76,7 +76,7 @@ pub use keyspace::{
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use notice::{Event, Notice, Notices, Outcome, Whom};
 pub use refusal::{Link, Refusal};
-pub use release::{force, release, renew, Ended, Renewal};
+pub use release::{force, release, renew};
 pub use renewals::renew_watched;
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};

@@ -138,7 +138,7 @@ pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
         acquire::tell(d, key, event);
     }
     if party.writes {
-        watchdog::on_lost_in(d, (key, owner), Mode::Read);
+        watchdog::on_lost_in(d, key, owner, Mode::Read);
     }
     reads_no_more(d, key, owner);
     // With the last field all have left, whoever was known: nobody told.
@@ -168,7 +168,7 @@ pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold),
         None => {
-            watchdog::on_all_released(d.core, (key, owner), Mode::Read);
+            watchdog::on_all_released(d.core, key, owner, Mode::Read);
         }
     }
     d.core.locks.tidy(key);

@@ -1,33 +1,12 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
+use super::ask::{Ended, Renewal};
 use super::keyspace::leases_looked_at;
 use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
 use super::{
     Bytes, Cause, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
     Write, MOST_READS,
 };
-
-/// Which holds are to end.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended<'a> {
-    pub owner: &'a [u8],
-    /// The connection that asks.
-    pub client: Option<ClientId>,
-    pub mode: Mode,
-    /// All of them, rather than the newest.
-    pub all: bool,
-}
-
-/// What becomes of a lease.
-#[derive(Clone, Copy, Debug)]
-pub struct Renewal<'a> {
-    pub owner: &'a [u8],
-    pub mode: Mode,
-    /// From now, ms.
-    pub lease: i64,
-    /// The owner's holds belong to this connection from now on.
-    pub watch: Option<ClientId>,
-}
 
 impl Core {
     /// Refuses an owner that does not hold the key in this mode.
@@ -58,15 +37,10 @@ impl Core {
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue in
 /// this d.
-pub fn release(
-    d: &mut Decision<'_>,
-    (db, name): (i32, &[u8]),
-    ended: &Ended<'_>,
-) -> Result<i64, Refusal> {
-    let key = d.core.locks.key(db, name);
+pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
+    let key = d.core.locks.key(ended.db, name);
     let look = sight::look(d, &key, ended.owner);
-    let left = release_one(d, &key, ended, look)?;
-    Ok(left)
+    release_one(d, &key, ended, look)
 }
 
 /// As `release`, but hands nothing on yet.
@@ -88,21 +62,17 @@ pub fn release_one(
     }
     let owner = Bytes::from(ended.owner);
     if ended.all {
-        watchdog::on_all_released(d.core, (key, &owner), ended.mode);
+        watchdog::on_all_released(d.core, key, &owner, ended.mode);
     } else {
-        watchdog::on_one_released(d.core, (key, &owner), ended.mode, ended.client);
+        watchdog::on_one_released(d.core, key, &owner, ended.mode, ended.client);
     }
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
 }
 
 /// Sets the lease to `lease` ms from now, shorter too.
-pub fn renew(
-    d: &mut Decision<'_>,
-    (db, name): (i32, &[u8]),
-    renewal: &Renewal<'_>,
-) -> Result<(), Refusal> {
-    let key = d.core.locks.key(db, name);
+pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
+    let key = d.core.locks.key(renewal.db, name);
     let look = sight::look(d, &key, renewal.owner);
     d.core.holds(&key, renewal.owner, renewal.mode, &look)?;
     d.core.has_its_leases(&key, renewal.owner, &look)?;
@@ -121,21 +91,15 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let has = d.core.modes(key, &owner, look);
     let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
-    watchdog::on_renewed(
-        d.core,
-        (key, &owner),
-        &holds,
-        renewal.lease,
-        renewal.watch,
-        d.now,
-    );
+    watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
 pub fn force(
     d: &mut Decision<'_>,
-    (db, name): (i32, &[u8]),
+    db: i32,
+    name: &[u8],
     client: Option<ClientId>,
 ) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
@@ -203,7 +167,7 @@ pub fn end_holds(
             }
             Mode::Exclusive if left == 0 => drop_left_over(d, key, owner),
             _ if left > 0 => {
-                count_down(d, key, owner, (*mode, holds, left));
+                count_down(d, key, owner, *mode, holds, left);
                 if *mode == Mode::Exclusive && !shared {
                     d.core.locks.set_deadline(key, look.expires);
                 }
@@ -242,12 +206,7 @@ pub fn end_holds(
 }
 
 /// Fewer holds for an owner that keeps some. The lease stays.
-fn count_down(
-    d: &mut Decision<'_>,
-    key: &Key,
-    owner: &Bytes,
-    (mode, holds, left): (Mode, i64, i64),
-) {
+fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, holds: i64, left: i64) {
     d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),

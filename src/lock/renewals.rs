@@ -61,7 +61,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
     let now = d.now;
-    watchdog::reschedule(d.core, (key, owner), |watch| {
+    watchdog::reschedule(d.core, key, owner, |watch| {
         watch.schedule(now);
         if last {
             watch.next = None;

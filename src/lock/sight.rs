@@ -227,7 +227,7 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     }
     d.core.locks.change_shared(key, |known| *known = shared);
     for (owner, mode) in fewer {
-        watchdog::on_lost_in(d, (key, &owner), mode);
+        watchdog::on_lost_in(d, key, &owner, mode);
     }
     for party in vanished {
         expiry::party_ended(d, key, &party, Cause::Unknown);

@@ -151,13 +151,14 @@ impl Shell {
     pub fn release_many(&mut self, names: &str, owner: &str) -> Result<i64, Refusal> {
         self.read_notes();
         let ended = Ended {
+            db: 0,
             owner: owner.as_bytes(),
             client: None,
             mode: Mode::Exclusive,
             all: false,
         };
         let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
-        self.step(|d| lock::release_many(d, 0, &names, &ended))
+        self.step(|d| lock::release_many(d, &names, &ended))
     }
 
     pub fn release_as(
@@ -169,12 +170,13 @@ impl Shell {
     ) -> Result<i64, Refusal> {
         self.read_notes();
         let ended = Ended {
+            db: at.db,
             owner: owner.as_bytes(),
             client: None,
             mode,
             all,
         };
-        self.step(|d| lock::release(d, (at.db, &at.name), &ended))
+        self.step(|d| lock::release(d, &at.name, &ended))
     }
 
     pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
@@ -198,12 +200,13 @@ impl Shell {
     ) -> Result<(), Refusal> {
         self.read_notes();
         let renewal = Renewal {
+            db: at.db,
             owner: owner.as_bytes(),
             mode,
             lease,
             watch: None,
         };
-        self.step(|d| lock::renew(d, (at.db, &at.name), &renewal))
+        self.step(|d| lock::renew(d, &at.name, &renewal))
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
@@ -212,7 +215,7 @@ impl Shell {
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
         self.read_notes();
-        self.step(|d| lock::force(d, (at.db, &at.name), None))
+        self.step(|d| lock::force(d, at.db, &at.name, None))
     }
 
     pub fn force(&mut self) -> Result<bool, Refusal> {
@@ -370,8 +373,8 @@ impl Shell {
     /// The token of the owner's plain hold, where it is known, and for how many ms it
     /// has been held.
     pub fn known(&self, key: &Key, owner: &str) -> Option<(Token, i64)> {
-        let whose = (owner.as_bytes(), Mode::Exclusive);
-        let known = self.core.hold_of(self.now, (key.db, &key.name), whose);
+        let owner = owner.as_bytes();
+        let known = self.core.hold_of(self.now, key, owner, Mode::Exclusive);
         Some((known.token?, known.held_ms?))
     }
 

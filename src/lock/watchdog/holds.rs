@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::index::Indexed;
+use crate::lock::ask::{Renewal, Want};
 use crate::lock::table::{Entry, Hold, Taken, Watch};
 use crate::lock::{Bytes, ClientId, Core, Decision, Key, Mode, Notice, Now, WallMs};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change<T>(
     core: &mut Core,
-    (key, owner): (&Key, &Bytes),
+    key: &Key,
+    owner: &Bytes,
     change: impl FnOnce(&mut Hold) -> T,
 ) -> Option<T> {
     let hold = core.locks.hold_mut(key, owner)?;
@@ -28,31 +30,24 @@ fn change<T>(
 }
 
 /// The same for a hold that has a watch.
-fn change_watch(core: &mut Core, at: (&Key, &Bytes), act: impl FnOnce(&mut Watch)) {
-    change(core, at, |hold| hold.watch.as_deref_mut().map(act));
+fn change_watch(core: &mut Core, key: &Key, owner: &Bytes, act: impl FnOnce(&mut Watch)) {
+    change(core, key, owner, |hold| hold.watch.as_deref_mut().map(act));
 }
 
-/// An owner has one more hold. `before`: how many it had in each mode; `lease`: of a
-/// watchdog hold of this connection.
-pub fn on_acquired(
-    core: &mut Core,
-    at: (&Key, &Bytes),
-    (client, mode): (Option<ClientId>, Mode),
-    before: &[(Mode, i64)],
-    lease: Option<i64>,
-    now: Now,
-) {
+/// An owner has the hold that it wanted. `before`: how many it had in each mode.
+pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
+    let owner = &want.owner;
     let holds = before.iter().map(|(_, holds)| *holds);
     let count = holds.fold(0_i64, i64::saturating_add);
-    if count == 0 && lease.is_none() {
-        if let Some(hold) = core.locks.hold_mut(at.0, at.1) {
-            hold.client = client;
+    if count == 0 && !want.watch {
+        if let Some(hold) = core.locks.hold_mut(key, owner) {
+            hold.client = want.client;
         }
         return;
     }
     let bound = longest(core, now);
-    let end = core.locks.lease_end(at.0, at.1);
-    change(core, at, |hold| {
+    let end = core.locks.lease_end(key, owner);
+    change(core, key, owner, |hold| {
         let first = if count == 1 { hold.client } else { None };
         let found = |(mode, holds): &(Mode, i64)| Taken {
             client: first,
@@ -64,16 +59,16 @@ pub fn on_acquired(
         let new = || Box::new(Watch::of(there.map(found).collect()));
         let watch = hold.watch.get_or_insert_with(new);
         watch.add(Taken {
-            client,
-            watched: lease.is_some(),
-            mode,
+            client: want.client,
+            watched: want.watch,
+            mode: want.mode,
             holds: 1,
         });
-        let Some(lease) = lease else {
+        if !want.watch {
             return;
-        };
+        }
         let due = watch.next;
-        watch.lease = watch.lease.max(lease);
+        watch.lease = watch.lease.max(want.lease);
         watch.bound = bound;
         watch.schedule(now);
         // Not later than it was due, and before the present end: the lease may not
@@ -90,35 +85,40 @@ fn longest(core: &Core, now: Now) -> Option<WallMs> {
 }
 
 /// An owner has one hold less in this mode, which this connection gave up.
-pub fn on_one_released(core: &mut Core, at: (&Key, &Bytes), mode: Mode, by: Option<ClientId>) {
-    change_watch(core, at, |watch| watch.drop_one(mode, by));
+pub fn on_one_released(
+    core: &mut Core,
+    key: &Key,
+    owner: &Bytes,
+    mode: Mode,
+    by: Option<ClientId>,
+) {
+    change_watch(core, key, owner, |watch| watch.drop_one(mode, by));
 }
 
 /// An owner has no holds in this mode any more.
-pub fn on_all_released(core: &mut Core, at: (&Key, &Bytes), mode: Mode) {
-    change_watch(core, at, |watch| watch.drop_all(mode));
+pub fn on_all_released(core: &mut Core, key: &Key, owner: &Bytes, mode: Mode) {
+    change_watch(core, key, owner, |watch| watch.drop_all(mode));
 }
 
 /// The lease of a watched hold was set by hand of its owner: that is the watchdog's
-/// lease from now on. With `client` all the owner's holds here belong to that
-/// connection.
+/// lease from now on. The renewal may bind all the owner's holds here to a connection.
 pub fn on_renewed(
     core: &mut Core,
-    at: (&Key, &Bytes),
+    key: &Key,
+    owner: &Bytes,
     holds: &[(Mode, i64)],
-    lease: i64,
-    client: Option<ClientId>,
+    renewal: &Renewal<'_>,
     now: Now,
 ) {
-    let bound = longest(core, now);
-    change(core, at, |hold| {
+    let (bound, client) = (longest(core, now), renewal.watch);
+    change(core, key, owner, |hold| {
         let is_watched = hold.watch.as_ref().is_some_and(|watch| watch.is_watched());
         if client.is_none() && !is_watched {
             return;
         }
         let new = || Box::new(Watch::of(Vec::new()));
         let watch = hold.watch.get_or_insert_with(new);
-        watch.lease = lease;
+        watch.lease = renewal.lease;
         watch.bound = bound;
         watch.schedule(now);
         if client.is_some() {
@@ -135,14 +135,14 @@ pub fn on_renewed(
 }
 
 /// Sets when a watch is renewed next.
-pub fn reschedule(core: &mut Core, at: (&Key, &Bytes), set: impl FnOnce(&mut Watch)) {
-    change_watch(core, at, set);
+pub fn reschedule(core: &mut Core, key: &Key, owner: &Bytes, set: impl FnOnce(&mut Watch)) {
+    change_watch(core, key, owner, set);
 }
 
 /// A connection that watched is closed: its holds there, as they were.
-pub fn on_closed(core: &mut Core, at: (&Key, &Bytes), client: ClientId) -> Vec<(Mode, i64)> {
+pub fn on_closed(core: &mut Core, key: &Key, owner: &Bytes, client: ClientId) -> Vec<(Mode, i64)> {
     let mut its = Vec::new();
-    change_watch(core, at, |watch| {
+    change_watch(core, key, owner, |watch| {
         watch.taken.retain(|taken| {
             let ends = taken.watched && taken.client == Some(client);
             if ends {
@@ -175,13 +175,13 @@ pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
-pub fn on_lost_in(d: &mut Decision<'_>, (key, owner): (&Key, &Bytes), mode: Mode) {
+pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode) {
     let held = d.core.locks.hold(key, owner);
     let watch = held.and_then(|hold| hold.watch.as_ref());
     let taken = watch.iter().flat_map(|watch| &watch.taken);
     let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
     let clients: BTreeSet<ClientId> = lost.filter_map(|taken| taken.client).collect();
-    on_all_released(d.core, (key, owner), mode);
+    on_all_released(d.core, key, owner, mode);
     for client in clients {
         d.out.push(Notice::Close { client });
     }

@@ -52,7 +52,7 @@ fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
         return;
     }
     let mut clients = BTreeSet::new();
-    reschedule(d.core, (key, owner), |watch| {
+    reschedule(d.core, key, owner, |watch| {
         watch.next = None;
         clients = watch.clients();
     });

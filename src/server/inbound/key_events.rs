@@ -125,8 +125,7 @@ fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
         changed(shell, ctx, key, Cause::Removed, Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
-        let how = (Cause::Unknown, Read::AfterCommand);
-        reader_changed(shell, ctx, db, name, how);
+        reader_changed(shell, ctx, db, name, Cause::Unknown, Read::AfterCommand);
     }
 }
 
@@ -138,8 +137,7 @@ fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
-fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], how: (Cause, Read)) {
-    let (cause, read) = how;
+fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Cause, read: Read) {
     let notes = shell.locks.ask(|core| {
         redisson::readers(name)
             .filter(|(lock, owner)| core.knows_reader(db, lock, owner))
@@ -179,7 +177,8 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         _ => {}
     }
     // A name can be both a lock's and a lease key's.
-    reader_changed(shell, ctx, db, name, cause_of(event));
+    let (cause, read) = cause_of(event);
+    reader_changed(shell, ctx, db, name, cause, read);
 }
 
 /// Why a key went, if it did, by what happened to it last.

@@ -46,7 +46,7 @@ impl<'w, 'a> Writer<'w, 'a> {
                 mode,
                 holds,
                 by,
-            } => self.count(key, (owner, *mode), *holds, *by),
+            } => self.count(key, owner, *mode, *holds, *by),
             Write::Drop { key, owner, mode } => self.drop_field(key, owner, *mode),
             Write::SetMode { key, mode } => self.set_mode(key, *mode),
             Write::Lease {
@@ -82,8 +82,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         touched(open, self.ctx)
     }
 
-    fn count(self, key: &Key, whose: (&[u8], Mode), holds: i64, by: i64) -> Option<Written> {
-        let field = field(self.keys, whose)?;
+    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<Written> {
+        let field = field(self.keys, owner, mode)?;
         let value = Text::number(holds)?;
         // A key that is gone meanwhile must not come back without a TTL.
         let open = self.keys.open(key).filter(|open| open.is_there())?;
@@ -97,7 +97,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn drop_field(self, key: &Key, owner: &[u8], mode: Mode) -> Option<Written> {
-        let field = field(self.keys, (owner, mode))?;
+        let field = field(self.keys, owner, mode)?;
         let Some(open) = self.keys.open(key).filter(|open| open.is_there()) else {
             return Some(Written::Needless);
         };
@@ -189,7 +189,7 @@ fn open_to_take<'k, 'a>(
 }
 
 /// The field that counts an owner's holds in this mode.
-fn field<'a>(keys: &OneKey<'a>, (owner, mode): (&[u8], Mode)) -> Option<Text<'a>> {
+fn field<'a>(keys: &OneKey<'a>, owner: &[u8], mode: Mode) -> Option<Text<'a>> {
     match mode {
         Mode::Write => Text::new(&layout::writer_field(owner)),
         Mode::Exclusive | Mode::Read => keys.given().text(owner),

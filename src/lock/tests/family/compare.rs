@@ -349,9 +349,8 @@ fn same_tokens(world: &World, tokens: &mut Tokens) {
     let (model, shell) = (&world.model, &world.shell);
     for hold in &model.holds {
         let (place, owner) = (hold.place, hold.owner);
-        let whose = (owner.as_bytes(), mode(hold.mode));
-        let name = (place.0, place.1.as_bytes());
-        let got = shell.core.hold_of(shell.now, name, whose);
+        let (key, mode) = (at(place), mode(hold.mode));
+        let got = shell.core.hold_of(shell.now, &key, owner.as_bytes(), mode);
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
             (Some(got), Some(token)) => tokens.check(*token, got.0),

@@ -99,12 +99,13 @@ impl Shell {
         all: bool,
     ) -> Result<i64, Refusal> {
         let ended = Ended {
+            db,
             owner: owner.as_bytes(),
             client: Some(client),
             mode: mode(way),
             all,
         };
-        self.step(|d| lock::release(d, (db, name.as_bytes()), &ended))
+        self.step(|d| lock::release(d, name.as_bytes(), &ended))
     }
 
     pub fn release_many(
@@ -115,12 +116,13 @@ impl Shell {
     ) -> Result<i64, Refusal> {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let ended = Ended {
+            db: places[0].0,
             owner: owner.as_bytes(),
             client: Some(client),
             mode: Mode::Exclusive,
             all: false,
         };
-        self.step(|d| lock::release_many(d, places[0].0, &names, &ended))
+        self.step(|d| lock::release_many(d, &names, &ended))
     }
 
     pub fn renew(
@@ -128,15 +130,18 @@ impl Shell {
         (db, name): Place,
         owner: Owner,
         client: Client,
-        (way, lease, watch): (Way, i64, bool),
+        way: Way,
+        lease: i64,
+        watch: bool,
     ) -> Result<(), Refusal> {
         let renewal = Renewal {
+            db,
             owner: owner.as_bytes(),
             mode: mode(way),
             lease,
             watch: watch.then_some(client),
         };
-        self.step(|d| lock::renew(d, (db, name.as_bytes()), &renewal))
+        self.step(|d| lock::renew(d, name.as_bytes(), &renewal))
     }
 
     pub fn renew_many(
@@ -147,16 +152,17 @@ impl Shell {
     ) -> Result<(), Refusal> {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let renewal = Renewal {
+            db: places[0].0,
             owner: owner.as_bytes(),
             mode: Mode::Exclusive,
             lease,
             watch: None,
         };
-        self.step(|d| lock::renew_many(d, places[0].0, &names, &renewal))
+        self.step(|d| lock::renew_many(d, &names, &renewal))
     }
 
     pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
-        self.step(|d| lock::force(d, (db, name.as_bytes()), Some(client)))
+        self.step(|d| lock::force(d, db, name.as_bytes(), Some(client)))
     }
 
     pub fn closed(&mut self, client: Client) {

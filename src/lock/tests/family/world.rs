@@ -305,7 +305,7 @@ impl World {
     fn renew(&mut self, whose: Whose, lease: i64, watch: bool) {
         let (place, owner, mode, seat) = self.who(whose);
         if let Some(client) = self.speaks(seat) {
-            let got = self.shell.renew(place, owner, client, (mode, lease, watch));
+            let got = self.shell.renew(place, owner, client, mode, lease, watch);
             let got = got.map_or_else(Got::Refused, |()| Got::Done);
             let bind = watch.then_some(client);
             self.replies = Some((got, self.model.renew(place, owner, mode, lease, bind)));
