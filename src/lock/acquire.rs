@@ -5,7 +5,7 @@ use super::stats::Counters;
 use super::table::Hold;
 use super::{head, readers, shared, sight, subscribers, token, waiting, watchdog};
 use super::{
-    Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Refusal, Token, WallMs,
+    Core, Decision, Event, Key, Kind, Lease, Look, Mode, Notice, Owner, Refusal, Token, WallMs,
     Write,
 };
 
@@ -120,7 +120,7 @@ pub fn may(
     if let Some(held_for) = has.other_kind_than(mode) {
         return Err(Refusal::OtherMode {
             key: key.clone(),
-            owner: Bytes::from(owner),
+            owner: Owner::from(owner),
             held_for,
         });
     }
@@ -327,15 +327,15 @@ impl Modes {
 pub fn held(key: &Key, owner: &[u8]) -> Refusal {
     Refusal::Held {
         key: key.clone(),
-        owner: Bytes::from(owner),
+        owner: Owner::from(owner),
     }
 }
 
-pub fn one_more(holds: i64, key: &Key, owner: &Bytes) -> Result<i64, Refusal> {
+pub fn one_more(holds: i64, key: &Key, owner: &Owner) -> Result<i64, Refusal> {
     holds.checked_add(1).ok_or_else(|| too_many(key, owner))
 }
 
-pub fn too_many(key: &Key, owner: &Bytes) -> Refusal {
+pub fn too_many(key: &Key, owner: &Owner) -> Refusal {
     Refusal::TooManyHolds {
         key: key.clone(),
         owner: owner.clone(),

@@ -1,8 +1,7 @@
 //! What requests say: whose lock is to be had, renewed or released, and how.
 
-use super::key::Bytes;
 use super::keyspace::Mode;
-use super::types::{ClientId, MonoUs, Now, Token, WaiterId};
+use super::types::{ClientId, MonoUs, Now, Owner, Token, WaiterId};
 
 /// A request for a lock, or for several.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +85,7 @@ pub enum Verdict {
 /// What a grant needs to know of its request.
 #[derive(Clone, Debug)]
 pub struct Want {
-    pub owner: Bytes,
+    pub owner: Owner,
     pub client: Option<ClientId>,
     pub mode: Mode,
     pub lease: i64,
@@ -96,7 +95,7 @@ pub struct Want {
 impl Want {
     pub fn of(ask: &Ask<'_>) -> Self {
         Self {
-            owner: Bytes::from(ask.owner),
+            owner: Owner::from(ask.owner),
             client: ask.client,
             mode: ask.mode,
             lease: ask.lease,

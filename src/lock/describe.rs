@@ -2,7 +2,7 @@
 
 use super::table::Entry;
 use super::{
-    Bytes, ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal, Token,
+    ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
 };
 
 /// A lock's queue.
@@ -25,7 +25,7 @@ pub struct Known {
 /// One who waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    pub owner: Bytes,
+    pub owner: Owner,
     pub mode: Mode,
     pub waited_ms: i64,
     pub client: Option<ClientId>,

@@ -8,7 +8,7 @@ use super::table::{Hold, Party};
 use super::{
     acquire, head, heard, readers, release, renewals, sight, subscribers, waiting, watchdog,
 };
-use super::{Bytes, Core, Decision, Event, Key, Kind, Lease, Look, Now, WallMs, Whom};
+use super::{Core, Decision, Event, Key, Kind, Lease, Look, Now, Owner, WallMs, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -208,13 +208,13 @@ pub fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &[u8], cause: Cause
         matches!(look.kind, Kind::ReadWrite(_)) && look.holds > 0 && look.lease == Lease::Gone;
     let by_hand = matches!(cause, Cause::Removed | Cause::Evicted);
     if is_over {
-        readers::bury(d, key, &Bytes::from(owner), cause);
+        readers::bury(d, key, &Owner::from(owner), cause);
     } else if by_hand && look.kind == Kind::Free {
         // The lock has run out since.
         if let Some(event) = d.core.event_of(cause, None, d.now) {
             acquire::tell(d, key, event);
         }
-        readers::reads_no_more(d, key, &Bytes::from(owner));
+        readers::reads_no_more(d, key, &Owner::from(owner));
         sight::see(d, key, owner);
     } else {
         sight::see(d, key, owner);

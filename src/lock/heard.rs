@@ -12,7 +12,7 @@ use super::{closed, expiry, leaving, moved, take_back};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
-use super::{Bytes, Cause, ClientId, Core, Decision, Key, WaiterId};
+use super::{Cause, ClientId, Core, Decision, Key, Owner, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Note {
     /// The key may have changed.
     Changed(Key, Cause),
     /// A lease key of this reader of the lock may have changed.
-    Reader(Key, Bytes, Cause),
+    Reader(Key, Owner, Cause),
     /// The first key is the second one now.
     Renamed(Key, Key),
     /// Two databases were exchanged.
@@ -40,7 +40,7 @@ pub struct Heard {
     order: VecDeque<Key>,
     causes: HashMap<Key, Cause>,
     /// Of readers, by their lease keys.
-    readers: BTreeMap<Key, BTreeMap<Bytes, Cause>>,
+    readers: BTreeMap<Key, BTreeMap<Owner, Cause>>,
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
     /// Connections that are closed.
@@ -71,7 +71,7 @@ impl Heard {
         }
     }
 
-    fn of_reader(&mut self, key: Key, owner: Bytes, cause: Cause) {
+    fn of_reader(&mut self, key: Key, owner: Owner, cause: Cause) {
         let readers = self.readers.entry(key).or_default();
         let heard = readers.entry(owner).or_insert(cause);
         *heard = cause.max(*heard);

@@ -10,14 +10,14 @@
 
 use std::collections::HashMap;
 
-use super::{Bytes, ClientId, Key, Mode, Token, WaiterId};
+use super::{ClientId, Key, Mode, Owner, Token, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
 pub struct Grant {
     /// Each with the token of the hold there.
     pub keys: Vec<(Key, Token)>,
-    pub owner: Bytes,
+    pub owner: Owner,
     pub mode: Mode,
     pub client: Option<ClientId>,
     pub watched: bool,

@@ -11,7 +11,7 @@ use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, head, release, sight, waiting};
 use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Token, Verdict};
-use super::{Bytes, Ended};
+use super::{Ended, Owner};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
@@ -36,7 +36,7 @@ pub fn acquire_many(
             if ask.once {
                 return Err(held(key, ask.owner));
             }
-            one_more(look.holds, key, &Bytes::from(ask.owner))?;
+            one_more(look.holds, key, &Owner::from(ask.owner))?;
         }
         if look.kind == Kind::Plain {
             plain.push((key.clone(), look.expires));

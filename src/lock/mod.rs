@@ -69,7 +69,8 @@ pub use decision::Decision;
 pub use describe::{Contended, Waiting};
 pub use expiry::{expire, forsake, Cause};
 pub use heard::{hear, review, Note};
-pub use key::{Bytes, Key};
+use key::Bytes;
+pub use key::Key;
 pub use keyspace::{
     leases_looked_at, Counter, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
@@ -81,7 +82,7 @@ pub use renewals::renew_watched;
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};
 pub use timeouts::time_out;
-pub use types::{ClientId, MonoUs, Now, Token, WaiterId, WallMs, WallUs};
+pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};
 pub use watchdog::{let_lapse, Bond};
 pub use write::Write;
 
@@ -271,7 +272,7 @@ impl Core {
         let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
         let grant = Grant {
             keys: keys.map(|(token, key)| (key, token)).collect(),
-            owner: Bytes::from(ask.owner),
+            owner: Owner::from(ask.owner),
             mode: ask.mode,
             client: ask.client,
             watched: ask.watch,

@@ -3,7 +3,7 @@
 use super::table::Entry;
 use super::{acquire, expiry, release, renewals, sight, watchdog};
 use super::{
-    Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Mode, WallMs, Whom, Write, MOST_READS,
+    Cause, Core, Decision, Event, Key, Kind, Lease, Mode, Owner, WallMs, Whom, Write, MOST_READS,
 };
 
 impl Core {
@@ -112,7 +112,7 @@ pub fn shorten(d: &mut Decision<'_>, key: &Key) {
 
 /// The lease of a reader is over: its field goes, and with the last one the
 /// lock. A watchdog's that only stood still is written anew.
-pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
+pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     let shared = d.core.locks.shared(key);
     let Some(party) = shared.and_then(|shared| shared.party(owner)).cloned() else {
         return;
@@ -151,7 +151,7 @@ pub fn bury(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
 }
 
 /// The owner has no read holds any more, by no doing of its own.
-pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
         let writes = shared.party(owner).is_some_and(|party| party.writes);
@@ -175,7 +175,7 @@ pub fn reads_no_more(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 }
 
 /// An owner that was known is not in the hash any more.
-fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let mut gone = None;
     let plain = d
         .core
@@ -200,7 +200,7 @@ fn forget_party(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 pub fn rewrite_party(
     d: &mut Decision<'_>,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     (reads, writes): (i64, i64),
     at: WallMs,
 ) {

@@ -4,7 +4,7 @@ use super::ask::{Ended, Renewal};
 use super::keyspace::leases_looked_at;
 use super::{acquire, head, readers, shared, sight, subscribers, waiting, watchdog};
 use super::{
-    Bytes, Cause, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom,
+    Cause, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Refusal, Whom,
     Write, MOST_READS,
 };
 
@@ -27,7 +27,7 @@ impl Core {
         }
         Err(Refusal::NotHeld {
             key: key.clone(),
-            owner: Bytes::from(owner),
+            owner: Owner::from(owner),
             asked: mode,
             held_for: has.any(),
         })
@@ -60,7 +60,7 @@ pub fn release_one(
         let_go(d, key);
         return Ok(0);
     }
-    let owner = Bytes::from(ended.owner);
+    let owner = Owner::from(ended.owner);
     if ended.all {
         watchdog::on_all_released(d.core, key, &owner, ended.mode);
     } else {
@@ -82,7 +82,7 @@ pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result
 
 /// Renews the lease of an owner that holds the lock.
 pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
-    let owner = Bytes::from(renewal.owner);
+    let owner = Owner::from(renewal.owner);
     shared::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
     acquire::tell(d, key, Event::Renewed);
     if renewal.watch.is_some() {
@@ -120,7 +120,7 @@ pub fn force(
         }
         for holder in holders {
             if holder.mode == Mode::Read && holder.lease != Lease::Gone {
-                let owner = Bytes::from(holder.owner);
+                let owner = Owner::from(holder.owner);
                 // Not each of them where there are very many: what is left ends
                 // by itself, and holds nothing.
                 for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
@@ -141,7 +141,7 @@ pub fn force(
 pub fn end_holds(
     d: &mut Decision<'_>,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     look: Look,
     modes: &[(Mode, i64)],
 ) {
@@ -206,7 +206,7 @@ pub fn end_holds(
 }
 
 /// Fewer holds for an owner that keeps some. The lease stays.
-fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, holds: i64, left: i64) {
+fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, holds: i64, left: i64) {
     d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),
@@ -230,7 +230,7 @@ fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, holds:
 }
 
 /// The writer writes no more; if it reads on, other readers may enter.
-fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
     drop_field(d, key, owner, Mode::Write, look);
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
@@ -249,13 +249,13 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     }
 }
 
-fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
     drop_field(d, key, owner, Mode::Read, look);
     end_leases(d, key, owner, 1, look.holds);
     readers::reads_no_more(d, key, owner);
 }
 
-fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     d.write(Write::Drop {
         key: key.clone(),
         owner: owner.clone(),
@@ -313,7 +313,7 @@ pub fn count(look: &Look, mode: Mode) -> i64 {
 
 /// Removes a field of a read/write lock, unless it is the last and the hash goes
 /// with it.
-fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: &Look) {
+fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &Look) {
     if look.fields > 1 {
         d.write(Write::Drop {
             key: key.clone(),
@@ -324,7 +324,7 @@ fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: 
 }
 
 /// Removes the lease keys of a reader's holds from one number to another.
-pub fn end_leases(d: &mut Decision<'_>, key: &Key, owner: &Bytes, first: i64, last: i64) {
+pub fn end_leases(d: &mut Decision<'_>, key: &Key, owner: &Owner, first: i64, last: i64) {
     for index in first..=last.min(MOST_READS) {
         d.write(Write::EndLease {
             key: key.clone(),

@@ -3,7 +3,7 @@
 use super::table::own_lease;
 use super::watchdog::{self, Bond};
 use super::{expiry, readers, shared, sight, waiting};
-use super::{Bytes, Cause, Decision, Key, Kind, Lease, Mode, WallMs, Write};
+use super::{Cause, Decision, Key, Kind, Lease, Mode, Owner, WallMs, Write};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
@@ -24,7 +24,7 @@ pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
 
 /// Renews a watched lease: to its full length from now, but not beyond
 /// `rlock.watchdog-max`, and never to an earlier moment.
-fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let look = sight::look(d, key, owner);
     let its = d
         .core
@@ -77,7 +77,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
 
 /// A watched lease ran out because the server stood still: it is written anew
 /// with the same token, for nobody can have come between. Whether it was.
-pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<WallMs>) -> bool {
+pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<WallMs>) -> bool {
     let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return false;

@@ -10,7 +10,7 @@ use super::ask::Want;
 use super::table::own_lease;
 use super::table::{Hold, Party};
 use super::{
-    Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
+    Decision, Key, Kind, Lease, Look, Mode, Owner, Refusal, Token, WallMs, Write, MOST_READS,
 };
 
 /// A hold in READ or WRITE mode.
@@ -123,7 +123,7 @@ pub fn give_shared(
 }
 
 /// Sets the lease keys of a reader's holds.
-fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: WallMs) {
+fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: WallMs) {
     for index in 1..=holds.min(MOST_READS) {
         d.write(Write::LeaseAt {
             key: key.clone(),
@@ -135,7 +135,7 @@ fn lease_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: W
 }
 
 /// Sets the lease of an owner that holds the lock, in every mode.
-pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: WallMs) {
+pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
     let has = d.core.modes(key, owner, look);
     if has.plain {
         d.expire_at(key, None, Some(at));

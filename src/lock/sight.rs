@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::head::{self, Next};
 use super::table::{Entry, Hold, Party, Shared};
-use super::{Bytes, Cause, Core, Decision, Foreign, Key, Kind, Lease, Look, Mode, Write};
+use super::{Cause, Core, Decision, Foreign, Key, Kind, Lease, Look, Mode, Owner, Write};
 
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
@@ -122,7 +122,7 @@ fn align_shared(d: &mut Decision<'_>, key: &Key, owner: &[u8], look: &Look) -> b
     let reads = look.holds > 0 && !d.core.is_left_over(key, owner, look.lease);
     let lease = d.core.lease_now(key, owner, look.lease, d.now);
     if reads && lease == Lease::Gone {
-        readers::bury(d, key, &Bytes::from(owner), Cause::Unknown);
+        readers::bury(d, key, &Owner::from(owner), Cause::Unknown);
         return true;
     }
     let shared = d.core.locks.shared(key);
@@ -159,10 +159,10 @@ pub fn learn(d: &mut Decision<'_>, key: &Key, look: &Look) -> bool {
     let entry = d.core.locks.get(key);
     let plain = entry.and_then(|entry| Some(entry.plain()?.owner.clone()));
     let mut plain_is_there = false;
-    let mut found: BTreeMap<Bytes, Party> = BTreeMap::new();
+    let mut found: BTreeMap<Owner, Party> = BTreeMap::new();
     let mut dead = Vec::new();
     for holder in holders {
-        let owner = Bytes::from(holder.owner);
+        let owner = Owner::from(holder.owner);
         let left_over = plain.as_ref() == Some(&owner) && holder.lease.is_missing();
         if holder.mode == Mode::Read && left_over {
             plain_is_there = true;

@@ -11,7 +11,7 @@ use super::{
     acquire, deadlock, expiry, judge, leaving, sight, subscribers, timeouts, token, watchdog,
 };
 use super::{
-    Bytes, Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Token, Verdict, Wait,
+    Cause, Core, Decision, Key, Kind, Look, Mode, Outcome, Owner, Refusal, Token, Verdict, Wait,
     WaiterId, WallMs, Whom,
 };
 
@@ -121,14 +121,14 @@ pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
     }
     if let Some(holder) = d.ks.holders(key).into_iter().next() {
         if holder.mode == Mode::Exclusive {
-            let owner = Bytes::from(holder.owner);
+            let owner = Owner::from(holder.owner);
             d.core.locks.replace_plain(key, Hold::found(owner));
         }
     }
 }
 
 /// As `know_holder`, for an owner that has it for certain.
-pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
     let known = d.core.locks.hold(key, owner);
     if known.is_none() && look.kind == Kind::Plain {
         let found = Hold::found(owner.clone());

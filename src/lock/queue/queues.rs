@@ -10,7 +10,7 @@ use super::rank::Rank;
 use super::requests::Requests;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, ClientId, Key, MonoUs, Now, WaiterId};
+use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WaiterId};
 
 /// Requests in order, or some of them.
 pub type Order = BTreeMap<Rank, WaiterId>;
@@ -59,7 +59,7 @@ pub struct Gone {
 #[derive(Clone, Debug)]
 pub struct Queues {
     waiters: HashMap<WaiterId, Waiter>,
-    by_owner: HashMap<Bytes, Requests>,
+    by_owner: HashMap<Owner, Requests>,
     by_client: HashMap<ClientId, WaiterId>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
@@ -127,7 +127,7 @@ impl Queues {
     }
 
     /// An owner that waits, by the copy of its name that is kept.
-    pub fn owner(&self, owner: &[u8]) -> Option<&Bytes> {
+    pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
         self.by_owner.get_key_value(owner).map(|(owner, _)| owner)
     }
 
@@ -252,7 +252,7 @@ impl Queues {
     }
 
     /// The place of an owner's first request for a key that it waits for.
-    pub fn first_of(&self, owner: &Bytes, key: &Key) -> Option<&Rank> {
+    pub fn first_of(&self, owner: &Owner, key: &Key) -> Option<&Rank> {
         let requests = self.by_owner.get(owner)?;
         match requests.only() {
             Some(id) => self.waiters.get(&id).map(|waiter| &waiter.rank),

@@ -1,13 +1,13 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, ClientId, Lease, Token, WallUs};
+use crate::lock::{ClientId, Lease, Owner, Token, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    pub owner: Bytes,
+    pub owner: Owner,
     /// The token of the hold under way; not known of a hold that was found.
     pub token: Option<Token>,
     /// When it was acquired.
@@ -21,7 +21,7 @@ pub struct Hold {
 
 impl Hold {
     /// A hold that somebody else took, or that was there before us.
-    pub fn found(owner: Bytes) -> Self {
+    pub fn found(owner: Owner) -> Self {
         Self {
             owner,
             token: None,

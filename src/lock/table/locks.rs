@@ -9,7 +9,7 @@ use super::lengths::Lengths;
 use super::names::Place;
 use super::shared::Shared;
 use super::table::Table;
-use crate::lock::{Bytes, Key, Lease, Now, WallMs};
+use crate::lock::{Bytes, Key, Lease, Now, Owner, WallMs};
 
 /// What is known of a lock's holders, and when it ends.
 #[derive(Debug, Default)]
@@ -288,7 +288,7 @@ impl Locks {
     }
 
     /// When an owner's lease ends, as far as is known.
-    pub fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<WallMs> {
+    pub fn lease_end(&self, key: &Key, owner: &Owner) -> Option<WallMs> {
         let entry = self.get(key)?;
         let Some(shared) = &entry.shared else {
             return entry.deadline;

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hold::{Hold, Party};
-use crate::lock::{Bytes, Lease, WallMs};
+use crate::lock::{Lease, Owner, WallMs};
 
 /// The known holders of a read/write lock.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    parties: BTreeMap<Bytes, Party>,
+    parties: BTreeMap<Owner, Party>,
     /// When the leases of readers end, earliest first.
-    ends: BTreeSet<(WallMs, Bytes)>,
-    writer: Option<Bytes>,
+    ends: BTreeSet<(WallMs, Owner)>,
+    writer: Option<Owner>,
     /// Readers whose lease has no end.
     endless: usize,
     /// Readers of whose lease there is no news.
@@ -35,7 +35,7 @@ impl Shared {
         self.parties.values()
     }
 
-    pub fn writer(&self) -> Option<&Bytes> {
+    pub fn writer(&self) -> Option<&Owner> {
         self.writer.as_ref()
     }
 
@@ -99,7 +99,7 @@ impl Shared {
     }
 
     /// One that is not this owner: the writer, or the reader that stays longest.
-    pub fn other_than(&self, owner: &[u8]) -> Option<Bytes> {
+    pub fn other_than(&self, owner: &[u8]) -> Option<Owner> {
         let writer = self.writer.iter();
         let longest = self.ends.iter().rev().map(|(_, reader)| reader).take(2);
         let rest = self.parties.keys().take(2);
@@ -128,7 +128,7 @@ impl Shared {
     }
 
     /// The readers whose lease ended before this.
-    pub fn over(&self, now: WallMs) -> Vec<Bytes> {
+    pub fn over(&self, now: WallMs) -> Vec<Owner> {
         self.ends
             .iter()
             .take_while(|(at, _)| *at < now)

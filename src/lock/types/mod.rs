@@ -3,10 +3,12 @@
 
 mod client;
 mod clock;
+mod owner;
 mod token;
 mod waiter;
 
 pub use client::ClientId;
 pub use clock::{Moment, MonoUs, Now, WallMs, WallUs};
+pub use owner::Owner;
 pub use token::Token;
 pub use waiter::WaiterId;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use super::index::Indexed;
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::table::{Entry, Hold, Taken, Watch};
-use crate::lock::{Bytes, ClientId, Core, Decision, Key, Mode, Notice, Now, WallMs};
+use crate::lock::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, WallMs};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change<T>(
     core: &mut Core,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     change: impl FnOnce(&mut Hold) -> T,
 ) -> Option<T> {
     let hold = core.locks.hold_mut(key, owner)?;
@@ -30,7 +30,7 @@ fn change<T>(
 }
 
 /// The same for a hold that has a watch.
-fn change_watch(core: &mut Core, key: &Key, owner: &Bytes, act: impl FnOnce(&mut Watch)) {
+fn change_watch(core: &mut Core, key: &Key, owner: &Owner, act: impl FnOnce(&mut Watch)) {
     change(core, key, owner, |hold| hold.watch.as_deref_mut().map(act));
 }
 
@@ -88,7 +88,7 @@ fn longest(core: &Core, now: Now) -> Option<WallMs> {
 pub fn on_one_released(
     core: &mut Core,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     mode: Mode,
     by: Option<ClientId>,
 ) {
@@ -96,7 +96,7 @@ pub fn on_one_released(
 }
 
 /// An owner has no holds in this mode any more.
-pub fn on_all_released(core: &mut Core, key: &Key, owner: &Bytes, mode: Mode) {
+pub fn on_all_released(core: &mut Core, key: &Key, owner: &Owner, mode: Mode) {
     change_watch(core, key, owner, |watch| watch.drop_all(mode));
 }
 
@@ -105,7 +105,7 @@ pub fn on_all_released(core: &mut Core, key: &Key, owner: &Bytes, mode: Mode) {
 pub fn on_renewed(
     core: &mut Core,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     holds: &[(Mode, i64)],
     renewal: &Renewal<'_>,
     now: Now,
@@ -135,12 +135,12 @@ pub fn on_renewed(
 }
 
 /// Sets when a watch is renewed next.
-pub fn reschedule(core: &mut Core, key: &Key, owner: &Bytes, set: impl FnOnce(&mut Watch)) {
+pub fn reschedule(core: &mut Core, key: &Key, owner: &Owner, set: impl FnOnce(&mut Watch)) {
     change_watch(core, key, owner, set);
 }
 
 /// A connection that watched is closed: its holds there, as they were.
-pub fn on_closed(core: &mut Core, key: &Key, owner: &Bytes, client: ClientId) -> Vec<(Mode, i64)> {
+pub fn on_closed(core: &mut Core, key: &Key, owner: &Owner, client: ClientId) -> Vec<(Mode, i64)> {
     let mut its = Vec::new();
     change_watch(core, key, owner, |watch| {
         watch.taken.retain(|taken| {
@@ -175,7 +175,7 @@ pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
-pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode) {
+pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode) {
     let held = d.core.locks.hold(key, owner);
     let watch = held.and_then(|hold| hold.watch.as_ref());
     let taken = watch.iter().flat_map(|watch| &watch.taken);
@@ -202,7 +202,7 @@ pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
 }
 
 /// The owners whose holds on a lock have a watch.
-pub fn watched_on(core: &Core, key: &Key) -> Vec<Bytes> {
+pub fn watched_on(core: &Core, key: &Key) -> Vec<Owner> {
     let holds = core.locks.get(key).into_iter().flat_map(Entry::holds);
     let watched = holds.filter(|hold| hold.watch.is_some());
     watched.map(|hold| hold.owner.clone()).collect()

@@ -6,10 +6,10 @@ use std::ops::Bound;
 use super::lapse::Lapsed;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::table::{Locks, Watch};
-use crate::lock::{Bytes, ClientId, Key, Now, WallMs};
+use crate::lock::{ClientId, Key, Now, Owner, WallMs};
 
 /// An owner's lease on a key.
-pub type Bond = (Key, Bytes);
+pub type Bond = (Key, Owner);
 
 /// What the indexes have of a watch.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub struct Watchdogs {
 
 impl Default for Watchdogs {
     fn default() -> Self {
-        let never = (Key::new(0, b""), Bytes::from(&b""[..]));
+        let never = (Key::new(0, b""), Owner::from(&b""[..]));
         Self {
             renewals: Deadlines::new(never),
             bonds: BTreeMap::new(),

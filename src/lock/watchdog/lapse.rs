@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::holds::{reschedule, watched_on};
-use crate::lock::{Bytes, Decision, Key, Notice, WallMs};
+use crate::lock::{Bytes, Decision, Key, Notice, Owner, WallMs};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Lapsed {
     upto: BTreeMap<i32, (WallMs, Bytes)>,
     /// What is watched on the locks that it has, by when it ends: readers of one
     /// lock end one by one.
-    ends: BTreeSet<(WallMs, Key, Bytes)>,
+    ends: BTreeSet<(WallMs, Key, Owner)>,
 }
 
 /// Closes the connections that watch a lease which is over. Looks at so many at
@@ -46,7 +46,7 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     more
 }
 
-fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let over = d.core.locks.lease_end(key, owner);
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;

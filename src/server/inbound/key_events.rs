@@ -8,7 +8,7 @@
 //! connection is to be told of its loss at once.
 
 use super::notes::{changed, leave};
-use crate::lock::{Bytes, Cause, Key, Note};
+use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{self, Shell};
 use crate::server::state::Read;
@@ -141,7 +141,7 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Caus
     let notes = shell.locks.ask(|core| {
         redisson::readers(name)
             .filter(|(lock, owner)| core.knows_reader(db, lock, owner))
-            .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Bytes::from(owner), cause))
+            .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Owner::from(owner), cause))
             .collect::<Vec<_>>()
     });
     if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
