@@ -15,7 +15,9 @@
 //! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
 //! happens when a key ends or changes under us, [`heard`] for how that is heard of,
-//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move.
+//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move;
+//! [`ask`] for what requests say, [`types`] for moments, numbers and names that must not
+//! be mixed.
 
 mod acquire;
 mod ask;
