@@ -75,23 +75,23 @@ pub fn closes_on_loss() -> bool {
     }
 }
 
-/// How long a turn of those is who wait by subscription; 0: they have none.
-fn redisson_turn_us() -> i64 {
-    if !redisson_compat() {
-        return 0;
-    }
-    REDISSON_TURN.load(Ordering::Relaxed).saturating_mul(1000)
+/// A time that is set, ms; `None`: it is set to 0.
+fn set_ms(setting: &AtomicI64) -> Option<i64> {
+    let ms = setting.load(Ordering::Relaxed);
+    (ms > 0).then_some(ms)
 }
 
 /// What of the settings concerns the core.
 pub fn rules() -> Rules {
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
-        watchdog_max: WATCHDOG_MAX.load(Ordering::Relaxed),
+        watchdog_max: set_ms(&WATCHDOG_MAX),
         counts: FENCING
             .lock()
             .is_ok_and(|setting| *setting == Fencing::counter),
-        redisson_turn_us: redisson_turn_us(),
+        redisson_turn_us: set_ms(&REDISSON_TURN)
+            .filter(|_| redisson_compat())
+            .map(|ms| ms.saturating_mul(1000)),
     }
 }
 

@@ -134,7 +134,7 @@ fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> Stri
 /// `DEADLOCK a waits for k (b), b waits for j (a)`; a long circle is cut.
 fn deadlock(circle: &[Link]) -> String {
     let link = |link: &Link| {
-        let [waits, on, by] = [&link.waits, &link.on.name, &link.for_].map(|name| bare(name));
+        let [waits, on, by] = [&*link.waits, &link.on.name, &link.for_].map(bare);
         format!("{waits} waits for {on} ({by})")
     };
     let links: Vec<String> = circle.iter().map(link).collect();

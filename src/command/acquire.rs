@@ -73,7 +73,7 @@ impl Command for Acquire {
             call.watches();
         }
         Ok(match verdict {
-            Verdict::Granted(token) => Responder::Integer(token),
+            Verdict::Granted(token) => Responder::Integer(token.0),
             Verdict::Refused => Responder::Null,
             Verdict::Waits(waiter) => call.block(waiter, &[request.key], mode),
         })

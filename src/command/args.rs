@@ -1,8 +1,8 @@
 //! Reads a command's arguments from left to right.
 
 use crate::error::{shown, Error};
-use crate::lock::{Ask, Mode, Wait, MOST_KEYS};
-use crate::server::{Call, ClientId, Command};
+use crate::lock::{Ask, ClientId, Mode, Wait, MOST_KEYS};
+use crate::server::{Call, Command};
 
 /// The longest lease and BLOCK time, ms: what a double counts exactly.
 const MOST_MS: i64 = (1 << 53) - 1;
@@ -37,7 +37,7 @@ impl<'a> Owner<'a> {
 /// What ACQUIRE and MACQUIRE can be told besides whose lock it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    block: Option<i64>,
+    block: Option<Wait>,
     once: bool,
     watch: bool,
 }
@@ -46,11 +46,10 @@ impl Options {
     /// The request, for a plain lock; its owner and lease are to be filled in.
     pub fn ask<'a>(self, call: &Call<'_>, owner: &Owner<'_>) -> Result<Ask<'a>, Error> {
         let client = if self.watch {
-            watchdogs_connection(call)?
+            Some(watchdogs_connection(call)?)
         } else {
-            call.client_id()
+            call.client()
         };
-        let block = self.block.filter(|_| call.may_block());
         Ok(Ask {
             db: call.db(),
             owner: &[],
@@ -59,16 +58,15 @@ impl Options {
             lease: 0,
             once: self.once || *owner == Owner::Connection,
             watch: self.watch,
-            wait: block.map(|ms| Wait { ms }),
+            wait: self.block.filter(|_| call.may_block()),
         })
     }
 }
 
 /// The connection that a watchdog hold belongs to. Refused where all callers share
 /// one client.
-pub fn watchdogs_connection(call: &Call<'_>) -> Result<u64, Error> {
-    let client = call.connection().map(ClientId::get);
-    client.ok_or_else(|| {
+pub fn watchdogs_connection(call: &Call<'_>) -> Result<ClientId, Error> {
+    call.connection().ok_or_else(|| {
         Error::new(
             "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
              none of its own: leave it out and RENEW the lease",
@@ -154,14 +152,14 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 
     /// The time after BLOCK, ms; 0: for ever.
-    pub fn block(&mut self) -> Result<i64, Error> {
+    fn block(&mut self) -> Result<Wait, Error> {
         let Some(given) = self.left.next() else {
             return Err(Error::new(format!(
                 "syntax error: BLOCK needs a number of ms; usage: {}",
                 self.usage
             )));
         };
-        number(given, 0).ok_or_else(|| {
+        number(given, 0).map(Wait::of).ok_or_else(|| {
             Error::new(format!(
                 "BLOCK must be a whole number of ms from 0 (for ever) to {MOST_MS}, got {}",
                 shown(given)

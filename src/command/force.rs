@@ -28,9 +28,8 @@ impl Command for Force {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         args.end()?;
-        let place = (call.db(), key);
-        let client = call.client_id();
-        let freed = call.decide(|d| lock::force(d, place, client))?;
+        let db = call.db();
+        let freed = call.decide(|d| lock::force(d, db, key, call.client()))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

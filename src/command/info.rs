@@ -55,20 +55,19 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
 }
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responder {
-    let known = core.hold_of(now, (key.db, &key.name), (&holder.owner, holder.mode));
+    let known = core.hold_of(now, key, &holder.owner, holder.mode);
     let remaining = match holder.lease {
-        Lease::Until(at) => Some(at.saturating_sub(now.wall_ms()).max(0)),
+        Lease::Until(at) => Some(at.ms_from(now.wall_ms())),
         Lease::Gone | Lease::Endless | Lease::Away => None,
     };
-    let watchdog = known.watchdog.and_then(|id| i64::try_from(id).ok());
     Responder::Map(vec![
         ("owner", Responder::Text(holder.owner)),
         ("mode", text(mode_name(holder.mode))),
         ("holds", Responder::Integer(holder.holds)),
         ("remaining-ms", integer(remaining)),
         ("held-ms", integer(known.held_ms)),
-        ("token", integer(known.token)),
-        ("watchdog", integer(watchdog)),
+        ("token", integer(known.token.map(|token| token.0))),
+        ("watchdog", Responder::id(known.watchdog)),
     ])
 }
 

@@ -30,13 +30,13 @@ impl Command for Mrelease {
         }
         let owner = owner.id(call)?;
         let ended = Ended {
+            db: call.db(),
             owner: &owner,
-            client: call.client_id(),
+            client: call.client(),
             mode: Mode::Exclusive,
             all: false,
         };
-        let db = call.db();
-        let released = call.decide(|d| lock::release_many(d, db, &keys, &ended))?;
+        let released = call.decide(|d| lock::release_many(d, &keys, &ended))?;
         Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }
 }

@@ -32,14 +32,13 @@ impl Command for Mrenew {
         }
         let owner = owner.id(call)?;
         let renewal = Renewal {
+            db: call.db(),
             owner: &owner,
-            client: call.client_id(),
             mode: Mode::Exclusive,
             lease,
-            watch: false,
+            watch: None,
         };
-        let db = call.db();
-        call.decide(|d| lock::renew_many(d, db, &keys, &renewal))?;
+        call.decide(|d| lock::renew_many(d, &keys, &renewal))?;
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

@@ -39,14 +39,14 @@ impl Command for Release {
             }
         }
         let owner = owner.id(call)?;
-        let place = (call.db(), key);
         let ended = Ended {
+            db: call.db(),
             owner: &owner,
-            client: call.client_id(),
+            client: call.client(),
             mode: mode.unwrap_or(Mode::Exclusive),
             all,
         };
-        let left = call.decide(|d| lock::release(d, place, &ended))?;
+        let left = call.decide(|d| lock::release(d, key, &ended))?;
         Ok(Responder::Integer(left))
     }
 }

@@ -39,21 +39,17 @@ impl Command for Renew {
             }
         }
         let owner = owner.id(call)?;
-        let place = (call.db(), key);
-        let client = if watch {
-            args::watchdogs_connection(call)?
-        } else {
-            call.client_id()
-        };
+        let watch = watch.then(|| args::watchdogs_connection(call));
+        let watch = watch.transpose()?;
         let renewal = Renewal {
+            db: call.db(),
             owner: &owner,
-            client,
             mode: mode.unwrap_or(Mode::Exclusive),
             lease,
             watch,
         };
-        call.decide(|d| lock::renew(d, place, &renewal))?;
-        if watch {
+        call.decide(|d| lock::renew(d, key, &renewal))?;
+        if watch.is_some() {
             call.watches();
         }
         Ok(Responder::Integer(1))

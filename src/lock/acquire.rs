@@ -1,71 +1,14 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
+use super::ask::{Ask, Verdict, Want};
 use super::modes::modes;
 use super::stats::Counters;
 use super::table::Hold;
 use super::{head, ready, reconcile, shared, subscribers, token, waiting, watchdog};
-use super::{Bytes, Core, Decision, Event, Key, Kind, Look, Mode, Refusal, WaiterId, Write};
+use super::{Core, Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Token, WallMs, Write};
 
 /// No decision takes so many ms.
 const NEAR_MS: i64 = 100;
-
-/// A request for a lock, or for several.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    pub db: i32,
-    pub owner: &'a [u8],
-    /// The connection that asks; 0: none that could close.
-    pub client: u64,
-    pub mode: Mode,
-    /// The lease in ms, from the moment of the grant.
-    pub lease: i64,
-    /// Refuse a second hold of the same mode.
-    pub once: bool,
-    /// The hold belongs to the connection.
-    pub watch: bool,
-    /// How to wait if the lock is held; `None`: do not.
-    pub wait: Option<Wait>,
-}
-
-/// How a request waits.
-#[derive(Clone, Copy, Debug)]
-pub struct Wait {
-    /// For so many ms; 0: for ever.
-    pub ms: i64,
-}
-
-/// What became of a request that was not in error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The owner has the lock; the fencing token.
-    Granted(i64),
-    /// Somebody else has it, and the request does not wait.
-    Refused,
-    /// The request stands in the queue under this number.
-    Waits(WaiterId),
-}
-
-/// What a grant needs to know of its request.
-#[derive(Clone, Debug)]
-pub struct Want {
-    pub owner: Bytes,
-    pub client: u64,
-    pub mode: Mode,
-    pub lease: i64,
-    pub watch: bool,
-}
-
-impl Want {
-    fn of(ask: &Ask<'_>) -> Self {
-        Self {
-            owner: Bytes::from(ask.owner),
-            client: ask.client,
-            mode: ask.mode,
-            lease: ask.lease,
-            watch: ask.watch,
-        }
-    }
-}
 
 /// In what way an owner can have the lock as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +39,7 @@ impl How {
 
 impl Core {
     /// The token of the hold that an acquisition nests in, if it is known.
-    pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<i64> {
+    pub(super) fn token_under_way(&self, key: &Key, owner: &[u8], how: How) -> Option<Token> {
         if how.is_new() {
             return None;
         }
@@ -159,7 +102,7 @@ pub fn may(
     if let Some(held_for) = has.other_kind_than(mode) {
         return Err(Refusal::OtherMode {
             key: key.clone(),
-            owner: Bytes::from(owner),
+            owner: Owner::from(owner),
             held_for,
         });
     }
@@ -203,7 +146,7 @@ pub fn secure(
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
     let soon = d.now.deadline(NEAR_MS);
-    let ends = |end: &i64| how != How::First && *end < soon && *end < until;
+    let ends = |end: &WallMs| how != How::First && *end < soon && *end < until;
     if look.expires.filter(ends).is_none() {
         return Ok(());
     }
@@ -233,8 +176,8 @@ pub fn give(
     want: &Want,
     how: How,
     look: Look,
-    token: Option<i64>,
-) -> Result<i64, Refusal> {
+    token: Option<Token>,
+) -> Result<Token, Refusal> {
     let now = d.now;
     let before = [
         (Mode::Write, look.writes),
@@ -259,7 +202,7 @@ pub fn give(
             });
             let hold = Hold {
                 token: Some(token),
-                since_us: Some(now.wall_us),
+                since: Some(now.wall),
                 client: want.client,
                 ..Hold::found(want.owner.clone())
             };
@@ -277,7 +220,7 @@ pub fn give(
                 let hold = d.core.locks.hold_mut(key, &want.owner);
                 if let Some(hold) = hold {
                     hold.token = Some(token);
-                    hold.since_us = Some(now.wall_us);
+                    hold.since = Some(now.wall);
                 }
             }
         }
@@ -290,9 +233,7 @@ pub fn give(
     d.tell(key, Event::Acquired);
     let is_first = (want.mode, how) == (Mode::Exclusive, How::First);
     if want.watch || !is_first {
-        let lease = want.watch.then_some(want.lease);
-        let who = (want.client, want.mode);
-        watchdog::on_acquired(d.core, (key, &want.owner), who, &before, lease, now);
+        watchdog::on_acquired(d.core, key, want, &before, now);
     }
     d.joined(key, &want.owner);
     Ok(token)
@@ -328,15 +269,15 @@ fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<
 pub fn held(key: &Key, owner: &[u8]) -> Refusal {
     Refusal::Held {
         key: key.clone(),
-        owner: Bytes::from(owner),
+        owner: Owner::from(owner),
     }
 }
 
-pub fn one_more(holds: i64, key: &Key, owner: &Bytes) -> Result<i64, Refusal> {
+pub fn one_more(holds: i64, key: &Key, owner: &Owner) -> Result<i64, Refusal> {
     holds.checked_add(1).ok_or_else(|| too_many(key, owner))
 }
 
-pub fn too_many(key: &Key, owner: &Bytes) -> Refusal {
+pub fn too_many(key: &Key, owner: &Owner) -> Refusal {
     Refusal::TooManyHolds {
         key: key.clone(),
         owner: owner.clone(),

@@ -10,21 +10,23 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
+use super::types::Moment;
+
 #[derive(Clone, Debug)]
-pub struct Deadlines<T> {
-    due: BTreeSet<(i64, T)>,
+pub struct Deadlines<At, T> {
+    due: BTreeSet<(At, T)>,
 }
 
-impl<T: Ord + Clone> Deadlines<T> {
+impl<At: Moment, T: Ord + Clone> Deadlines<At, T> {
     /// An empty index; `never` stands in it as what is never due.
     pub fn new(never: T) -> Self {
         Self {
-            due: BTreeSet::from([(i64::MAX, never)]),
+            due: BTreeSet::from([(At::NEVER, never)]),
         }
     }
 
     /// Moves `what` from one moment to another; `None`: it has none.
-    pub fn change(&mut self, what: &T, from: Option<i64>, to: Option<i64>) {
+    pub fn change(&mut self, what: &T, from: Option<At>, to: Option<At>) {
         if from == to {
             return;
         }
@@ -38,35 +40,37 @@ impl<T: Ord + Clone> Deadlines<T> {
 
     /// Removes all that this is not true of.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        self.due.retain(|(at, what)| *at == i64::MAX || keep(what));
+        self.due.retain(|(at, what)| *at == At::NEVER || keep(what));
     }
 
     /// The earliest moment.
-    pub fn first(&self) -> Option<i64> {
+    pub fn first(&self) -> Option<At> {
         let first = self.due.first().map(|(at, _)| *at);
-        first.filter(|at| *at < i64::MAX)
+        first.filter(|at| *at < At::NEVER)
     }
 
     /// Up to `most` of those whose moment is before `limit`, earliest first.
     /// They stay in the index until they are changed.
-    pub fn before(&self, limit: i64, most: usize) -> Vec<T> {
-        self.due
-            .iter()
-            .take_while(|(at, _)| *at < limit)
-            .take(most)
-            .map(|(_, what)| what.clone())
-            .collect()
+    pub fn before(&self, limit: At, most: usize) -> Vec<T> {
+        self.take(most, |at| at < limit)
     }
 
-    /// The same with their moments, and only those behind this pair.
-    pub fn between(&self, behind: Option<&(i64, T)>, limit: i64, most: usize) -> Vec<(i64, T)> {
+    /// The same for those that are due at `now`.
+    pub fn at(&self, now: At, most: usize) -> Vec<T> {
+        self.take(most, |at| at <= now)
+    }
+
+    fn take(&self, most: usize, is_due: impl Fn(At) -> bool) -> Vec<T> {
+        let due = self.due.iter().take_while(|(at, _)| is_due(*at));
+        due.take(most).map(|(_, what)| what.clone()).collect()
+    }
+
+    /// As [`Deadlines::before`], with the moments, and only those behind this pair.
+    pub fn between(&self, behind: Option<&(At, T)>, limit: At, most: usize) -> Vec<(At, T)> {
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
-        self.due
-            .range((from, Bound::Unbounded))
-            .take_while(|(at, _)| *at < limit)
-            .take(most)
-            .cloned()
-            .collect()
+        let due = self.due.range((from, Bound::Unbounded));
+        let due = due.take_while(|(at, _)| *at < limit);
+        due.take(most).cloned().collect()
     }
 
     #[cfg(test)]

@@ -15,7 +15,7 @@ use std::ops::Bound;
 
 use super::queue::{Rank, Waiter};
 use super::table::{Hold, Party};
-use super::{Bytes, Core, Decision, Key, Lease, Link, Mode, Now, WaiterId};
+use super::{Core, Decision, Key, Lease, Link, Mode, Now, Owner, WaiterId, WallMs};
 
 /// A search that comes to more owners than these is put off until it is known that
 /// somebody waits for the one who asks.
@@ -39,7 +39,7 @@ impl Core {
         self.circle(&waiter.want.owner, only, now)
     }
 
-    pub(super) fn is_in_circle(&self, owner: &Bytes, now: Now) -> bool {
+    pub(super) fn is_in_circle(&self, owner: &Owner, now: Now) -> bool {
         self.queues.owner(owner).is_some() && self.circle(owner, None, now).is_some()
     }
 
@@ -49,7 +49,7 @@ impl Core {
     }
 
     /// A circle that begins with an owner; `only`: with this request of its.
-    fn circle(&self, owner: &Bytes, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
+    fn circle(&self, owner: &Owner, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
         if !self.rules.detect_deadlocks {
             return None;
         }
@@ -73,10 +73,10 @@ impl Core {
         let shared = entry.shared()?;
         // Upgrades stand before all others; one whose lease is over keeps its place.
         let mut upgrades = self.queues.waiting(key).take_while(|w| w.rank.is_front());
-        let reads = |owner: &Bytes| shared.party(owner).is_some_and(|party| party.reads);
+        let reads = |owner: &Owner| shared.party(owner).is_some_and(|party| party.reads);
         let other = upgrades.find(|w| w.want.owner != *me && reads(&w.want.owner))?;
         let other = other.want.owner.clone();
-        let link = |waits: &Bytes, for_: &Bytes| Link {
+        let link = |waits: &Owner, for_: &Owner| Link {
             waits: waits.clone(),
             on: key.clone(),
             for_: for_.clone(),
@@ -87,7 +87,7 @@ impl Core {
     /// The search from the other end: whether it is certain that none of those who
     /// wait for the owner, directly or not, is waited for by it. It looks at no
     /// modes, and gives up when it has come far: a circle is possible then.
-    fn waits_for_nobody_back(&self, owner: &Bytes) -> bool {
+    fn waits_for_nobody_back(&self, owner: &Owner) -> bool {
         let mut left = FEW_LOOKS;
         let mut seen = HashSet::from([owner]);
         let mut todo = vec![owner];
@@ -184,21 +184,21 @@ impl Found {
 /// A search over owners, breadth first, for the shortest way to one of them.
 struct Search<'a> {
     core: &'a Core,
-    goal: &'a Bytes,
+    goal: &'a Owner,
     /// How each owner was come to; not for those it began with.
-    by: HashMap<Bytes, Link>,
-    seen: HashSet<Bytes>,
-    todo: VecDeque<Bytes>,
+    by: HashMap<Owner, Link>,
+    seen: HashSet<Owner>,
+    todo: VecDeque<Owner>,
     /// To how many more owners it may come.
     left: usize,
     /// A lease that ended before holds nobody up.
-    now_ms: i64,
+    now: WallMs,
     /// How far each queue was read.
     read: HashMap<Key, Rank>,
 }
 
 impl<'a> Search<'a> {
-    fn new(core: &'a Core, goal: &'a Bytes, most: usize, now: Now) -> Self {
+    fn new(core: &'a Core, goal: &'a Owner, most: usize, now: Now) -> Self {
         Self {
             core,
             goal,
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
             seen: HashSet::new(),
             todo: VecDeque::new(),
             left: most,
-            now_ms: now.wall_ms(),
+            now: now.wall_ms(),
             read: HashMap::new(),
         }
     }
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
     /// The way from an owner to the goal. A search that found none can go on from
     /// another owner; what it has seen leads nowhere. `only`: it begins with this
     /// request of the owner's.
-    fn run(&mut self, from: &Bytes, only: Option<WaiterId>) -> Found {
+    fn run(&mut self, from: &Owner, only: Option<WaiterId>) -> Found {
         if self.seen.insert(from.clone()) {
             self.todo.push_back(from.clone());
         }
@@ -247,7 +247,7 @@ impl<'a> Search<'a> {
         }
         let reads = waiter.want.mode == Mode::Read;
         let mut found = None;
-        let mut to = |search: &mut Self, other: &Bytes| {
+        let mut to = |search: &mut Self, other: &Owner| {
             if other != owner && search.edge(owner, key, other) {
                 found = Some(Link {
                     waits: owner.clone(),
@@ -256,8 +256,8 @@ impl<'a> Search<'a> {
                 });
             }
         };
-        let now_ms = self.now_ms;
-        let is_over = |end: Option<i64>| end.is_some_and(|at| at < now_ms);
+        let now = self.now;
+        let is_over = |end: Option<WallMs>| end.is_some_and(|at| at < now);
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
         let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline());
@@ -327,7 +327,7 @@ impl<'a> Search<'a> {
     }
 
     /// Comes from one owner to another; whether that is the goal.
-    fn edge(&mut self, owner: &Bytes, key: &Key, other: &Bytes) -> bool {
+    fn edge(&mut self, owner: &Owner, key: &Key, other: &Owner) -> bool {
         if other == self.goal {
             return true;
         }

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::leaving;
 use super::work::Work;
-use super::{Core, Event, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, Whom, Write};
+use super::{
+    ClientId, Core, Event, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, WallMs, Whom,
+    Write,
+};
 
 /// A piece of long work of which so much has come goes on in another decision.
 const MANY: usize = 1024;
@@ -22,7 +25,7 @@ pub struct Decision<'a> {
     /// What it has stirred up and is to settle yet.
     pub(super) work: Work,
     /// The connection that need not be told that its hold is lost: it does that.
-    pub(super) spared: u64,
+    pub(super) spared: Option<ClientId>,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
     pub(super) held_up: BTreeMap<WaiterId, Key>,
@@ -46,7 +49,7 @@ impl<'a> Decision<'a> {
             needless: 0,
             woken: BTreeSet::new(),
             work: Work::default(),
-            spared: 0,
+            spared: None,
             held_up: BTreeMap::new(),
             asking: None,
             answer: None,
@@ -145,7 +148,7 @@ impl<'a> Decision<'a> {
     }
 
     /// The key ends at this moment, if it does not already.
-    pub fn expire_at(&mut self, key: &Key, from: Option<i64>, at: Option<i64>) {
+    pub fn expire_at(&mut self, key: &Key, from: Option<WallMs>, at: Option<WallMs>) {
         if let Some(at) = at.filter(|_| from != at) {
             self.write(Write::ExpireAt {
                 key: key.clone(),

@@ -1,7 +1,9 @@
 //! What operators are told of a lock beyond what its key says.
 
 use super::table::Entry;
-use super::{Bytes, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Refusal};
+use super::{
+    ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
+};
 
 /// A lock's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,19 +16,19 @@ pub struct Queue {
 /// What is known of one owner's holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    pub token: Option<i64>,
+    pub token: Option<Token>,
     pub held_ms: Option<i64>,
     /// The newest connection that has a watchdog hold there.
-    pub watchdog: Option<u64>,
+    pub watchdog: Option<ClientId>,
 }
 
 /// One who waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    pub owner: Bytes,
+    pub owner: Owner,
     pub mode: Mode,
     pub waited_ms: i64,
-    pub client: u64,
+    pub client: Option<ClientId>,
 }
 
 /// A lock that is waited for.
@@ -45,30 +47,23 @@ impl Core {
         let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
             waiters: self.queues.line(&key).queue().len(),
-            oldest_wait_ms: oldest.map(|since| ms_since(now, since)),
+            oldest_wait_ms: oldest.map(|since| now.mono.ms_since(since)),
         }
     }
 
     /// What is known of an owner's hold under way.
-    pub fn hold_of(
-        &self,
-        now: Now,
-        (db, name): (i32, &[u8]),
-        (owner, mode): (&[u8], Mode),
-    ) -> Known {
-        let entry = self.locks.by_name(db, name);
-        let Some(hold) = entry.and_then(|entry| entry.hold(owner)) else {
+    pub fn hold_of(&self, now: Now, key: &Key, owner: &[u8], mode: Mode) -> Known {
+        let Some(hold) = self.locks.hold(key, owner) else {
             return Known::default();
         };
-        let held = |since: i64| now.wall_us.saturating_sub(since).div_euclid(1000).max(0);
         let watch = hold.watch.as_ref();
         let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
         Known {
             token: hold.token,
-            held_ms: hold.since_us.map(held),
+            held_ms: hold.since.map(|since| now.wall.ms_since(since).max(0)),
             watchdog: taken
                 .find(|taken| taken.watched && taken.mode == mode)
-                .map(|taken| taken.client),
+                .and_then(|taken| taken.client),
         }
     }
 
@@ -122,7 +117,7 @@ impl Core {
             .map(|waiter| Waiting {
                 owner: waiter.want.owner.clone(),
                 mode: waiter.want.mode,
-                waited_ms: ms_since(now, waiter.since),
+                waited_ms: now.mono.ms_since(waiter.since),
                 client: waiter.want.client,
             })
             .collect()
@@ -142,8 +137,4 @@ impl Core {
         all.truncate(most);
         all
     }
-}
-
-fn ms_since(now: Now, since: i64) -> i64 {
-    now.mono_us.saturating_sub(since).div_euclid(1000)
 }

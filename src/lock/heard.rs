@@ -12,7 +12,7 @@ use super::{closed, leaving, moved, reconcile, take_back};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::table::Place;
-use super::{Bytes, Cause, Core, Decision, Key, WaiterId};
+use super::{Cause, ClientId, Core, Decision, Key, Owner, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Note {
     /// The key may have changed.
     Changed(Key, Cause),
     /// A lease key of this reader of the lock may have changed.
-    Reader(Key, Bytes, Cause),
+    Reader(Key, Owner, Cause),
     /// The first key is the second one now.
     Renamed(Key, Key),
     /// Two databases were exchanged.
@@ -28,13 +28,13 @@ pub enum Note {
     /// A database was emptied, or all were emptied or loaded anew.
     Replaced(Option<i32>, Cause),
     /// A connection is closed that has watchdog holds.
-    Closed(u64),
+    Closed(ClientId),
     /// The reply of this grant will never reach its client.
     Lost(WaiterId),
 }
 
 /// What was heard of the lease keys of a lock's readers.
-pub type Readers = BTreeMap<Bytes, Cause>;
+pub type Readers = BTreeMap<Owner, Cause>;
 
 /// What was heard of each key, taken together, in the order of first mention.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct Heard {
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
     /// Connections that are closed.
-    closed: VecDeque<u64>,
+    closed: VecDeque<ClientId>,
     /// Grants whose reply is lost.
     lost: Vec<WaiterId>,
 }
@@ -74,7 +74,7 @@ impl Heard {
         }
     }
 
-    fn of_reader(&mut self, key: Key, owner: Bytes, cause: Cause) {
+    fn of_reader(&mut self, key: Key, owner: Owner, cause: Cause) {
         let readers = self.readers.entry(key).or_default();
         let heard = readers.entry(owner).or_insert(cause);
         *heard = cause.max(*heard);

@@ -10,16 +10,16 @@
 
 use std::collections::HashMap;
 
-use super::{Bytes, Key, Mode, WaiterId};
+use super::{ClientId, Key, Mode, Owner, Token, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
 pub struct Grant {
     /// Each with the token of the hold there.
-    pub keys: Vec<(Key, i64)>,
-    pub owner: Bytes,
+    pub keys: Vec<(Key, Token)>,
+    pub owner: Owner,
     pub mode: Mode,
-    pub client: u64,
+    pub client: Option<ClientId>,
     pub watched: bool,
 }
 
@@ -38,8 +38,8 @@ impl InFlight {
     }
 
     /// What a connection was granted of a key, and never got, is over with it.
-    pub fn forget_watched(&mut self, client: u64, key: &Key) {
-        let its = |grant: &&mut Grant| grant.watched && grant.client == client;
+    pub fn forget_watched(&mut self, client: ClientId, key: &Key) {
+        let its = |grant: &&mut Grant| grant.watched && grant.client == Some(client);
         for grant in self.grants.values_mut().filter(its) {
             grant.keys.retain(|(granted, _)| granted != key);
         }

@@ -2,8 +2,7 @@
 
 use std::rc::Rc;
 
-/// An immutable byte string, shared: a key's name or an owner. Both are
-/// binary-safe.
+/// An immutable byte string, shared: a key's name, any bytes.
 pub type Bytes = Rc<[u8]>;
 
 /// Where a lock lives: a key name in a numbered database.

@@ -4,7 +4,7 @@
 //! in memory (`memory`) for the tests of the core.
 
 use super::key::Key;
-use super::token::Counter;
+use super::types::{Token, WallMs};
 use super::write::Write;
 
 /// How a lock is held, or is to be.
@@ -46,8 +46,7 @@ pub enum Foreign {
 pub enum Lease {
     /// None of its lease keys is there: it holds nothing.
     Gone,
-    /// At this wall-clock ms.
-    Until(i64),
+    Until(WallMs),
     /// One of them has no TTL.
     Endless,
     /// One of them is not here and may be on another node: their slot is on its way.
@@ -74,8 +73,8 @@ pub struct Look {
     pub writes: i64,
     /// The lease of the owner's read holds in a read/write lock.
     pub lease: Lease,
-    /// When the key expires, in wall-clock ms; `None`: it has no TTL.
-    pub expires: Option<i64>,
+    /// When the key expires; `None`: it has no TTL.
+    pub expires: Option<WallMs>,
     /// It was there until this very look, which found that it had run out.
     pub ran_out: bool,
 }
@@ -101,6 +100,19 @@ pub struct Holder {
     pub holds: i64,
     /// Of a reader: its own lease. Else that of the key.
     pub lease: Lease,
+}
+
+/// The fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// There is none.
+    Absent,
+    /// There can be none: in a cluster it would lie in another slot.
+    Elsewhere,
+    /// Its last token.
+    At(Token),
+    /// Something stands in its place that is no integer.
+    Unusable,
 }
 
 /// An owner nests no more read holds than this: each has a lease key.

@@ -2,6 +2,7 @@
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
 use super::keyspace::{Foreign, Holder, Kind, Lease, Look, Mode};
+use super::types::WallMs;
 
 /// The field of a read/write lock that says which it is.
 pub const MODE: &[u8] = b"mode";
@@ -54,7 +55,7 @@ pub fn count(value: &[u8]) -> Option<i64> {
 }
 
 /// A hash as one owner sees it, without any lease key.
-pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<i64>) -> Look {
+pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
     let found = match hash.len() {
         1 => look_at_plain(hash, owner),
         len => look_at_shared(hash, len, owner),
@@ -115,7 +116,7 @@ fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
 
 /// All fields that stand for holds; those of readers with the lease of the hash, for each
 /// has one of its own.
-pub fn holders(hash: &impl Hash, expires: Option<i64>) -> Vec<Holder> {
+pub fn holders(hash: &impl Hash, expires: Option<WallMs>) -> Vec<Holder> {
     let lease = expires.map_or(Lease::Endless, Lease::Until);
     let fields = hash.fields();
     let plain = fields.len() == 1;

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Bytes, Decision, Key, Write, MOST_READS};
+use super::{Decision, Key, Owner, WallMs, Write, MOST_READS};
 
 /// They end at this wall-clock ms.
-pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64) {
+pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: WallMs) {
     for index in 1..=holds.min(MOST_READS) {
         d.write(Write::LeaseAt {
             key: key.clone(),
@@ -17,7 +17,7 @@ pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: i64, at: i64
 }
 
 /// Those of these holds are removed.
-pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Bytes, holds: RangeInclusive<i64>) {
+pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: RangeInclusive<i64>) {
     let (first, last) = holds.into_inner();
     for index in first..=last.min(MOST_READS) {
         d.write(Write::EndLease {

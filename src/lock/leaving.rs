@@ -3,7 +3,7 @@
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
-use super::{Core, Key, WaiterId};
+use super::{ClientId, Core, Key, WaiterId};
 
 impl Core {
     /// Puts a request into its queues.
@@ -51,7 +51,7 @@ pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
 }
 
 /// A connection is closed: nobody is there any more to be granted anything.
-pub fn stop_waiting(core: &mut Core, work: &mut Work, client: u64) {
+pub fn stop_waiting(core: &mut Core, work: &mut Work, client: ClientId) {
     if let Some(id) = core.queues.of_client(client) {
         give_up(core, work, id);
     }

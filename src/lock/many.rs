@@ -5,13 +5,13 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::{held, one_more, How, Want};
-use super::queue::{Rank, Waiter};
+use super::acquire::{held, one_more, How};
+use super::ask::Want;
 use super::stats::Counters;
 use super::waiting::Ways;
 use super::{acquire, head, ready, reconcile, release, waiting};
-use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Verdict};
-use super::{Bytes, Ended};
+use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Token, Verdict};
+use super::{Ended, Owner};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
@@ -36,7 +36,7 @@ pub fn acquire_many(
             if ask.once {
                 return Err(held(key, ask.owner));
             }
-            one_more(look.holds, key, &Bytes::from(ask.owner))?;
+            one_more(look.holds, key, &Owner::from(ask.owner))?;
         }
         if look.kind == Kind::Plain {
             plain.push((key.clone(), look));
@@ -47,11 +47,8 @@ pub fn acquire_many(
     // What was seen is true still, if no look has changed anything.
     let ways = (ways.len() == keys.len() && d.size() == before).then_some(ways);
     let want = Want {
-        owner: Bytes::from(ask.owner),
-        client: ask.client,
         mode: Mode::Exclusive,
-        lease: ask.lease,
-        watch: ask.watch,
+        ..Want::of(ask)
     };
     let taken = match ways {
         Some(ways) => take(d, &want, ways),
@@ -79,22 +76,18 @@ pub fn acquire_many(
 }
 
 /// Takes all keys if each is the owner's, or free and not waited for.
-fn look_and_take(d: &mut Decision<'_>, keys: &[Key], want: &Want) -> Result<Option<i64>, Refusal> {
-    let waiter = Waiter {
-        keys: keys.to_vec(),
-        want: want.clone(),
-        once: false,
-        rank: Rank::arrived(0),
-        since: 0,
-        until: None,
-    };
-    match waiting::ways(d, 0, &waiter)? {
+fn look_and_take(
+    d: &mut Decision<'_>,
+    keys: &[Key],
+    want: &Want,
+) -> Result<Option<Token>, Refusal> {
+    match waiting::ways(d, None, keys, want, false)? {
         Some(ways) => take(d, want, ways),
         None => Ok(None),
     }
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<i64>, Refusal> {
+fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<Token>, Refusal> {
     let fresh = waiting::fresh(d, want, &mut ways)?;
     let (token, _) = waiting::give_all(d, want, ways, fresh)?;
     Ok(Some(token))
@@ -105,12 +98,11 @@ fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<i64>
 /// owner's gets by that it keeps.
 pub fn release_many(
     d: &mut Decision<'_>,
-    db: i32,
     names: &[&[u8]],
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
     for name in names {
-        let key = d.core.locks.key(db, name);
+        let key = d.core.locks.key(ended.db, name);
         let look = ready::look(d, &key, ended.owner);
         if let Kind::Foreign(why) = look.kind {
             return Err(Refusal::NotALock { key, why });
@@ -118,7 +110,7 @@ pub fn release_many(
     }
     let mut released: i64 = 0;
     for name in names {
-        let key = d.core.locks.key(db, name);
+        let key = d.core.locks.key(ended.db, name);
         let look = reconcile::read(d, &key, ended.owner);
         if release::release_one(d, &key, ended, look).is_ok() {
             released = released.saturating_add(1);
@@ -130,13 +122,12 @@ pub fn release_many(
 /// Renews the owner's lease on all keys, or on none if it lacks one.
 pub fn renew_many(
     d: &mut Decision<'_>,
-    db: i32,
     names: &[&[u8]],
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
     let keys: Vec<Key> = names
         .iter()
-        .map(|name| d.core.locks.key(db, name))
+        .map(|name| d.core.locks.key(renewal.db, name))
         .collect();
     for key in &keys {
         let look = ready::look(d, key, renewal.owner);

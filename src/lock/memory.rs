@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Write,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Token,
+    WallMs, Write,
 };
 use crate::redisson;
 
@@ -21,9 +22,8 @@ pub enum Value {
 
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    pub keys: BTreeMap<Key, (Value, Option<i64>)>,
-    /// The wall clock in ms.
-    pub now_ms: i64,
+    pub keys: BTreeMap<Key, (Value, Option<WallMs>)>,
+    pub now_ms: WallMs,
     /// It runs out as soon as it is to be prolonged.
     pub vanishing: Option<Key>,
     /// No other key is at hand.
@@ -35,9 +35,9 @@ pub struct Memory {
 }
 
 impl Memory {
-    fn live(&mut self, key: &Key) -> Option<&(Value, Option<i64>)> {
+    fn live(&mut self, key: &Key) -> Option<&(Value, Option<WallMs>)> {
         let now = self.now_ms;
-        let run_out = |(_, at): &(Value, Option<i64>)| at.is_some_and(|at| now > at);
+        let run_out = |(_, at): &(Value, Option<WallMs>)| at.is_some_and(|at| now > at);
         if self.keys.get(key).is_some_and(run_out) {
             self.keys.remove(key);
         }
@@ -45,7 +45,7 @@ impl Memory {
     }
 
     /// The hash of a lock that is there, and its end.
-    fn hash(&mut self, key: &Key) -> (&mut Fields, &mut Option<i64>) {
+    fn hash(&mut self, key: &Key) -> (&mut Fields, &mut Option<WallMs>) {
         match self.keys.get_mut(key) {
             Some((Value::Hash(fields), at)) => (fields, at),
             other => panic!("{key:?} is no hash but {other:?}"),
@@ -148,7 +148,7 @@ impl Keyspace for Memory {
     fn counter(&mut self, key: &Key) -> Counter {
         match self.live(&counter(key)) {
             None => Counter::Absent,
-            Some((Value::Number(last), _)) => Counter::At(*last),
+            Some((Value::Number(last), _)) => Counter::At(Token(*last)),
             Some(_) => Counter::Unusable,
         }
     }
@@ -228,7 +228,7 @@ impl Keyspace for Memory {
             }
             Write::Fence { key, token } => {
                 let empty = || (Value::Number(0), None);
-                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(*token);
+                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(token.0);
             }
             Write::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
                 self.vanishing = None;

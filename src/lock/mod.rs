@@ -15,9 +15,12 @@
 //! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
 //! happens when a key ends or changes under us, [`heard`] for how that is heard of,
-//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move.
+//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move;
+//! [`ask`] for what requests say, [`types`] for moments, numbers and names that must not
+//! be mixed.
 
 mod acquire;
+mod ask;
 mod away;
 mod closed;
 mod deadlines;
@@ -55,34 +58,35 @@ mod table;
 mod take_back;
 #[cfg(test)]
 mod tests;
-mod time;
 mod timeouts;
 mod token;
+mod types;
 mod waiting;
 mod watchdog;
 mod work;
 mod write;
 
-pub use acquire::{acquire, Ask, Verdict, Wait};
+pub use acquire::acquire;
+pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
 pub use heard::{hear, review, Note};
-pub use key::{Bytes, Key};
+use key::Bytes;
+pub use key::Key;
 pub use keyspace::{
-    leases_looked_at, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
+    leases_looked_at, Counter, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
 };
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
-pub use notice::{Event, Notice, Notices, Outcome, WaiterId, Whom};
+pub use notice::{Event, Notice, Notices, Outcome, Whom};
 pub use reconcile::{expire, forsake, Cause};
 pub use refusal::{Link, Refusal};
-pub use release::{force, release, renew, Ended, Renewal};
+pub use release::{force, release, renew};
 pub use renewals::renew_watched;
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};
-pub use time::Now;
 pub use timeouts::time_out;
-pub use token::Counter;
+pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};
 pub use watchdog::{let_lapse, Bond};
 pub use write::Write;
 
@@ -102,21 +106,21 @@ use work::Work;
 pub struct Rules {
     /// Refuse a request that would close a circle of waiting.
     pub detect_deadlocks: bool,
-    /// For how many ms a watchdog renews a lease; 0: for ever.
-    pub watchdog_max: i64,
+    /// For how many ms a watchdog renews a lease; `None`: for ever.
+    pub watchdog_max: Option<i64>,
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
-    /// How long a turn of Redisson's is, us; 0: it has none.
-    pub redisson_turn_us: i64,
+    /// How long a turn of Redisson's is, us; `None`: it has none.
+    pub redisson_turn_us: Option<i64>,
 }
 
 impl Rules {
     /// Before anybody has set anything; without Redisson.
     pub const DEFAULT: Self = Self {
         detect_deadlocks: true,
-        watchdog_max: 0,
+        watchdog_max: None,
         counts: false,
-        redisson_turn_us: 0,
+        redisson_turn_us: None,
     };
 }
 
@@ -204,11 +208,11 @@ impl Core {
         self.queues.len()
     }
 
-    /// The wall-clock ms at which the first lease can be found ended: one past
-    /// its deadline, for a key lives through its last millisecond.
-    pub fn next_expiry(&self) -> Option<i64> {
+    /// When the first lease can be found ended: one ms past its deadline, for a key
+    /// lives through its last millisecond.
+    pub fn next_expiry(&self) -> Option<WallMs> {
         let first = self.locks.first_deadline();
-        first.map(|at| at.saturating_add(1))
+        first.map(|at| at.plus_ms(1))
     }
 
     /// Whether any hold belongs to a connection.
@@ -217,12 +221,12 @@ impl Core {
     }
 
     /// Whether the connection has watchdog holds.
-    pub fn is_bound(&self, client: u64) -> bool {
+    pub fn is_bound(&self, client: ClientId) -> bool {
         self.watchdogs.has(client)
     }
 
     /// So many watched leases with their connections, those behind this one first.
-    pub fn watched(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
+    pub fn watched(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
         self.watchdogs.behind(behind, most)
     }
 
@@ -231,8 +235,8 @@ impl Core {
         self.watchdogs.due(now, most)
     }
 
-    /// The wall-clock ms of the first renewal.
-    pub fn next_renewal(&self) -> Option<i64> {
+    /// When the first renewal is due.
+    pub fn next_renewal(&self) -> Option<WallMs> {
         self.watchdogs.next_renewal()
     }
 
@@ -252,8 +256,8 @@ impl Core {
         self.subscribers.knows(key)
     }
 
-    /// The monotonic us at which a turn, or a place, is to be looked at.
-    pub fn next_turn(&self) -> Option<i64> {
+    /// When a turn, or a place, is to be looked at.
+    pub fn next_turn(&self) -> Option<MonoUs> {
         self.subscribers.next_due()
     }
 
@@ -269,8 +273,8 @@ impl Core {
         self.subscribers.forget(key);
     }
 
-    /// The monotonic us at which the first BLOCK time is over.
-    pub fn next_timeout(&self) -> Option<i64> {
+    /// When the first BLOCK time is over.
+    pub fn next_timeout(&self) -> Option<MonoUs> {
         self.queues.next_timeout()
     }
 
@@ -283,7 +287,7 @@ impl Core {
         let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
         let grant = Grant {
             keys: keys.map(|(token, key)| (key, token)).collect(),
-            owner: Bytes::from(ask.owner),
+            owner: Owner::from(ask.owner),
             mode: ask.mode,
             client: ask.client,
             watched: ask.watch,

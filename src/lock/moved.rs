@@ -5,13 +5,13 @@
 
 use super::table::{Holders, Shared};
 use super::{reconcile, watchdog};
-use super::{Bytes, Core, Decision, Key, Lease};
+use super::{ClientId, Core, Decision, Key, Lease, Owner};
 
 impl Core {
     /// The server is no master any more: what it knew of holds is out of date as
     /// soon as its new master writes. Waiters are sent away by the server. The
     /// connections that have lost watchdog holds by it.
-    pub fn demoted(&mut self) -> Vec<u64> {
+    pub fn demoted(&mut self) -> Vec<ClientId> {
         let clients = self.watchdogs.clients().collect();
         for key in self.locks.keys(None) {
             for hold in self.locks.forget_holders(&key) {
@@ -36,7 +36,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
-    let rest: Vec<Bytes> = watchdog::watched_on(d.core, from);
+    let rest: Vec<Owner> = watchdog::watched_on(d.core, from);
     for owner in rest {
         let_rest(d, from, &owner);
     }
@@ -99,7 +99,7 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
 }
 
 /// A watched hold moves: who watched it has lost it.
-fn let_rest(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn let_rest(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let Some(hold) = d.core.locks.hold(key, owner).cloned() else {
         return;
     };

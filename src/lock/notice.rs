@@ -2,10 +2,8 @@
 
 use super::key::Key;
 use super::refusal::Refusal;
+use super::types::{ClientId, Token, WaiterId};
 use super::write::Write;
-
-/// A waiter's number, in order of arrival over all locks.
-pub type WaiterId = u64;
 
 /// The keyspace events of rlock itself (`rlock.acquired` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +30,8 @@ pub enum Whom {
 /// How a request that waited ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has the lock; the fencing token.
-    Granted(i64),
+    /// It has the lock.
+    Granted(Token),
     /// Its BLOCK time is over.
     TimedOut,
     /// It was carried out; what it came to.
@@ -59,7 +57,7 @@ pub enum Notice {
     /// A blocked request gets its reply.
     Answer { waiter: WaiterId, outcome: Outcome },
     /// A watchdog hold was lost: its connection is to be closed.
-    Close { client: u64 },
+    Close { client: ClientId },
 }
 
 /// The notices of one request or one tick, in order.

@@ -1,7 +1,8 @@
 //! Why the core refuses a request. The texts a client sees are in `crate::error`.
 
-use super::key::{Bytes, Key};
+use super::key::Key;
 use super::keyspace::{Foreign, Mode};
+use super::types::Owner;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -12,20 +13,20 @@ pub enum Refusal {
     /// The owner does not hold the lock, or holds it in another mode: NOTHELD.
     NotHeld {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         asked: Mode,
         held_for: Option<Mode>,
     },
     /// ONCE, and the owner holds the lock already: HELD.
-    Held { key: Key, owner: Bytes },
+    Held { key: Key, owner: Owner },
     /// The owner holds the name as another kind of lock: WRONGMODE.
     OtherMode {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         held_for: Mode,
     },
     /// The lease key that the reader needs is another lock's, or no lease key.
-    LeaseKeyTaken { key: Key, owner: Bytes },
+    LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
     /// The request would close a circle of waiting: DEADLOCK.
@@ -37,13 +38,13 @@ pub enum Refusal {
     /// at once more, it is free; nobody is told of this.
     Vanished { key: Key },
     /// The hold count cannot rise any more.
-    TooManyHolds { key: Key, owner: Bytes },
+    TooManyHolds { key: Key, owner: Owner },
 }
 
 /// One owner waits for another, on this key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    pub waits: Bytes,
+    pub waits: Owner,
     pub on: Key,
-    pub for_: Bytes,
+    pub for_: Owner,
 }

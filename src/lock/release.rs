@@ -1,36 +1,14 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
+use super::ask::{Ended, Renewal};
 use super::freed::left_free;
 use super::keyspace::leases_looked_at;
 use super::modes::modes;
 use super::{lease_keys, ready, reconcile, shared, watchdog};
 use super::{
-    Bytes, Cause, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Whom, Write,
-    MOST_READS,
+    Cause, ClientId, Core, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Refusal, Whom,
+    Write, MOST_READS,
 };
-
-/// Which holds are to end.
-#[derive(Clone, Copy, Debug)]
-pub struct Ended<'a> {
-    pub owner: &'a [u8],
-    /// The connection that asks; 0: none.
-    pub client: u64,
-    pub mode: Mode,
-    /// All of them, rather than the newest.
-    pub all: bool,
-}
-
-/// What becomes of a lease.
-#[derive(Clone, Copy, Debug)]
-pub struct Renewal<'a> {
-    pub owner: &'a [u8],
-    pub client: u64,
-    pub mode: Mode,
-    /// From now, ms.
-    pub lease: i64,
-    /// The owner's holds belong to the connection from now on.
-    pub watch: bool,
-}
 
 impl Core {
     /// Refuses an owner that does not hold the key in this mode.
@@ -51,7 +29,7 @@ impl Core {
         }
         Err(Refusal::NotHeld {
             key: key.clone(),
-            owner: Bytes::from(owner),
+            owner: Owner::from(owner),
             asked: mode,
             held_for: has.any(),
         })
@@ -61,15 +39,10 @@ impl Core {
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue in
 /// this d.
-pub fn release(
-    d: &mut Decision<'_>,
-    (db, name): (i32, &[u8]),
-    ended: &Ended<'_>,
-) -> Result<i64, Refusal> {
-    let key = d.core.locks.key(db, name);
+pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
+    let key = d.core.locks.key(ended.db, name);
     let look = ready::look(d, &key, ended.owner);
-    let left = release_one(d, &key, ended, look)?;
-    Ok(left)
+    release_one(d, &key, ended, look)
 }
 
 /// As `release`, but hands nothing on yet.
@@ -89,20 +62,19 @@ pub fn release_one(
         let_go(d, key);
         return Ok(0);
     }
-    let owner = Bytes::from(ended.owner);
-    let client = (!ended.all).then_some(ended.client);
-    watchdog::on_released(d.core, (key, &owner), ended.mode, client);
+    let owner = Owner::from(ended.owner);
+    if ended.all {
+        watchdog::on_all_released(d.core, key, &owner, ended.mode);
+    } else {
+        watchdog::on_one_released(d.core, key, &owner, ended.mode, ended.client);
+    }
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
 }
 
 /// Sets the lease to `lease` ms from now, shorter too.
-pub fn renew(
-    d: &mut Decision<'_>,
-    (db, name): (i32, &[u8]),
-    renewal: &Renewal<'_>,
-) -> Result<(), Refusal> {
-    let key = d.core.locks.key(db, name);
+pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
+    let key = d.core.locks.key(renewal.db, name);
     let look = ready::look(d, &key, renewal.owner);
     d.core.holds(&key, renewal.owner, renewal.mode, &look)?;
     d.core.has_its_leases(&key, renewal.owner, &look)?;
@@ -112,22 +84,26 @@ pub fn renew(
 
 /// Renews the lease of an owner that holds the lock.
 pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
-    let owner = Bytes::from(renewal.owner);
+    let owner = Owner::from(renewal.owner);
     shared::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
     d.tell(key, Event::Renewed);
-    let client = renewal.watch.then_some(renewal.client);
-    if client.is_some() {
+    if renewal.watch.is_some() {
         reconcile::know_plain(d, key, &owner, look);
     }
     let has = modes(d.core, key, &owner, look);
     let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
-    watchdog::on_renewed(d.core, (key, &owner), &holds, renewal.lease, client, d.now);
+    watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
-pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Result<bool, Refusal> {
+pub fn force(
+    d: &mut Decision<'_>,
+    db: i32,
+    name: &[u8],
+    client: Option<ClientId>,
+) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
     let look = ready::look(d, &key, &[]);
     let shared = match look.kind {
@@ -146,7 +122,7 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
         }
         for holder in holders {
             if holder.mode == Mode::Read && holder.lease != Lease::Gone {
-                let owner = Bytes::from(holder.owner);
+                let owner = Owner::from(holder.owner);
                 // Not each of them where there are very many: what is left ends
                 // by itself, and holds nothing.
                 for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
@@ -158,7 +134,7 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
     d.spared = client;
     let whom = if shared { Whom::AllShared } else { Whom::One };
     free(d, &key, Event::Forced, whom);
-    d.spared = 0;
+    d.spared = None;
     Ok(true)
 }
 
@@ -167,7 +143,7 @@ pub fn force(d: &mut Decision<'_>, (db, name): (i32, &[u8]), client: u64) -> Res
 pub fn end_holds(
     d: &mut Decision<'_>,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     look: Look,
     ending: &[(Mode, i64)],
 ) {
@@ -193,7 +169,7 @@ pub fn end_holds(
             }
             Mode::Exclusive if left == 0 => drop_left_over(d, key, owner),
             _ if left > 0 => {
-                count_down(d, key, owner, (*mode, holds, left));
+                count_down(d, key, owner, *mode, holds, left);
                 if *mode == Mode::Exclusive && !shared {
                     d.core.locks.set_deadline(key, look.expires);
                 }
@@ -232,12 +208,7 @@ pub fn end_holds(
 }
 
 /// Fewer holds for an owner that keeps some. The lease stays.
-fn count_down(
-    d: &mut Decision<'_>,
-    key: &Key,
-    owner: &Bytes,
-    (mode, holds, left): (Mode, i64, i64),
-) {
+fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, holds: i64, left: i64) {
     d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),
@@ -261,7 +232,7 @@ fn count_down(
 }
 
 /// The writer writes no more; if it reads on, other readers may enter.
-fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
     drop_field(d, key, owner, Mode::Write, look);
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
@@ -280,13 +251,13 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
     }
 }
 
-fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look) {
+fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
     drop_field(d, key, owner, Mode::Read, look);
     lease_keys::end(d, key, owner, 1..=look.holds);
     reconcile::stop_reading(d, key, owner);
 }
 
-fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     d.write(Write::Drop {
         key: key.clone(),
         owner: owner.clone(),
@@ -333,7 +304,7 @@ pub fn count(look: &Look, mode: Mode) -> i64 {
 
 /// Removes a field of a read/write lock, unless it is the last and the hash goes
 /// with it.
-fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Bytes, mode: Mode, look: &Look) {
+fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &Look) {
     if look.fields > 1 {
         d.write(Write::Drop {
             key: key.clone(),

@@ -3,7 +3,7 @@
 use super::table::own_lease;
 use super::watchdog::{self, Bond};
 use super::{ready, shared};
-use super::{Bytes, Decision, Key, Lease};
+use super::{Decision, Key, Lease, Owner};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
@@ -24,7 +24,7 @@ pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
 
 /// Renews a watched lease: to its full length from now, but not beyond
 /// `rlock.watchdog-max`, and never to an earlier moment.
-fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let look = ready::look(d, key, owner);
     let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
@@ -51,7 +51,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
     let now = d.now;
-    watchdog::reschedule(d.core, (key, owner), |watch| {
+    watchdog::reschedule(d.core, key, owner, |watch| {
         watch.schedule(now);
         if last {
             watch.next = None;

@@ -4,12 +4,15 @@
 //! for each reader and one for the writer, and each read hold has a lease key. A
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
-use super::acquire::{one_more, too_many, How, Want};
+use super::acquire::{one_more, too_many, How};
+use super::ask::Want;
 use super::modes::modes;
 use super::table::own_lease;
 use super::table::Party;
 use super::{acquire, lease_keys};
-use super::{Bytes, Decision, Key, Kind, Lease, Look, Mode, Refusal, Write, MOST_READS};
+use super::{
+    Decision, Key, Kind, Lease, Look, Mode, Owner, Refusal, Token, WallMs, Write, MOST_READS,
+};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -18,7 +21,7 @@ pub fn give_shared(
     want: &Want,
     how: How,
     mut look: Look,
-    token: i64,
+    token: Token,
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
     let was = own_lease(&look);
@@ -85,7 +88,7 @@ pub fn give_shared(
     };
     d.expire_at(key, look.expires, expires);
     let lease = at.map_or(Lease::Endless, Lease::Until);
-    let since_us = Some(d.now.wall_us);
+    let since = Some(d.now.wall);
     d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         if shared.party(owner).is_none() {
@@ -106,7 +109,7 @@ pub fn give_shared(
         if party.hold.token != Some(token) {
             party.hold.token = Some(token);
             party.first = party.first.or(Some(token));
-            party.hold.since_us = since_us;
+            party.hold.since = since;
         }
         shared.put(party);
     });
@@ -114,7 +117,7 @@ pub fn give_shared(
 }
 
 /// Sets the lease of an owner that holds the lock, in every mode.
-pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Bytes, look: &Look, at: i64) {
+pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
     let has = modes(d.core, key, owner, look);
     if has.plain {
         d.expire_at(key, None, Some(at));

@@ -32,7 +32,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        watchdog::on_released(d.core, (key, &grant.owner), mode, Some(client));
+        watchdog::on_one_released(d.core, key, &grant.owner, mode, client);
         release::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
     }
     if any {

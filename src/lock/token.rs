@@ -7,38 +7,31 @@
 //! good for: storage that remembers the greatest one it has seen refuses a
 //! holder whose lease ended without its notice.
 
-use super::time::Now;
-use super::{Decision, Key, Refusal, Write};
+use super::{Counter, Decision, Key, Now, Refusal, Token, Write};
 
 /// What a double counts exactly. All locks draw from one row: a counter beyond this
 /// would take the tokens of every lock with it.
-const MOST: i64 = (1 << 53) - 1;
-
-/// The fencing counter of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// There is none.
-    Absent,
-    /// There can be none: in a cluster it would lie in another slot.
-    Elsewhere,
-    /// Its last token.
-    At(i64),
-    /// Something stands in its place that is no integer.
-    Unusable,
-}
+const MOST: Token = Token((1 << 53) - 1);
 
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Tokens {
-    last: i64,
+    last: Token,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        let last = Token::BEFORE_FIRST;
+        Self { last }
+    }
 }
 
 impl Tokens {
     /// The token of a first acquisition at `now`, above every counter of its keys.
-    pub fn next(&mut self, now: Now, counter: i64) -> i64 {
-        let next = self.last.max(counter).saturating_add(1);
-        self.last = next.max(now.wall_us);
+    pub fn next(&mut self, now: Now, counter: Token) -> Token {
+        let next = self.last.max(counter).next();
+        self.last = next.max(Token(now.wall.0));
         self.last
     }
 }
@@ -48,9 +41,9 @@ impl Tokens {
 pub fn new_token<'k>(
     d: &mut Decision<'_>,
     keys: impl Iterator<Item = &'k Key>,
-) -> Result<(i64, Vec<Key>), Refusal> {
+) -> Result<(Token, Vec<Key>), Refusal> {
     let mut counted = Vec::new();
-    let mut greatest = 0;
+    let mut greatest = Token::BEFORE_FIRST;
     for key in keys {
         match d.ks.counter(key) {
             Counter::Elsewhere => {}
@@ -73,7 +66,7 @@ pub fn new_token<'k>(
 }
 
 /// Writes a token to the counters of the locks that have it.
-pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: i64) {
+pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: Token) {
     for key in counted {
         d.write(Write::Fence { key, token });
     }

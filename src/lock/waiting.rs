@@ -1,13 +1,14 @@
 //! Waiting, and how a lock goes to the next.
 
-use super::acquire::{held, one_more, How, Want};
+use super::acquire::{held, one_more, How};
+use super::ask::Want;
 use super::head::{self, Next};
 use super::in_flight::Grant;
 use super::queue::{Rank, Waiter};
 use super::stats::Counters;
 use super::{acquire, deadlock, freed, judge, leaving, reconcile, subscribers, timeouts, token};
 use super::{
-    Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Verdict, Wait, WaiterId, Whom,
+    Core, Decision, Key, Kind, Look, Mode, Outcome, Refusal, Token, Verdict, Wait, WaiterId, Whom,
 };
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -63,8 +64,8 @@ pub fn wait_for(
         want,
         once,
         rank,
-        since: d.now.mono_us,
-        until: (wait.ms > 0).then(|| d.now.until(wait.ms)),
+        since: d.now.mono,
+        until: wait.until(d.now),
     };
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());
@@ -174,7 +175,7 @@ pub fn turn(d: &mut Decision<'_>, id: WaiterId) -> Turn {
         timeouts::timed_out(d, id);
         return Turn::Over;
     }
-    let ways = ways(d, id, &waiter).and_then(|ways| {
+    let ways = ways(d, Some(id), &waiter.keys, &waiter.want, waiter.once).and_then(|ways| {
         let Some(mut ways) = ways else {
             return Ok(None);
         };
@@ -219,8 +220,14 @@ pub fn has_its_turn(d: &mut Decision<'_>, id: WaiterId) -> bool {
 }
 
 /// A waiter has what it waited for.
-fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter, token: i64, keys: Vec<(Key, i64)>) {
-    let waited = d.now.mono_us.saturating_sub(waiter.since);
+fn granted(
+    d: &mut Decision<'_>,
+    id: WaiterId,
+    waiter: &Waiter,
+    token: Token,
+    keys: Vec<(Key, Token)>,
+) {
+    let waited = d.now.mono.since(waiter.since);
     d.core.counters.waits.add(waited);
     for (key, _) in &keys {
         subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
@@ -245,7 +252,7 @@ pub fn fresh(
     d: &mut Decision<'_>,
     want: &Want,
     ways: &mut Ways,
-) -> Result<Option<(i64, Vec<Key>)>, Refusal> {
+) -> Result<Option<(Token, Vec<Key>)>, Refusal> {
     // One that turns out to be gone is to be known before any is taken.
     if ways.len() > 1 {
         for (key, how, look) in ways.iter_mut() {
@@ -271,8 +278,8 @@ pub fn give_all(
     d: &mut Decision<'_>,
     want: &Want,
     ways: Ways,
-    fresh: Option<(i64, Vec<Key>)>,
-) -> Result<(i64, Vec<(Key, i64)>), Refusal> {
+    fresh: Option<(Token, Vec<Key>)>,
+) -> Result<(Token, Vec<(Key, Token)>), Refusal> {
     let token = fresh.as_ref().map(|(token, _)| *token);
     let mut given = Vec::with_capacity(ways.len());
     for (key, how, look) in ways {
@@ -283,14 +290,20 @@ pub fn give_all(
         token::fence(d, counted, token);
     }
     let greatest = given.iter().map(|(_, token)| *token).max();
-    Ok((token.or(greatest).unwrap_or_default(), given))
+    Ok((token.or(greatest).unwrap_or(Token::BEFORE_FIRST), given))
 }
 
-/// In what way a waiter can have each of its keys, if it can have them all.
-pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Ways>, Refusal> {
-    let want = &waiter.want;
-    let mut ways = Vec::with_capacity(waiter.keys.len());
-    for key in &waiter.keys {
+/// In what way a request can have each of its keys, if it can have them all. `id`: it
+/// stands in their queues.
+pub fn ways(
+    d: &mut Decision<'_>,
+    id: Option<WaiterId>,
+    keys: &[Key],
+    want: &Want,
+    once: bool,
+) -> Result<Option<Ways>, Refusal> {
+    let mut ways = Vec::with_capacity(keys.len());
+    for key in keys {
         let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
         let how = match acquire::may(d, key, &want.owner, want.mode, &mut look) {
@@ -298,7 +311,7 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
             how => how?,
         };
         if how == Some(How::Nest) {
-            if waiter.once {
+            if once {
                 return Err(held(key, &want.owner));
             }
             one_more(look.holds.max(look.writes), key, &want.owner)?;
@@ -306,11 +319,15 @@ pub fn ways(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Optio
         if how == Some(How::First) && !d.ks.is_free(key) {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }
-        let is_next = head::next(d.core, key).is_none_or(|next| next == Next::Waiter(id));
+        let is_next = match head::next(d.core, key) {
+            Some(Next::Waiter(next)) => Some(next) == id,
+            Some(Next::Subscribers) => false,
+            None => true,
+        };
         match how.filter(|how| is_next || how.is_holders()) {
             Some(how) => ways.push((key.clone(), how, look)),
             None => {
-                if waiter.is_many() {
+                if let Some(id) = id.filter(|_| keys.len() > 1) {
                     d.held_up.insert(id, key.clone());
                 }
                 return Ok(None);

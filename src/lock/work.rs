@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue::Rank;
-use super::{Bytes, Key, WaiterId, Whom};
+use super::{Key, Owner, WaiterId, Whom};
 
 #[derive(Clone, Debug, Default)]
 pub struct Work {
@@ -13,9 +13,9 @@ pub struct Work {
     /// Requests for keys that their owners have come to hold, in order.
     pub nesting: BTreeSet<(Rank, WaiterId, Key)>,
     /// Those owners: one may be a reader now that waits to write,
-    pub risen: BTreeSet<(Key, Bytes)>,
+    pub risen: BTreeSet<(Key, Owner)>,
     /// and its requests may be part of a circle.
-    pub suspects: BTreeSet<Bytes>,
+    pub suspects: BTreeSet<Owner>,
     /// Keys that were left free, and who is to be woken if they stay so.
     pub freed: BTreeMap<Key, Whom>,
 }

@@ -1,7 +1,8 @@
 //! What the core writes to the keyspace.
 
-use super::key::{Bytes, Key};
+use super::key::Key;
 use super::keyspace::Mode;
+use super::types::{Owner, Token, WallMs};
 
 /// A write, carried out as soon as it is decided ([`Keyspace::write`]).
 ///
@@ -12,22 +13,22 @@ pub enum Write {
     /// HSET key owner holds, PEXPIREAT key at.
     Take {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         holds: i64,
-        at: i64,
+        at: WallMs,
     },
     /// `owner` now has `holds` holds in this mode, `by` more than before. In a
     /// plain lock and for readers the field is `owner`, for a writer
     /// `owner:write`. HSET if there were none before, else HINCRBY.
     Count {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         mode: Mode,
         holds: i64,
         by: i64,
     },
     /// `owner` has no holds in this mode any more, others have: HDEL.
-    Drop { key: Key, owner: Bytes, mode: Mode },
+    Drop { key: Key, owner: Owner, mode: Mode },
     /// The read/write lock is in this mode now: HSET key mode read|write. Creates
     /// the key if it is not there.
     SetMode { key: Key, mode: Mode },
@@ -35,24 +36,24 @@ pub enum Write {
     /// name as its value: SET … PXAT at; without a TTL if `at` is `None`.
     Lease {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         index: i64,
-        at: Option<i64>,
+        at: Option<WallMs>,
     },
-    /// The lease key of that hold ends at this wall-clock ms: PEXPIREAT.
+    /// The lease key of that hold ends then: PEXPIREAT.
     LeaseAt {
         key: Key,
-        owner: Bytes,
+        owner: Owner,
         index: i64,
-        at: i64,
+        at: WallMs,
     },
     /// The lease key of that hold is gone: DEL, if it is there and this lock's.
-    EndLease { key: Key, owner: Bytes, index: i64 },
+    EndLease { key: Key, owner: Owner, index: i64 },
     /// The fencing counter beside the lock has this token now: SET, with the TTL
     /// that it had.
-    Fence { key: Key, token: i64 },
-    /// The key ends at this wall-clock ms: PEXPIREAT.
-    ExpireAt { key: Key, at: i64 },
+    Fence { key: Key, token: Token },
+    /// The key ends then: PEXPIREAT.
+    ExpireAt { key: Key, at: WallMs },
     /// The lock is free: DEL.
     Delete { key: Key },
 }

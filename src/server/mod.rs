@@ -37,4 +37,4 @@ mod sys;
 pub use inbound::{register, Call, Command, Keys, Use};
 pub use load::{load, unload};
 pub use outbound::reply::Responder;
-pub use sys::{ClientId, Ctx};
+pub use sys::Ctx;

@@ -10,7 +10,7 @@ use super::rank::Rank;
 use super::requests::Requests;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, Key, Now, WaiterId};
+use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WaiterId};
 
 /// Requests in order, or some of them.
 pub type Order = BTreeMap<Rank, WaiterId>;
@@ -59,13 +59,14 @@ pub struct Gone {
 #[derive(Clone, Debug)]
 pub struct Queues {
     waiters: HashMap<WaiterId, Waiter>,
-    by_owner: HashMap<Bytes, Requests>,
-    by_client: HashMap<u64, WaiterId>,
+    by_owner: HashMap<Owner, Requests>,
+    by_client: HashMap<ClientId, WaiterId>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
-    /// When BLOCK times are over, monotonic us.
-    timeouts: Deadlines<WaiterId>,
-    last: WaiterId,
+    /// When BLOCK times are over.
+    timeouts: Deadlines<MonoUs, WaiterId>,
+    /// The number of the next request.
+    next: WaiterId,
 }
 
 impl Default for Queues {
@@ -75,8 +76,8 @@ impl Default for Queues {
             by_owner: HashMap::new(),
             by_client: HashMap::new(),
             lines: BTreeMap::new(),
-            timeouts: Deadlines::new(0),
-            last: 0,
+            timeouts: Deadlines::new(WaiterId::FIRST),
+            next: WaiterId::FIRST,
         }
     }
 }
@@ -84,8 +85,9 @@ impl Default for Queues {
 impl Queues {
     /// The number of the next request.
     pub fn number(&mut self) -> WaiterId {
-        self.last = self.last.saturating_add(1);
-        self.last
+        let number = self.next;
+        self.next = number.next();
+        number
     }
 
     pub fn is_empty(&self) -> bool {
@@ -120,12 +122,12 @@ impl Queues {
     }
 
     /// The request of a connection.
-    pub fn of_client(&self, client: u64) -> Option<WaiterId> {
+    pub fn of_client(&self, client: ClientId) -> Option<WaiterId> {
         self.by_client.get(&client).copied()
     }
 
     /// An owner that waits, by the copy of its name that is kept.
-    pub fn owner(&self, owner: &[u8]) -> Option<&Bytes> {
+    pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
         self.by_owner.get_key_value(owner).map(|(owner, _)| owner)
     }
 
@@ -139,14 +141,14 @@ impl Queues {
         requests.into_iter().flat_map(Requests::ids)
     }
 
-    /// The monotonic us at which the first BLOCK time is over.
-    pub fn next_timeout(&self) -> Option<i64> {
+    /// When the first BLOCK time is over.
+    pub fn next_timeout(&self) -> Option<MonoUs> {
         self.timeouts.first()
     }
 
     /// The requests whose BLOCK time is over, at most so many.
     pub fn over(&self, now: Now, most: usize) -> Vec<WaiterId> {
-        self.timeouts.before(now.mono_us.saturating_add(1), most)
+        self.timeouts.at(now.mono, most)
     }
 
     /// Puts a request into its queues. The keys that nobody waited for before.
@@ -155,8 +157,8 @@ impl Queues {
         let owner = waiter.want.owner.clone();
         let was_entangled = self.waits_twice(&owner);
         self.by_owner.entry(owner.clone()).or_default().insert(id);
-        if waiter.want.client != 0 {
-            self.by_client.insert(waiter.want.client, id);
+        if let Some(client) = waiter.want.client {
+            self.by_client.insert(client, id);
         }
         let mut new = Vec::new();
         for key in &waiter.keys {
@@ -190,8 +192,10 @@ impl Queues {
                 self.by_owner.remove(&owner);
             }
         }
-        if self.by_client.get(&waiter.want.client) == Some(&id) {
-            self.by_client.remove(&waiter.want.client);
+        if let Some(client) = waiter.want.client {
+            if self.by_client.get(&client) == Some(&id) {
+                self.by_client.remove(&client);
+            }
         }
         let (mut led, mut emptied) = (Vec::new(), Vec::new());
         for key in &waiter.keys {
@@ -248,7 +252,7 @@ impl Queues {
     }
 
     /// The place of an owner's first request for a key that it waits for.
-    pub fn first_of(&self, owner: &Bytes, key: &Key) -> Option<&Rank> {
+    pub fn first_of(&self, owner: &Owner, key: &Key) -> Option<&Rank> {
         let requests = self.by_owner.get(owner)?;
         match requests.only() {
             Some(id) => self.waiters.get(&id).map(|waiter| &waiter.rank),
@@ -317,7 +321,7 @@ impl Queues {
         let timed = self.waiters.values().filter(|w| w.until.is_some()).count();
         assert_eq!(self.timeouts.len(), timed);
         for (client, id) in &self.by_client {
-            assert_eq!(self.waiters[id].want.client, *client);
+            assert_eq!(self.waiters[id].want.client, Some(*client));
         }
     }
 }

@@ -11,16 +11,17 @@ use crate::lock::WaiterId;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rank {
-    arrival: WaiterId,
+    /// `None`: before all.
+    arrival: Option<WaiterId>,
     /// Each step leads from one rank to one right before it.
-    before: Vec<u64>,
+    before: Vec<WaiterId>,
 }
 
 impl Rank {
     /// At the end, by order of arrival.
     pub fn arrived(arrival: WaiterId) -> Self {
         Self {
-            arrival,
+            arrival: Some(arrival),
             before: Vec::new(),
         }
     }
@@ -28,13 +29,13 @@ impl Rank {
     /// Before all who wait, in order of arrival among those who do that.
     pub fn front(arrival: WaiterId) -> Self {
         Self {
-            arrival: 0,
+            arrival: None,
             before: vec![arrival],
         }
     }
 
     pub fn is_front(&self) -> bool {
-        self.arrival == 0
+        self.arrival.is_none()
     }
 
     /// Right before another; `arrival` orders those who were let past the same one.
@@ -71,11 +72,20 @@ mod tests {
 
     #[test]
     fn who_is_let_past_comes_right_before() {
-        let (first, second) = (Rank::arrived(1), Rank::arrived(2));
-        let past = Rank::just_before(&second, 3);
-        let later = Rank::just_before(&second, 4);
-        let past_that = Rank::just_before(&past, 5);
-        let order = [&Rank::front(6), &first, &past_that, &past, &later, &second];
+        let mut ids = std::iter::successors(Some(WaiterId::FIRST), |id| Some(id.next()));
+        let mut id = || ids.next().unwrap();
+        let (first, second) = (Rank::arrived(id()), Rank::arrived(id()));
+        let past = Rank::just_before(&second, id());
+        let later = Rank::just_before(&second, id());
+        let past_that = Rank::just_before(&past, id());
+        let order = [
+            &Rank::front(id()),
+            &first,
+            &past_that,
+            &past,
+            &later,
+            &second,
+        ];
         assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! A request that waits.
 
 use super::rank::Rank;
-use crate::lock::acquire::Want;
-use crate::lock::{Key, Now};
+use crate::lock::ask::Want;
+use crate::lock::{Key, MonoUs, Now};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -12,10 +12,9 @@ pub struct Waiter {
     pub want: Want,
     pub once: bool,
     pub rank: Rank,
-    /// Since when it waits, monotonic us.
-    pub since: i64,
-    /// When its BLOCK time is over, monotonic us.
-    pub until: Option<i64>,
+    pub since: MonoUs,
+    /// When its BLOCK time is over.
+    pub until: Option<MonoUs>,
 }
 
 impl Waiter {
@@ -26,6 +25,6 @@ impl Waiter {
 
     /// After a stall of the server: its time was over before the lock was free.
     pub fn is_late(&self, now: Now) -> bool {
-        self.until.is_some_and(|until| until <= now.mono_us)
+        self.until.is_some_and(|until| until <= now.mono)
     }
 }

@@ -6,7 +6,7 @@ use super::over::{self, Over};
 use super::readers;
 use super::Cause;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{watchdog, Bytes, Decision, Key, Kind, Look, Mode, Write};
+use crate::lock::{watchdog, Decision, Key, Kind, Look, Mode, Owner, Write};
 
 /// Who looked where.
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ pub fn apply(
             true
         }
         Change::ReaderOver => {
-            readers::expire_reader(d, key, &Bytes::from(owner), Cause::Unknown);
+            readers::expire_reader(d, key, &Owner::from(owner), Cause::Unknown);
             true
         }
         Change::Holders if found.kind == Kind::Plain => {
@@ -67,7 +67,7 @@ pub fn apply(
 pub fn learn_plain(d: &mut Decision<'_>, key: &Key, found: &Look) {
     let holder = d.ks.holders(key).into_iter().next();
     if let Some(holder) = holder.filter(|holder| holder.mode == Mode::Exclusive) {
-        let owner = Bytes::from(holder.owner);
+        let owner = Owner::from(holder.owner);
         d.core.locks.replace_plain(key, Hold::found(owner.clone()));
         d.joined(key, &owner);
     }
@@ -102,7 +102,7 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     }
     d.core.locks.change_shared(key, |known| *known = shared);
     for (owner, mode) in fewer {
-        watchdog::on_lost_in(d, (key, &owner), mode);
+        watchdog::on_lost_in(d, key, &owner, mode);
     }
     for party in vanished {
         over::party_ended(d, key, &party, Cause::Unknown);

@@ -1,6 +1,6 @@
 //! Why a hold ended that is not there any more, and what is told of it.
 
-use crate::lock::{Event, Look, Now};
+use crate::lock::{Event, Look, Now, WallMs};
 
 /// Why a key that is gone went, as far as we were told.
 ///
@@ -28,7 +28,7 @@ impl Cause {
     }
 
     /// What is told of a lease that ended at this moment, for this cause.
-    pub fn event(self, end: Option<i64>, now: Now) -> Option<Event> {
+    pub fn event(self, end: Option<WallMs>, now: Now) -> Option<Event> {
         let overdue = end.is_some_and(|at| at < now.wall_ms());
         match self {
             Self::Expired => Some(Event::Expired),

@@ -4,7 +4,7 @@ use super::over::Over;
 use super::{bring_in_line, read, readers, Cause};
 use crate::lock::freed::{left_free, turn_was_used};
 use crate::lock::table::Entry;
-use crate::lock::{head, watchdog, Bytes, Decision, Key, Kind, Lease, Whom};
+use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Owner, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -47,7 +47,7 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
     }
     // Whatever is there has not ended: it is not due again and again.
     let deadline = d.core.locks.get(key).and_then(Entry::deadline);
-    let long_ago = d.now.wall_ms().saturating_sub(CLOCKS_APART_MS);
+    let long_ago = d.now.wall_ms().plus_ms(-CLOCKS_APART_MS);
     if deadline.is_some_and(|at| at < long_ago) {
         let expires = d.ks.look(key, &[]).expires;
         let to = expires.filter(|at| *at >= d.now.wall_ms());
@@ -117,14 +117,14 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
 /// may have come here with the key.
 fn judge_holders(d: &mut Decision<'_>, key: &Key) {
     let holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);
-    let owners: Vec<Bytes> = holds.map(|hold| hold.owner.clone()).collect();
+    let owners: Vec<Owner> = holds.map(|hold| hold.owner.clone()).collect();
     for owner in owners {
         d.joined(key, &owner);
     }
 }
 
 /// Something happened to a lease key of a reader.
-fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
+fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     if !d.core.locks.knows_reader(key.db, &key.name, owner) {
         return;
     }

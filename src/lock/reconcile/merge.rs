@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use super::diff::{is_left_over, lease_now};
 use crate::lock::keyspace::Holder;
 use crate::lock::table::{Entry, Party, Shared};
-use crate::lock::{Bytes, Lease, Look, Mode, Now};
+use crate::lock::{Lease, Look, Mode, Now, Owner};
 
 /// Who holds it now, and what became of those who were known to.
 #[derive(Debug, Default)]
 pub struct Merged {
     pub shared: Shared,
     /// They hold it, in a mode in which they were not known to.
-    pub joined: Vec<Bytes>,
+    pub joined: Vec<Owner>,
     /// They hold it still, but not in this mode.
-    pub fewer: Vec<(Bytes, Mode)>,
+    pub fewer: Vec<(Owner, Mode)>,
     pub vanished: Vec<Party>,
     /// Readers whose lease is over.
-    pub dead: Vec<Bytes>,
+    pub dead: Vec<Owner>,
     /// The plain hold that was known beside them is not there any more.
     pub plain_is_gone: bool,
 }
@@ -34,9 +34,9 @@ pub fn merge(
         plain_is_gone: known.is_some_and(|entry| entry.plain().is_some()),
         ..Merged::default()
     };
-    let mut parties: BTreeMap<Bytes, Party> = BTreeMap::new();
+    let mut parties: BTreeMap<Owner, Party> = BTreeMap::new();
     for holder in holders {
-        let owner = Bytes::from(holder.owner);
+        let owner = Owner::from(holder.owner);
         if holder.mode == Mode::Read && is_left_over(known, &owner, holder.lease) {
             merged.plain_is_gone = false;
             continue;

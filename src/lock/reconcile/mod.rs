@@ -22,7 +22,7 @@ pub use readers::{expire_reader, keeps_readers_out, others, shorten, stop_readin
 
 use crate::lock::freed::turn_was_used;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{Bytes, Decision, Foreign, Key, Kind, Look};
+use crate::lock::{Decision, Foreign, Key, Kind, Look, Owner};
 use over::Over;
 
 /// A look that has changed something is followed by another; no key needs more
@@ -100,7 +100,7 @@ pub fn found_held(d: &mut Decision<'_>, key: &Key, found: &Look) {
 }
 
 /// As [`know_holder`], for an owner that has it for certain.
-pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Bytes, found: &Look) {
+pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) {
     if found.kind == Kind::Plain && d.core.locks.hold(key, owner).is_none() {
         d.core.locks.replace_plain(key, Hold::found(owner.clone()));
     }

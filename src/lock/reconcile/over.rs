@@ -3,7 +3,7 @@
 use super::revive::revive;
 use super::Cause;
 use crate::lock::table::{Hold, Party, Shared};
-use crate::lock::{lease_keys, watchdog, Decision, Event, Key, Lease};
+use crate::lock::{lease_keys, watchdog, Decision, Event, Key, Lease, WallMs};
 
 /// How holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +113,7 @@ fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Even
 }
 
 /// When a party's lease ends, or ended.
-fn end_of(party: &Party, hash: Option<i64>) -> Option<i64> {
+fn end_of(party: &Party, hash: Option<WallMs>) -> Option<WallMs> {
     match party.lease {
         Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
         Lease::Gone | Lease::Endless | Lease::Away => hash,

@@ -5,7 +5,7 @@ use super::{forsake, read, Cause};
 use crate::lock::freed::left_free;
 use crate::lock::modes::modes;
 use crate::lock::table::Entry;
-use crate::lock::{watchdog, Bytes, Decision, Event, Key, Kind, Lease, Mode, Whom, Write};
+use crate::lock::{watchdog, Decision, Event, Key, Kind, Lease, Mode, Owner, Whom, Write};
 
 /// Whether readers are kept out: by a writer, or by a plain hold that somebody
 /// made a read/write lock of.
@@ -94,7 +94,7 @@ pub fn shorten(d: &mut Decision<'_>, key: &Key) {
 
 /// The lease of a reader is over: its field goes, and with the last one the
 /// lock. A watchdog's that only stood still is written anew.
-pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Cause) {
+pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     let Some(party) = d.core.locks.party(key, owner).cloned() else {
         return;
     };
@@ -119,7 +119,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Caus
         d.tell(key, event);
     }
     if party.writes {
-        watchdog::on_lost_in(d, (key, owner), Mode::Read);
+        watchdog::on_lost_in(d, key, owner, Mode::Read);
     }
     stop_reading(d, key, owner);
     // With the last field all have left, whoever was known: nobody told.
@@ -133,7 +133,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Bytes, cause: Caus
 }
 
 /// The owner has no read holds any more.
-pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
         gone = shared.change(owner, |party| {
@@ -145,7 +145,7 @@ pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold),
         None => {
-            watchdog::on_released(d.core, (key, owner), Mode::Read, None);
+            watchdog::on_all_released(d.core, key, owner, Mode::Read);
         }
     }
     d.core.locks.tidy(key);

@@ -1,9 +1,9 @@
 //! A watched lease that ran out because the server stood still is written anew.
 
-use crate::lock::{Bytes, Decision, Key, Kind, Lease, Mode, Write, MOST_READS};
+use crate::lock::{Decision, Key, Kind, Lease, Mode, Owner, WallMs, Write, MOST_READS};
 
 /// Writes it anew with the same token, for nobody can have come between. Whether it was.
-pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>) -> bool {
+pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<WallMs>) -> bool {
     let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return false;
@@ -36,9 +36,9 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Bytes, ended: Option<i64>
 fn rewrite_party(
     d: &mut Decision<'_>,
     key: &Key,
-    owner: &Bytes,
+    owner: &Owner,
     (reads, writes): (i64, i64),
-    at: i64,
+    at: WallMs,
 ) {
     let look = d.ks.look(key, owner);
     let mode = if writes > 0 { Mode::Write } else { Mode::Read };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::lock::deadlines::Deadlines;
 use crate::lock::queue::Rank;
-use crate::lock::{Key, Now};
+use crate::lock::{Key, MonoUs, Now};
 
 /// Within so many grants a turn comes, as long as turns are used.
 const NEAR: u32 = 8;
@@ -31,22 +31,22 @@ struct Known {
     not_before: u32,
     place: Option<Place>,
     /// When it is asked next whether somebody listens still, or without a place, when
-    /// all of this is forgotten; monotonic us.
-    due: Option<i64>,
+    /// all of this is forgotten.
+    due: Option<MonoUs>,
 }
 
 /// A place in the queue of a lock for all who wait for it by subscription.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub rank: Rank,
-    /// Their turn is under way, until this monotonic us.
-    pub turn: Option<i64>,
+    /// Their turn is under way, until then.
+    pub turn: Option<MonoUs>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Subscribers {
     known: HashMap<Key, Known>,
-    due: Deadlines<Key>,
+    due: Deadlines<MonoUs, Key>,
     /// How many of them have a place.
     places: usize,
     /// Of the names.
@@ -104,13 +104,13 @@ impl Subscribers {
     }
 
     /// When it is asked next whether somebody listens still.
-    pub fn next_look(&self, key: &Key) -> Option<i64> {
+    pub fn next_look(&self, key: &Key) -> Option<MonoUs> {
         self.place(key)?;
         self.known.get(key)?.due
     }
 
-    /// The monotonic us at which something is to be looked at, or forgotten.
-    pub fn next_due(&self) -> Option<i64> {
+    /// When something is to be looked at, or forgotten.
+    pub fn next_due(&self) -> Option<MonoUs> {
         self.due.first()
     }
 
@@ -119,7 +119,7 @@ impl Subscribers {
     /// enough is forgotten.
     pub fn take_due(&mut self, now: Now, most: usize) -> Vec<(Key, bool)> {
         let mut due = Vec::new();
-        for key in self.due.before(now.mono_us.saturating_add(1), most) {
+        for key in self.due.at(now.mono, most) {
             match self.place(&key) {
                 Some(_) => due.push((key.clone(), self.are_shared(&key))),
                 None => drop(self.forget(&key)),
@@ -167,8 +167,8 @@ impl Subscribers {
         self.known.shrink_to_fit();
     }
 
-    /// Their turn begins, until this monotonic us. Whether they have a place.
-    pub fn begin_turn(&mut self, key: &Key, until: i64, look: i64) -> bool {
+    /// Their turn begins. Whether they have a place.
+    pub fn begin_turn(&mut self, key: &Key, until: MonoUs, look: MonoUs) -> bool {
         let known = self.known.get_mut(key);
         let Some(place) = known.and_then(|known| known.place.as_mut()) else {
             return false;
@@ -189,18 +189,18 @@ impl Subscribers {
         }
         known.distance = known.distance.saturating_mul(2).min(FARTHEST);
         known.not_before = known.distance.saturating_sub(NEAR);
-        let end = now.mono_us.saturating_add(REMEMBERED_US);
+        let end = now.mono.plus_us(REMEMBERED_US);
         self.set_due(key, Some(end));
     }
 
     /// Sets when it is asked next whether somebody listens still.
-    pub fn look_at(&mut self, key: &Key, at: Option<i64>) {
+    pub fn look_at(&mut self, key: &Key, at: Option<MonoUs>) {
         if self.place(key).is_some() {
             self.set_due(key, at);
         }
     }
 
-    fn set_due(&mut self, key: &Key, at: Option<i64>) {
+    fn set_due(&mut self, key: &Key, at: Option<MonoUs>) {
         if let Some(known) = self.known.get_mut(key) {
             let from = std::mem::replace(&mut known.due, at);
             self.due.change(key, from, at);
@@ -254,15 +254,18 @@ impl Subscribers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::{WaiterId, WallUs};
 
-    fn now(mono_us: i64) -> Now {
-        let wall_us = 0;
-        Now { wall_us, mono_us }
+    fn now(us: i64) -> Now {
+        Now {
+            wall: WallUs(0),
+            mono: MonoUs(us),
+        }
     }
 
     fn turn_in_vain(subscribers: &mut Subscribers, key: &Key) {
-        subscribers.put(key, false, || Rank::arrived(1));
-        assert!(subscribers.begin_turn(key, 20, 5));
+        subscribers.put(key, false, || Rank::arrived(WaiterId::FIRST));
+        assert!(subscribers.begin_turn(key, MonoUs(20), MonoUs(5)));
         subscribers.turn_was_in_vain(key, now(20));
         subscribers.check();
     }
@@ -275,7 +278,7 @@ mod tests {
         assert!(subscribers.knows(&key) && subscribers.are_served(&key));
         assert!(!subscribers.knows(&other) && !subscribers.have_places());
         let end = 20 + REMEMBERED_US;
-        assert_eq!(subscribers.next_due(), Some(end));
+        assert_eq!(subscribers.next_due(), Some(MonoUs(end)));
         assert_eq!(subscribers.take_due(now(end - 1), 10), []);
         assert!(subscribers.knows(&key));
         assert_eq!(subscribers.take_due(now(end), 10), []);
@@ -289,7 +292,7 @@ mod tests {
         for suffix in ["", &long] {
             let mut subscribers = Subscribers::default();
             let keeps = Key::new(0, b"keeps its place");
-            subscribers.put(&keeps, true, || Rank::arrived(1));
+            subscribers.put(&keeps, true, || Rank::arrived(WaiterId::FIRST));
             for number in 0..if suffix.is_empty() {
                 2 * MOST_KNOWN
             } else {
@@ -306,7 +309,7 @@ mod tests {
     }
 
     fn turn_in_vain_unchecked(subscribers: &mut Subscribers, key: &Key) {
-        subscribers.put(key, false, || Rank::arrived(1));
+        subscribers.put(key, false, || Rank::arrived(WaiterId::FIRST));
         subscribers.turn_was_in_vain(key, now(20));
     }
 }

@@ -69,9 +69,11 @@ fn whom(core: &Core, key: &Key) -> Whom {
 }
 
 fn begin_turn(d: &mut Decision<'_>, key: &Key) {
-    let now_us = d.now.mono_us;
-    let until = now_us.saturating_add(d.core.rules.redisson_turn_us);
-    let look = until.min(now_us.saturating_add(LOOK_AGAIN_US));
+    let Some(turn_us) = d.core.rules.redisson_turn_us else {
+        return;
+    };
+    let until = d.now.mono.plus_us(turn_us);
+    let look = until.min(d.now.mono.plus_us(LOOK_AGAIN_US));
     if d.core.subscribers.begin_turn(key, until, look) {
         Counters::up(&mut d.core.counters.turns);
     }
@@ -81,7 +83,7 @@ fn begin_turn(d: &mut Decision<'_>, key: &Key) {
 /// last of those who subscribe has gone.
 pub fn keeps_out(d: &mut Decision<'_>, key: &Key) {
     if d.core.subscribers.next_look(key).is_none() {
-        let next = d.now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+        let next = d.now.mono.plus_us(LOOK_AT_PLACE_US);
         d.core.subscribers.look_at(key, Some(next));
     }
 }
@@ -95,7 +97,7 @@ fn holds_others_up(core: &Core, owner: &[u8]) -> bool {
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
     match listening {
-        _ if d.core.rules.redisson_turn_us <= 0 => drop_subscribers(d, key),
+        _ if d.core.rules.redisson_turn_us.is_none() => drop_subscribers(d, key),
         Listening::Nobody => drop_subscribers(d, key),
         _ if d.core.subscribers.is_turn(key) => {
             look_at_turn(d, key);
@@ -123,7 +125,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
 /// Those who subscribe are first in the queue: if the key is free it is left to
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
-    if d.core.rules.redisson_turn_us <= 0 {
+    if d.core.rules.redisson_turn_us.is_none() {
         drop_subscribers(d, key);
         return false;
     }
@@ -139,7 +141,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
 /// The key went to the next without being free: is there anybody who would have
 /// liked to find it so?
 pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
-    if d.core.rules.redisson_turn_us <= 0 || d.core.subscribers.are_served(key) {
+    if d.core.rules.redisson_turn_us.is_none() || d.core.subscribers.are_served(key) {
         return;
     }
     if d.core.locks.passes(key, ASKS_ONE_IN) {
@@ -152,10 +154,10 @@ pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
 /// anybody stands behind it.
 fn look_at_place(d: &mut Decision<'_>, key: &Key) {
     let look = d.core.subscribers.next_look(key);
-    if look.is_some_and(|at| at <= d.now.mono_us) {
+    if look.is_some_and(|at| at <= d.now.mono) {
         let_readers_past(d, key);
         let waits = !d.core.queues.line(key).queue().is_empty();
-        let next = d.now.mono_us.saturating_add(LOOK_AT_PLACE_US);
+        let next = d.now.mono.plus_us(LOOK_AT_PLACE_US);
         d.core.subscribers.look_at(key, waits.then_some(next));
     }
 }
@@ -193,8 +195,8 @@ fn look_at_turn(d: &mut Decision<'_>, key: &Key) {
     let Some(until) = d.core.subscribers.place(key).and_then(|place| place.turn) else {
         return;
     };
-    if until > d.now.mono_us {
-        let next = d.now.mono_us.saturating_add(LOOK_AGAIN_US);
+    if until > d.now.mono {
+        let next = d.now.mono.plus_us(LOOK_AGAIN_US);
         d.core.subscribers.look_at(key, Some(next.min(until)));
         return;
     }

@@ -5,6 +5,7 @@
 
 use super::hold::Hold;
 use super::shared::Shared;
+use crate::lock::WallMs;
 
 /// One key: its holders as far as known, its deadline, its queue.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +15,8 @@ pub struct Entry {
     /// The holders of a read/write lock. Both: somebody made a read/write lock of
     /// a plain one that is held.
     pub(super) shared: Option<Box<Shared>>,
-    /// The wall-clock ms under which the key stands in the index of leases.
-    pub(super) deadline: Option<i64>,
+    /// The moment under which the key stands in the index of leases.
+    pub(super) deadline: Option<WallMs>,
     /// The deadline is that of a key that is no lock.
     pub(super) foreign: bool,
     /// How often it was handed on since it was last asked who waits by subscription.
@@ -44,8 +45,8 @@ impl Entry {
         self.shared.as_deref()
     }
 
-    /// The wall-clock ms at which something here ends.
-    pub fn deadline(&self) -> Option<i64> {
+    /// When something here ends.
+    pub fn deadline(&self) -> Option<WallMs> {
         self.deadline
     }
 

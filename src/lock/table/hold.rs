@@ -1,19 +1,19 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{Bytes, Lease, Mode};
+use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    pub owner: Bytes,
+    pub owner: Owner,
     /// The token of the hold under way; not known of a hold that was found.
-    pub token: Option<i64>,
-    /// When it was acquired, wall-clock us.
-    pub since_us: Option<i64>,
-    /// The connection that took its first hold; 0: none that is known.
-    pub client: u64,
+    pub token: Option<Token>,
+    /// When it was acquired.
+    pub since: Option<WallUs>,
+    /// The connection that took its first hold, as far as it is known.
+    pub client: Option<ClientId>,
     /// Who took which of its holds, once there are several, or one belongs to a
     /// connection.
     pub watch: Option<Box<Watch>>,
@@ -21,12 +21,12 @@ pub struct Hold {
 
 impl Hold {
     /// A hold that somebody else took, or that was there before us.
-    pub fn found(owner: Bytes) -> Self {
+    pub fn found(owner: Owner) -> Self {
         Self {
             owner,
             token: None,
-            since_us: None,
-            client: 0,
+            since: None,
+            client: None,
             watch: None,
         }
     }
@@ -37,7 +37,7 @@ impl Hold {
 pub struct Party {
     pub hold: Hold,
     /// The token that its first hold had: an upgrade begins a new one.
-    pub first: Option<i64>,
+    pub first: Option<Token>,
     pub reads: bool,
     pub writes: bool,
     /// The lease of its read holds; `Gone` if it has none.
@@ -48,7 +48,7 @@ pub struct Party {
 
 impl Party {
     /// An owner of which no hold is known yet.
-    pub fn found(owner: Bytes) -> Self {
+    pub fn found(owner: Owner) -> Self {
         Self {
             hold: Hold::found(owner),
             first: None,

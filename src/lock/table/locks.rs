@@ -9,14 +9,14 @@ use super::lengths::Lengths;
 use super::names::Place;
 use super::shared::Shared;
 use super::table::Table;
-use crate::lock::{Bytes, Key, Lease, Now};
+use crate::lock::{Bytes, Key, Lease, Now, Owner, WallMs};
 
 /// What is known of a lock's holders, and when it ends.
 #[derive(Debug, Default)]
 pub struct Holders {
     pub plain: Option<Hold>,
     pub shared: Option<Box<Shared>>,
-    pub deadline: Option<i64>,
+    pub deadline: Option<WallMs>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -127,7 +127,7 @@ impl Locks {
     // Holders.
 
     /// Records the one owner of a plain lock, and until when it is its.
-    pub fn set_plain(&mut self, key: &Key, hold: Hold, at: Option<i64>) {
+    pub fn set_plain(&mut self, key: &Key, hold: Hold, at: Option<WallMs>) {
         let entry = self.get_or_new(key);
         entry.plain = Some(hold);
         entry.foreign = false;
@@ -235,7 +235,7 @@ impl Locks {
 
     /// Puts the key under another moment of the index: the one at which something of
     /// a lock ends.
-    pub fn set_deadline(&mut self, key: &Key, to: Option<i64>) {
+    pub fn set_deadline(&mut self, key: &Key, to: Option<WallMs>) {
         let from = self.get(key).and_then(|entry| entry.deadline);
         if from != to {
             self.get_or_new(key).foreign = false;
@@ -244,19 +244,19 @@ impl Locks {
     }
 
     /// The same for a key that is no lock, and is waited for.
-    pub fn set_foreign_deadline(&mut self, key: &Key, to: Option<i64>) {
+    pub fn set_foreign_deadline(&mut self, key: &Key, to: Option<WallMs>) {
         self.set_deadline(key, to);
         self.get_or_new(key).foreign = to.is_some();
     }
 
-    fn put_deadline(&mut self, key: &Key, to: Option<i64>) {
+    fn put_deadline(&mut self, key: &Key, to: Option<WallMs>) {
         if let Some(table) = self.tables.get_mut(&key.db) {
             table.set_deadline(&key.name, to);
         }
     }
 
-    /// The wall-clock ms of the first end.
-    pub fn first_deadline(&self) -> Option<i64> {
+    /// When the first of them ends.
+    pub fn first_deadline(&self) -> Option<WallMs> {
         let firsts = self.tables.values().filter_map(Table::first_deadline);
         firsts.min()
     }
@@ -275,10 +275,10 @@ impl Locks {
     /// The same with their moments, and of each database only those behind this one.
     pub fn due_behind(
         &self,
-        behind: &BTreeMap<i32, (i64, Bytes)>,
+        behind: &BTreeMap<i32, (WallMs, Bytes)>,
         now: Now,
         most: usize,
-    ) -> Vec<(i64, Key)> {
+    ) -> Vec<(WallMs, Key)> {
         let mut over = Vec::new();
         for (db, table) in &self.tables {
             let room = most.saturating_sub(over.len());
@@ -290,7 +290,7 @@ impl Locks {
     }
 
     /// When an owner's lease ends, as far as is known.
-    pub fn lease_end(&self, key: &Key, owner: &Bytes) -> Option<i64> {
+    pub fn lease_end(&self, key: &Key, owner: &Owner) -> Option<WallMs> {
         let entry = self.get(key)?;
         let Some(shared) = &entry.shared else {
             return entry.deadline;

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hold::{Hold, Party};
-use crate::lock::{Bytes, Lease};
+use crate::lock::{Lease, Owner, WallMs};
 
 /// The known holders of a read/write lock.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    parties: BTreeMap<Bytes, Party>,
+    parties: BTreeMap<Owner, Party>,
     /// When the leases of readers end, earliest first.
-    ends: BTreeSet<(i64, Bytes)>,
-    writer: Option<Bytes>,
+    ends: BTreeSet<(WallMs, Owner)>,
+    writer: Option<Owner>,
     /// Readers whose lease has no end.
     endless: usize,
     /// Readers of whose lease there is no news.
@@ -19,7 +19,7 @@ pub struct Shared {
     /// The fields of the hash that the parties account for.
     fields: usize,
     /// When the hash itself ends.
-    pub expires: Option<i64>,
+    pub expires: Option<WallMs>,
 }
 
 impl Shared {
@@ -35,7 +35,7 @@ impl Shared {
         self.parties.values()
     }
 
-    pub fn writer(&self) -> Option<&Bytes> {
+    pub fn writer(&self) -> Option<&Owner> {
         self.writer.as_ref()
     }
 
@@ -99,7 +99,7 @@ impl Shared {
     }
 
     /// One that is not this owner: the writer, or the reader that stays longest.
-    pub fn other_than(&self, owner: &[u8]) -> Option<Bytes> {
+    pub fn other_than(&self, owner: &[u8]) -> Option<Owner> {
         let writer = self.writer.iter();
         let longest = self.ends.iter().rev().map(|(_, reader)| reader).take(2);
         let rest = self.parties.keys().take(2);
@@ -114,7 +114,7 @@ impl Shared {
 
     /// The latest end of a reader's lease; `None` where one has no end or none that is
     /// known, or where there is no reader.
-    pub fn last_end(&self) -> Option<i64> {
+    pub fn last_end(&self) -> Option<WallMs> {
         if self.endless > 0 || self.away > 0 {
             return None;
         }
@@ -122,16 +122,16 @@ impl Shared {
     }
 
     /// The earliest moment at which something here ends.
-    pub fn first_end(&self) -> Option<i64> {
+    pub fn first_end(&self) -> Option<WallMs> {
         let first = self.ends.first().map(|(at, _)| *at);
         [first, self.expires].into_iter().flatten().min()
     }
 
-    /// The readers whose lease ended before this wall-clock ms.
-    pub fn over(&self, now_ms: i64) -> Vec<Bytes> {
+    /// The readers whose lease ended before this.
+    pub fn over(&self, now: WallMs) -> Vec<Owner> {
         self.ends
             .iter()
-            .take_while(|(at, _)| *at < now_ms)
+            .take_while(|(at, _)| *at < now)
             .map(|(_, owner)| owner.clone())
             .collect()
     }

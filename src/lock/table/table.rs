@@ -4,12 +4,12 @@
 use super::entry::Entry;
 use super::names::{Names, Place};
 use crate::lock::deadlines::Deadlines;
-use crate::lock::Bytes;
+use crate::lock::{Bytes, WallMs};
 
 #[derive(Clone, Debug)]
 pub struct Table {
     entries: Names<Entry>,
-    leases: Deadlines<Bytes>,
+    leases: Deadlines<WallMs, Bytes>,
 }
 
 impl Default for Table {
@@ -58,30 +58,29 @@ impl Table {
     }
 
     /// Puts a name that is there under another moment, or under none.
-    pub fn set_deadline(&mut self, name: &Bytes, to: Option<i64>) {
+    pub fn set_deadline(&mut self, name: &Bytes, to: Option<WallMs>) {
         if let Some(entry) = self.entries.get_mut(name) {
             let from = std::mem::replace(&mut entry.deadline, to);
             self.leases.change(name, from, to);
         }
     }
 
-    /// The wall-clock ms of the first deadline.
-    pub fn first_deadline(&self) -> Option<i64> {
+    pub fn first_deadline(&self) -> Option<WallMs> {
         self.leases.first()
     }
 
-    /// Up to `most` names whose deadline is before this wall-clock ms, earliest first.
-    pub fn due(&self, limit: i64, most: usize) -> Vec<Bytes> {
+    /// Up to `most` names whose deadline is before `limit`, earliest first.
+    pub fn due(&self, limit: WallMs, most: usize) -> Vec<Bytes> {
         self.leases.before(limit, most)
     }
 
     /// The same with their moments, and only those behind this pair.
     pub fn due_behind(
         &self,
-        behind: Option<&(i64, Bytes)>,
-        limit: i64,
+        behind: Option<&(WallMs, Bytes)>,
+        limit: WallMs,
         most: usize,
-    ) -> Vec<(i64, Bytes)> {
+    ) -> Vec<(WallMs, Bytes)> {
         self.leases.between(behind, limit, most)
     }
 

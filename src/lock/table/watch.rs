@@ -7,13 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::lock::{Kind, Lease, Look, Mode, Now};
+use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
 /// Holds that one connection took one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// 0: no connection that is known.
-    pub client: u64,
+    /// The connection, as far as it is known.
+    pub client: Option<ClientId>,
     /// They end with it.
     pub watched: bool,
     pub mode: Mode,
@@ -25,10 +25,10 @@ pub struct Taken {
 pub struct Watch {
     /// What the lease is renewed to, ms.
     pub lease: i64,
-    /// The wall-clock ms that no renewal goes beyond.
-    pub bound: Option<i64>,
-    /// The wall-clock ms of the next renewal.
-    pub next: Option<i64>,
+    /// No renewal goes beyond this.
+    pub bound: Option<WallMs>,
+    /// When it is renewed next.
+    pub next: Option<WallMs>,
     /// The oldest first.
     pub taken: Vec<Taken>,
 }
@@ -50,16 +50,16 @@ impl Watch {
     }
 
     /// How many holds belong to a connection.
-    pub fn watched_by(&self, client: u64) -> i64 {
+    pub fn watched_by(&self, client: ClientId) -> i64 {
         let all = self.taken.iter();
-        let its = all.filter(|taken| taken.watched && taken.client == client);
+        let its = all.filter(|taken| taken.watched && taken.client == Some(client));
         its.fold(0, |sum, taken| sum.saturating_add(taken.holds))
     }
 
     /// The connections whose watchdog holds are among these.
-    pub fn clients(&self) -> BTreeSet<u64> {
+    pub fn clients(&self) -> BTreeSet<ClientId> {
         let watched = self.taken.iter().filter(|taken| taken.watched);
-        watched.map(|taken| taken.client).collect()
+        watched.filter_map(|taken| taken.client).collect()
     }
 
     /// How many holds there are in this mode.
@@ -79,12 +79,12 @@ impl Watch {
 
     /// Takes away one hold in this mode: the newest that the connection took, else
     /// the newest that is no watchdog's, else the newest.
-    pub fn drop_one(&mut self, mode: Mode, client: u64) {
+    pub fn drop_one(&mut self, mode: Mode, client: Option<ClientId>) {
         let newest = |fits: &dyn Fn(&Taken) -> bool| {
             let mut all = self.taken.iter();
             all.rposition(|taken| taken.mode == mode && fits(taken))
         };
-        let at = newest(&|taken| client != 0 && taken.client == client)
+        let at = newest(&|taken| client.is_some() && taken.client == client)
             .or_else(|| newest(&|taken| !taken.watched))
             .or_else(|| newest(&|_| true));
         if let Some(taken) = at.and_then(|at| self.taken.get_mut(at)) {
@@ -93,8 +93,13 @@ impl Watch {
         self.taken.retain(|taken| taken.holds > 0);
     }
 
+    /// Takes away all holds in this mode.
+    pub fn drop_all(&mut self, mode: Mode) {
+        self.taken.retain(|taken| taken.mode != mode);
+    }
+
     /// Whether this connection took a hold in this mode that is there still.
-    pub fn has(&self, mode: Mode, client: u64) -> bool {
+    pub fn has(&self, mode: Mode, client: Option<ClientId>) -> bool {
         let mut taken = self.taken.iter();
         taken.any(|taken| taken.mode == mode && taken.client == client)
     }
@@ -114,7 +119,7 @@ impl Watch {
 
     /// The lease was to be renewed before it ended at this moment, and was not:
     /// the server stood still, or may not write.
-    pub fn stalled(&self, ended: Option<i64>) -> bool {
+    pub fn stalled(&self, ended: Option<WallMs>) -> bool {
         match (self.next, ended) {
             (Some(next), Some(at)) => next <= at,
             _ => false,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::lease_key;
-use crate::lock::{Cause, Key, Mode, Note, Outcome, Refusal, Verdict, WaiterId};
+use crate::lock::{Cause, Key, Mode, Note, Outcome, Refusal, Verdict, WaiterId, WallMs};
 
 const OWNERS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -55,7 +55,7 @@ fn op(moves: bool) -> impl Strategy<Value = Op> {
 struct Has {
     reads: i64,
     writes: i64,
-    until: i64,
+    until: WallMs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Nodes {
         nodes
     }
 
-    fn now(&self) -> i64 {
+    fn now(&self) -> WallMs {
         self.here.now.wall_ms()
     }
 
@@ -144,7 +144,7 @@ impl Nodes {
         } else {
             &mut has.reads
         }) += 1;
-        has.until = has.until.max(now + lease);
+        has.until = has.until.max(now.plus_ms(lease));
     }
 
     fn carry_out(&mut self, op: Op) {
@@ -204,7 +204,7 @@ impl Nodes {
                 let (owner, mode) = (OWNERS[owner], mode(write));
                 let held = self.lives(owner).cloned().unwrap_or_default();
                 let held = if write { held.writes } else { held.reads };
-                let until = self.now() + lease;
+                let until = self.now().plus_ms(lease);
                 let (_, node) = self.node();
                 match node.renew_as(&lock(), owner, mode, lease) {
                     Ok(()) => self.has.entry(owner).or_default().until = until,

@@ -20,7 +20,7 @@ fn chain(s: &mut Shell) -> (WaiterId, WaiterId) {
 fn only_granted(s: &mut Shell, id: WaiterId) {
     match &s.answers()[..] {
         [(who, Outcome::Granted(_))] if *who == id => {}
-        other => panic!("{id} was to be granted: {other:?}"),
+        other => panic!("{id:?} was to be granted: {other:?}"),
     }
 }
 

@@ -27,7 +27,7 @@ impl Shell {
     /// PEXPIRE, or PERSIST.
     pub fn pexpire(&mut self, key: &Key, ms: Option<i64>) {
         self.touch(key);
-        let at = ms.map(|ms| self.ks.now_ms + ms);
+        let at = ms.map(|ms| self.ks.now_ms.plus_ms(ms));
         if let Some((_, ends)) = self.ks.keys.get_mut(key) {
             let silent = at.is_none() && ends.is_none();
             *ends = at;
@@ -41,7 +41,7 @@ impl Shell {
     /// shell listens to.
     pub fn set(&mut self, key: &Key, ms: Option<i64>) {
         self.touch(key);
-        let at = ms.map(|ms| self.ks.now_ms + ms);
+        let at = ms.map(|ms| self.ks.now_ms.plus_ms(ms));
         self.ks.keys.insert(key.clone(), (Value::Text, at));
         if at.is_some() {
             self.changed(key, Cause::Unknown);
@@ -63,7 +63,7 @@ impl Shell {
         self.touch(key);
         if !self.ks.keys.contains_key(key) {
             let fields = BTreeMap::from([(owner.as_bytes().to_vec(), b"1".to_vec())]);
-            let at = self.ks.now_ms + ms;
+            let at = self.ks.now_ms.plus_ms(ms);
             self.ks
                 .keys
                 .insert(key.clone(), (Value::Hash(fields), Some(at)));

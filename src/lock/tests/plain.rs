@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Foreign, Mode, Refusal, Verdict};
+use crate::lock::{Event, Foreign, Mode, Refusal, Verdict, WallMs};
 
 fn not_held(owner: &str) -> Refusal {
     Refusal::NotHeld {
@@ -176,7 +176,7 @@ fn a_key_that_is_no_lock_is_refused_untouched() {
     for (value, why) in cases {
         let mut s = Shell::new();
         s.ks.keys
-            .insert(key(0, "k"), (value.clone(), Some(i64::MAX)));
+            .insert(key(0, "k"), (value.clone(), Some(WallMs(i64::MAX))));
         let no_lock = Refusal::NotALock {
             key: key(0, "k"),
             why,
@@ -185,7 +185,7 @@ fn a_key_that_is_no_lock_is_refused_untouched() {
         assert_eq!(s.release("a"), Err(no_lock.clone()));
         assert_eq!(s.renew("a", 10), Err(no_lock.clone()));
         assert_eq!(s.force(), Err(no_lock));
-        assert_eq!(s.ks.keys[&key(0, "k")], (value, Some(i64::MAX)));
+        assert_eq!(s.ks.keys[&key(0, "k")], (value, Some(WallMs(i64::MAX))));
         assert!(s.told.is_empty() && s.core.is_idle());
     }
 }
@@ -214,7 +214,8 @@ fn a_hold_count_at_its_end_does_not_wrap() {
     let mut s = Shell::new();
     let most = i64::MAX.to_string().into_bytes();
     let hash = Value::Hash([(b"a".to_vec(), most)].into());
-    s.ks.keys.insert(key(0, "k"), (hash, Some(i64::MAX)));
+    s.ks.keys
+        .insert(key(0, "k"), (hash, Some(WallMs(i64::MAX))));
     let refused = Refusal::TooManyHolds {
         key: key(0, "k"),
         owner: b"a"[..].into(),

@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Event, Key, Mode, Verdict};
+use crate::lock::{Cause, Event, Key, Mode, Verdict, WallMs};
 
 fn lock() -> Key {
     key(0, "r")
@@ -14,7 +14,7 @@ fn persist_lease(s: &mut Shell, owner: &str) {
     s.ks.keys.get_mut(&name).expect("it reads").1 = None;
 }
 
-fn ends(s: &Shell) -> Option<i64> {
+fn ends(s: &Shell) -> Option<WallMs> {
     s.ks.keys.get(&lock()).and_then(|(_, ends)| *ends)
 }
 
@@ -130,7 +130,7 @@ fn nesting_in_a_plain_lock_that_became_a_read_lock_keeps_the_readers_deadlines()
     let lease = lease_key(&lock(), b"b", 1);
     s.ks.keys.insert(lease, (Value::Text, Some(ends)));
     s.get(by("plain").on("r").lease(500));
-    assert_eq!(s.core.next_expiry(), Some(ends + 1));
+    assert_eq!(s.core.next_expiry(), Some(ends.plus_ms(1)));
 }
 
 #[test]

@@ -6,8 +6,8 @@
 
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Ended, Event, Key, Listening, Mode, Note, Notice, Notices,
-    Now, Outcome, Refusal, Renewal, Verdict, Wait, WaiterId,
+    self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, MonoUs, Note,
+    Notice, Notices, Now, Outcome, Refusal, Renewal, Token, Verdict, Wait, WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
@@ -94,8 +94,8 @@ impl Shell {
             core: Core::new(),
             ks: Memory::default(),
             now: Now {
-                wall_us: 1_700_000_000_000_000,
-                mono_us: 5_000_000,
+                wall: WallUs(1_700_000_000_000_000),
+                mono: MonoUs(5_000_000),
             },
             told: Notices::new(),
             notes: Vec::new(),
@@ -113,12 +113,12 @@ impl Shell {
         let ask = Ask {
             db: request.db,
             owner: request.owner.as_bytes(),
-            client: self.clients,
+            client: ClientId::new(self.clients),
             mode: request.mode,
             lease: request.lease,
             once: request.once,
             watch: request.watch,
-            wait: request.block.map(|ms| Wait { ms }),
+            wait: request.block.map(Wait::of),
         };
         let names: Vec<&[u8]> = request.name.split(' ').map(str::as_bytes).collect();
         self.request(|d| match names[..] {
@@ -128,7 +128,7 @@ impl Shell {
     }
 
     /// Acquires a lock that is to be had now; its token.
-    pub fn get(&mut self, request: Request<'_>) -> i64 {
+    pub fn get(&mut self, request: Request<'_>) -> Token {
         match self.acquire(request) {
             Ok(Verdict::Granted(token)) => token,
             other => panic!("{request:?} was to be granted: {other:?}"),
@@ -151,13 +151,14 @@ impl Shell {
     pub fn release_many(&mut self, names: &str, owner: &str) -> Result<i64, Refusal> {
         self.read_notes();
         let ended = Ended {
+            db: 0,
             owner: owner.as_bytes(),
-            client: 0,
+            client: None,
             mode: Mode::Exclusive,
             all: false,
         };
         let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
-        self.step(|d| lock::release_many(d, 0, &names, &ended))
+        self.step(|d| lock::release_many(d, &names, &ended))
     }
 
     pub fn release_as(
@@ -169,12 +170,13 @@ impl Shell {
     ) -> Result<i64, Refusal> {
         self.read_notes();
         let ended = Ended {
+            db: at.db,
             owner: owner.as_bytes(),
-            client: 0,
+            client: None,
             mode,
             all,
         };
-        self.step(|d| lock::release(d, (at.db, &at.name), &ended))
+        self.step(|d| lock::release(d, &at.name, &ended))
     }
 
     pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
@@ -198,13 +200,13 @@ impl Shell {
     ) -> Result<(), Refusal> {
         self.read_notes();
         let renewal = Renewal {
+            db: at.db,
             owner: owner.as_bytes(),
-            client: 0,
             mode,
             lease,
-            watch: false,
+            watch: None,
         };
-        self.step(|d| lock::renew(d, (at.db, &at.name), &renewal))
+        self.step(|d| lock::renew(d, &at.name, &renewal))
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {
@@ -213,7 +215,7 @@ impl Shell {
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
         self.read_notes();
-        self.step(|d| lock::force(d, (at.db, &at.name), 0))
+        self.step(|d| lock::force(d, at.db, &at.name, None))
     }
 
     pub fn force(&mut self) -> Result<bool, Refusal> {
@@ -234,8 +236,8 @@ impl Shell {
     }
 
     pub fn pass_us(&mut self, wall: i64, mono: i64) {
-        self.now.wall_us += wall;
-        self.now.mono_us += mono;
+        self.now.wall.0 += wall;
+        self.now.mono.0 += mono;
         self.ks.now_ms = self.now.wall_ms();
     }
 
@@ -370,9 +372,9 @@ impl Shell {
 
     /// The token of the owner's plain hold, where it is known, and for how many ms it
     /// has been held.
-    pub fn known(&self, key: &Key, owner: &str) -> Option<(i64, i64)> {
-        let whose = (owner.as_bytes(), Mode::Exclusive);
-        let known = self.core.hold_of(self.now, (key.db, &key.name), whose);
+    pub fn known(&self, key: &Key, owner: &str) -> Option<(Token, i64)> {
+        let owner = owner.as_bytes();
+        let known = self.core.hold_of(self.now, key, owner, Mode::Exclusive);
         Some((known.token?, known.held_ms?))
     }
 
@@ -386,7 +388,7 @@ impl Shell {
         let holder = self.ks.holders(key).pop()?;
         let left = self.ks.look(key, b"").expires;
         let owner = String::from_utf8(holder.owner).unwrap();
-        let left = left.map(|at| at - self.now.wall_ms());
+        let left = left.map(|at| at.since(self.now.wall_ms()));
         Some((owner, holder.holds, left))
     }
 }

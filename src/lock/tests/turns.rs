@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Notice, Outcome, Verdict};
+use crate::lock::{Cause, Notice, Outcome, Verdict, WaiterId};
 
 /// Owners in the queue.
 const OWNERS: usize = 16;
@@ -19,13 +19,13 @@ struct Crowd {
     grants: usize,
     in_vain: u32,
     has_place: bool,
-    waiting: Vec<(u64, String)>,
+    waiting: Vec<(WaiterId, String)>,
 }
 
 impl Crowd {
     fn new() -> Self {
         let mut shell = Shell::new();
-        shell.core.rules.redisson_turn_us = TURN_MS * 1000;
+        shell.core.rules.redisson_turn_us = Some(TURN_MS * 1000);
         Self {
             shell,
             listens: false,
@@ -133,7 +133,7 @@ impl Crowd {
         if self.listens && self.holder().is_none() {
             let was_turn = self.is_turn();
             let hash = [(b"out".to_vec(), b"1".to_vec())].into();
-            let end = self.shell.now.wall_ms() + 1_000_000;
+            let end = self.shell.now.wall_ms().plus_ms(1_000_000);
             let value = (Value::Hash(hash), Some(end));
             self.shell.ks.keys.insert(key(0, "k"), value);
             self.shell.changed(&key(0, "k"), Cause::Unknown);

@@ -1,7 +1,7 @@
 //! The queue: who is granted, in what order, and how else a wait ends.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Outcome, Refusal, Verdict};
+use crate::lock::{Outcome, Refusal, Token, Verdict};
 
 fn held(owner: &str) -> Outcome {
     Outcome::Refused(Refusal::Held {
@@ -11,7 +11,7 @@ fn held(owner: &str) -> Outcome {
 }
 
 /// The token of the hold under way.
-fn token(s: &Shell, owner: &str) -> i64 {
+fn token(s: &Shell, owner: &str) -> Token {
     s.known(&key(0, "k"), owner).unwrap().0
 }
 
@@ -199,7 +199,7 @@ fn block_ends_to_the_ms_by_the_monotonic_clock() {
     let mut s = Shell::new();
     s.get(by("a").lease(5000));
     let b = s.wait(by("b").block(50));
-    let due = s.now.mono_us + 50_000;
+    let due = s.now.mono.plus_us(50_000);
     assert_eq!(s.core.next_timeout(), Some(due));
     s.pass_us(1_000_000, 49_999);
     s.tick();

@@ -6,16 +6,16 @@ use std::ops::Bound;
 use super::lapse::Lapsed;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::table::{Locks, Watch};
-use crate::lock::{Bytes, Key, Now};
+use crate::lock::{ClientId, Key, Now, Owner, WallMs};
 
 /// An owner's lease on a key.
-pub type Bond = (Key, Bytes);
+pub type Bond = (Key, Owner);
 
 /// What the indexes have of a watch.
 #[derive(Debug, Default)]
 pub struct Indexed {
-    next: Option<i64>,
-    clients: BTreeSet<u64>,
+    next: Option<WallMs>,
+    clients: BTreeSet<ClientId>,
 }
 
 impl Indexed {
@@ -26,23 +26,23 @@ impl Indexed {
         })
     }
 
-    pub fn clients(self) -> BTreeSet<u64> {
+    pub fn clients(self) -> BTreeSet<ClientId> {
         self.clients
     }
 }
 
 #[derive(Clone, Debug)]
 pub struct Watchdogs {
-    /// When watched leases are renewed, wall-clock ms.
-    renewals: Deadlines<Bond>,
+    /// When watched leases are renewed.
+    renewals: Deadlines<WallMs, Bond>,
     /// The connections that have watchdog holds.
-    bonds: BTreeMap<u64, BTreeSet<Bond>>,
+    bonds: BTreeMap<ClientId, BTreeSet<Bond>>,
     pub(super) lapsed: Lapsed,
 }
 
 impl Default for Watchdogs {
     fn default() -> Self {
-        let never = (Key::new(0, b""), Bytes::from(&b""[..]));
+        let never = (Key::new(0, b""), Owner::from(&b""[..]));
         Self {
             renewals: Deadlines::new(never),
             bonds: BTreeMap::new(),
@@ -58,27 +58,27 @@ impl Watchdogs {
     }
 
     /// Whether the connection has watchdog holds.
-    pub fn has(&self, client: u64) -> bool {
+    pub fn has(&self, client: ClientId) -> bool {
         self.bonds.contains_key(&client)
     }
 
     /// The connections that have some.
-    pub fn clients(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn clients(&self) -> impl Iterator<Item = ClientId> + '_ {
         self.bonds.keys().copied()
     }
 
     /// What a connection watches.
-    pub fn of_client(&self, client: u64) -> impl Iterator<Item = &Bond> {
+    pub fn of_client(&self, client: ClientId) -> impl Iterator<Item = &Bond> {
         self.bonds.get(&client).into_iter().flatten()
     }
 
     /// The watched leases that are to be renewed now, at most so many.
     pub fn due(&self, now: Now, most: usize) -> Vec<Bond> {
-        self.renewals.before(now.wall_ms().saturating_add(1), most)
+        self.renewals.at(now.wall_ms(), most)
     }
 
-    /// The wall-clock ms of the first renewal.
-    pub fn next_renewal(&self) -> Option<i64> {
+    /// When the first renewal is due.
+    pub fn next_renewal(&self) -> Option<WallMs> {
         self.renewals.first()
     }
 
@@ -101,7 +101,7 @@ impl Watchdogs {
 
     /// Forgets all that is watched on these keys: it, and the connections. In one pass,
     /// for there may be very many.
-    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> (Vec<Bond>, Vec<u64>) {
+    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> (Vec<Bond>, Vec<ClientId>) {
         let (mut forgotten, mut clients) = (Vec::new(), Vec::new());
         self.bonds.retain(|client, bonds| {
             let before = bonds.len();
@@ -122,29 +122,31 @@ impl Watchdogs {
     }
 
     /// So many bonds with their connections, those behind this one first.
-    pub fn behind(&self, behind: Option<&(u64, Bond)>, most: usize) -> Vec<(u64, Bond)> {
-        let (client, bond) = behind.map_or((0, None), |(client, bond)| (*client, Some(bond)));
-        let own = self.bonds.get(&client).into_iter().flat_map(|bonds| {
-            let from = bond.map_or(Bound::Unbounded, Bound::Excluded);
-            let rest = bonds.range((from, Bound::Unbounded));
-            rest.map(move |bond| (client, bond.clone()))
-        });
-        let of = |(client, bonds): (&u64, &BTreeSet<Bond>)| {
+    pub fn behind(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
+        let of = |(client, bonds): (&ClientId, &BTreeSet<Bond>)| {
             let client = *client;
             let bonds: Vec<Bond> = bonds.iter().take(most).cloned().collect();
             bonds.into_iter().map(move |bond| (client, bond))
         };
+        let Some((client, bond)) = behind else {
+            return self.bonds.iter().flat_map(of).take(most).collect();
+        };
+        let own = self.bonds.get(client).into_iter().flat_map(|bonds| {
+            let rest = bonds.range((Bound::Excluded(bond), Bound::Unbounded));
+            rest.map(|bond| (*client, bond.clone()))
+        });
         let later = (Bound::Excluded(client), Bound::Unbounded);
         let later = self.bonds.range(later).flat_map(of);
         let sooner = self.bonds.range(..=client).flat_map(of);
-        let sooner = sooner.take_while(|bond| behind.is_some_and(|behind| bond <= behind));
+        let sooner = sooner.take_while(|bond| Some(bond) <= behind);
         own.chain(later).chain(sooner).take(most).collect()
     }
 
     /// How many holds belong to connections.
     pub fn count(&self, locks: &Locks) -> u64 {
         let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
-        let of = |client: u64, bond: &Bond| watch(bond).map_or(0, |watch| watch.watched_by(client));
+        let of =
+            |client: ClientId, bond: &Bond| watch(bond).map_or(0, |watch| watch.watched_by(client));
         let bonds = self.bonds.iter();
         let counts = bonds.flat_map(|(client, bonds)| bonds.iter().map(|bond| of(*client, bond)));
         let all = counts.fold(0_i64, i64::saturating_add);

@@ -5,16 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::holds::{reschedule, watched_on};
-use crate::lock::{Bytes, Decision, Key, Notice};
+use crate::lock::{Bytes, Decision, Key, Notice, Owner, WallMs};
 
 /// How far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
 pub struct Lapsed {
     /// The leases of each database were gone through up to here.
-    upto: BTreeMap<i32, (i64, Bytes)>,
+    upto: BTreeMap<i32, (WallMs, Bytes)>,
     /// What is watched on the locks that it has, by when it ends: readers of one
     /// lock end one by one.
-    ends: BTreeSet<(i64, Key, Bytes)>,
+    ends: BTreeSet<(WallMs, Key, Owner)>,
 }
 
 /// Closes the connections that watch a lease which is over. Looks at so many at
@@ -46,13 +46,13 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     more
 }
 
-fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Bytes) {
+fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let over = d.core.locks.lease_end(key, owner);
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
     let mut clients = BTreeSet::new();
-    reschedule(d.core, (key, owner), |watch| {
+    reschedule(d.core, key, owner, |watch| {
         watch.next = None;
         clients = watch.clients();
     });

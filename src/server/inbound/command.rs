@@ -10,7 +10,8 @@ use super::docs::{self, Keys};
 use super::{key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    self, Ask, Core, Decision, Keyspace, Mode, Notices, Now, Outcome, Refusal, Verdict, WaiterId,
+    self, Ask, ClientId, Core, Decision, Keyspace, Mode, Notices, Now, Outcome, Refusal, Verdict,
+    WaiterId,
 };
 use crate::redisson;
 use crate::server::outbound::answers;
@@ -20,7 +21,7 @@ use crate::server::outbound::tell::Found;
 use crate::server::run::{self, Asked, Occasion, ServerKeyspace};
 use crate::server::shell::{self, Shell};
 use crate::server::state::Clock;
-use crate::server::sys::{self, Args, ClientId, Ctx, Given, Handler, Spec};
+use crate::server::sys::{self, Args, Ctx, Given, Handler, Spec};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
@@ -146,9 +147,8 @@ impl<'a> Call<'a> {
         self.ctx().db()
     }
 
-    /// The client's id, as the core has it; 0: there is none.
-    pub fn client_id(&self) -> u64 {
-        self.ctx().client().map_or(0, ClientId::get)
+    pub fn client(&self) -> Option<ClientId> {
+        self.ctx().client()
     }
 
     /// This connection's id. `None` where all callers share one client: in a script
@@ -156,7 +156,7 @@ impl<'a> Call<'a> {
     pub fn connection(&self) -> Option<ClientId> {
         let flags = self.ctx().flags();
         let shared = flags.script() || (flags.deny_blocking() && !flags.multi());
-        self.ctx().client().filter(|_| !shared)
+        self.client().filter(|_| !shared)
     }
 
     /// This connection's owner id, in Redisson's form `uuid:id`.

@@ -8,7 +8,7 @@
 //! connection is to be told of its loss at once.
 
 use super::notes::{changed, leave};
-use crate::lock::{Bytes, Cause, Key, Note};
+use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{self, Shell};
 use crate::server::state::Read;
@@ -125,8 +125,7 @@ fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
         changed(shell, ctx, key, Cause::Removed, Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
-        let how = (Cause::Unknown, Read::AfterCommand);
-        reader_changed(shell, ctx, db, name, how);
+        reader_changed(shell, ctx, db, name, Cause::Unknown, Read::AfterCommand);
     }
 }
 
@@ -138,12 +137,11 @@ fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
-fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], how: (Cause, Read)) {
-    let (cause, read) = how;
+fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Cause, read: Read) {
     let notes = shell.locks.ask(|core| {
         redisson::readers(name)
             .filter(|(lock, owner)| core.knows_reader(db, lock, owner))
-            .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Bytes::from(owner), cause))
+            .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Owner::from(owner), cause))
             .collect::<Vec<_>>()
     });
     if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
@@ -179,7 +177,8 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         _ => {}
     }
     // A name can be both a lock's and a lease key's.
-    reader_changed(shell, ctx, db, name, cause_of(event));
+    let (cause, read) = cause_of(event);
+    reader_changed(shell, ctx, db, name, cause, read);
 }
 
 /// Why a key went, if it did, by what happened to it last.

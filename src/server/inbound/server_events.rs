@@ -7,12 +7,12 @@
 
 use super::notes::leave;
 use super::{advice, neighbours};
-use crate::lock::{Cause, Core, Note};
+use crate::lock::{Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, closes};
 use crate::server::run::schedule;
 use crate::server::shell::{self, Shell};
 use crate::server::state::{Read, Wakeup};
-use crate::server::sys::{self, ClientId, Ctx, Listener, MachineUs, ServerEvent, Told};
+use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
 
 /// What is rare.
 const ALWAYS: [ServerEvent; 9] = [
@@ -141,8 +141,8 @@ fn demoted(shell: &Shell, ctx: Ctx<'_>) {
 
 fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
     answers::client_closed(shell, ctx, client);
-    let bound = shell.locks.ask(|core| core.is_bound(client.get()));
+    let bound = shell.locks.ask(|core| core.is_bound(client));
     if bound.unwrap_or(true) {
-        leave(shell, ctx, [Note::Closed(client.get())], Read::AfterTurn);
+        leave(shell, ctx, [Note::Closed(client)], Read::AfterTurn);
     }
 }

@@ -2,7 +2,7 @@
 //! the last token. Looked up for every hold that begins, so that it must be cheap
 //! where there is none.
 
-use crate::lock::{Counter, Key};
+use crate::lock::{Counter, Key, Token};
 use crate::redisson;
 use crate::server::sys::{Access, Ctx, OpenKey, Selected, Text};
 
@@ -22,7 +22,7 @@ pub fn read(ctx: Ctx<'_>, lock: &Key, cluster: bool) -> Counter {
     match open.kind() {
         None => Counter::Absent,
         Some(_) => match open.string(value) {
-            Some(Some(token)) => Counter::At(token),
+            Some(Some(token)) => Counter::At(Token(token)),
             _ => Counter::Unusable,
         },
     }

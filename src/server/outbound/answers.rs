@@ -7,10 +7,10 @@
 //! a wait when the client goes, is unblocked by hand, or is redirected.
 
 use super::reply::Responder;
-use crate::lock::{Core, Note, Outcome, WaiterId};
+use crate::lock::{ClientId, Core, Note, Outcome, WaiterId};
 use crate::server::shell::{self, Shell};
 use crate::server::state::{Ended, Wake, Wakeup};
-use crate::server::sys::{self, ClientId, Ctx, OnBlocked, Text};
+use crate::server::sys::{self, Ctx, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
 /// the server does not let it wait.

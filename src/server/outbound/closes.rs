@@ -5,17 +5,17 @@
 //! closes the client whose command runs only after the next one that it sends.
 
 use crate::config;
+use crate::lock::ClientId;
 use crate::server::shell::Shell;
-use crate::server::sys::{ClientId, Ctx};
+use crate::server::sys::Ctx;
 
 /// So many connections are closed in one go: each is a line in the server's log.
 const BATCH: usize = 128;
 
 /// Has a connection closed as soon as the timer runs, unless the operator wants to
 /// keep such connections.
-pub fn close_soon(shell: &Shell, ctx: Ctx<'_>, client: u64) {
-    let client = ClientId::new(client).filter(|_| config::closes_on_loss());
-    if let Some(client) = client {
+pub fn close_soon(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
+    if config::closes_on_loss() {
         shell.clients.close(client);
         shell.wake_soon(ctx);
     }

@@ -4,9 +4,10 @@
 use std::ffi::CStr;
 
 use super::records;
+use crate::lock::WallMs;
 use crate::server::keys::slots;
 use crate::server::state::{Server, Situation};
-use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Selected, Text, To, WallMs};
+use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Selected, Text, To};
 
 /// The commands that effects are replicated as, and the one that the gate asks
 /// by. A server on which one of them was renamed away would lose effects, or grant

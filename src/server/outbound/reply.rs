@@ -1,8 +1,8 @@
 //! Replies to clients, in the protocol that each of them speaks.
 
 use crate::error::{self, Error};
-use crate::lock::Outcome;
-use crate::server::sys::{reply, ClientId, Ctx};
+use crate::lock::{ClientId, Outcome};
+use crate::server::sys::{reply, Ctx};
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,15 +28,16 @@ impl Responder {
     /// The reply of a request that waited.
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Granted(number) | Outcome::Done(number) => Self::Integer(*number),
+            Outcome::Granted(token) => Self::Integer(token.0),
+            Outcome::Done(number) => Self::Integer(*number),
             Outcome::TimedOut => Self::Null,
             Outcome::Refused(refusal) => Self::Error(error::of(refusal)),
         }
     }
 
-    /// A client's id, as the core has it.
-    pub fn id(client: u64) -> Self {
-        let id = ClientId::new(client).and_then(|id| i64::try_from(id.get()).ok());
+    /// A client's id.
+    pub fn id(client: Option<ClientId>) -> Self {
+        let id = client.and_then(|id| i64::try_from(id.get()).ok());
         id.map_or(Self::Null, Self::Integer)
     }
 

@@ -4,7 +4,7 @@
 
 use super::replication::By;
 use super::{answers, closes, publish};
-use crate::lock::{self, Bytes, Key, Listening, Notice, Notices, Write};
+use crate::lock::{self, Key, Listening, Notice, Notices, Owner, Write};
 use crate::redisson;
 use crate::server::shell::Shell;
 use crate::server::sys::{self, Ctx, Event, Given, Selected};
@@ -56,7 +56,7 @@ fn are_heard(shell: &Shell) -> bool {
 /// Emits the keyspace events of a write.
 fn notify_of(ctx: Ctx<'_>, given: Given<'_>, write: &Write) {
     let notify = |key: &Key, events: &[Event]| notify(ctx, given, key, events);
-    let notify_lease = |key: &Key, owner: &Bytes, index, events| {
+    let notify_lease = |key: &Key, owner: &Owner, index, events| {
         let name = redisson::lease_key(&key.name, owner, index);
         notify(&Key::new(key.db, &name), events);
     };

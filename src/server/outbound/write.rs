@@ -3,10 +3,10 @@
 //! events, messages and replies wait until all writes are done (`tell`).
 
 use super::replication::Replication;
-use crate::lock::{layout, Key, Mode, Write};
+use crate::lock::{layout, Key, Mode, Token, WallMs, Write};
 use crate::redisson;
 use crate::server::keys::{lease_keys, Named, OneKey};
-use crate::server::sys::{signal_modified, Ctx, Text, Type, WallMs};
+use crate::server::sys::{signal_modified, Ctx, Text, Type};
 
 /// What became of a write that the server did not refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +39,14 @@ impl<'w, 'a> Writer<'w, 'a> {
                 owner,
                 holds,
                 at,
-            } => self.take(key, owner, *holds, WallMs(*at)),
+            } => self.take(key, owner, *holds, *at),
             Write::Count {
                 key,
                 owner,
                 mode,
                 holds,
                 by,
-            } => self.count(key, (owner, *mode), *holds, *by),
+            } => self.count(key, owner, *mode, *holds, *by),
             Write::Drop { key, owner, mode } => self.drop_field(key, owner, *mode),
             Write::SetMode { key, mode } => self.set_mode(key, *mode),
             Write::Lease {
@@ -54,16 +54,16 @@ impl<'w, 'a> Writer<'w, 'a> {
                 owner,
                 index,
                 at,
-            } => self.lease(key, owner, *index, at.map(WallMs)),
+            } => self.lease(key, owner, *index, *at),
             Write::LeaseAt {
                 key,
                 owner,
                 index,
                 at,
-            } => self.lease_at(key, owner, *index, WallMs(*at)),
+            } => self.lease_at(key, owner, *index, *at),
             Write::EndLease { key, owner, index } => self.end_lease(key, owner, *index),
             Write::Fence { key, token } => self.fence(key, *token),
-            Write::ExpireAt { key, at } => self.end_at(key, WallMs(*at)),
+            Write::ExpireAt { key, at } => self.end_at(key, *at),
             Write::Delete { key } => delete(self.keys.open(key)?, self.ctx, self.to, key),
         }
     }
@@ -82,8 +82,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         touched(open, self.ctx)
     }
 
-    fn count(self, key: &Key, whose: (&[u8], Mode), holds: i64, by: i64) -> Option<Written> {
-        let field = field(self.keys, whose)?;
+    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<Written> {
+        let field = field(self.keys, owner, mode)?;
         let value = Text::number(holds)?;
         // A key that is gone meanwhile must not come back without a TTL.
         let open = self.keys.open(key).filter(|open| open.is_there())?;
@@ -97,7 +97,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn drop_field(self, key: &Key, owner: &[u8], mode: Mode) -> Option<Written> {
-        let field = field(self.keys, (owner, mode))?;
+        let field = field(self.keys, owner, mode)?;
         let Some(open) = self.keys.open(key).filter(|open| open.is_there()) else {
             return Some(Written::Needless);
         };
@@ -145,8 +145,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
     }
 
-    fn fence(self, key: &Key, token: i64) -> Option<Written> {
-        let value = Text::number(token)?;
+    fn fence(self, key: &Key, token: Token) -> Option<Written> {
+        let value = Text::number(token.0)?;
         let name = Key::new(key.db, &redisson::counter(&key.name));
         let open = self.keys.open(&name)?;
         // Another key of the same request can be a lock by this name.
@@ -189,7 +189,7 @@ fn open_to_take<'k, 'a>(
 }
 
 /// The field that counts an owner's holds in this mode.
-fn field<'a>(keys: &OneKey<'a>, (owner, mode): (&[u8], Mode)) -> Option<Text<'a>> {
+fn field<'a>(keys: &OneKey<'a>, owner: &[u8], mode: Mode) -> Option<Text<'a>> {
     match mode {
         Mode::Write => Text::new(&layout::writer_field(owner)),
         Mode::Exclusive | Mode::Read => keys.given().text(owner),

@@ -76,7 +76,7 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         };
-        let expires = ends(open);
+        let expires = open.expires();
         if kind != Type::Hash {
             return Look {
                 kind: Kind::Foreign(Foreign::OtherType),
@@ -103,11 +103,6 @@ impl<'a> ServerKeyspace<'a> {
         }
         lease
     }
-}
-
-/// When an open key ends, as the core has it: wall-clock ms.
-fn ends(open: &Named<'_>) -> Option<i64> {
-    open.expires().map(|at| at.0)
 }
 
 /// The hash that is open.
@@ -148,7 +143,7 @@ impl Keyspace for ServerKeyspace<'_> {
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
-        let mut holders = layout::holders(&OpenHash { open, given }, ends(open));
+        let mut holders = layout::holders(&OpenHash { open, given }, open.expires());
         for holder in &mut holders {
             if holder.mode == Mode::Read {
                 holder.lease = self.lease_of(key, &holder.owner, holder.holds);

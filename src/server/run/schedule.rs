@@ -1,10 +1,9 @@
 //! When there is something to do next, and the timer armed for it.
 
 use super::gate::{self, Gate};
-use crate::lock::{Core, Now};
+use crate::lock::{Core, Now, WallMs};
 use crate::server::shell::Shell;
-use crate::server::state::moments;
-use crate::server::sys::{Ctx, MonoUs, WallMs};
+use crate::server::sys::Ctx;
 
 /// While the gate is shut and something is due, look again after so many ms.
 const GATE_POLL_MS: i64 = 10;
@@ -78,8 +77,7 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     }
     if end.is_some() || waits {
         let now = shell.clock.now();
-        let (_, wall) = moments(now);
-        let end = end.map(|at| at.since(wall));
+        let end = end.map(|at| at.since(now.wall_ms()));
         let waits = [next_timeout_ms(shell, now), next_turn_ms(shell, now)];
         for ms in end.into_iter().chain(waits.into_iter().flatten()) {
             shell.alarm.arm(ctx, now, ms);
@@ -94,12 +92,12 @@ pub fn has_away(shell: &Shell) -> bool {
 
 /// Leases end or are to be renewed.
 pub fn has_ends(shell: &Shell, now: Now) -> bool {
-    ms_until(shell, now, |core| next_end(core).map(|at| at.0)).is_some_and(|ms| ms <= 0)
+    ms_until(shell, now, next_end).is_some_and(|ms| ms <= 0)
 }
 
 /// Watched keys are to be looked at.
 pub fn check_is_due(shell: &Shell, now: Now) -> bool {
-    let since = moments(now).0.since(shell.subscriptions.round_at());
+    let since = now.mono.since(shell.subscriptions.round_at());
     checks_watched(shell) && since >= CHECK_MS.saturating_mul(1000)
 }
 
@@ -118,21 +116,21 @@ fn checks_watched(shell: &Shell) -> bool {
 /// When the first lease ends or is to be renewed.
 fn next_end(core: &Core) -> Option<WallMs> {
     let ends = [core.next_expiry(), core.next_renewal()];
-    ends.into_iter().flatten().min().map(WallMs)
+    ends.into_iter().flatten().min()
 }
 
 /// How many ms until this moment of the wall clock.
-fn ms_until(shell: &Shell, now: Now, at: impl FnOnce(&Core) -> Option<i64>) -> Option<i64> {
+fn ms_until(shell: &Shell, now: Now, at: impl FnOnce(&Core) -> Option<WallMs>) -> Option<i64> {
     let at = shell.locks.ask(at).flatten()?;
-    Some(WallMs(at).since(moments(now).1))
+    Some(at.since(now.wall_ms()))
 }
 
 fn next_turn_ms(shell: &Shell, now: Now) -> Option<i64> {
     let at = shell.locks.ask(Core::next_turn).flatten()?;
-    Some(MonoUs(at).ms_from(moments(now).0))
+    Some(at.ms_from(now.mono))
 }
 
 fn next_timeout_ms(shell: &Shell, now: Now) -> Option<i64> {
     let at = shell.locks.ask(Core::next_timeout).flatten()?;
-    Some(MonoUs(at).ms_from(moments(now).0))
+    Some(at.ms_from(now.mono))
 }

@@ -14,7 +14,7 @@ use crate::server::outbound::replication::By;
 use crate::server::outbound::tell::{tell, Found};
 use crate::server::outbound::{answers, publish};
 use crate::server::shell::Shell;
-use crate::server::state::{moments, Wakeup};
+use crate::server::state::Wakeup;
 use crate::server::sys::{Access, Ctx, Given};
 
 /// So many leases or waits are ended before a look at the clock.
@@ -154,7 +154,7 @@ impl<'a> Tick<'a> {
         let end = self.shell.clock.mono().plus_us(SLICE_US);
         while piece(self) {
             self.now = self.shell.clock.now();
-            if moments(self.now).0 >= end {
+            if self.now.mono >= end {
                 return;
             }
         }
@@ -188,7 +188,7 @@ impl<'a> Tick<'a> {
         self.in_slices(|tick| {
             tick.note(|d| lock::time_out(d, BATCH));
             let next = tick.ask(Core::next_timeout);
-            next.is_some_and(|at| at <= tick.now.mono_us)
+            next.is_some_and(|at| at <= tick.now.mono)
         });
     }
 
@@ -235,7 +235,7 @@ impl<'a> Tick<'a> {
 
     fn check_watched(&mut self) {
         let round = &self.shell.subscriptions;
-        let behind = round.go_on_round(moments(self.now).0);
+        let behind = round.go_on_round(self.now.mono);
         let watched = self.ask(|core| core.watched(behind.as_ref(), CHECKED));
         round.round_came_to(watched.last().cloned());
         let keys = watched.into_iter().map(|(_, (key, _))| key);

@@ -7,10 +7,10 @@
 
 use std::cell::Cell;
 
-use super::clock::{moments, Clock};
+use super::clock::Clock;
 use super::server::Wakeup;
-use crate::lock::Now;
-use crate::server::sys::{self, Ctx, MonoUs, Run, Timer, WallMs};
+use crate::lock::{MonoUs, Now, WallMs};
+use crate::server::sys::{self, Ctx, Run, Timer};
 
 /// Nothing is waited for longer than this, in ms.
 const LONGEST_MS: i64 = 1000;
@@ -44,9 +44,8 @@ struct Armed {
 impl Armed {
     /// The wall clock was stepped since. The server keeps its timers by it.
     fn is_off(&self, now: Now) -> bool {
-        let (mono, wall) = moments(now);
-        let by_mono = self.mono.since(mono).div_euclid(1000);
-        let by_wall = self.wall.since(wall);
+        let by_mono = self.mono.ms_since(now.mono);
+        let by_wall = self.wall.since(now.wall_ms());
         by_wall.saturating_sub(by_mono).abs() > SLEW_MS
     }
 }
@@ -68,7 +67,7 @@ impl Alarm {
     /// Sees to it that the timer fires in at most `ms` from now.
     pub fn arm(&self, ctx: Ctx<'_>, now: Now, ms: i64) {
         let ms = ms.clamp(0, LONGEST_MS);
-        let at = MonoUs(now.until(ms));
+        let at = now.until(ms);
         if self.armed.get().is_some_and(|armed| armed.mono <= at) {
             return;
         }
@@ -76,7 +75,7 @@ impl Alarm {
         let timer = Timer::start(ctx, ms, self.on_timer);
         self.armed.set(timer.is_some().then_some(Armed {
             mono: at,
-            wall: WallMs(now.deadline(ms)),
+            wall: now.deadline(ms),
         }));
         self.timer.set(timer);
         self.keep_awake();

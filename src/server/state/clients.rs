@@ -11,8 +11,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::lock::{Outcome, WaiterId};
-use crate::server::sys::{Blocked, ClientId};
+use crate::lock::{ClientId, Outcome, WaiterId};
+use crate::server::sys::Blocked;
 
 #[derive(Debug)]
 enum State {
@@ -226,8 +226,9 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::Token;
 
-    const WAITER: WaiterId = 7;
+    const WAITER: WaiterId = WaiterId::FIRST;
 
     fn waiting() -> (Clients, ClientId) {
         let (clients, id) = (Clients::default(), ClientId::new(3).unwrap());
@@ -242,9 +243,9 @@ mod tests {
     #[test]
     fn a_grant_that_is_held_back_is_answered_when_the_client_is_freed() {
         let (clients, _) = waiting();
-        let wake = clients.settle(WAITER, Outcome::Granted(1), true);
+        let wake = clients.settle(WAITER, Outcome::Granted(Token(1)), true);
         assert!(matches!(wake, Wake::Now(_)));
-        assert_eq!(clients.reply(WAITER, false), Ok(Outcome::Granted(1)));
+        assert_eq!(clients.reply(WAITER, false), Ok(Outcome::Granted(Token(1))));
         assert_eq!(answered(&clients), []);
         clients.freed(WAITER);
         assert_eq!(answered(&clients), [WAITER]);
@@ -255,11 +256,11 @@ mod tests {
     fn a_grant_in_the_clients_own_buffer_is_lost_with_the_client() {
         for closes in [false, true] {
             let (clients, id) = waiting();
-            let wake = clients.settle(WAITER, Outcome::Granted(1), false);
+            let wake = clients.settle(WAITER, Outcome::Granted(Token(1)), false);
             assert!(matches!(wake, Wake::Later));
             assert_eq!(clients.to_wake(), [WAITER]);
             assert!(clients.settled(WAITER).is_some());
-            assert_eq!(clients.reply(WAITER, true), Ok(Outcome::Granted(1)));
+            assert_eq!(clients.reply(WAITER, true), Ok(Outcome::Granted(Token(1))));
             assert_eq!(clients.disconnected(WAITER), Ended::Other);
             clients.freed(WAITER);
             if closes {
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn a_grant_whose_client_the_server_has_sent_away_is_lost() {
         let (clients, _) = waiting();
-        clients.settle(WAITER, Outcome::Granted(1), true);
+        clients.settle(WAITER, Outcome::Granted(Token(1)), true);
         assert_eq!(clients.disconnected(WAITER), Ended::Granted);
         assert_eq!(clients.reply(WAITER, true), Err(Ended::Other));
         clients.freed(WAITER);
@@ -290,7 +291,7 @@ mod tests {
             } else {
                 assert_eq!(clients.disconnected(WAITER), Ended::InQueue);
             }
-            let wake = clients.settle(WAITER, Outcome::Granted(1), false);
+            let wake = clients.settle(WAITER, Outcome::Granted(Token(1)), false);
             assert!(matches!(wake, Wake::TooLate));
             assert_eq!(clients.to_wake(), []);
         }

@@ -2,8 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::lock::Now;
-use crate::server::sys::{MonoUs, WallMs};
+use crate::lock::{MonoUs, Now, WallUs};
 
 /// Counts from the load of the module.
 pub struct Clock {
@@ -20,7 +19,7 @@ impl Clock {
     /// Reads both clocks.
     pub fn now(&self) -> Now {
         Now {
-            mono_us: self.mono().0,
+            mono: self.mono(),
             ..Self::now_by_wall()
         }
     }
@@ -36,13 +35,8 @@ impl Clock {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Now {
-            wall_us: i64::try_from(wall.as_micros()).unwrap_or(i64::MAX),
-            mono_us: 0,
+            wall: WallUs(i64::try_from(wall.as_micros()).unwrap_or(i64::MAX)),
+            mono: MonoUs(0),
         }
     }
-}
-
-/// The moments of a reading of the core's.
-pub fn moments(now: Now) -> (MonoUs, WallMs) {
-    (MonoUs(now.mono_us), WallMs(now.wall_ms()))
 }

@@ -153,20 +153,22 @@ fn is_of_keys(note: &Note) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::ClientId;
 
     #[test]
     fn more_notes_than_are_kept_come_to_a_look_at_everything() {
         let inbox = Inbox::default();
         let key = |number: usize| Key::new(0, number.to_string().as_bytes());
         inbox.push(Note::Renamed(key(1), key(2)));
-        inbox.push(Note::Closed(7));
+        let closed = Note::Closed(ClientId::new(7).unwrap());
+        inbox.push(closed.clone());
         for number in 0..3 * MOST_NOTES {
             inbox.push(Note::Changed(key(number), Cause::Removed));
             assert!(inbox.notes.borrow().list.len() <= MOST_NOTES);
         }
         assert!(!inbox.has_arrived(0, b"2"));
         let notes = inbox.take();
-        assert_eq!(notes[0], Note::Closed(7));
+        assert_eq!(notes[0], closed);
         assert!(notes.contains(&Note::Replaced(None, Cause::Unknown)));
         // The last ones were heard after that.
         let last = Note::Changed(key(3 * MOST_NOTES - 1), Cause::Removed);

@@ -20,7 +20,7 @@ mod subscriptions;
 
 pub use alarm::Alarm;
 pub use clients::{Clients, Ended, Wake};
-pub use clock::{moments, Clock};
+pub use clock::Clock;
 pub use inbox::{Inbox, Read};
 pub use locks::Locks;
 pub use own_work::OwnWork;

@@ -3,8 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::lock::Bond;
-use crate::server::sys::MonoUs;
+use crate::lock::{Bond, ClientId, MonoUs};
 
 pub struct Subscriptions {
     /// Key events, for good: from the first lock on.
@@ -21,7 +20,7 @@ pub struct Subscriptions {
     /// When watched keys were last looked at without being told to,
     round_at: Cell<MonoUs>,
     /// and which of them was the last.
-    round_behind: RefCell<Option<(u64, Bond)>>,
+    round_behind: RefCell<Option<(ClientId, Bond)>>,
 }
 
 impl Subscriptions {
@@ -86,13 +85,13 @@ impl Subscriptions {
     }
 
     /// Another piece of the round begins. Behind whom; `None`: with the first.
-    pub fn go_on_round(&self, now: MonoUs) -> Option<(u64, Bond)> {
+    pub fn go_on_round(&self, now: MonoUs) -> Option<(ClientId, Bond)> {
         self.round_at.set(now);
         self.round_behind.take()
     }
 
     /// How far it has come.
-    pub fn round_came_to(&self, last: Option<(u64, Bond)>) {
+    pub fn round_came_to(&self, last: Option<(ClientId, Bond)>) {
         self.round_behind.replace(last);
     }
 }

@@ -15,18 +15,20 @@ use redis_module::raw;
 use super::api::api;
 use super::ctx::Ctx;
 use super::guard::guarded;
+use super::reply;
 use super::text::Text;
+use crate::lock::WaiterId;
 
-/// Who is told of the clients that he has blocked, by the number that he gave.
+/// Who is told of the clients that he has blocked, by the request that waits.
 pub trait OnBlocked {
     /// The wait is over, by our waking or by the server's doing: writes the reply.
-    fn reply(ctx: Ctx<'_>, number: u64);
+    fn reply(ctx: Ctx<'_>, waiter: WaiterId);
     /// The server ends the wait: the client went, was unblocked with an error, or was sent
     /// elsewhere.
-    fn disconnected(ctx: Ctx<'_>, number: u64);
+    fn disconnected(ctx: Ctx<'_>, waiter: WaiterId);
     /// The server is done with the blocked client. `gone`: the client is, too; its
     /// context has no client then, and nothing may be written by it.
-    fn freed(ctx: Ctx<'_>, number: u64, gone: bool);
+    fn freed(ctx: Ctx<'_>, waiter: WaiterId, gone: bool);
 }
 
 /// A blocked client.
@@ -36,19 +38,19 @@ pub struct Blocked(Rc<Slot>);
 /// Ours and the server's.
 #[derive(Debug)]
 struct Slot {
-    number: u64,
+    waiter: WaiterId,
     /// Until the wait is ended.
     handle: Cell<Option<NonNull<raw::RedisModuleBlockedClient>>>,
 }
 
 /// Blocks the client whose command runs, without a time-out of the server's. `None`: the
 /// server does not let it wait.
-pub fn block<H: OnBlocked>(ctx: Ctx<'_>, keys: &[Text<'_>], number: u64) -> Option<Blocked> {
+pub fn block<H: OnBlocked>(ctx: Ctx<'_>, keys: &[Text<'_>], waiter: WaiterId) -> Option<Blocked> {
     let call = api!(RedisModule_BlockClientOnKeys)?;
     let mut names: Vec<_> = keys.iter().map(Text::as_ptr).collect();
     let len = c_int::try_from(names.len()).ok()?;
     let slot = Rc::new(Slot {
-        number,
+        waiter,
         handle: Cell::new(None),
     });
     let data = Rc::into_raw(Rc::clone(&slot)).cast_mut().cast::<c_void>();
@@ -84,7 +86,7 @@ impl Blocked {
     #[cfg(test)]
     pub fn ended() -> Self {
         Self(Rc::new(Slot {
-            number: 0,
+            waiter: WaiterId::FIRST,
             handle: Cell::new(None),
         }))
     }
@@ -99,18 +101,18 @@ impl Blocked {
     }
 }
 
-/// The number of the blocked client whose callback runs. Its wait is over.
+/// The request of the blocked client whose callback runs. Its wait is over.
 ///
 /// # Safety
 /// The context is that of a callback of a client that `block` blocked.
-unsafe fn over(ctx: Ctx<'_>) -> Option<u64> {
+unsafe fn over(ctx: Ctx<'_>) -> Option<WaiterId> {
     let call = api!(RedisModule_GetBlockedClientPrivateData)?;
     // SAFETY: the context is valid.
     let data = unsafe { call(ctx.as_ptr()) };
     // SAFETY: null, or the slot that `block` gave, which `on_free` has not taken yet.
     let slot = unsafe { data.cast::<Slot>().as_ref() }?;
     slot.handle.set(None);
-    Some(slot.number)
+    Some(slot.waiter)
 }
 
 /// The key became something that the server signals as ready (a list, say): no matter of
@@ -133,8 +135,11 @@ unsafe extern "C" fn on_time_out<H: OnBlocked>(
     // SAFETY: the server passes it to this callback.
     if let Some(ctx) = unsafe { Ctx::new(ctx) } {
         // SAFETY: this is a callback of a blocked client.
-        let number = unsafe { over(ctx) };
-        guarded(Some(ctx), "a reply", || H::reply(ctx, number.unwrap_or(0)));
+        let waiter = unsafe { over(ctx) };
+        guarded(Some(ctx), "a reply", || match waiter {
+            Some(waiter) => H::reply(ctx, waiter),
+            None => reply::null(ctx),
+        });
     }
     raw::REDISMODULE_OK as c_int
 }
@@ -148,10 +153,10 @@ unsafe extern "C" fn on_disconnect<H: OnBlocked>(
     // SAFETY: the server passes it to this callback.
     if let Some(ctx) = unsafe { Ctx::new(ctx) } {
         // SAFETY: this is a callback of a blocked client.
-        let number = unsafe { over(ctx) };
-        guarded(Some(ctx), "a disconnect", || {
-            H::disconnected(ctx, number.unwrap_or(0));
-        });
+        let waiter = unsafe { over(ctx) };
+        if let Some(waiter) = waiter {
+            guarded(Some(ctx), "a disconnect", || H::disconnected(ctx, waiter));
+        }
     }
 }
 
@@ -170,6 +175,6 @@ unsafe extern "C" fn on_free<H: OnBlocked>(ctx: *mut raw::RedisModuleCtx, data: 
         unsafe { call(ctx.as_ptr()) }
     });
     guarded(Some(ctx), "a blocked client's end", || {
-        H::freed(ctx, slot.number, gone.unwrap_or(0) != 0);
+        H::freed(ctx, slot.waiter, gone.unwrap_or(0) != 0);
     });
 }

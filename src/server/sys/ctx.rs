@@ -3,12 +3,12 @@
 
 use std::ffi::{c_int, CStr};
 use std::marker::PhantomData;
-use std::num::NonZeroU64;
 use std::ptr::NonNull;
 
 use redis_module::{raw, Context};
 
 use super::api::api;
+use crate::lock::ClientId;
 
 /// The server's context of one callback, which cannot outlive it. It cannot leave the
 /// server's main thread either, where all callbacks run.
@@ -16,27 +16,6 @@ use super::api::api;
 pub struct Ctx<'a> {
     ctx: NonNull<raw::RedisModuleCtx>,
     callback: PhantomData<&'a raw::RedisModuleCtx>,
-}
-
-/// A client's id, which is never 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(NonZeroU64);
-
-impl ClientId {
-    /// `None`: 0, which stands for no client.
-    pub fn new(id: u64) -> Option<Self> {
-        NonZeroU64::new(id).map(Self)
-    }
-
-    pub fn get(self) -> u64 {
-        self.0.get()
-    }
-}
-
-impl std::fmt::Display for ClientId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(&self.0, f)
-    }
 }
 
 impl<'a> Ctx<'a> {

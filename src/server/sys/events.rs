@@ -6,9 +6,10 @@ use std::ops::BitOr;
 use redis_module::raw;
 
 use super::api::api;
-use super::ctx::{ClientId, Ctx};
+use super::ctx::Ctx;
 use super::guard::guarded;
 use super::text::bytes_of;
+use crate::lock::ClientId;
 
 /// Classes of key events.
 #[derive(Clone, Copy)]

@@ -16,10 +16,10 @@ use std::ptr::{self, NonNull};
 use redis_module::raw;
 
 use super::api::api;
-use super::clock::WallMs;
 use super::count::Count;
 use super::ctx::Ctx;
 use super::text::{bytes_of, Text};
+use crate::lock::WallMs;
 
 /// How keys are opened.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use super::model::{Hold, Kind, Mode, Owner, Place, NEVER};
 use super::ops::Other;
+use super::shell::at;
 use super::world::World;
 use crate::lock;
 
@@ -159,10 +160,10 @@ impl World {
         }
     }
 
-    fn held_before(&self, (db, name): Place, owner: Owner) -> bool {
-        let (core, now) = (&self.shell.core, self.shell.now);
+    fn held_before(&self, place: Place, owner: Owner) -> bool {
+        let (core, now, key) = (&self.shell.core, self.shell.now, at(place));
         let modes = [lock::Mode::Exclusive, lock::Mode::Read, lock::Mode::Write];
-        let known = |mode| core.hold_of(now, (db, name.as_bytes()), (owner.as_bytes(), mode));
+        let known = |mode| core.hold_of(now, &key, owner.as_bytes(), mode);
         modes.into_iter().any(|mode| known(mode).token.is_some())
     }
 }

@@ -11,7 +11,7 @@ use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Key, Notice, Notices, Outcome, Refusal};
+use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -83,7 +83,7 @@ fn same_reply(world: &World, tokens: &mut Tokens) {
         | Some(
             (Got::Null, Reply::Null) | (Got::Waits, Reply::Waits(_)) | (Got::Done, Reply::Done),
         ) => {}
-        Some((Got::Token(got), Reply::Token(token))) => tokens.check_one(token, *got),
+        Some((Got::Token(got), Reply::Token(token))) => tokens.check_one(token, got.0),
         Some((Got::Count(got), Reply::Count(count))) if got == count => {}
         Some((Got::Forced(got), Reply::Forced(was))) if got == was => {}
         Some((Got::Refused(got), Reply::Refused(reasons))) if reasons.contains(&why(got)) => {}
@@ -103,7 +103,9 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     assert_eq!(got.len(), expected.len(), "{show}");
     for (id, answer) in expected {
         match (got.get(&world.ids[id]), answer) {
-            (Some(Outcome::Granted(got)), Answer::Granted(token)) => tokens.check_one(&token, *got),
+            (Some(Outcome::Granted(got)), Answer::Granted(token)) => {
+                tokens.check_one(&token, got.0)
+            }
             (Some(Outcome::TimedOut), Answer::TimedOut) => {}
             // In one tick both may come true.
             (Some(Outcome::Refused(Refusal::Deadlock { .. })), Answer::TimedOut) => {}
@@ -177,7 +179,7 @@ fn same_keys(world: &mut World) {
 
 fn live<'a>(world: &'a World, key: &Key) -> Option<(&'a Value, i64)> {
     let (value, ends) = world.shell.ks.keys.get(key)?;
-    let ends = ends.unwrap_or(NEVER);
+    let ends = ends.map_or(NEVER, |at| at.0);
     (ends >= world.model.now_ms()).then_some((value, ends))
 }
 
@@ -290,7 +292,7 @@ fn leases_of(world: &World, place: Place, owner: Owner) -> BTreeMap<usize, i64> 
         .range(bounds)
         .filter_map(|(key, (_, ends))| {
             let index = key.name.last()? - b'0';
-            let ends = ends.unwrap_or(NEVER);
+            let ends = ends.map_or(NEVER, |at| at.0);
             (ends >= world.model.now_ms()).then_some((usize::from(index), ends))
         });
     live.collect()
@@ -347,12 +349,11 @@ fn same_tokens(world: &World, tokens: &mut Tokens) {
     let (model, shell) = (&world.model, &world.shell);
     for hold in &model.holds {
         let (place, owner) = (hold.place, hold.owner);
-        let whose = (owner.as_bytes(), mode(hold.mode));
-        let name = (place.0, place.1.as_bytes());
-        let got = shell.core.hold_of(shell.now, name, whose);
+        let (key, mode) = (at(place), mode(hold.mode));
+        let got = shell.core.hold_of(shell.now, &key, owner.as_bytes(), mode);
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
-            (Some(got), Some(token)) => tokens.check(*token, got),
+            (Some(got), Some(token)) => tokens.check(*token, got.0),
             (got, expected) => panic!("{owner} on {place:?} has {got:?}, not {expected:?}"),
         }
         let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, hold.mode);
@@ -373,7 +374,7 @@ fn same_queues(world: &World) {
     let orders = world.places.iter().map(order);
     let show = || format!("{:?}, not {:?}", orders.collect::<Vec<_>>(), model.queue);
     assert!(world.same_order(&world.places), "the queues are {}", show());
-    let ids: BTreeSet<u64> = model.queue.iter().map(|w| world.ids[w.id]).collect();
+    let ids: BTreeSet<WaiterId> = model.queue.iter().map(|w| world.ids[w.id]).collect();
     assert_eq!(
         shell
             .core
@@ -383,7 +384,7 @@ fn same_queues(world: &World) {
             .collect::<BTreeSet<_>>(),
         ids
     );
-    let open: BTreeSet<u64> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
+    let open: BTreeSet<WaiterId> = model.grants.iter().map(|g| world.ids[g.waiter]).collect();
     assert_eq!(
         shell
             .core
@@ -400,7 +401,7 @@ fn same_queues(world: &World) {
 fn all_is_scheduled(world: &World) {
     let (model, core) = (&world.model, &world.shell.core);
     let first = model.queue.iter().filter_map(|waiter| waiter.until).min();
-    assert_eq!(core.next_timeout(), first, "the next time-out");
+    assert_eq!(core.next_timeout(), first.map(MonoUs), "the next time-out");
     core.check();
     for hold in &model.holds {
         let ends = model.ends(hold.place, hold.owner);
@@ -408,14 +409,17 @@ fn all_is_scheduled(world: &World) {
         let known = model.tokens.contains_key(&(hold.place, hold.owner));
         if known && ends != NEVER {
             let next = core.next_expiry();
-            assert!(next.is_some_and(|at| at <= ends + 1), "{hold:?}: {next:?}");
+            assert!(
+                next.is_some_and(|at| at.0 <= ends + 1),
+                "{hold:?}: {next:?}"
+            );
         }
         let slot = model.keys[&hold.place];
         let watch = model.watched(hold.place, hold.owner);
         if let Some(watch) = watch.filter(|_| model.watchdog_max == 0 && !slot.by_hand) {
             let next = core.next_renewal();
             let due = ends - watch.lease * 2 / 3 + 1;
-            assert!(next.is_some_and(|at| at <= due), "{hold:?}: {next:?}");
+            assert!(next.is_some_and(|at| at.0 <= due), "{hold:?}: {next:?}");
             assert!(due >= model.now_ms(), "{hold:?} was not renewed");
         }
     }

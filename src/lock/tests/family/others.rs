@@ -7,7 +7,7 @@ use super::model::{Mode, Owner, Place, NEVER};
 use super::ops::OWNERS;
 use super::shell::{at, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Key};
+use crate::lock::{Cause, Key, WallMs};
 
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -35,8 +35,8 @@ fn field(owner: Owner, mode: Mode) -> Vec<u8> {
     }
 }
 
-fn ttl(ends: i64) -> Option<i64> {
-    (ends != NEVER).then_some(ends)
+fn ttl(ends: i64) -> Option<WallMs> {
+    (ends != NEVER).then_some(WallMs(ends))
 }
 
 impl Shell {
@@ -104,7 +104,7 @@ impl Shell {
             .ks
             .keys
             .entry(key.clone())
-            .or_insert((Value::Hash(Fields::new()), Some(ends)));
+            .or_insert((Value::Hash(Fields::new()), ttl(ends)));
         let Value::Hash(fields) = value else {
             panic!("a script took a text");
         };
@@ -113,10 +113,10 @@ impl Shell {
             fields.insert(b"mode".to_vec(), word.into());
         }
         fields.insert(field(owner, mode), b"1".to_vec());
-        *until = until.map(|at| at.max(ends));
+        *until = until.map(|at| at.max(WallMs(ends)));
         if mode == Mode::Read {
             let lease = lease_key(place, owner, 1);
-            self.ks.keys.insert(lease, (Value::Text, Some(ends)));
+            self.ks.keys.insert(lease, (Value::Text, ttl(ends)));
         }
         self.hash_changed(place);
     }

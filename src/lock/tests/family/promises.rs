@@ -79,7 +79,7 @@ impl Promises {
         for notice in told {
             if let Notice::Answer { waiter, outcome } = notice {
                 let request = self.waiting.remove(waiter);
-                let request = request.unwrap_or_else(|| panic!("{waiter} answered twice"));
+                let request = request.unwrap_or_else(|| panic!("{waiter:?} answered twice"));
                 if matches!(outcome, Outcome::Granted(_)) {
                     self.nobody_is_overtaken(world, *waiter, &request);
                     // Others of its owner's may nest in it, be it lost a moment later.
@@ -139,7 +139,9 @@ fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Requ
         let first = || {
             let (now, name) = (world.shell.now, place.1.as_bytes());
             let queue = world.shell.core.waiters_of(now, place.0, name, usize::MAX);
-            let mut ahead = queue.iter().take_while(|w| w.client != request.client);
+            let mut ahead = queue
+                .iter()
+                .take_while(|w| w.client != Some(request.client));
             ahead.all(|w| reads && w.mode == lock::Mode::Read)
         };
         free && (own || first())

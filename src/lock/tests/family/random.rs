@@ -57,7 +57,7 @@ fn it_does_so_without_deadlock_detection() {
 #[test]
 fn it_does_so_with_a_longest_watch() {
     run_all(Rules {
-        watchdog_max: 150,
+        watchdog_max: Some(150),
         ..Rules::DEFAULT
     });
 }

@@ -5,8 +5,8 @@
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, Core, Decision, Ended, Key, Mode, Note, Notices, Now, Refusal, Renewal,
-    Verdict, Wait, WaiterId,
+    self, Ask, Cause, Core, Decision, Ended, Key, Mode, MonoUs, Note, Notices, Now, Refusal,
+    Renewal, Verdict, Wait, WaiterId, WallUs,
 };
 
 pub fn at(place: Place) -> Key {
@@ -37,8 +37,8 @@ impl Shell {
             core: Core::new(),
             ks: Memory::default(),
             now: Now {
-                wall_us: 1_700_000_000_000_000,
-                mono_us: 50_000_000_000,
+                wall: WallUs(1_700_000_000_000_000),
+                mono: MonoUs(50_000_000_000),
             },
             told: Notices::new(),
             notes: Vec::new(),
@@ -77,12 +77,12 @@ impl Shell {
         let ask = Ask {
             db: words.keys[0].0,
             owner: words.owner.as_bytes(),
-            client: words.client,
+            client: Some(words.client),
             mode: mode(words.mode),
             lease: words.lease,
             once: words.once,
             watch: words.watch,
-            wait: words.block.map(|ms| Wait { ms }),
+            wait: words.block.map(Wait::of),
         };
         match names[..] {
             [name] => self.request(|d| lock::acquire(d, name, &ask)),
@@ -99,12 +99,13 @@ impl Shell {
         all: bool,
     ) -> Result<i64, Refusal> {
         let ended = Ended {
+            db,
             owner: owner.as_bytes(),
-            client,
+            client: Some(client),
             mode: mode(way),
             all,
         };
-        self.step(|d| lock::release(d, (db, name.as_bytes()), &ended))
+        self.step(|d| lock::release(d, name.as_bytes(), &ended))
     }
 
     pub fn release_many(
@@ -115,12 +116,13 @@ impl Shell {
     ) -> Result<i64, Refusal> {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let ended = Ended {
+            db: places[0].0,
             owner: owner.as_bytes(),
-            client,
+            client: Some(client),
             mode: Mode::Exclusive,
             all: false,
         };
-        self.step(|d| lock::release_many(d, places[0].0, &names, &ended))
+        self.step(|d| lock::release_many(d, &names, &ended))
     }
 
     pub fn renew(
@@ -128,38 +130,39 @@ impl Shell {
         (db, name): Place,
         owner: Owner,
         client: Client,
-        (way, lease, watch): (Way, i64, bool),
+        way: Way,
+        lease: i64,
+        watch: bool,
     ) -> Result<(), Refusal> {
         let renewal = Renewal {
+            db,
             owner: owner.as_bytes(),
-            client,
             mode: mode(way),
             lease,
-            watch,
+            watch: watch.then_some(client),
         };
-        self.step(|d| lock::renew(d, (db, name.as_bytes()), &renewal))
+        self.step(|d| lock::renew(d, name.as_bytes(), &renewal))
     }
 
     pub fn renew_many(
         &mut self,
         places: &[Place],
         owner: Owner,
-        client: Client,
         lease: i64,
     ) -> Result<(), Refusal> {
         let names: Vec<&[u8]> = places.iter().map(|place| place.1.as_bytes()).collect();
         let renewal = Renewal {
+            db: places[0].0,
             owner: owner.as_bytes(),
-            client,
             mode: Mode::Exclusive,
             lease,
-            watch: false,
+            watch: None,
         };
-        self.step(|d| lock::renew_many(d, places[0].0, &names, &renewal))
+        self.step(|d| lock::renew_many(d, &names, &renewal))
     }
 
     pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
-        self.step(|d| lock::force(d, (db, name.as_bytes()), client))
+        self.step(|d| lock::force(d, db, name.as_bytes(), Some(client)))
     }
 
     pub fn closed(&mut self, client: Client) {
@@ -179,8 +182,8 @@ impl Shell {
     // Time.
 
     pub fn pass_us(&mut self, wall: i64, mono: i64) {
-        self.now.wall_us += wall;
-        self.now.mono_us += mono;
+        self.now.wall.0 += wall;
+        self.now.mono.0 += mono;
         self.ks.now_ms = self.now.wall_ms();
     }
 

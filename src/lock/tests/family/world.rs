@@ -6,12 +6,12 @@ use super::compare::closed;
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
-use crate::lock::{Refusal, Rules, Verdict, WaiterId};
+use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
 
 /// What the core replied.
 #[derive(Clone, Debug)]
 pub enum Got {
-    Token(i64),
+    Token(Token),
     Null,
     Waits,
     Count(i64),
@@ -19,9 +19,6 @@ pub enum Got {
     Forced(bool),
     Refused(Refusal),
 }
-
-/// A connection's number is never 0.
-const FIRST_CLIENT: Client = 1;
 
 #[derive(Clone)]
 pub struct World {
@@ -35,7 +32,7 @@ pub struct World {
     pub replies: Option<(Got, Reply)>,
     /// The connections now open, one in each seat.
     pub seats: [Client; SEATS],
-    pub last_client: Client,
+    pub last_client: u64,
     /// Others changed something, and rlock has not heard of it yet.
     pub unread: bool,
     /// Time has passed, and the timer fires only after the next step.
@@ -55,8 +52,8 @@ impl World {
             places: places.to_vec(),
             ids: Vec::new(),
             replies: None,
-            seats: std::array::from_fn(|seat| FIRST_CLIENT + seat as Client),
-            last_client: FIRST_CLIENT + SEATS as Client,
+            seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
+            last_client: SEATS as u64,
             unread: false,
             overdue: false,
             known: None,
@@ -130,10 +127,10 @@ impl World {
             }
             Op::RenewMany { keys, whose, lease } => {
                 let (_, owner, _, seat) = self.who(*whose);
-                let Some(client) = self.speaks(seat) else {
+                if self.speaks(seat).is_none() {
                     return;
-                };
-                let got = self.shell.renew_many(keys, owner, client, *lease);
+                }
+                let got = self.shell.renew_many(keys, owner, *lease);
                 let got = got.map_or_else(Got::Refused, |()| Got::Done);
                 self.replies = Some((got, self.model.renew_many(keys, owner, *lease)));
             }
@@ -270,7 +267,9 @@ impl World {
             let got = self.shell.core.waiters_of(now, place.0, name, 100);
             let queue = self.model.queue.iter();
             let queue = queue.filter(|w| w.ask.keys.contains(place));
-            got.iter().map(|w| w.client).eq(queue.map(|w| w.ask.client))
+            got.iter()
+                .map(|w| w.client)
+                .eq(queue.map(|w| Some(w.ask.client)))
         })
     }
 
@@ -306,7 +305,7 @@ impl World {
     fn renew(&mut self, whose: Whose, lease: i64, watch: bool) {
         let (place, owner, mode, seat) = self.who(whose);
         if let Some(client) = self.speaks(seat) {
-            let got = self.shell.renew(place, owner, client, (mode, lease, watch));
+            let got = self.shell.renew(place, owner, client, mode, lease, watch);
             let got = got.map_or_else(Got::Refused, |()| Got::Done);
             let bind = watch.then_some(client);
             self.replies = Some((got, self.model.renew(place, owner, mode, lease, bind)));
@@ -321,7 +320,7 @@ impl World {
         self.take_back(|grant| grant == client);
         if let Some(seat) = self.seats.iter().position(|open| *open == client) {
             self.last_client += 1;
-            self.seats[seat] = self.last_client;
+            self.seats[seat] = nth_client(self.last_client);
         }
     }
 
@@ -388,6 +387,11 @@ impl World {
     pub fn is_owner(name: &[u8]) -> Option<Owner> {
         OWNERS.into_iter().find(|owner| owner.as_bytes() == name)
     }
+}
+
+/// The connection with this number, which is not 0.
+fn nth_client(number: u64) -> Client {
+    Client::new(number).unwrap()
 }
 
 /// What others do may be heard of together with what they do next.

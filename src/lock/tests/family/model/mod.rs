@@ -23,7 +23,7 @@ use crate::lock::{Now, Rules};
 pub type Owner = &'static str;
 /// A database and a name in it.
 pub type Place = (i32, &'static str);
-pub type Client = u64;
+pub use crate::lock::ClientId as Client;
 /// Tokens in the order in which they were made; the core's are other numbers.
 pub type Token = u64;
 
@@ -184,10 +184,10 @@ pub struct Model {
 impl Model {
     pub fn new(now: Now, rules: Rules) -> Self {
         Self {
-            wall_us: now.wall_us,
-            mono_us: now.mono_us,
+            wall_us: now.wall.0,
+            mono_us: now.mono.0,
             detect_deadlocks: rules.detect_deadlocks,
-            watchdog_max: rules.watchdog_max,
+            watchdog_max: rules.watchdog_max.unwrap_or(0),
             ..Self::default()
         }
     }

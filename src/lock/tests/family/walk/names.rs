@@ -4,7 +4,7 @@ use crate::lock::tests::family::model::{Owner, Place};
 use crate::lock::tests::family::ops::{Seat, OWNERS, SEATS};
 use crate::lock::tests::family::others::lease_key;
 use crate::lock::tests::family::shell::at;
-use crate::lock::{Bytes, Key};
+use crate::lock::{Bond, Key};
 
 /// In which order owners, seats and places are gone through, and so what they are
 /// called: a state is the same as one in which some of them have changed places.
@@ -47,7 +47,7 @@ fn again<T: PartialEq + Copy>(plain: &[T], names: &[T], first: &[T]) -> Vec<T> {
 pub struct Labels {
     pub names: Names,
     pub keys: Vec<Key>,
-    pub bonds: Vec<(Key, Bytes)>,
+    pub bonds: Vec<Bond>,
     pub lease_keys: Vec<Key>,
     pub fields: Vec<Vec<u8>>,
 }

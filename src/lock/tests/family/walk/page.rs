@@ -14,7 +14,7 @@ use crate::lock::table::{Entry, Hold};
 use crate::lock::tests::family::model::{self, Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Core, Key, Lease, Now, WaiterId};
+use crate::lock::{Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -113,16 +113,18 @@ impl<'a> Page<'a> {
         self.put(u8::try_from(at.unwrap()).unwrap());
     }
 
-    fn client(&mut self, client: Client) {
-        let seat = self.world.seats.iter().position(|open| *open == client);
-        let seat = seat.map_or(NONE, |seat| Self::place_of(&self.names.seats, &seat));
+    fn client(&mut self, client: Option<Client>) {
+        let seat_of = |client| {
+            let seat = self.world.seats.iter().position(|open| *open == client);
+            seat.map_or(NONE, |seat| Self::place_of(&self.names.seats, &seat))
+        };
         // Nobody that is known, or a connection that is closed.
-        self.put(if client == 0 { NONE - 1 } else { seat });
+        self.put(client.map_or(NONE - 1, seat_of));
     }
 
     /// The connection of a hold makes a difference if it watches for it. Else it tells
     /// which of several holds in one mode is given back, and here there is one at most.
-    fn taker(&mut self, client: Client, watches: bool) {
+    fn taker(&mut self, client: Option<Client>, watches: bool) {
         if watches {
             self.client(client);
         }
@@ -161,11 +163,10 @@ impl<'a> Page<'a> {
         self.put(at);
     }
 
-    /// A wall-clock ms.
-    fn moment(&mut self, at: Option<i64>) {
+    fn moment(&mut self, at: Option<WallMs>) {
         let now = self.world.shell.ks.now_ms;
         self.put(match at {
-            None | Some(NEVER) => 0,
+            None | Some(WallMs(NEVER)) => 0,
             Some(at) if at < now => 1,
             Some(_) => 2,
         });
@@ -195,8 +196,8 @@ impl<'a> Page<'a> {
         self.count(core.locks.deadlines());
 
         let end = Now {
-            wall_us: i64::MAX,
-            mono_us: i64::MAX - 1,
+            wall: WallUs(i64::MAX),
+            mono: MonoUs(i64::MAX - 1),
         };
         self.ids(&core.queues.over(end, usize::MAX));
         let renewals = core.watchdogs.due(end, usize::MAX);
@@ -235,7 +236,7 @@ impl<'a> Page<'a> {
             keys.sort_by_key(|(key, _)| self.name(key));
             for (key, token) in keys {
                 self.put(self.name(key));
-                self.token(0, Some(*token));
+                self.token(0, Some(token.0));
             }
         }
     }
@@ -266,7 +267,7 @@ impl<'a> Page<'a> {
                 continue;
             };
             self.hold(Some(&party.hold));
-            self.token(0, party.first);
+            self.token(0, party.first.map(|token| token.0));
             self.flag(party.reads);
             self.flag(party.writes);
             self.count(usize::try_from(party.holds).unwrap());
@@ -283,7 +284,7 @@ impl<'a> Page<'a> {
             return self.put(NONE);
         };
         self.owner(&hold.owner);
-        self.token(0, hold.token);
+        self.token(0, hold.token.map(|token| token.0));
         let Some(watch) = &hold.watch else {
             return self.put(NONE);
         };
@@ -361,7 +362,7 @@ impl<'a> Page<'a> {
                 None => self.put(NONE),
                 Some(slot) => {
                     self.put(slot.kind as u8);
-                    self.moment(Some(slot.ends));
+                    self.moment(Some(WallMs(slot.ends)));
                     self.flag(slot.by_hand);
                 }
             }
@@ -375,7 +376,7 @@ impl<'a> Page<'a> {
                 for index in 1..=LEASE_KEYS {
                     let which = (*place, *owner, index);
                     let ends = model.leases.get(&which);
-                    self.moment(ends.copied().or(Some(0)));
+                    self.moment(Some(WallMs(ends.copied().unwrap_or(0))));
                     self.flag(model.squats.contains(&which));
                 }
             }
@@ -386,6 +387,6 @@ impl<'a> Page<'a> {
         self.put(hold.mode as u8);
         self.flag(granted);
         self.flag(hold.watch.is_some());
-        self.taker(hold.client.unwrap_or(0), hold.watch.is_some());
+        self.taker(hold.client, hold.watch.is_some());
     }
 }

@@ -1,0 +1,106 @@
+//! Moments, a type for each clock that they are of, so that no two are mixed. The core
+//! has no clock of its own: whoever calls it reads both once and passes them in, so that
+//! one request sees one time. Nothing here overflows.
+
+/// A moment by which things are due ([`Deadlines`]).
+///
+/// [`Deadlines`]: crate::lock::deadlines::Deadlines
+pub trait Moment: Copy + Ord {
+    /// No moment is later, and none comes to be this one.
+    const NEVER: Self;
+}
+
+/// Of the wall clock, ms since 1970: leases and TTLs, because PEXPIREAT counts so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct WallMs(pub i64);
+
+/// Of the wall clock, us since 1970: since when a lock is held, and tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct WallUs(pub i64);
+
+/// Of a clock that is never set back, us since some fixed moment: what is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct MonoUs(pub i64);
+
+/// One reading of both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    pub wall: WallUs,
+    pub mono: MonoUs,
+}
+
+impl Moment for WallMs {
+    const NEVER: Self = Self(i64::MAX);
+}
+
+impl Moment for MonoUs {
+    const NEVER: Self = Self(i64::MAX);
+}
+
+impl WallMs {
+    /// How many ms from `earlier` to this.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// How many ms are left at `now`; 0: it is over.
+    pub fn ms_from(self, now: Self) -> i64 {
+        self.since(now).max(0)
+    }
+
+    pub fn plus_ms(self, ms: i64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+}
+
+impl WallUs {
+    /// How many ms from `earlier` to this.
+    pub fn ms_since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0).div_euclid(1000)
+    }
+
+    pub fn ms(self) -> WallMs {
+        WallMs(self.0.div_euclid(1000))
+    }
+}
+
+impl MonoUs {
+    /// How many us from `earlier` to this.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// How many ms from `earlier` to this.
+    pub fn ms_since(self, earlier: Self) -> i64 {
+        self.since(earlier).div_euclid(1000)
+    }
+
+    /// How many ms are left at `now`, the last one counted whole; 0: it is over.
+    pub fn ms_from(self, now: Self) -> i64 {
+        self.since(now).max(0).saturating_add(999).div_euclid(1000)
+    }
+
+    pub fn plus_us(self, us: i64) -> Self {
+        Self(self.0.saturating_add(us))
+    }
+}
+
+impl Now {
+    /// The wall clock in ms, as PEXPIREAT counts it.
+    pub fn wall_ms(self) -> WallMs {
+        self.wall.ms()
+    }
+
+    /// When a lease of `lease` ms ends that begins now.
+    pub fn deadline(self, lease: i64) -> WallMs {
+        self.wall_ms().plus_ms(lease)
+    }
+
+    /// When a wait of `ms` ends that begins now.
+    pub fn until(self, ms: i64) -> MonoUs {
+        self.mono.plus_us(ms.saturating_mul(1000))
+    }
+}

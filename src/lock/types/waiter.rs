@@ -1,0 +1,16 @@
+//! A request that waits, or whose reply is on its way.
+
+use std::num::NonZeroU64;
+
+/// A request's number, in order of arrival over all locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct WaiterId(NonZeroU64);
+
+impl WaiterId {
+    pub const FIRST: Self = Self(NonZeroU64::MIN);
+
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
