@@ -263,13 +263,14 @@ fn a_long_name_full_of_colons_is_no_burden() {
         format!("{long}{colons}"),
         format!("{long}{}", "o".repeat(colons.len())),
     ];
-    let mut took = [Duration::ZERO; 3];
+    // The least counts: a busy machine makes single ones longer.
+    let mut took = [Duration::MAX; 3];
     for _ in 0..20 {
         for (name, took) in names.iter().zip(&mut took) {
             let since = Instant::now();
             client.ok(&["SET", name, "1", "PX", "3600000"]);
             assert_eq!(client.int(&["DEL", name]), 1);
-            *took += since.elapsed();
+            *took = since.elapsed().min(*took);
         }
     }
     let [one, other, plain] = took;

@@ -65,9 +65,9 @@ fn bring_in_line(
 
 /// A hash with a field `mode` that is somebody's data is no lock.
 fn as_lock(d: &Decision<'_>, key: &Key, found: Look) -> Look {
-    let fields = d.core.locks.get(key).map_or(0, Entry::fields);
+    let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
     match found.kind {
-        Kind::ReadWrite(_) if found.fields == 0 || fields != found.fields => Look {
+        Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Look {
             kind: Kind::Foreign(Foreign::OtherHash),
             ..found
         },
