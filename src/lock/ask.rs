@@ -1,6 +1,6 @@
 //! What requests say: whose lock is to be had, renewed or released, and how.
 
-use super::keyspace::Mode;
+use super::found::Mode;
 use super::types::{ClientId, MonoUs, Now, Owner, Token, WaiterId};
 
 /// A request for a lock, or for several.

@@ -1,7 +1,7 @@
 //! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
-use super::keyspace::{Foreign, Holder, Kind, Lease, Look, Mode};
+use super::found::{Foreign, Holder, Kind, Lease, Look, Mode};
 use super::types::WallMs;
 
 /// The field of a read/write lock that says which it is.

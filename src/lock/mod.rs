@@ -28,6 +28,7 @@ mod deadlock;
 mod decide;
 mod decision;
 mod describe;
+mod found;
 mod freed;
 mod head;
 mod heard;
@@ -71,12 +72,11 @@ pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
+pub use found::{leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, MOST_READS};
 pub use heard::{hear, review, Note};
 use key::Bytes;
 pub use key::Key;
-pub use keyspace::{
-    leases_looked_at, Counter, Foreign, Holder, Keyspace, Kind, Lease, Look, Mode, MOST_READS,
-};
+pub use keyspace::Keyspace;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use notice::{Event, Notice, Notices, Outcome, Whom};
 pub use reconcile::{expire, forsake, Cause};

@@ -1,7 +1,7 @@
 //! Why the core refuses a request. The texts a client sees are in `crate::error`.
 
+use super::found::{Foreign, Mode};
 use super::key::Key;
-use super::keyspace::{Foreign, Mode};
 use super::types::Owner;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! RELEASE, RENEW and FORCE: end a hold, move its lease, end everybody's.
 
 use super::ask::{Ended, Renewal};
+use super::found::leases_looked_at;
 use super::freed::left_free;
-use super::keyspace::leases_looked_at;
 use super::modes::modes;
 use super::{lease_keys, ready, reconcile, shared, watchdog};
 use super::{

@@ -1,7 +1,7 @@
 //! What the core writes to the keyspace.
 
+use super::found::Mode;
 use super::key::Key;
-use super::keyspace::Mode;
 use super::types::{Owner, Token, WallMs};
 
 /// A write, carried out as soon as it is decided ([`Keyspace::write`]).

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::diff::{is_left_over, lease_now};
-use crate::lock::keyspace::Holder;
+use crate::lock::found::Holder;
 use crate::lock::table::{Entry, Party, Shared};
 use crate::lock::{Lease, Look, Mode, Now, Owner};
 

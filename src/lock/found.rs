@@ -1,0 +1,126 @@
+//! What can be found of a lock in the keyspace, and by whom.
+
+use super::types::{Token, WallMs};
+
+/// How a lock is held, or is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// A plain lock: one owner, a hash of one field.
+    Exclusive,
+    /// A read lock of a read/write lock.
+    Read,
+    /// A write lock of a read/write lock.
+    Write,
+}
+
+/// What a key is, as far as locks are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// There is no such key: the lock is free.
+    Free,
+    /// A plain lock, held.
+    Plain,
+    /// A read/write lock, with what its field `mode` says.
+    ReadWrite(Mode),
+    /// A key that is no lock.
+    Foreign(Foreign),
+}
+
+/// Why a key is no lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// It is no hash.
+    OtherType,
+    /// It is a hash, but not laid out as a lock.
+    OtherHash,
+}
+
+/// When a reader's lease ends: the latest of its lease keys counts, but one that may
+/// be elsewhere counts more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lease {
+    /// None of its lease keys is there: it holds nothing.
+    Gone,
+    Until(WallMs),
+    /// One of them has no TTL.
+    Endless,
+    /// One of them is not here and may be on another node: their slot is on its way.
+    Away,
+}
+
+impl Lease {
+    /// There is no lease key here that would tell of a reader.
+    pub fn is_missing(self) -> bool {
+        matches!(self, Self::Gone | Self::Away)
+    }
+}
+
+/// A key as one owner sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub kind: Kind,
+    /// The fields that stand for holds: all but `mode`. Of a plain lock: 1.
+    pub fields: usize,
+    /// What the owner's field counts: its plain holds, or in a read/write lock
+    /// its read holds, be their lease keys there or not. 0: no such field.
+    pub holds: i64,
+    /// The write holds of the owner that was asked for.
+    pub writes: i64,
+    /// The lease of the owner's read holds in a read/write lock.
+    pub lease: Lease,
+    /// When the key expires; `None`: it has no TTL.
+    pub expires: Option<WallMs>,
+    /// It was there until this very look, which found that it had run out.
+    pub ran_out: bool,
+}
+
+impl Look {
+    /// A key that does not exist.
+    pub const FREE: Self = Self {
+        kind: Kind::Free,
+        fields: 0,
+        holds: 0,
+        writes: 0,
+        lease: Lease::Gone,
+        expires: None,
+        ran_out: false,
+    };
+}
+
+/// One owner's holds on a lock, as the keyspace has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub owner: Vec<u8>,
+    pub mode: Mode,
+    pub holds: i64,
+    /// Of a reader: its own lease. Else that of the key.
+    pub lease: Lease,
+}
+
+/// The fencing counter of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// There is none.
+    Absent,
+    /// There can be none: in a cluster it would lie in another slot.
+    Elsewhere,
+    /// Its last token.
+    At(Token),
+    /// Something stands in its place that is no integer.
+    Unusable,
+}
+
+/// An owner nests no more read holds than this: each has a lease key.
+pub const MOST_READS: i64 = 1024;
+
+/// At most so many of a reader's lease keys are looked at from either end: a count
+/// of holds may be anything that somebody has written.
+const FROM_EITHER_END: i64 = 32;
+
+/// Which lease keys of a reader with so many holds are looked at to tell whether
+/// it lives: all of them, but for a reader with very many.
+pub fn leases_looked_at(holds: i64) -> impl Iterator<Item = i64> {
+    let first = 1..=holds.min(FROM_EITHER_END);
+    let last = holds.saturating_sub(FROM_EITHER_END).max(FROM_EITHER_END);
+    first.chain(last.saturating_add(1)..=holds)
+}
