@@ -8,8 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::modes::modes;
-use super::{Core, Key, Lease, Look, Refusal};
+use super::{Core, Key};
 
 /// Keys to be looked at again in a while, a round of them at a time.
 #[derive(Clone, Debug, Default)]
@@ -39,24 +38,5 @@ impl Core {
         }
         let pops = std::iter::from_fn(|| self.away.round.pop_first());
         pops.take(most).collect()
-    }
-
-    /// Whether of some reader here it is not known if it lives.
-    pub(super) fn is_half(&self, key: &Key) -> bool {
-        let shared = self.locks.shared(key);
-        shared.is_some_and(|shared| shared.is_half())
-    }
-
-    /// Refuses what would read or write the lease keys of an owner that are not here.
-    pub(super) fn has_its_leases(
-        &self,
-        key: &Key,
-        owner: &[u8],
-        look: &Look,
-    ) -> Result<(), Refusal> {
-        if look.lease == Lease::Away && modes(self, key, owner, look).reads {
-            return Err(Refusal::OnItsWay { key: key.clone() });
-        }
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A connection is closed that has watchdog holds.
 
 use super::watchdog::{self, Bond};
-use super::{reconcile, release, ClientId, Decision};
+use super::{reconcile, request, ClientId, Decision};
 
 /// Exactly its watchdog holds end, as if they were released. On how many keys; at most
 /// so many at a time.
@@ -19,7 +19,7 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
         let look = reconcile::read(d, &key, &owner);
         let modes = watchdog::on_closed(d.core, &key, &owner, client);
         if !modes.is_empty() {
-            release::end_holds(d, &key, &owner, look, &modes);
+            request::end_holds(d, &key, &owner, look, &modes);
         }
     }
     count

@@ -1,6 +1,6 @@
 //! The ways into the core: each request, and each piece of what is due, is one decision.
 
-use super::waiting::settle_pending;
+use super::waiting::drain;
 use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
 
 /// Makes a decision: looks at the keyspace, writes to it, hands on what has become
@@ -14,7 +14,7 @@ pub fn decide<T>(
 ) -> T {
     let mut d = Decision::new(core, ks, now, out);
     let result = run(&mut d);
-    settle_pending(&mut d);
+    drain(&mut d);
     d.end();
     result
 }
@@ -29,7 +29,7 @@ pub fn request(
 ) -> Result<Verdict, Refusal> {
     let mut d = Decision::new(core, ks, now, out);
     let verdict = run(&mut d);
-    settle_pending(&mut d);
+    drain(&mut d);
     match d.end() {
         None => verdict,
         Some(Outcome::Granted(token)) => Ok(Verdict::Granted(token)),

@@ -18,7 +18,7 @@ pub struct Decision<'a> {
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
     pub out: &'a mut Notices,
-    /// How many writes changed nothing.
+    /// GrantKind many writes changed nothing.
     needless: usize,
     /// Read/write locks of which it was told that they are free.
     pub(super) woken: BTreeSet<Key>,
@@ -126,7 +126,7 @@ impl<'a> Decision<'a> {
         self.out.push(Notice::Told { key, event });
     }
 
-    /// How much has come of this decision so far.
+    /// GrantKind much has come of this decision so far.
     pub fn size(&self) -> usize {
         self.needless.saturating_add(self.out.len())
     }

@@ -22,18 +22,6 @@ impl Core {
         Some(gone)
     }
 
-    /// The place of an upgrade in the queue of a key: behind those that came before,
-    /// ahead of all others.
-    pub(super) fn front(&self, key: &Key, id: WaiterId) -> Rank {
-        let reads = |owner: &[u8]| self.locks.knows_reader(key.db, &key.name, owner);
-        let mut ahead = self.queues.waiting(key).take_while(|w| w.rank.is_front());
-        match ahead.find(|other| !reads(&other.want.owner)) {
-            // Its lease has ended since it asked to write.
-            Some(other) => Rank::just_before(&other.rank, id),
-            None => Rank::front(id),
-        }
-    }
-
     /// Takes a request out of the queue, however it ended. Harmless if it is not
     /// in one any more. Whom that lets in is up to a [`Core::review`].
     pub fn leave(&mut self, id: WaiterId) {
@@ -82,4 +70,16 @@ pub fn left(core: &Core, work: &mut Work, gone: &Gone) {
         }
     }
     work.dirty.extend(gone.led.iter().cloned());
+}
+
+/// The place of an upgrade in the queue of a key: behind those that came before,
+/// ahead of all others.
+pub fn front(core: &Core, key: &Key, id: WaiterId) -> Rank {
+    let reads = |owner: &[u8]| core.locks.knows_reader(key.db, &key.name, owner);
+    let mut ahead = core.queues.waiting(key).take_while(|w| w.rank.is_front());
+    match ahead.find(|other| !reads(&other.want.owner)) {
+        // Its lease has ended since it asked to write.
+        Some(other) => Rank::just_before(&other.rank, id),
+        None => Rank::front(id),
+    }
 }

@@ -19,7 +19,6 @@
 //! [`ask`] for what requests say, [`types`] for moments, numbers and names that must not
 //! be mixed.
 
-mod acquire;
 mod ask;
 mod away;
 mod closed;
@@ -30,16 +29,15 @@ mod decision;
 mod describe;
 mod found;
 mod freed;
+mod grant;
 mod head;
 mod heard;
 mod in_flight;
-mod judge;
 mod key;
 mod keyspace;
 pub mod layout;
-mod lease_keys;
+mod leases;
 mod leaving;
-mod many;
 #[cfg(test)]
 mod memory;
 mod modes;
@@ -49,9 +47,8 @@ mod queue;
 mod ready;
 mod reconcile;
 mod refusal;
-mod release;
 mod renewals;
-mod shared;
+mod request;
 mod stats;
 mod subscribers;
 
@@ -60,14 +57,13 @@ mod take_back;
 #[cfg(test)]
 mod tests;
 mod timeouts;
-mod token;
+mod tokens;
 mod types;
 mod waiting;
 mod watchdog;
 mod work;
 mod write;
 
-pub use acquire::acquire;
 pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
 pub use decide::{decide, note, request};
 pub use decision::Decision;
@@ -77,12 +73,13 @@ pub use heard::{hear, review, Note};
 use key::Bytes;
 pub use key::Key;
 pub use keyspace::Keyspace;
-pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use notice::{Event, Notice, Notices, Outcome, Whom};
 pub use reconcile::{expire, forsake, Cause};
 pub use refusal::{Link, Refusal};
-pub use release::{force, release, renew};
 pub use renewals::renew_watched;
+pub use request::{
+    acquire, acquire_many, force, release, release_many, renew, renew_many, MOST_KEYS,
+};
 pub use stats::Stats;
 pub use subscribers::{subscribed, Listening};
 pub use timeouts::time_out;
@@ -97,7 +94,7 @@ use queue::Queues;
 use stats::Counters;
 use subscribers::Subscribers;
 use table::Locks;
-use token::Tokens;
+use tokens::Tokens;
 use watchdog::Watchdogs;
 use work::Work;
 
@@ -110,7 +107,7 @@ pub struct Rules {
     pub watchdog_max: Option<i64>,
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
-    /// How long a turn of Redisson's is, us; `None`: it has none.
+    /// GrantKind long a turn of Redisson's is, us; `None`: it has none.
     pub redisson_turn_us: Option<i64>,
 }
 
@@ -203,7 +200,7 @@ impl Core {
         self.locks.knows_reader(db, name, owner)
     }
 
-    /// How many requests wait, over all locks.
+    /// GrantKind many requests wait, over all locks.
     pub fn waiting(&self) -> usize {
         self.queues.len()
     }

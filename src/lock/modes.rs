@@ -1,7 +1,7 @@
 //! In which modes an owner holds a lock, as it was found.
 
 use super::reconcile::is_left_over;
-use super::{Core, Key, Kind, Lease, Look, Mode};
+use super::{Core, Key, Kind, Lease, Look, Mode, Owner, Refusal};
 
 /// In which modes an owner holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,4 +50,43 @@ impl Modes {
         let plain = |mode| mode == Mode::Exclusive;
         self.any().filter(|has| plain(*has) != plain(mode))
     }
+}
+
+/// Refuses an owner that does not hold the key in this mode.
+pub fn require(
+    core: &Core,
+    key: &Key,
+    owner: &[u8],
+    mode: Mode,
+    look: &Look,
+) -> Result<(), Refusal> {
+    if let Kind::Foreign(why) = look.kind {
+        let key = key.clone();
+        return Err(Refusal::NotALock { key, why });
+    }
+    let has = modes(core, key, owner, look);
+    if has.has(mode) {
+        return Ok(());
+    }
+    Err(Refusal::NotHeld {
+        key: key.clone(),
+        owner: Owner::from(owner),
+        asked: mode,
+        held_for: has.any(),
+    })
+}
+
+/// Refuses what would read or write the lease keys of an owner that are not here.
+pub fn require_leases(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Result<(), Refusal> {
+    if look.lease == Lease::Away && modes(core, key, owner, look).reads {
+        return Err(Refusal::OnItsWay { key: key.clone() });
+    }
+    Ok(())
+}
+
+/// Whether of some reader here it is not known if it lives.
+pub fn is_half(core: &Core, key: &Key) -> bool {
+    core.locks
+        .shared(key)
+        .is_some_and(|shared| shared.is_half())
 }

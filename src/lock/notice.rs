@@ -27,7 +27,7 @@ pub enum Whom {
     AllShared,
 }
 
-/// How a request that waited ends.
+/// GrantKind a request that waited ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has the lock.

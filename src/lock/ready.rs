@@ -24,6 +24,6 @@ pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
         return look;
     }
     d.work.dirty.insert(key.clone());
-    waiting::settle_pending(d);
+    waiting::drain(d);
     reconcile::read(d, key, owner)
 }

@@ -2,7 +2,7 @@
 
 use super::table::own_lease;
 use super::watchdog::{self, Bond};
-use super::{ready, shared};
+use super::{leases, ready};
 use super::{Decision, Key, Lease, Owner};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
@@ -35,7 +35,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let to = bound.map_or(full, |bound| full.min(bound));
     let away = look.lease == Lease::Away;
     match own_lease(&look) {
-        Lease::Until(at) if at < to && !away => shared::set_lease(d, key, owner, &look, to),
+        Lease::Until(at) if at < to && !away => leases::set_lease(d, key, owner, &look, to),
         // Its lease keys were given another end by hand than the hash, or are on
         // another node.
         Lease::Until(_) | Lease::Endless | Lease::Away

@@ -2,7 +2,7 @@
 
 use super::stats::Counters;
 use super::table::Hold;
-use super::{reconcile, release, watchdog};
+use super::{reconcile, request, watchdog};
 use super::{Decision, WaiterId};
 
 /// The holds of such a grant end as if they were released.
@@ -33,7 +33,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
         }
         any = true;
         watchdog::on_one_released(d.core, key, &grant.owner, mode, client);
-        release::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
+        request::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
     }
     if any {
         Counters::up(&mut d.core.counters.taken_back);

@@ -3,9 +3,9 @@
 use super::revive::revive;
 use super::Cause;
 use crate::lock::table::{Hold, Party, Shared};
-use crate::lock::{lease_keys, watchdog, Decision, Event, Key, Lease, WallMs};
+use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, WallMs};
 
-/// How holds have ended.
+/// GrantKind holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Over {
     /// One was written anew.
@@ -92,7 +92,7 @@ fn end_parties(
             known.remove(owner);
         });
         if free {
-            lease_keys::end(d, key, owner, 1..=party.holds);
+            leases::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
         party_gone(d, key, party, event);

@@ -142,7 +142,7 @@ impl Watchdogs {
         own.chain(later).chain(sooner).take(most).collect()
     }
 
-    /// How many holds belong to connections.
+    /// GrantKind many holds belong to connections.
     pub fn count(&self, locks: &Locks) -> u64 {
         let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
         let of =

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::holds::{reschedule, watched_on};
 use crate::lock::{Bytes, Decision, Key, Notice, Owner, WallMs};
 
-/// How far that was looked after, since something was last written.
+/// GrantKind far that was looked after, since something was last written.
 #[derive(Clone, Debug, Default)]
 pub struct Lapsed {
     /// The leases of each database were gone through up to here.

@@ -4,29 +4,27 @@
 //! for each reader and one for the writer, and each read hold has a lease key. A
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
-use super::acquire::{one_more, too_many, How};
-use super::ask::Want;
-use super::modes::modes;
-use super::table::own_lease;
-use super::table::Party;
-use super::{acquire, lease_keys};
-use super::{
-    Decision, Key, Kind, Lease, Look, Mode, Owner, Refusal, Token, WallMs, Write, MOST_READS,
-};
+use super::admit::secure;
+use super::kind::{one_more, too_many, GrantKind};
+
+use crate::lock::ask::Want;
+use crate::lock::leases;
+use crate::lock::table::{own_lease, Party};
+use crate::lock::{Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, Write, MOST_READS};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
     d: &mut Decision<'_>,
     key: &Key,
     want: &Want,
-    how: How,
+    how: GrantKind,
     mut look: Look,
     token: Token,
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
     let was = own_lease(&look);
     let at = match (how, was) {
-        (How::First | How::Join, _) => Some(until),
+        (GrantKind::First | GrantKind::Join, _) => Some(until),
         (_, Lease::Until(at)) => Some(at.max(until)),
         (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
     };
@@ -47,11 +45,11 @@ pub fn give_shared(
             });
         }
     }
-    acquire::secure(d, key, want, how, &mut look)?;
+    secure(d, key, want, how, &mut look)?;
     let mode = match (how, look.kind) {
-        (How::First | How::Upgrade, _) => Some(want.mode),
+        (GrantKind::First | GrantKind::Upgrade, _) => Some(want.mode),
         // The writer is gone without a word.
-        (How::Join, Kind::ReadWrite(Mode::Write)) => Some(Mode::Read),
+        (GrantKind::Join, Kind::ReadWrite(Mode::Write)) => Some(Mode::Read),
         _ => None,
     };
     if let Some(mode) = mode {
@@ -68,7 +66,7 @@ pub fn give_shared(
     let reads = look.holds.min(MOST_READS);
     // By hand, the lease keys of a writer that reads too may have had another end.
     if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
-        lease_keys::renew(d, key, owner, reads, at);
+        leases::renew(d, key, owner, reads, at);
     }
     if want.mode == Mode::Read {
         d.write(Write::Lease {
@@ -79,9 +77,9 @@ pub fn give_shared(
         });
     }
     let expires = match (how, look.expires) {
-        (How::First, _) => at,
+        (GrantKind::First, _) => at,
         // Its reader is alone now: the lock ends with it.
-        (How::Upgrade, Some(_)) if at.is_some() => at,
+        (GrantKind::Upgrade, Some(_)) if at.is_some() => at,
         (_, None) => None,
         // A lease without an end goes with the hash all the same.
         (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
@@ -114,39 +112,4 @@ pub fn give_shared(
         shared.put(party);
     });
     Ok(())
-}
-
-/// Sets the lease of an owner that holds the lock, in every mode.
-pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
-    let has = modes(d.core, key, owner, look);
-    if has.plain {
-        d.expire_at(key, None, Some(at));
-        match look.kind {
-            Kind::ReadWrite(_) => {
-                d.core
-                    .locks
-                    .change_shared(key, |shared| shared.expires = Some(at));
-            }
-            _ => d.core.locks.set_deadline(key, Some(at)),
-        }
-        return;
-    }
-    if has.reads {
-        lease_keys::renew(d, key, owner, look.holds, at);
-    }
-    let mut expires = Some(at);
-    d.core.locks.change_shared(key, |shared| {
-        shared.change(owner, |party| {
-            if party.reads {
-                party.lease = Lease::Until(at);
-            }
-        });
-        // The hash stays for the reader that stays longest.
-        if !has.writes {
-            let end = look.expires.map(|end| end.max(at));
-            expires = shared.last_end().or(end);
-        }
-        shared.expires = expires;
-    });
-    d.expire_at(key, look.expires, expires);
 }

@@ -5,13 +5,16 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::{held, one_more, How};
-use super::ask::Want;
-use super::stats::Counters;
-use super::waiting::Ways;
-use super::{acquire, head, ready, reconcile, release, waiting};
-use super::{Ask, Decision, Key, Kind, Mode, Refusal, Renewal, Token, Verdict};
-use super::{Ended, Owner};
+use super::release::release_one;
+use super::renew::renew_one;
+
+use crate::lock::ask::{Ask, Ended, Renewal, Want};
+use crate::lock::grant::{GrantKind, Plan};
+use crate::lock::head::{self};
+use crate::lock::modes::{self};
+use crate::lock::stats::Counters;
+use crate::lock::{grant, ready, reconcile, waiting};
+use crate::lock::{Decision, Key, Kind, Mode, Owner, Refusal, Token, Verdict};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
@@ -31,12 +34,12 @@ pub fn acquire_many(
     let mut plain = Vec::new();
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
-        let how = acquire::may(d, key, ask.owner, Mode::Exclusive, &mut look)?;
-        if how == Some(How::Nest) {
+        let how = grant::admit(d, key, ask.owner, Mode::Exclusive, &mut look)?;
+        if how == Some(GrantKind::Nest) {
             if ask.once {
-                return Err(held(key, ask.owner));
+                return Err(grant::held(key, ask.owner));
             }
-            one_more(look.holds, key, &Owner::from(ask.owner))?;
+            grant::one_more(look.holds, key, &Owner::from(ask.owner))?;
         }
         if look.kind == Kind::Plain {
             plain.push((key.clone(), look));
@@ -81,15 +84,15 @@ fn look_and_take(
     keys: &[Key],
     want: &Want,
 ) -> Result<Option<Token>, Refusal> {
-    match waiting::ways(d, None, keys, want, false)? {
+    match grant::plan(d, None, keys, want, false)? {
         Some(ways) => take(d, want, ways),
         None => Ok(None),
     }
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, mut ways: Ways) -> Result<Option<Token>, Refusal> {
-    let fresh = waiting::fresh(d, want, &mut ways)?;
-    let (token, _) = waiting::give_all(d, want, ways, fresh)?;
+fn take(d: &mut Decision<'_>, want: &Want, mut ways: Plan) -> Result<Option<Token>, Refusal> {
+    let fresh = grant::fresh(d, want, &mut ways)?;
+    let (token, _) = grant::carry_out(d, want, ways, fresh)?;
     Ok(Some(token))
 }
 
@@ -112,7 +115,7 @@ pub fn release_many(
     for name in names {
         let key = d.core.locks.key(ended.db, name);
         let look = reconcile::read(d, &key, ended.owner);
-        if release::release_one(d, &key, ended, look).is_ok() {
+        if release_one(d, &key, ended, look).is_ok() {
             released = released.saturating_add(1);
         }
     }
@@ -131,11 +134,11 @@ pub fn renew_many(
         .collect();
     for key in &keys {
         let look = ready::look(d, key, renewal.owner);
-        d.core.holds(key, renewal.owner, Mode::Exclusive, &look)?;
+        modes::require(d.core, key, renewal.owner, Mode::Exclusive, &look)?;
     }
     for key in &keys {
         let look = reconcile::read(d, key, renewal.owner);
-        release::renew_one(d, key, renewal, &look);
+        renew_one(d, key, renewal, &look);
     }
     Ok(())
 }

@@ -1,0 +1,19 @@
+//! Who waits for whom, and whether that goes round in a circle.
+//!
+//! The unit is the owner, over all its connections. One waits for another when a
+//! request of the one conflicts with a live hold of the other (a hard edge), or
+//! stands behind a conflicting request of the other in a queue (a soft edge); the
+//! terms are those of PostgreSQL's lock manager (src/backend/storage/lmgr/README).
+//!
+//! Most who stand in a queue wait in no other place. Such a one waits for nobody
+//! for whom the one behind it does not wait too, so the search steps over it; only
+//! a writer that stands before a reader is looked at, for it waits for readers.
+
+mod circles;
+mod proof;
+mod search;
+mod way_out;
+
+pub use circles::{circle_through, closes_a_circle, is_in_circle, other_upgrade, upgrades};
+pub use proof::proven;
+pub use way_out::{finds_a_way, let_past};

@@ -1,0 +1,36 @@
+//! A request that is part of a circle goes before others, if that leads out of it.
+
+use super::circles::{closes_a_circle, foremost_that_waits_for};
+use super::proof::proven;
+
+use crate::lock::grant;
+use crate::lock::queue::Rank;
+use crate::lock::{Decision, Link, WaiterId};
+
+/// Seeks a way out: the request goes before the foremost waiter that waits for
+/// its owner, and has the lock if it is free for it there. The circle that is
+/// left, if one is.
+pub fn let_past(d: &mut Decision<'_>, id: WaiterId, circle: Vec<Link>) -> Option<Vec<Link>> {
+    let now = d.now;
+    let Some(rank) = foremost_that_waits_for(d.core, id, now) else {
+        return Some(circle);
+    };
+    d.core.queues.rerank(id, Rank::just_before(&rank, id));
+    if matches!(grant::try_grant(d, id), grant::Attempt::Over) {
+        return None;
+    }
+    proven(d, |core| closes_a_circle(core, id, now))
+}
+
+/// As [`let_past`], for a request that waits already. If that is no way out it
+/// stays where it was.
+pub fn finds_a_way(d: &mut Decision<'_>, id: WaiterId) -> bool {
+    let Some(rank) = d.core.queues.get(id).map(|waiter| waiter.rank.clone()) else {
+        return false;
+    };
+    if let_past(d, id, Vec::new()).is_none() {
+        return true;
+    }
+    d.core.queues.rerank(id, rank);
+    false
+}

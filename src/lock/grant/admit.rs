@@ -1,0 +1,91 @@
+//! Whether an owner can have a lock as it is now, and that it stays so until it has it.
+
+use super::kind::GrantKind;
+
+use crate::lock::ask::Want;
+use crate::lock::modes::{self, modes};
+use crate::lock::reconcile;
+use crate::lock::{Decision, Key, Kind, Look, Mode, Owner, Refusal, WallMs, Write};
+
+/// No decision takes so many ms.
+const NEAR_MS: i64 = 100;
+
+/// In what way the owner can have the lock now, whoever waits for it; `None`:
+/// it is not to be had. A mode that does not go with those it has is refused.
+pub fn admit(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    mode: Mode,
+    look: &mut Look,
+) -> Result<Option<GrantKind>, Refusal> {
+    let has = modes(d.core, key, owner, look);
+    if let Some(held_for) = has.other_kind_than(mode) {
+        return Err(Refusal::OtherMode {
+            key: key.clone(),
+            owner: Owner::from(owner),
+            held_for,
+        });
+    }
+    modes::require_leases(d.core, key, owner, look)?;
+    Ok(match look.kind {
+        Kind::Foreign(why) => {
+            let key = key.clone();
+            return Err(Refusal::NotALock { key, why });
+        }
+        Kind::Free => Some(GrantKind::First),
+        Kind::Plain => has.plain.then_some(GrantKind::Nest),
+        Kind::ReadWrite(_) => match mode {
+            Mode::Exclusive if has.plain => Some(GrantKind::Nest),
+            Mode::Read if has.reads => Some(GrantKind::Nest),
+            Mode::Write if has.writes => Some(GrantKind::Nest),
+            Mode::Read if has.writes => Some(GrantKind::Under),
+            Mode::Read if reconcile::keeps_readers_out(d, key) => None,
+            _ if mode != Mode::Read && reconcile::others(d, key, owner) => None,
+            _ => {
+                // Whoever was found dead is gone from the hash now.
+                *look = reconcile::read(d, key, owner);
+                match look.kind {
+                    Kind::Free => Some(GrantKind::First),
+                    Kind::ReadWrite(_) if mode == Mode::Read => Some(GrantKind::Join),
+                    Kind::ReadWrite(_) if has.reads => Some(GrantKind::Upgrade),
+                    _ => None,
+                }
+            }
+        },
+    })
+}
+
+/// A lock that is about to end could do so between the look at it and what is
+/// written next: it is prolonged before anything else is.
+pub fn secure(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: GrantKind,
+    look: &mut Look,
+) -> Result<(), Refusal> {
+    let until = d.now.deadline(want.lease);
+    let soon = d.now.deadline(NEAR_MS);
+    let ends = |end: &WallMs| how != GrantKind::First && *end < soon && *end < until;
+    if look.expires.filter(ends).is_none() {
+        return Ok(());
+    }
+    let key = key.clone();
+    let prolong = Write::ExpireAt {
+        key: key.clone(),
+        at: until,
+    };
+    if !d.write(prolong) {
+        return Err(Refusal::Vanished { key });
+    }
+    look.expires = Some(until);
+    match look.kind {
+        Kind::ReadWrite(_) => d
+            .core
+            .locks
+            .change_shared(&key, |shared| shared.expires = Some(until)),
+        _ => d.core.locks.set_deadline(&key, Some(until)),
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! One who waits is given what it waits for, if that is to be had.
+
+use super::plan::{carry_out, fresh, plan};
+
+use crate::lock::in_flight::Grant;
+use crate::lock::queue::Waiter;
+use crate::lock::{leaving, subscribers, timeouts};
+use crate::lock::{Decision, Key, Mode, Outcome, Refusal, Token, WaiterId};
+
+/// What became of a look at one who waits.
+pub enum Attempt {
+    /// It has what it waits for, or can never have it.
+    Over,
+    /// It is not to be had yet.
+    NotYet,
+}
+
+/// One who waits, and stands first in a queue, or holds something now: it is
+/// given what it waits for if that is to be had.
+pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
+    let Some(waiter) = d.core.queues.get(id).cloned() else {
+        return Attempt::Over;
+    };
+    if waiter.is_late(d.now) {
+        timeouts::timed_out(d, id);
+        return Attempt::Over;
+    }
+    let ways = plan(d, Some(id), &waiter.keys, &waiter.want, waiter.once).and_then(|ways| {
+        let Some(mut ways) = ways else {
+            return Ok(None);
+        };
+        let fresh = fresh(d, &waiter.want, &mut ways)?;
+        Ok(Some((ways, fresh)))
+    });
+    let (ways, fresh) = match ways {
+        Ok(Some(ways)) => ways,
+        Ok(None) => return Attempt::NotYet,
+        Err(Refusal::OnItsWay { key }) => {
+            d.core.look_again(&key);
+            return Attempt::NotYet;
+        }
+        Err(Refusal::Vanished { key }) => {
+            d.core.due.dirty.insert(key);
+            return Attempt::NotYet;
+        }
+        Err(refusal) => {
+            refuse(d, id, refusal);
+            return Attempt::Over;
+        }
+    };
+    let Some(gone) = d.core.dequeue(id) else {
+        return Attempt::Over;
+    };
+    leaving::left(d.core, &mut d.work, &gone);
+    match carry_out(d, &waiter.want, ways, fresh) {
+        Ok((token, keys)) => granted(d, id, &waiter, token, keys),
+        Err(Refusal::Vanished { key }) => {
+            d.core.enqueue(id, waiter);
+            d.core.due.dirty.insert(key);
+            return Attempt::NotYet;
+        }
+        Err(refusal) => d.answer(id, Outcome::Refused(refusal)),
+    }
+    Attempt::Over
+}
+
+/// A waiter has what it waited for.
+fn granted(
+    d: &mut Decision<'_>,
+    id: WaiterId,
+    waiter: &Waiter,
+    token: Token,
+    keys: Vec<(Key, Token)>,
+) {
+    let waited = d.now.mono.since(waiter.since);
+    d.core.counters.waits.add(waited);
+    for (key, _) in &keys {
+        subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
+    }
+    let grant = Grant {
+        keys,
+        owner: waiter.want.owner.clone(),
+        mode: waiter.want.mode,
+        client: waiter.want.client,
+        watched: waiter.want.watch,
+    };
+    // The reply to the request that is decided leaves with the decision.
+    if d.asking != Some(id) {
+        d.core.in_flight.insert(id, grant);
+    }
+    d.answer(id, Outcome::Granted(token));
+}
+
+/// The request can never be granted.
+pub fn refuse(d: &mut Decision<'_>, id: WaiterId, refusal: Refusal) {
+    leaving::give_up(d.core, &mut d.work, id);
+    d.answer(id, Outcome::Refused(refusal));
+}

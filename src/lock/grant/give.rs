@@ -1,0 +1,106 @@
+//! A lock becomes an owner's.
+
+use super::admit::secure;
+use super::kind::{one_more, token_under_way, GrantKind};
+use super::{shared, token};
+
+use crate::lock::ask::Want;
+use crate::lock::table::Hold;
+use crate::lock::{reconcile, watchdog};
+use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Refusal, Token, Write};
+
+/// The lock is the owner's from now on, or once more; the token.
+pub fn give(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: GrantKind,
+    look: Look,
+    token: Option<Token>,
+) -> Result<Token, Refusal> {
+    let now = d.now;
+    let before = [
+        (Mode::Write, look.writes),
+        match look.kind {
+            Kind::ReadWrite(_) if want.mode != Mode::Exclusive => (Mode::Read, look.holds),
+            _ => (Mode::Exclusive, look.holds),
+        },
+    ];
+    let known = token_under_way(d.core, key, &want.owner, how);
+    let (token, counted) = match known.or(token) {
+        Some(token) => (token, Vec::new()),
+        None => token::new_token(d, std::iter::once(key))?,
+    };
+    match (want.mode, how) {
+        (Mode::Exclusive, GrantKind::First) => {
+            let at = now.deadline(want.lease);
+            d.write(Write::Take {
+                key: key.clone(),
+                owner: want.owner.clone(),
+                holds: 1,
+                at,
+            });
+            let hold = Hold {
+                token: Some(token),
+                since: Some(now.wall),
+                client: want.client,
+                ..Hold::found(want.owner.clone())
+            };
+            d.core.locks.set_plain(key, hold, Some(at));
+        }
+        (Mode::Exclusive, _) => {
+            nest(d, key, want, look)?;
+            let known = d
+                .core
+                .locks
+                .get(key)
+                .and_then(|e| e.hold(&want.owner)?.token);
+            if known.is_none() {
+                reconcile::know_plain(d, key, &want.owner, &look);
+                let hold = d.core.locks.hold_mut(key, &want.owner);
+                if let Some(hold) = hold {
+                    hold.token = Some(token);
+                    hold.since = Some(now.wall);
+                }
+            }
+        }
+        _ => shared::give_shared(d, key, want, how, look, token)?,
+    }
+    token::fence(d, counted, token);
+    if matches!(how, GrantKind::First | GrantKind::Join) {
+        d.core.subscribers.count_grant(key);
+    }
+    d.tell(key, Event::Acquired);
+    let is_first = (want.mode, how) == (Mode::Exclusive, GrantKind::First);
+    if want.watch || !is_first {
+        watchdog::on_acquired(d.core, key, want, &before, now);
+    }
+    d.joined(key, &want.owner);
+    Ok(token)
+}
+
+/// One more plain hold for an owner that has the lock. The lease is lengthened
+/// to at least the new one, never shortened; a lock without one stays without.
+fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
+    let holds = one_more(look.holds, key, &want.owner)?;
+    secure(d, key, want, GrantKind::Nest, &mut look)?;
+    d.write(Write::Count {
+        key: key.clone(),
+        owner: want.owner.clone(),
+        mode: Mode::Exclusive,
+        holds,
+        by: 1,
+    });
+    let until = d.now.deadline(want.lease);
+    let expires = look.expires.map(|at| at.max(until));
+    d.expire_at(key, look.expires, expires);
+    match look.kind {
+        // Others may be in it by now, with leases of their own.
+        Kind::ReadWrite(_) => d
+            .core
+            .locks
+            .change_shared(key, |shared| shared.expires = expires),
+        _ => d.core.locks.set_deadline(key, expires),
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! GrantKind an owner gets a lock: in what way it can have it, and what is written then.
+
+mod admit;
+mod attempt;
+mod give;
+mod kind;
+mod plan;
+mod shared;
+mod token;
+
+pub use admit::admit;
+pub use attempt::{refuse, try_grant, Attempt};
+pub use give::give;
+pub use kind::{held, one_more, GrantKind};
+pub use plan::{carry_out, fresh, plan, Plan};

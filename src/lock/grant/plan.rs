@@ -1,0 +1,105 @@
+//! What a request is to have, key by key, and that it has it.
+
+use super::admit::{admit, secure};
+use super::give::give;
+use super::kind::{held, one_more, token_under_way, GrantKind};
+use super::token;
+
+use crate::lock::ask::Want;
+use crate::lock::head::{self, Next};
+use crate::lock::reconcile;
+use crate::lock::{Decision, Key, Look, Refusal, Token, WaiterId};
+
+/// In what way a request can have each of its keys.
+pub type Plan = Vec<(Key, GrantKind, Look)>;
+
+/// In what way a request can have each of its keys, if it can have them all. `id`: it
+/// stands in their queues.
+pub fn plan(
+    d: &mut Decision<'_>,
+    id: Option<WaiterId>,
+    keys: &[Key],
+    want: &Want,
+    once: bool,
+) -> Result<Option<Plan>, Refusal> {
+    let mut ways = Vec::with_capacity(keys.len());
+    for key in keys {
+        let mut look = reconcile::read(d, key, &want.owner);
+        // A name that is something else now may be free again later.
+        let how = match admit(d, key, &want.owner, want.mode, &mut look) {
+            Err(Refusal::NotALock { .. }) => None,
+            how => how?,
+        };
+        if how == Some(GrantKind::Nest) {
+            if once {
+                return Err(held(key, &want.owner));
+            }
+            one_more(look.holds.max(look.writes), key, &want.owner)?;
+        }
+        if how == Some(GrantKind::First) && !d.ks.is_free(key) {
+            return Err(Refusal::OnItsWay { key: key.clone() });
+        }
+        let is_next = match head::next(d.core, key) {
+            Some(Next::Waiter(next)) => Some(next) == id,
+            Some(Next::Subscribers) => false,
+            None => true,
+        };
+        match how.filter(|how| is_next || how.is_holders()) {
+            Some(how) => ways.push((key.clone(), how, look)),
+            None => {
+                if let Some(id) = id.filter(|_| keys.len() > 1) {
+                    d.held_up.insert(id, key.clone());
+                }
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(ways))
+}
+
+/// The token that holds have which begin with a request, if any does, and the keys
+/// whose counter is to be set to it.
+pub fn fresh(
+    d: &mut Decision<'_>,
+    want: &Want,
+    ways: &mut Plan,
+) -> Result<Option<(Token, Vec<Key>)>, Refusal> {
+    // One that turns out to be gone is to be known before any is taken.
+    if ways.len() > 1 {
+        for (key, how, look) in ways.iter_mut() {
+            secure(d, key, want, *how, look)?;
+        }
+    }
+    // Also for holds that others began: their counter may refuse, and nothing may
+    // be written before that.
+    let lacks = |(key, how, _): &(Key, GrantKind, Look)| {
+        let known = token_under_way(d.core, key, &want.owner, *how);
+        known.is_none()
+    };
+    if !ways.iter().any(lacks) {
+        return Ok(None);
+    }
+    let keys = ways.iter().map(|(key, ..)| key);
+    token::new_token(d, keys).map(Some)
+}
+
+/// Gives all keys that a request wants: its token, and that of each hold. A
+/// hold that begins with it has the request's token, a nested one its own.
+pub fn carry_out(
+    d: &mut Decision<'_>,
+    want: &Want,
+    ways: Plan,
+    fresh: Option<(Token, Vec<Key>)>,
+) -> Result<(Token, Vec<(Key, Token)>), Refusal> {
+    let token = fresh.as_ref().map(|(token, _)| *token);
+    let mut given = Vec::with_capacity(ways.len());
+    for (key, how, look) in ways {
+        let given_token = give(d, &key, want, how, look, token)?;
+        given.push((key, given_token));
+    }
+    if let Some((token, counted)) = fresh {
+        token::fence(d, counted, token);
+    }
+    let greatest = given.iter().map(|(_, token)| *token).max();
+    Ok((token.or(greatest).unwrap_or(Token::BEFORE_FIRST), given))
+}

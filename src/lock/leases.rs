@@ -1,0 +1,66 @@
+//! When the lease of an owner ends that holds a lock, and the lease keys of a reader's
+//! holds, one for each: all of them change together.
+
+use std::ops::RangeInclusive;
+
+use crate::lock::modes::modes;
+use crate::lock::{Decision, Key, Kind, Lease, Look, Owner, WallMs, Write, MOST_READS};
+
+/// Sets the lease of an owner that holds the lock, in every mode.
+pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
+    let has = modes(d.core, key, owner, look);
+    if has.plain {
+        d.expire_at(key, None, Some(at));
+        match look.kind {
+            Kind::ReadWrite(_) => {
+                d.core
+                    .locks
+                    .change_shared(key, |shared| shared.expires = Some(at));
+            }
+            _ => d.core.locks.set_deadline(key, Some(at)),
+        }
+        return;
+    }
+    if has.reads {
+        renew(d, key, owner, look.holds, at);
+    }
+    let mut expires = Some(at);
+    d.core.locks.change_shared(key, |shared| {
+        shared.change(owner, |party| {
+            if party.reads {
+                party.lease = Lease::Until(at);
+            }
+        });
+        // The hash stays for the reader that stays longest.
+        if !has.writes {
+            let end = look.expires.map(|end| end.max(at));
+            expires = shared.last_end().or(end);
+        }
+        shared.expires = expires;
+    });
+    d.expire_at(key, look.expires, expires);
+}
+
+/// They end at this wall-clock ms.
+pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: WallMs) {
+    for index in 1..=holds.min(MOST_READS) {
+        d.write(Write::LeaseAt {
+            key: key.clone(),
+            owner: owner.clone(),
+            index,
+            at,
+        });
+    }
+}
+
+/// Those of these holds are removed.
+pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: RangeInclusive<i64>) {
+    let (first, last) = holds.into_inner();
+    for index in first..=last.min(MOST_READS) {
+        d.write(Write::EndLease {
+            key: key.clone(),
+            owner: owner.clone(),
+            index,
+        });
+    }
+}

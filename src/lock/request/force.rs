@@ -1,0 +1,49 @@
+//! FORCE: ends everybody's holds.
+
+use super::end_holds::free;
+
+use crate::lock::found::leases_looked_at;
+use crate::lock::{leases, ready};
+use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Owner, Refusal, Whom, MOST_READS};
+
+/// Frees the lock whoever holds it; whether it was held. The connection that
+/// does it is not closed if a watchdog hold of its own is among those.
+pub fn force(
+    d: &mut Decision<'_>,
+    db: i32,
+    name: &[u8],
+    client: Option<ClientId>,
+) -> Result<bool, Refusal> {
+    let key = d.core.locks.key(db, name);
+    let look = ready::look(d, &key, &[]);
+    let shared = match look.kind {
+        Kind::Free => return Ok(false),
+        Kind::Foreign(why) => return Err(Refusal::NotALock { key, why }),
+        Kind::Plain => false,
+        Kind::ReadWrite(_) => true,
+    };
+    if look.expires.is_none() {
+        return Err(Refusal::NoLease { key });
+    }
+    if shared {
+        let holders = d.ks.holders(&key);
+        if holders.iter().any(|holder| holder.lease == Lease::Away) {
+            return Err(Refusal::OnItsWay { key });
+        }
+        for holder in holders {
+            if holder.mode == Mode::Read && holder.lease != Lease::Gone {
+                let owner = Owner::from(holder.owner);
+                // Not each of them where there are very many: what is left ends
+                // by itself, and holds nothing.
+                for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
+                    leases::end(d, &key, &owner, index..=index);
+                }
+            }
+        }
+    }
+    d.spared = client;
+    let whom = if shared { Whom::AllShared } else { Whom::One };
+    free(d, &key, Event::Forced, whom);
+    d.spared = None;
+    Ok(true)
+}

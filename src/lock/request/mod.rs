@@ -1,0 +1,15 @@
+//! What clients ask for.
+
+mod acquire;
+mod end_holds;
+mod force;
+mod many;
+mod release;
+mod renew;
+
+pub use acquire::acquire;
+pub use end_holds::end_holds;
+pub use force::force;
+pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
+pub use release::release;
+pub use renew::renew;

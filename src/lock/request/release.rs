@@ -1,0 +1,55 @@
+//! RELEASE: ends a hold.
+
+use super::end_holds::{count, end_holds};
+
+use crate::lock::ask::Ended;
+use crate::lock::freed::left_free;
+use crate::lock::modes::{self};
+use crate::lock::{ready, watchdog};
+use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom, Write};
+
+/// Ends the newest hold of the owner in a mode, or all of them; how many are
+/// left. The last one frees the lock, which goes to the head of the queue in
+/// this d.
+pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
+    let key = d.core.locks.key(ended.db, name);
+    let look = ready::look(d, &key, ended.owner);
+    release_one(d, &key, ended, look)
+}
+
+/// As `release`, but hands nothing on yet.
+pub fn release_one(
+    d: &mut Decision<'_>,
+    key: &Key,
+    ended: &Ended<'_>,
+    look: Look,
+) -> Result<i64, Refusal> {
+    modes::require(d.core, key, ended.owner, ended.mode, &look)?;
+    if ended.mode == Mode::Read {
+        modes::require_leases(d.core, key, ended.owner, &look)?;
+    }
+    let holds = count(&look, ended.mode);
+    let by = if ended.all { holds } else { 1 };
+    if look.kind == Kind::Plain && holds == by {
+        let_go(d, key);
+        return Ok(0);
+    }
+    let owner = Owner::from(ended.owner);
+    if ended.all {
+        watchdog::on_all_released(d.core, key, &owner, ended.mode);
+    } else {
+        watchdog::on_one_released(d.core, key, &owner, ended.mode, ended.client);
+    }
+    end_holds(d, key, &owner, look, &[(ended.mode, by)]);
+    Ok(holds.saturating_sub(by))
+}
+
+/// The owner of a plain lock has released it.
+fn let_go(d: &mut Decision<'_>, key: &Key) {
+    d.write(Write::Delete { key: key.clone() });
+    d.tell(key, Event::Released);
+    for hold in d.core.locks.forget_holders(key) {
+        watchdog::on_lost_with(d.core, key, &hold);
+    }
+    left_free(d, key, Whom::One);
+}

@@ -1,0 +1,32 @@
+//! RENEW: moves the end of a lease.
+
+use super::end_holds::count;
+
+use crate::lock::ask::Renewal;
+use crate::lock::modes::{self, modes};
+use crate::lock::{leases, ready, reconcile, watchdog};
+use crate::lock::{Decision, Event, Key, Look, Mode, Owner, Refusal};
+
+/// Sets the lease to `lease` ms from now, shorter too.
+pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
+    let key = d.core.locks.key(renewal.db, name);
+    let look = ready::look(d, &key, renewal.owner);
+    modes::require(d.core, &key, renewal.owner, renewal.mode, &look)?;
+    modes::require_leases(d.core, &key, renewal.owner, &look)?;
+    renew_one(d, &key, renewal, &look);
+    Ok(())
+}
+
+/// Renews the lease of an owner that holds the lock.
+pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
+    let owner = Owner::from(renewal.owner);
+    leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
+    d.tell(key, Event::Renewed);
+    if renewal.watch.is_some() {
+        reconcile::know_plain(d, key, &owner, look);
+    }
+    let has = modes(d.core, key, &owner, look);
+    let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
+    let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
+    watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
+}

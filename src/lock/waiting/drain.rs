@@ -1,0 +1,88 @@
+//! What a decision has stirred up is settled: who can have what it waits for gets it.
+
+use super::judge;
+
+use crate::lock::freed::{self};
+use crate::lock::grant::Attempt;
+use crate::lock::head::{self, Next};
+use crate::lock::{grant, subscribers};
+use crate::lock::{Decision, Key, Kind, Mode, Whom};
+
+/// So many waiters are looked at in one decision: readers that may all enter, say.
+/// The rest is as if nothing had happened yet.
+const MOST_TURNS: u32 = 128;
+
+/// Gives a key to those at the head of its queue who can have it now, as far as
+/// turns are left.
+fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
+    while let Some(next) = head::next(d.core, key) {
+        if *turns == 0 {
+            d.core.due.dirty.insert(key.clone());
+            break;
+        }
+        let id = match next {
+            // What holds it up is another key, and that is as it was.
+            Next::Waiter(id) if d.held_up.get(&id).is_some_and(|other| other != key) => break,
+            Next::Waiter(id) => id,
+            Next::Subscribers if subscribers::offer(d, key) => break,
+            Next::Subscribers => continue,
+        };
+        *turns = turns.saturating_sub(1);
+        // Who nests in what was granted a moment ago may have come before.
+        let rank = d.core.queues.get(id).map(|waiter| waiter.rank.clone());
+        if judge::nest_first(d, rank.as_ref()) {
+            continue;
+        }
+        match grant::try_grant(d, id) {
+            Attempt::Over => {}
+            Attempt::NotYet => break,
+        }
+    }
+    d.work.dirty.remove(key);
+}
+
+/// Settles what the decision under way has stirred up: first who can have what
+/// it waits for gets it, then nobody may wait in a circle.
+pub fn drain(d: &mut Decision<'_>) {
+    // As nearly always where nobody waits.
+    if !d.work.is_stirred() && d.work.suspects.is_empty() && d.work.freed.is_empty() {
+        return;
+    }
+    let mut turns = MOST_TURNS;
+    let before = d.size();
+    loop {
+        if turns == 0 || d.is_long(before) {
+            // The rest has a decision of its own, after others had a turn.
+            d.core.due.append(std::mem::take(&mut d.work));
+            return;
+        }
+        if let Some(key) = d.work.dirty.pop_first() {
+            if d.ks.is_at_hand(&key) {
+                settle(d, &key, &mut turns);
+            } else {
+                d.core.due.dirty.insert(key);
+            }
+            continue;
+        }
+        turns = turns.saturating_sub(1);
+        if !judge::nest_first(d, None)
+            && !judge::judge_upgrades(d)
+            && !judge::judge_circles(d)
+            && !d.work.is_stirred()
+        {
+            break;
+        }
+    }
+    for (key, whom) in std::mem::take(&mut d.work.freed) {
+        let is_open = match d.ks.look(&key, &[]).kind {
+            Kind::Free => true,
+            Kind::ReadWrite(Mode::Read) => {
+                whom == Whom::AllShared && !head::is_waited_for(d.core, &key)
+            }
+            Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
+        };
+        if is_open {
+            freed::wake(d, &key, whom);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A request that cannot have its lock now waits for it.
+
+use super::drain::drain;
+
+use crate::lock::ask::Want;
+use crate::lock::queue::{Rank, Waiter};
+use crate::lock::stats::Counters;
+use crate::lock::{deadlock, leaving, reconcile};
+use crate::lock::{Decision, Key, Refusal, Verdict, Wait};
+
+/// The request waits, unless it would wait for itself.
+pub fn wait_for(
+    d: &mut Decision<'_>,
+    keys: Vec<Key>,
+    want: Want,
+    once: bool,
+    wait: Wait,
+) -> Result<Verdict, Refusal> {
+    for key in &keys {
+        reconcile::know_holder(d, key);
+    }
+    // Who was found dead on the way may have let somebody else in.
+    let stirred = d.work.is_stirred();
+    if stirred {
+        drain(d);
+    }
+    let id = d.core.queues.number();
+    let upgrades = deadlock::upgrades(d.core, &keys, &want);
+    let rank = match keys.first() {
+        Some(key) if upgrades => leaving::front(d.core, key, id),
+        _ => Rank::arrived(id),
+    };
+    let waiter = Waiter {
+        keys,
+        want,
+        once,
+        rank,
+        since: d.now.mono,
+        until: wait.until(d.now),
+    };
+    if stirred {
+        d.work.dirty.extend(waiter.keys.iter().cloned());
+    }
+    d.core.enqueue(id, waiter);
+    d.asking = Some(id);
+    let now = d.now;
+    let circle = deadlock::proven(d, |core| {
+        let second = upgrades
+            .then(|| deadlock::other_upgrade(core, id))
+            .flatten();
+        second.or_else(|| deadlock::closes_a_circle(core, id, now))
+    });
+    let circle = match circle {
+        Some(circle) if !upgrades => deadlock::let_past(d, id, circle),
+        circle => circle,
+    };
+    let Some(circle) = circle else {
+        return Ok(Verdict::Waits(id));
+    };
+    // As if it had never come.
+    d.core.dequeue(id);
+    Counters::up(&mut d.core.counters.deadlocks);
+    Err(Refusal::Deadlock { circle })
+}
