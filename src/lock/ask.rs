@@ -17,11 +17,11 @@ pub struct Ask<'a> {
     pub once: bool,
     /// The hold belongs to the connection.
     pub watch: bool,
-    /// GrantKind to wait if the lock is held; `None`: do not.
+    /// How to wait if the lock is held; `None`: do not.
     pub wait: Option<Wait>,
 }
 
-/// GrantKind a request waits.
+/// How a request waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Wait {
     ForEver,

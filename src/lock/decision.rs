@@ -18,7 +18,7 @@ pub struct Decision<'a> {
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
     pub out: &'a mut Notices,
-    /// GrantKind many writes changed nothing.
+    /// How many writes changed nothing.
     needless: usize,
     /// Read/write locks of which it was told that they are free.
     pub(super) woken: BTreeSet<Key>,
@@ -126,7 +126,7 @@ impl<'a> Decision<'a> {
         self.out.push(Notice::Told { key, event });
     }
 
-    /// GrantKind much has come of this decision so far.
+    /// How much has come of this decision so far.
     pub fn size(&self) -> usize {
         self.needless.saturating_add(self.out.len())
     }

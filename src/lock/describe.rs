@@ -9,7 +9,7 @@ use super::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     pub waiters: usize,
-    /// GrantKind long the first in the queue has waited, ms.
+    /// How long the first in the queue has waited, ms.
     pub oldest_wait_ms: Option<i64>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::types::{Token, WallMs};
 
-/// GrantKind a lock is held, or is to be.
+/// How a lock is held, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain lock: one owner, a hash of one field.

@@ -1,4 +1,4 @@
-//! GrantKind a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
+//! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
 use super::found::{Foreign, Holder, Kind, Lease, Look, Mode};
@@ -12,7 +12,7 @@ const WRITER: &[u8] = b":write";
 
 /// A hash that can be read.
 pub trait Hash {
-    /// GrantKind many fields it has, or had: some may have run out.
+    /// How many fields it has, or had: some may have run out.
     fn len(&self) -> usize;
     /// Reads one field, if it is there.
     fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T>;

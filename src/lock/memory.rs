@@ -30,7 +30,7 @@ pub struct Memory {
     pub only: Option<Key>,
     /// What is not here may be on another node: its slot is on its way.
     pub moving: bool,
-    /// GrantKind often a key was looked at.
+    /// How often a key was looked at.
     pub looks: usize,
 }
 

@@ -107,7 +107,7 @@ pub struct Rules {
     pub watchdog_max: Option<i64>,
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
-    /// GrantKind long a turn of Redisson's is, us; `None`: it has none.
+    /// How long a turn of Redisson's is, us; `None`: it has none.
     pub redisson_turn_us: Option<i64>,
 }
 
@@ -200,7 +200,7 @@ impl Core {
         self.locks.knows_reader(db, name, owner)
     }
 
-    /// GrantKind many requests wait, over all locks.
+    /// How many requests wait, over all locks.
     pub fn waiting(&self) -> usize {
         self.queues.len()
     }

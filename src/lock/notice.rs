@@ -27,7 +27,7 @@ pub enum Whom {
     AllShared,
 }
 
-/// GrantKind a request that waited ends.
+/// How a request that waited ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It has the lock.

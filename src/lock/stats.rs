@@ -18,14 +18,14 @@ pub struct Stats {
     pub evicted: u64,
     pub deadlocks: u64,
     pub taken_back: u64,
-    /// GrantKind often a lock was left free for those who wait by subscription.
+    /// How often a lock was left free for those who wait by subscription.
     pub turns: u64,
     /// And how often one of them took it.
     pub turns_used: u64,
     pub waiting: u64,
     /// Holds that belong to a connection.
     pub watched: u64,
-    /// GrantKind long those waited who were granted, us.
+    /// How long those waited who were granted, us.
     pub wait_p50_us: u64,
     pub wait_p99_us: u64,
     pub wait_max_us: u64,

@@ -3,7 +3,7 @@
 //! as Redisson's RFencedLock keeps one, its tokens rise above that and are written
 //! there, so that both draw from one row of numbers whatever the clock does.
 //!
-//! See Kleppmann, "GrantKind to do distributed locking" (2016), for what a token is
+//! See Kleppmann, "How to do distributed locking" (2016), for what a token is
 //! good for: storage that remembers the greatest one it has seen refuses a
 //! holder whose lease ended without its notice.
 

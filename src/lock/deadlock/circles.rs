@@ -12,7 +12,7 @@ use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId};
 /// somebody waits for the one who asks.
 const FEW_OWNERS: usize = 64;
 
-/// GrantKind many keys and waiters are looked at to find out whether somebody does.
+/// How many keys and waiters are looked at to find out whether somebody does.
 const FEW_LOOKS: usize = 4096;
 
 /// Why a request that has come to stand in its queues cannot wait: a circle

@@ -25,7 +25,7 @@ impl Found {
 pub struct Search<'a> {
     core: &'a Core,
     goal: &'a Owner,
-    /// GrantKind each owner was come to; not for those it began with.
+    /// How each owner was come to; not for those it began with.
     by: HashMap<Owner, Link>,
     seen: HashSet<Owner>,
     todo: VecDeque<Owner>,
@@ -33,7 +33,7 @@ pub struct Search<'a> {
     left: usize,
     /// A lease that ended before holds nobody up.
     now: WallMs,
-    /// GrantKind far each queue was read.
+    /// How far each queue was read.
     read: HashMap<Key, Rank>,
 }
 

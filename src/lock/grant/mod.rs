@@ -1,4 +1,4 @@
-//! GrantKind an owner gets a lock: in what way it can have it, and what is written then.
+//! How an owner gets a lock: in what way it can have it, and what is written then.
 
 mod admit;
 mod attempt;

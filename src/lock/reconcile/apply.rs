@@ -1,29 +1,72 @@
-//! Changes what is known of a key: the one place that does so because of a look.
+//! Looks at a key, compares, changes what is known of it, and looks again: the one place
+//! that does so. What changes can be a reader whose lease is over, and with it others.
 
-use super::diff::Change;
+use super::diff::{diff, Change};
 use super::merge::{merge, Merged};
-use super::over::{self, Over};
-use super::readers;
+use super::over::{self, forsake, Over};
+use super::revive::revive;
 use super::Cause;
+use crate::lock::freed::{left_free, turn_was_used};
+use crate::lock::modes::modes;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{watchdog, Decision, Key, Kind, Look, Mode, Owner, Write};
+use crate::lock::{
+    watchdog, Decision, Event, Foreign, Key, Kind, Lease, Look, Mode, Owner, Whom, Write,
+};
+
+/// A look that has changed something is followed by another; no key needs more
+/// than a few, whatever somebody has made of it.
+const MOST_LOOKS: u32 = 16;
+
+/// The key as `owner` sees it, after all that was found. `heard`: that something happened
+/// to the key, and what. Also how holds ended by it.
+pub fn bring_in_line(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    heard: Option<Cause>,
+) -> (Look, Over) {
+    let mut heard = heard;
+    let mut over = Over::default();
+    for _ in 0..MOST_LOOKS {
+        let found = d.ks.look(key, owner);
+        if found.kind != Kind::Free {
+            turn_was_used(d, key);
+        }
+        let known = d.core.locks.get(key);
+        let change = diff(known, owner, &found, heard.take(), d.now);
+        let again = change.is_some_and(|change| {
+            let at = At { key, owner };
+            apply(d, at, &found, change, &mut over)
+        });
+        if !again {
+            return (as_lock(d, key, found), over);
+        }
+    }
+    (d.ks.look(key, owner), over)
+}
+
+/// A hash with a field `mode` that is somebody's data is no lock.
+fn as_lock(d: &Decision<'_>, key: &Key, found: Look) -> Look {
+    let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
+    match found.kind {
+        Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Look {
+            kind: Kind::Foreign(Foreign::OtherHash),
+            ..found
+        },
+        _ => found,
+    }
+}
 
 /// Who looked where.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
-    pub key: &'a Key,
-    pub owner: &'a [u8],
+struct At<'a> {
+    key: &'a Key,
+    owner: &'a [u8],
 }
 
 /// Applies a change. Whether something was written, or is unknown now, so that another
 /// look is due.
-pub fn apply(
-    d: &mut Decision<'_>,
-    at: At<'_>,
-    found: &Look,
-    change: Change,
-    over: &mut Over,
-) -> bool {
+fn apply(d: &mut Decision<'_>, at: At<'_>, found: &Look, change: Change, over: &mut Over) -> bool {
     let At { key, owner } = at;
     match change {
         Change::Over { cause, free } => {
@@ -36,7 +79,7 @@ pub fn apply(
             true
         }
         Change::ReaderOver => {
-            readers::expire_reader(d, key, &Owner::from(owner), Cause::Unknown);
+            expire_reader(d, key, &Owner::from(owner), Cause::Unknown);
             true
         }
         Change::Holders if found.kind == Kind::Plain => {
@@ -114,7 +157,7 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     }
     let wrote = !dead.is_empty();
     for owner in dead {
-        readers::expire_reader(d, key, &owner, Cause::Unknown);
+        expire_reader(d, key, &owner, Cause::Unknown);
     }
     d.core.locks.tidy(key);
     for owner in joined {
@@ -122,4 +165,104 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     }
     d.look_later(key);
     wrote
+}
+
+/// The lease of a reader is over: its field goes, and with the last one the
+/// lock. A watchdog's that only stood still is written anew.
+pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
+    let Some(party) = d.core.locks.party(key, owner).cloned() else {
+        return;
+    };
+    let end = match party.lease {
+        Lease::Until(at) => Some(at),
+        Lease::Gone | Lease::Endless | Lease::Away => None,
+    };
+    let event = cause.event(end, d.now);
+    if event == Some(Event::Expired) && revive(d, key, owner, end) {
+        return;
+    }
+    // The last field goes with the hash.
+    let fields = d.ks.look(key, owner).fields;
+    if fields > 1 {
+        d.write(Write::Drop {
+            key: key.clone(),
+            owner: owner.clone(),
+            mode: Mode::Read,
+        });
+    }
+    if let Some(event) = event {
+        d.tell(key, event);
+    }
+    if party.writes {
+        watchdog::on_lost_in(d, key, owner, Mode::Read);
+    }
+    stop_reading(d, key, owner);
+    // With the last field all have left, whoever was known: nobody told.
+    let is_last = fields == 1;
+    let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
+    if !is_held && !sweep(d, key, usize::from(is_last)) {
+        // Whoever asks may not take it: those who wait are to know.
+        left_free(d, key, Whom::OneShared);
+    }
+    d.look_later(key);
+}
+
+/// A read/write lock has lost a holder; whether anybody is left in it. A hash
+/// that nobody holds is removed. `left`: so many fields of the holder are in the
+/// hash still, to go with it.
+pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
+    let found = d.ks.look(key, &[]);
+    if matches!(found.kind, Kind::ReadWrite(_)) && found.fields > left {
+        // Whoever joined by a script of its own may not be known yet.
+        let found = bring_in_line(d, key, &[], None).0;
+        if matches!(found.kind, Kind::Foreign(_)) || others(d, key, &[]) {
+            return true;
+        }
+    }
+    if matches!(d.ks.look(key, &[]).kind, Kind::ReadWrite(_)) {
+        d.write(Write::Delete { key: key.clone() });
+    }
+    forsake(d, key);
+    false
+}
+
+/// Whether anybody but this owner holds the read/write lock. Readers that are
+/// found dead on the way are removed.
+pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
+    loop {
+        let Some(entry) = d.core.locks.get(key) else {
+            return false;
+        };
+        let plain = entry.plain().map(|hold| hold.owner.clone());
+        let party = || entry.shared()?.other_than(owner);
+        let Some(other) = plain.filter(|plain| **plain != *owner).or_else(party) else {
+            return false;
+        };
+        let found = bring_in_line(d, key, &other, None).0;
+        // Somebody made something else of it.
+        let is_foreign = matches!(found.kind, Kind::Foreign(_));
+        if is_foreign || modes(d.core, key, &other, &found).any().is_some() {
+            return true;
+        }
+        debug_assert!(d.core.locks.hold(key, &other).is_none());
+    }
+}
+
+/// The owner has no read holds any more.
+pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
+    let mut gone = None;
+    d.core.locks.change_shared(key, |shared| {
+        gone = shared.change(owner, |party| {
+            party.reads = false;
+            party.lease = Lease::Gone;
+            party.holds = 0;
+        });
+    });
+    match gone {
+        Some(party) => watchdog::on_lost(d, key, &party.hold),
+        None => {
+            watchdog::on_all_released(d.core, key, owner, Mode::Read);
+        }
+    }
+    d.core.locks.tidy(key);
 }

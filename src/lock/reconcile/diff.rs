@@ -4,7 +4,7 @@ use super::Cause;
 use crate::lock::table::Entry;
 use crate::lock::{Kind, Lease, Look, Now};
 
-/// GrantKind what is known of a key has to change.
+/// How what is known of a key has to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// All holds that are known are over. `free`: nothing is there now, so that what only

@@ -1,14 +1,22 @@
 //! What was heard of a key, and a lease whose end has come.
 
+use super::apply::{bring_in_line, expire_reader};
 use super::over::Over;
-use super::{bring_in_line, read, readers, Cause};
+use super::Cause;
 use crate::lock::freed::{left_free, turn_was_used};
 use crate::lock::table::Entry;
-use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Owner, Whom};
+use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Owner, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
 const CLOCKS_APART_MS: i64 = 10;
+
+/// The key as `owner` sees it, after all that was heard of it and all that was found.
+/// The queue of the key is left for later.
+pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
+    attend(d, key);
+    bring_in_line(d, key, owner, None).0
+}
 
 /// Takes into account what was heard of a key. Whether anything was.
 pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
@@ -137,7 +145,7 @@ fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
         Kind::Plain | Kind::Foreign(_) => false,
     };
     if is_over {
-        readers::expire_reader(d, key, owner, cause);
+        expire_reader(d, key, owner, cause);
     }
     read(d, key, owner);
     readers_left(d, key);

@@ -5,7 +5,7 @@ use super::Cause;
 use crate::lock::table::{Hold, Party, Shared};
 use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, WallMs};
 
-/// GrantKind holds have ended.
+/// How holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Over {
     /// One was written anew.

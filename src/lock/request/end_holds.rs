@@ -153,7 +153,7 @@ fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: 
     }
 }
 
-/// GrantKind many holds the owner has in a mode in which it has some.
+/// How many holds the owner has in a mode in which it has some.
 pub fn count(look: &Look, mode: Mode) -> i64 {
     match mode {
         Mode::Exclusive | Mode::Read => look.holds,

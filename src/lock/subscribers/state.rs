@@ -47,7 +47,7 @@ pub struct Place {
 pub struct Subscribers {
     known: HashMap<Key, Known>,
     due: Deadlines<MonoUs, Key>,
-    /// GrantKind many of them have a place.
+    /// How many of them have a place.
     places: usize,
     /// Of the names.
     bytes: usize,

@@ -26,7 +26,7 @@ const NEAREST: usize = 4;
 /// the moment somebody listens it is eight grants at most.
 const ASKS_ONE_IN: u8 = 4;
 
-/// GrantKind often in a turn it is asked whether somebody listens still, us.
+/// How often in a turn it is asked whether somebody listens still, us.
 const LOOK_AGAIN_US: i64 = 5_000;
 
 /// And how often while their place keeps readers out, us.

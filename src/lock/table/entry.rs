@@ -19,7 +19,7 @@ pub struct Entry {
     pub(super) deadline: Option<WallMs>,
     /// The deadline is that of a key that is no lock.
     pub(super) foreign: bool,
-    /// GrantKind often it was handed on since it was last asked who waits by subscription.
+    /// How often it was handed on since it was last asked who waits by subscription.
     pub(super) passes: u8,
     /// When it was made or last attended to, as sweeps count (`heard`).
     pub(super) stamp: u32,
@@ -66,7 +66,7 @@ impl Entry {
         self.plain.iter().chain(parties.map(|party| &party.hold))
     }
 
-    /// GrantKind many fields of the hash the known holders account for.
+    /// How many fields of the hash the known holders account for.
     pub fn fields(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |shared| shared.fields());
         shared.saturating_add(usize::from(self.plain.is_some()))

@@ -42,7 +42,7 @@ pub struct Party {
     pub writes: bool,
     /// The lease of its read holds; `Gone` if it has none.
     pub lease: Lease,
-    /// GrantKind many read holds it had when last seen: it has a lease key for each.
+    /// How many read holds it had when last seen: it has a lease key for each.
     pub holds: i64,
 }
 

@@ -1,4 +1,4 @@
-//! GrantKind long the names of known read/write locks are.
+//! How long the names of known read/write locks are.
 //!
 //! The name of a lease key can be read in up to 512 ways, as one lock's and its
 //! reader's: the parts may hold what stands between them. To look each of these locks up

@@ -348,7 +348,7 @@ impl Locks {
         }
     }
 
-    /// GrantKind many moments stand in the index.
+    /// How many moments stand in the index.
     #[cfg(test)]
     pub fn deadlines(&self) -> usize {
         self.tables.values().map(Table::deadlines).sum()

@@ -49,7 +49,7 @@ impl Watch {
         self.taken.iter().any(|taken| taken.watched)
     }
 
-    /// GrantKind many holds belong to a connection.
+    /// How many holds belong to a connection.
     pub fn watched_by(&self, client: ClientId) -> i64 {
         let all = self.taken.iter();
         let its = all.filter(|taken| taken.watched && taken.client == Some(client));
@@ -62,7 +62,7 @@ impl Watch {
         watched.filter_map(|taken| taken.client).collect()
     }
 
-    /// GrantKind many holds there are in this mode.
+    /// How many holds there are in this mode.
     pub fn holds(&self, mode: Mode) -> i64 {
         let of = self.taken.iter().filter(|taken| taken.mode == mode);
         of.fold(0, |sum, taken| sum.saturating_add(taken.holds))

@@ -41,12 +41,12 @@ impl Moment for MonoUs {
 }
 
 impl WallMs {
-    /// GrantKind many ms from `earlier` to this.
+    /// How many ms from `earlier` to this.
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// GrantKind many ms are left at `now`; 0: it is over.
+    /// How many ms are left at `now`; 0: it is over.
     pub fn ms_from(self, now: Self) -> i64 {
         self.since(now).max(0)
     }
@@ -57,7 +57,7 @@ impl WallMs {
 }
 
 impl WallUs {
-    /// GrantKind many ms from `earlier` to this.
+    /// How many ms from `earlier` to this.
     pub fn ms_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0).div_euclid(1000)
     }
@@ -68,17 +68,17 @@ impl WallUs {
 }
 
 impl MonoUs {
-    /// GrantKind many us from `earlier` to this.
+    /// How many us from `earlier` to this.
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// GrantKind many ms from `earlier` to this.
+    /// How many ms from `earlier` to this.
     pub fn ms_since(self, earlier: Self) -> i64 {
         self.since(earlier).div_euclid(1000)
     }
 
-    /// GrantKind many ms are left at `now`, the last one counted whole; 0: it is over.
+    /// How many ms are left at `now`, the last one counted whole; 0: it is over.
     pub fn ms_from(self, now: Self) -> i64 {
         self.since(now).max(0).saturating_add(999).div_euclid(1000)
     }

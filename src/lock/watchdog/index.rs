@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::lapse::Lapsed;
+use super::lapsed::Lapsed;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::table::{Locks, Watch};
 use crate::lock::{ClientId, Key, Now, Owner, WallMs};
@@ -142,7 +142,7 @@ impl Watchdogs {
         own.chain(later).chain(sooner).take(most).collect()
     }
 
-    /// GrantKind many holds belong to connections.
+    /// How many holds belong to connections.
     pub fn count(&self, locks: &Locks) -> u64 {
         let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
         let of =

@@ -2,20 +2,11 @@
 //! once it may be again; but an open connection means a lock that is held, and to
 //! close one needs no write.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::holds::{reschedule, watched_on};
-use crate::lock::{Bytes, Decision, Key, Notice, Owner, WallMs};
-
-/// GrantKind far that was looked after, since something was last written.
-#[derive(Clone, Debug, Default)]
-pub struct Lapsed {
-    /// The leases of each database were gone through up to here.
-    upto: BTreeMap<i32, (WallMs, Bytes)>,
-    /// What is watched on the locks that it has, by when it ends: readers of one
-    /// lock end one by one.
-    ends: BTreeSet<(WallMs, Key, Owner)>,
-}
+use super::lapsed::Lapsed;
+use crate::lock::{Decision, Key, Notice, Owner};
 
 /// Closes the connections that watch a lease which is over. Looks at so many at
 /// most, and at each once; whether there are more. The lease is not renewed any more.

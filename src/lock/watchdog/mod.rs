@@ -4,6 +4,7 @@
 mod holds;
 mod index;
 mod lapse;
+mod lapsed;
 
 pub use holds::{
     on_acquired, on_all_released, on_closed, on_lost, on_lost_in, on_lost_with, on_moved,
