@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Core, Key};
+use super::Key;
 
 /// Keys to be looked at again in a while, a round of them at a time.
 #[derive(Clone, Debug, Default)]
@@ -17,26 +17,26 @@ pub struct Away {
     next: BTreeSet<Key>,
 }
 
-impl Core {
+impl Away {
     /// The key is to be looked at again in a while: its slot is on its way, and
     /// nobody tells when it has arrived.
     pub fn look_again(&mut self, key: &Key) {
-        if !self.away.round.contains(key) {
-            self.away.next.insert(key.clone());
+        if !self.round.contains(key) {
+            self.next.insert(key.clone());
         }
     }
 
-    /// Whether any key is to be looked at again.
-    pub fn is_any_away(&self) -> bool {
-        !self.away.round.is_empty() || !self.away.next.is_empty()
+    /// Whether no key is to be looked at again.
+    pub fn is_empty(&self) -> bool {
+        self.round.is_empty() && self.next.is_empty()
     }
 
-    /// Those whose turn it is, at most so many: each is due for a [`Core::review`].
-    pub fn take_away(&mut self, most: usize) -> Vec<Key> {
-        if self.away.round.is_empty() {
-            std::mem::swap(&mut self.away.round, &mut self.away.next);
+    /// Those that are to be looked at now, at most so many.
+    pub fn take(&mut self, most: usize) -> Vec<Key> {
+        if self.round.is_empty() {
+            std::mem::swap(&mut self.round, &mut self.next);
         }
-        let pops = std::iter::from_fn(|| self.away.round.pop_first());
+        let pops = std::iter::from_fn(|| self.round.pop_first());
         pops.take(most).collect()
     }
 }

@@ -3,51 +3,51 @@
 use super::waiting::drain;
 use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
 
-/// Makes a decision: looks at the keyspace, writes to it, hands on what has become
-/// free, and leaves in `out` what others are to be told.
-pub fn decide<T>(
-    core: &mut Core,
-    ks: &mut dyn Keyspace,
-    now: Now,
-    out: &mut Notices,
-    run: impl FnOnce(&mut Decision<'_>) -> T,
-) -> T {
-    let mut d = Decision::new(core, ks, now, out);
-    let result = run(&mut d);
-    drain(&mut d);
-    d.end();
-    result
+/// Makes decisions, one after the other: on the core and the keyspace, at a reading of
+/// the clocks. What others are to be told is left in `out`.
+pub struct Decider<'a> {
+    pub core: &'a mut Core,
+    pub ks: &'a mut dyn Keyspace,
+    pub now: Now,
+    pub out: &'a mut Notices,
 }
 
-/// The same for a request that may have to wait.
-pub fn request(
-    core: &mut Core,
-    ks: &mut dyn Keyspace,
-    now: Now,
-    out: &mut Notices,
-    run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
-) -> Result<Verdict, Refusal> {
-    let mut d = Decision::new(core, ks, now, out);
-    let verdict = run(&mut d);
-    drain(&mut d);
-    match d.end() {
-        None => verdict,
-        Some(Outcome::Granted(token)) => Ok(Verdict::Granted(token)),
-        Some(Outcome::Refused(refusal)) => Err(refusal),
-        Some(_) => Ok(Verdict::Refused),
+impl Decider<'_> {
+    fn begin(&mut self) -> Decision<'_> {
+        Decision::new(self.core, self.ks, self.now, self.out)
     }
-}
 
-/// Takes in what has happened, and hands nothing on yet: that is due from then on.
-pub fn note<T>(
-    core: &mut Core,
-    ks: &mut dyn Keyspace,
-    now: Now,
-    out: &mut Notices,
-    run: impl FnOnce(&mut Decision<'_>) -> T,
-) -> T {
-    let mut d = Decision::new(core, ks, now, out);
-    let result = run(&mut d);
-    d.end();
-    result
+    fn settled<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> (T, Option<Outcome>) {
+        let mut d = self.begin();
+        let result = run(&mut d);
+        drain(&mut d);
+        (result, d.end())
+    }
+
+    /// Makes a decision: looks at the keyspace, writes to it, and hands on what has
+    /// become free.
+    pub fn decide<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        self.settled(run).0
+    }
+
+    /// The same for a request that may have to wait.
+    pub fn request(
+        &mut self,
+        run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Verdict, Refusal> {
+        match self.settled(run) {
+            (verdict, None) => verdict,
+            (_, Some(Outcome::Granted(token))) => Ok(Verdict::Granted(token)),
+            (_, Some(Outcome::Refused(refusal))) => Err(refusal),
+            (_, Some(_)) => Ok(Verdict::Refused),
+        }
+    }
+
+    /// Takes in what has happened, and hands nothing on yet: that is due from then on.
+    pub(super) fn note<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        let mut d = self.begin();
+        let result = run(&mut d);
+        d.end();
+        result
+    }
 }

@@ -124,3 +124,15 @@ pub fn leases_looked_at(holds: i64) -> impl Iterator<Item = i64> {
     let last = holds.saturating_sub(FROM_EITHER_END).max(FROM_EITHER_END);
     first.chain(last.saturating_add(1)..=holds)
 }
+
+/// Where a lock's slot is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slot {
+    /// This node's: what is not here is nowhere.
+    #[default]
+    Ours,
+    /// On its way from or to this node: what is here of it is this node's to act on.
+    OnItsWay,
+    /// Another node's, or on its way there and the lock's key with it.
+    Others,
+}

@@ -3,7 +3,7 @@
 //! The server's keyspace implements this (`server::keyspace`), and so does one
 //! in memory (`memory`) for the tests of the core.
 
-use super::found::{Counter, Holder, Look};
+use super::found::{Counter, Holder, Look, Slot};
 use super::key::Key;
 use super::write::Write;
 
@@ -27,9 +27,11 @@ pub trait Keyspace {
     /// Whether a key beside the lock that is not here is nowhere else: always, but in a
     /// cluster while the slot is on its way from one node to another.
     fn is_settled(&mut self, key: &Key) -> bool;
-    /// Whether the lock itself, which is not here, is nowhere else. Nobody asks the
-    /// server that about a request that has waited.
-    fn is_free(&mut self, key: &Key) -> bool;
+    /// Whether keys may be on another node: in a cluster.
+    fn has_neighbours(&self) -> bool;
+    /// Where the lock's slot is. Nobody asks the server that about a request that has
+    /// waited.
+    fn slot(&mut self, key: &Key) -> Slot;
     /// Carries out a write at once. Whether it changed anything.
     fn write(&mut self, write: &Write) -> bool;
 }

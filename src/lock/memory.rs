@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Token,
-    WallMs, Write,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Slot,
+    Token, WallMs, Write,
 };
 use crate::redisson;
 
@@ -26,10 +26,8 @@ pub struct Memory {
     pub now_ms: WallMs,
     /// It runs out as soon as it is to be prolonged.
     pub vanishing: Option<Key>,
-    /// No other key is at hand.
-    pub only: Option<Key>,
-    /// What is not here may be on another node: its slot is on its way.
-    pub moving: bool,
+    /// Where the slot of all keys is.
+    pub slot: Slot,
     /// How often a key was looked at.
     pub looks: usize,
 }
@@ -53,10 +51,9 @@ impl Memory {
     }
 
     fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
-        let missing = if self.moving {
-            Lease::Away
-        } else {
-            Lease::Gone
+        let missing = match self.slot {
+            Slot::OnItsWay => Lease::Away,
+            Slot::Ours | Slot::Others => Lease::Gone,
         };
         let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
             Some((Value::Text, at)) => at.map_or(Lease::Endless, Lease::Until),
@@ -153,16 +150,20 @@ impl Keyspace for Memory {
         }
     }
 
-    fn is_at_hand(&self, key: &Key) -> bool {
-        self.only.as_ref().is_none_or(|only| only == key)
+    fn is_at_hand(&self, _key: &Key) -> bool {
+        true
     }
 
     fn is_settled(&mut self, _key: &Key) -> bool {
-        !self.moving
+        self.slot != Slot::OnItsWay
     }
 
-    fn is_free(&mut self, _key: &Key) -> bool {
-        true
+    fn has_neighbours(&self) -> bool {
+        self.slot != Slot::Ours
+    }
+
+    fn slot(&mut self, _key: &Key) -> Slot {
+        self.slot
     }
 
     fn write(&mut self, write: &Write) -> bool {

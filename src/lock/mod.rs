@@ -14,10 +14,10 @@
 //! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
 //! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
 //! [`sight`] for what was known of a key against what it is, [`expiry`] for what
-//! happens when a key ends or changes under us, [`heard`] for how that is heard of,
+//! happens when a key ends or changes under us, [`notes`] for how that is heard of,
 //! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move;
 //! [`ask`] for what requests say, [`types`] for moments, numbers and names that must not
-//! be mixed.
+//! be mixed; [`run`] for what is due without a request, and in which order.
 
 mod ask;
 mod away;
@@ -42,6 +42,7 @@ mod leaving;
 mod memory;
 mod modes;
 mod moved;
+mod notes;
 mod notice;
 mod queue;
 mod ready;
@@ -49,6 +50,7 @@ mod reconcile;
 mod refusal;
 mod renewals;
 mod request;
+mod run;
 mod stats;
 mod subscribers;
 
@@ -65,26 +67,27 @@ mod work;
 mod write;
 
 pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
-pub use decide::{decide, note, request};
+pub use decide::Decider;
 pub use decision::Decision;
 pub use describe::{Contended, Waiting};
-pub use found::{leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, MOST_READS};
-pub use heard::{hear, review, Note};
+pub use found::{
+    leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Slot, MOST_READS,
+};
+pub use heard::Note;
 use key::Bytes;
 pub use key::Key;
 pub use keyspace::Keyspace;
 pub use notice::{Event, Notice, Notices, Outcome, Whom};
-pub use reconcile::{expire, forsake, Cause};
+pub use reconcile::Cause;
 pub use refusal::{Link, Refusal};
-pub use renewals::renew_watched;
 pub use request::{
     acquire, acquire_many, force, release, release_many, renew, renew_many, MOST_KEYS,
 };
+pub use run::{attend, run, Gate, Occasion, Outside};
 pub use stats::Stats;
-pub use subscribers::{subscribed, Listening};
-pub use timeouts::time_out;
+pub use subscribers::Listening;
 pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};
-pub use watchdog::{let_lapse, Bond};
+pub use watchdog::ROUND_MS;
 pub use write::Write;
 
 use away::Away;
@@ -184,15 +187,15 @@ impl Core {
         }
     }
 
-    /// The keys on which something was left to be settled.
-    pub fn left_for_later(&self) -> Vec<Key> {
-        self.due.keys()
+    /// Whether something that was heard, or that a request has left behind outside a
+    /// decision, is to be looked at.
+    pub fn is_unsettled(&self) -> bool {
+        !self.heard.is_empty() || !self.due.is_empty()
     }
 
-    /// The locks on which a deadline has passed, at most so many, earliest first.
-    /// Each is due for an [`expire`].
-    pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
-        self.locks.due(now, most)
+    /// Whether any key is to be looked at again in a while.
+    pub fn is_any_away(&self) -> bool {
+        !self.away.is_empty()
     }
 
     /// Whether the owner is known to read under this lock.
@@ -222,19 +225,10 @@ impl Core {
         self.watchdogs.has(client)
     }
 
-    /// So many watched leases with their connections, those behind this one first.
-    pub fn watched(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
-        self.watchdogs.behind(behind, most)
-    }
-
-    /// The watched leases that are to be renewed now, at most so many.
-    pub fn due_renewals(&self, now: Now, most: usize) -> Vec<Bond> {
-        self.watchdogs.due(now, most)
-    }
-
-    /// When the first renewal is due.
-    pub fn next_renewal(&self) -> Option<WallMs> {
-        self.watchdogs.next_renewal()
+    /// When the first lease ends or is to be renewed.
+    pub fn next_end(&self) -> Option<WallMs> {
+        let ends = [self.next_expiry(), self.watchdogs.next_renewal()];
+        ends.into_iter().flatten().min()
     }
 
     /// Whether it is the turn of those who wait by subscription: the key is left free
@@ -256,18 +250,6 @@ impl Core {
     /// When a turn, or a place, is to be looked at.
     pub fn next_turn(&self) -> Option<MonoUs> {
         self.subscribers.next_due()
-    }
-
-    /// The keys whose turn or place is to be looked at, and whether it is that of a
-    /// read/write lock: each is due for a [`subscribed`].
-    pub fn due_turns(&mut self, now: Now, most: usize) -> Vec<(Key, bool)> {
-        self.subscribers.take_due(now, most)
-    }
-
-    /// Forgets who waits for a key by subscription, and leaves its queue alone: whom
-    /// that lets in may not be ours to say, for its slot is on its way to another node.
-    pub fn forget_turn(&mut self, key: &Key) {
-        self.subscribers.forget(key);
     }
 
     /// When the first BLOCK time is over.

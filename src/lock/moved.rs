@@ -21,7 +21,7 @@ impl Core {
         // The server sends the waiters away; what they were granted is void.
         self.in_flight = Default::default();
         self.subscribers = Default::default();
-        self.heard.clear();
+        self.heard = Default::default();
         self.due = Default::default();
         self.away = Default::default();
         clients

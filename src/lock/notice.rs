@@ -51,9 +51,10 @@ pub enum Notice {
     /// Others than rlock's own waiters may take the lock: wake those who wait for
     /// it by subscription.
     Wake { key: Key, whom: Whom },
-    /// The key went to a waiter, or to a reader beside others, and was not free in
-    /// between: those who wait by subscription would go short.
-    Passed { key: Key, shared: bool },
+    /// It is to be found out who waits for the key by subscription: it went to a waiter,
+    /// or to a reader beside others, and was not free in between; or it is long since
+    /// they were last looked for.
+    WhoListens { key: Key, shared: bool },
     /// A blocked request gets its reply.
     Answer { waiter: WaiterId, outcome: Outcome },
     /// A watchdog hold was lost: its connection is to be closed.

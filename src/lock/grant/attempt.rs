@@ -36,7 +36,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
         Ok(Some(ways)) => ways,
         Ok(None) => return Attempt::NotYet,
         Err(Refusal::OnItsWay { key }) => {
-            d.core.look_again(&key);
+            d.core.away.look_again(&key);
             return Attempt::NotYet;
         }
         Err(Refusal::Vanished { key }) => {

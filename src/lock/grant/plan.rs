@@ -8,7 +8,7 @@ use super::token;
 use crate::lock::ask::Want;
 use crate::lock::head::{self, Next};
 use crate::lock::reconcile;
-use crate::lock::{Decision, Key, Look, Refusal, Token, WaiterId};
+use crate::lock::{Decision, Key, Look, Refusal, Slot, Token, WaiterId};
 
 /// In what way a request can have each of its keys.
 pub type Plan = Vec<(Key, GrantKind, Look)>;
@@ -36,7 +36,7 @@ pub fn plan(
             }
             one_more(look.holds.max(look.writes), key, &want.owner)?;
         }
-        if how == Some(GrantKind::First) && !d.ks.is_free(key) {
+        if how == Some(GrantKind::First) && d.ks.slot(key) != Slot::Ours {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }
         let is_next = match head::next(d.core, key) {

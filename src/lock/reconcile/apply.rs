@@ -141,7 +141,7 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
         plain_is_gone,
     } = merged;
     if shared.is_half() {
-        d.core.look_again(key);
+        d.core.away.look_again(key);
     }
     d.core.locks.change_shared(key, |known| *known = shared);
     for (owner, mode) in fewer {

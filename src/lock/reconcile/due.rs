@@ -20,7 +20,7 @@ pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
 
 /// Takes into account what was heard of a key. Whether anything was.
 pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
-    let Some((cause, readers)) = d.core.take_heard(key) else {
+    let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) else {
         return false;
     };
     if let Some(cause) = cause {

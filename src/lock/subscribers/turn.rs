@@ -10,7 +10,7 @@
 //!
 //! The shell tells who listens ([`subscribed`]): whenever a lock is left free, by the
 //! message that is published then, and now and then when one is handed on
-//! ([`Notice::Passed`]) while no place is in its queue. To ask costs as much as a
+//! ([`Notice::WhoListens`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
 use crate::lock::freed::{drop_subscribers, wake};
@@ -146,7 +146,7 @@ pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
     }
     if d.core.locks.passes(key, ASKS_ONE_IN) {
         let key = key.clone();
-        d.out.push(Notice::Passed { key, shared });
+        d.out.push(Notice::WhoListens { key, shared });
     }
 }
 

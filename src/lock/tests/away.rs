@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::lease_key;
-use crate::lock::{Cause, Key, Mode, Note, Outcome, Refusal, Verdict, WaiterId, WallMs};
+use crate::lock::{Cause, Key, Mode, Note, Outcome, Refusal, Slot, Verdict, WaiterId, WallMs};
 
 const OWNERS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -86,6 +86,7 @@ impl Nodes {
             has: BTreeMap::new(),
             waits: BTreeMap::new(),
         };
+        nodes.enter(Phase::Before);
         for node in [&mut nodes.here, &mut nodes.there] {
             node.core.rules.counts = counts;
         }
@@ -214,40 +215,25 @@ impl Nodes {
             Op::Pass(ms) => {
                 self.here.pass(ms);
                 self.there.pass(ms);
-                self.tick();
+                self.here.tick();
+                self.there.tick();
             }
             Op::Move(at) => self.go(at),
         }
         self.take_answers();
     }
 
-    /// What the timers do. A node leaves alone what is not there.
-    fn tick(&mut self) {
-        for here in [true, false] {
-            let ours = self.acts(here);
-            let node = if here {
-                &mut self.here
-            } else {
-                &mut self.there
-            };
-            let away = node.core.take_away(10);
-            if ours {
-                node.notes.extend(
-                    away.into_iter()
-                        .map(|key| Note::Changed(key, Cause::Unknown)),
-                );
-                node.tick();
-            } else {
-                forsake(node);
-            }
-        }
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        (self.here.ks.slot, self.there.ks.slot) = match phase {
+            Phase::Before => (Slot::Ours, Slot::Others),
+            Phase::Moving => (Slot::OnItsWay, Slot::OnItsWay),
+            Phase::After => (Slot::Others, Slot::Ours),
+        };
     }
 
     fn go(&mut self, at: usize) {
-        self.phase = Phase::Moving;
-        for node in [&mut self.here, &mut self.there] {
-            node.ks.moving = true;
-        }
+        self.enter(Phase::Moving);
         let keys: Vec<Key> = self.here.ks.keys.keys().cloned().collect();
         let Some(name) = keys.get(at % keys.len().max(1)).cloned() else {
             return;
@@ -264,15 +250,9 @@ impl Nodes {
         assert!(!busy, "BUSYKEY {name:?}");
         self.there.ks.keys.insert(name.clone(), (value, end));
         if name == lock() {
-            forsake(&mut self.here);
+            self.here.changed(&lock(), Cause::Removed);
         }
-        for here in [true, false] {
-            let ours = self.acts(here);
-            let node = if here {
-                &mut self.here
-            } else {
-                &mut self.there
-            };
+        for node in [&mut self.here, &mut self.there] {
             for owner in OWNERS {
                 let its = (1..5).any(|i| lease_key(&lock(), owner.as_bytes(), i) == name);
                 if its && node.core.knows_reader(0, b"r", owner.as_bytes()) {
@@ -280,11 +260,7 @@ impl Nodes {
                     node.notes.push(note);
                 }
             }
-            if ours {
-                node.read_notes();
-            } else {
-                node.notes.clear();
-            }
+            node.read_notes();
         }
     }
 
@@ -293,10 +269,7 @@ impl Nodes {
         while !self.here.ks.keys.is_empty() {
             self.go(0);
         }
-        for node in [&mut self.here, &mut self.there] {
-            node.ks.moving = false;
-        }
-        self.phase = Phase::After;
+        self.enter(Phase::After);
         self.take_answers();
     }
 
@@ -341,14 +314,6 @@ fn is_there(node: &Shell) -> bool {
     let now = node.now.wall_ms();
     let hash = node.ks.keys.get(&lock());
     hash.is_some_and(|(_, end)| end.is_none_or(|end| end >= now))
-}
-
-fn forsake(node: &mut Shell) {
-    node.forsake(&lock());
-    node.notes.clear();
-    if node.core.knows(0, b"r") {
-        node.core.look_again(&lock());
-    }
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 //! Keys that others remove, move, replace or give another TTL.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Event, Outcome, Refusal, WaiterId};
+use crate::lock::{Event, Outcome, Refusal, Slot, WaiterId};
 
 fn granted(s: &mut Shell) -> Vec<WaiterId> {
     let answers = s.answers().into_iter();
@@ -265,8 +265,9 @@ fn a_key_that_moved_to_another_node_is_left_alone() {
     s.get(by("a"));
     let b = s.wait(by("b"));
     s.told.clear();
-    s.ks.keys.remove(&key(0, "k"));
-    s.forsake(&key(0, "k"));
+    s.ks.slot = Slot::Others;
+    s.del(&key(0, "k"));
+    s.read_notes();
     s.pass_and_tick(2000);
     assert!(s.told.is_empty());
     s.core.leave(b);

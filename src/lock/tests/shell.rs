@@ -2,85 +2,32 @@
 //! in memory and with clocks that the test moves.
 //!
 //! As in the server, each step is written before the next one looks, and what
-//! happens to keys by others' hands is noted and read later.
+//! happens to keys by others' hands is noted and read later. What is due is done by
+//! the core's own loop.
 
+pub use super::request::{by, Request};
+use super::server::Server;
 use crate::lock::memory::Memory;
 use crate::lock::{
-    self, Ask, Cause, ClientId, Core, Decision, Ended, Event, Key, Listening, Mode, MonoUs, Note,
-    Notice, Notices, Now, Outcome, Refusal, Renewal, Token, Verdict, Wait, WaiterId, WallUs,
+    self, Ask, Cause, ClientId, Core, Decider, Decision, Ended, Event, Gate, Key, Listening, Mode,
+    MonoUs, Note, Notice, Notices, Now, Occasion, Outcome, Refusal, Renewal, Token, Verdict, Wait,
+    WaiterId, WallUs,
 };
 
 pub fn key(db: i32, name: &str) -> Key {
     Key::new(db, name.as_bytes())
 }
 
-/// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Several
-/// names are those of a MACQUIRE.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    pub db: i32,
-    pub name: &'a str,
-    pub owner: &'a str,
-    pub mode: Mode,
-    pub lease: i64,
-    pub once: bool,
-    pub watch: bool,
-    pub block: Option<i64>,
-}
-
-pub fn by(owner: &str) -> Request<'_> {
-    Request {
-        db: 0,
-        name: "k",
-        owner,
-        mode: Mode::Exclusive,
-        lease: 1000,
-        once: false,
-        watch: false,
-        block: None,
-    }
-}
-
-impl<'a> Request<'a> {
-    pub fn on(self, name: &'a str) -> Self {
-        Self { name, ..self }
-    }
-
-    pub fn lease(self, lease: i64) -> Self {
-        Self { lease, ..self }
-    }
-
-    pub fn read(self) -> Self {
-        let mode = Mode::Read;
-        Self { mode, ..self }
-    }
-
-    pub fn write(self) -> Self {
-        let mode = Mode::Write;
-        Self { mode, ..self }
-    }
-
-    pub fn watched(self) -> Self {
-        let watch = true;
-        Self { watch, ..self }
-    }
-
-    pub fn once(self) -> Self {
-        Self { once: true, ..self }
-    }
-
-    pub fn block(self, ms: i64) -> Self {
-        Self {
-            block: Some(ms),
-            ..self
-        }
-    }
-}
-
+#[derive(Clone)]
 pub struct Shell {
     pub core: Core,
     pub ks: Memory,
     pub now: Now,
+    pub gate: Gate,
+    /// The server does not tell of keys that are overwritten.
+    pub misses_overwrites: bool,
+    /// So long a piece of the loop's work takes, us.
+    pub piece_us: i64,
     /// The effects that nobody has asked about yet.
     pub told: Notices,
     pub notes: Vec<Note>,
@@ -95,8 +42,11 @@ impl Shell {
             ks: Memory::default(),
             now: Now {
                 wall: WallUs(1_700_000_000_000_000),
-                mono: MonoUs(5_000_000),
+                mono: MonoUs(50_000_000_000),
             },
+            gate: Gate::Open,
+            misses_overwrites: false,
+            piece_us: 0,
             told: Notices::new(),
             notes: Vec::new(),
             clients: 0,
@@ -108,7 +58,6 @@ impl Shell {
     // Clients.
 
     pub fn acquire(&mut self, request: Request<'_>) -> Result<Verdict, Refusal> {
-        self.read_notes();
         self.clients += 1;
         let ask = Ask {
             db: request.db,
@@ -149,7 +98,6 @@ impl Shell {
 
     /// An MRELEASE.
     pub fn release_many(&mut self, names: &str, owner: &str) -> Result<i64, Refusal> {
-        self.read_notes();
         let ended = Ended {
             db: 0,
             owner: owner.as_bytes(),
@@ -168,7 +116,6 @@ impl Shell {
         mode: Mode,
         all: bool,
     ) -> Result<i64, Refusal> {
-        self.read_notes();
         let ended = Ended {
             db: at.db,
             owner: owner.as_bytes(),
@@ -198,7 +145,6 @@ impl Shell {
         mode: Mode,
         lease: i64,
     ) -> Result<(), Refusal> {
-        self.read_notes();
         let renewal = Renewal {
             db: at.db,
             owner: owner.as_bytes(),
@@ -214,7 +160,6 @@ impl Shell {
     }
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
-        self.read_notes();
         self.step(|d| lock::force(d, at.db, &at.name, None))
     }
 
@@ -224,8 +169,8 @@ impl Shell {
 
     /// The client of a grant went before its reply did.
     pub fn lose(&mut self, id: WaiterId) {
+        self.notes.push(Note::Lost(id));
         self.read_notes();
-        self.hear([Note::Lost(id)]);
     }
 
     // Time.
@@ -243,12 +188,14 @@ impl Shell {
 
     /// The module's timer fires.
     pub fn tick(&mut self) {
-        self.read_notes();
-        let due = self.core.due_renewals(self.now, 500);
-        while self.step(|d| lock::renew_watched(d, &due)) {}
-        let due = self.core.due(self.now, 500);
-        while self.step(|d| lock::expire(d, &due)) {}
-        self.note(|d| lock::time_out(d, 500));
+        self.run(Occasion::Timer);
+    }
+
+    /// It fires behind the gate.
+    pub fn lapse(&mut self) {
+        self.gate = Gate::Shut;
+        self.tick();
+        self.gate = Gate::Open;
     }
 
     pub fn pass_and_tick(&mut self, ms: i64) {
@@ -287,75 +234,79 @@ impl Shell {
         }
     }
 
+    /// All of them, and what comes of them.
     pub fn read_notes(&mut self) {
-        let notes = std::mem::take(&mut self.notes);
-        self.hear(notes);
-    }
-
-    fn hear(&mut self, notes: impl IntoIterator<Item = Note>) {
-        self.note(|d| lock::hear(d, notes));
         loop {
-            let keys = self.core.heard_of(usize::MAX);
-            self.step(|d| lock::review(d, &keys, usize::MAX));
+            self.run(Occasion::Job);
             if !self.core.is_unsettled() {
                 break;
             }
         }
     }
 
-    /// The key's slot has moved to another node.
-    pub fn forsake(&mut self, key: &Key) {
-        self.note(|d| lock::forsake(d, key));
-    }
-
     // Who waits by subscription.
 
-    /// Finds out whether somebody does, as the server does when a lock is left free
-    /// or handed on, and when a turn is due to be looked at.
+    /// Finds out whether somebody does, wherever the core asks.
     pub fn find_subscribers(&mut self, listens: bool) {
-        let waiting = Listening::Waiting { shared: false };
-        let mut asked: Vec<(Key, Listening)> = self
-            .core
-            .due_turns(self.now, 500)
-            .into_iter()
-            .map(|(key, _)| (key, waiting))
-            .collect();
-        let mut read = 0;
+        let (mut read, shared) = (0, false);
         loop {
-            let told = self.told.get(read..).unwrap_or_default();
-            asked.extend(told.iter().filter_map(|notice| match notice {
-                Notice::Wake { key, .. } => Some((key.clone(), Listening::Woken { shared: false })),
-                Notice::Passed { key, .. } => Some((key.clone(), waiting)),
+            let told = self.told[read..].iter();
+            let found = told.filter_map(|notice| match notice {
+                Notice::Wake { key, .. } if listens => Some((key, Listening::Woken { shared })),
+                Notice::WhoListens { key, .. } if listens => {
+                    Some((key, Listening::Waiting { shared }))
+                }
+                Notice::Wake { key, .. } | Notice::WhoListens { key, .. } => {
+                    Some((key, Listening::Nobody))
+                }
                 _ => None,
-            }));
-            read = self.told.len();
-            if asked.is_empty() {
+            });
+            let found: Vec<_> = found.map(|(key, found)| (key.clone(), found)).collect();
+            if found.is_empty() {
                 return;
             }
-            for (key, listening) in std::mem::take(&mut asked) {
-                let listening = if listens {
-                    listening
-                } else {
-                    Listening::Nobody
-                };
-                self.step(|d| lock::subscribed(d, &key, listening));
-            }
+            read = self.told.len();
+            lock::attend(&mut self.decider(), found);
         }
     }
 
-    fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        lock::decide(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    // The way into the core.
+
+    fn decider(&mut self) -> Decider<'_> {
+        Decider {
+            core: &mut self.core,
+            ks: &mut self.ks,
+            now: self.now,
+            out: &mut self.told,
+        }
     }
 
-    fn note<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        lock::note(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+    /// Does what is due.
+    pub fn run(&mut self, occasion: Occasion) {
+        let server = Server {
+            now: self.now.into(),
+            gate: self.gate,
+            misses_overwrites: self.misses_overwrites,
+            piece_us: self.piece_us,
+            notes: std::mem::take(&mut self.notes).into(),
+        };
+        lock::run(&mut self.decider(), &server, occasion);
+        self.notes = server.notes.into_inner();
     }
 
-    fn request(
+    /// A request, for which the notes are heard before.
+    pub fn step<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        self.run(Occasion::Command);
+        self.decider().decide(act)
+    }
+
+    /// One that may have to wait.
+    pub fn request(
         &mut self,
         act: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Verdict, Refusal> {
-        lock::request(&mut self.core, &mut self.ks, self.now, &mut self.told, act)
+        self.run(Occasion::Command);
+        self.decider().request(act)
     }
 
     // What came of it.

@@ -91,7 +91,7 @@ fn locks_that_are_due_end_earliest_first_and_a_batch_at_a_time() {
     s.get(by("a").on("y").lease(10));
     s.get(by("a").on("z").lease(20));
     s.pass(31);
-    assert_eq!(s.core.due(s.now, 2), [key(0, "y"), key(0, "z")]);
+    assert_eq!(s.core.locks.due(s.now, 2), [key(0, "y"), key(0, "z")]);
 }
 
 #[test]

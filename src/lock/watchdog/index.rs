@@ -6,7 +6,13 @@ use std::ops::Bound;
 use super::lapsed::Lapsed;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::table::{Locks, Watch};
-use crate::lock::{ClientId, Key, Now, Owner, WallMs};
+use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WallMs};
+
+/// Where nobody tells of overwritten keys, watched ones are looked at every so many ms,
+pub const ROUND_MS: i64 = 100;
+
+/// at most so many in one go.
+const CHECKED: usize = 500;
 
 /// An owner's lease on a key.
 pub type Bond = (Key, Owner);
@@ -38,6 +44,10 @@ pub struct Watchdogs {
     /// The connections that have watchdog holds.
     bonds: BTreeMap<ClientId, BTreeSet<Bond>>,
     pub(super) lapsed: Lapsed,
+    /// When watched keys were last looked at without being told to,
+    round_at: MonoUs,
+    /// and which of them was the last.
+    round_behind: Option<(ClientId, Bond)>,
 }
 
 impl Default for Watchdogs {
@@ -47,6 +57,8 @@ impl Default for Watchdogs {
             renewals: Deadlines::new(never),
             bonds: BTreeMap::new(),
             lapsed: Lapsed::default(),
+            round_at: MonoUs(0),
+            round_behind: None,
         }
     }
 }
@@ -121,8 +133,21 @@ impl Watchdogs {
         (forgotten, clients)
     }
 
+    /// Whether watched keys are to be looked at.
+    pub fn is_round_due(&self, now: Now) -> bool {
+        !self.is_empty() && now.mono.ms_since(self.round_at) >= ROUND_MS
+    }
+
+    /// The next of them, in a round over all.
+    pub fn go_on_round(&mut self, now: Now) -> Vec<Key> {
+        self.round_at = now.mono;
+        let next = self.behind(self.round_behind.as_ref(), CHECKED);
+        self.round_behind = next.last().cloned();
+        next.into_iter().map(|(_, (key, _))| key).collect()
+    }
+
     /// So many bonds with their connections, those behind this one first.
-    pub fn behind(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
+    fn behind(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
         let of = |(client, bonds): (&ClientId, &BTreeSet<Bond>)| {
             let client = *client;
             let bonds: Vec<Bond> = bonds.iter().take(most).cloned().collect();

@@ -10,7 +10,7 @@ use super::docs::{self, Keys};
 use super::{key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    self, Ask, ClientId, Core, Decision, Keyspace, Mode, Notices, Now, Outcome, Refusal, Verdict,
+    Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
     WaiterId,
 };
 use crate::redisson;
@@ -18,7 +18,7 @@ use crate::server::outbound::answers;
 use crate::server::outbound::replication::By;
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::tell::Found;
-use crate::server::run::{self, Asked, Occasion, ServerKeyspace};
+use crate::server::run::{self, Asked, ServerKeyspace};
 use crate::server::shell::{self, Shell};
 use crate::server::state::Clock;
 use crate::server::sys::{self, Args, Ctx, Given, Handler, Spec};
@@ -194,9 +194,7 @@ impl<'a> Call<'a> {
         &self,
         ask: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        self.put(false, |core, ks, now, out| {
-            lock::decide(core, ks, now, out, ask)
-        })
+        self.put(false, |with| with.decide(ask))
     }
 
     /// The same for a request that may have to stand in a queue, if it `waits`.
@@ -205,15 +203,13 @@ impl<'a> Call<'a> {
         waits: bool,
         ask: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Verdict, Error> {
-        self.put(waits, |core, ks, now, out| {
-            lock::request(core, ks, now, out, ask)
-        })
+        self.put(waits, |with| with.request(ask))
     }
 
     fn put<T>(
         &self,
         waits: bool,
-        ask: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Notices) -> Result<T, Refusal>,
+        ask: impl FnOnce(&mut Decider<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if shell.has_notes() {

@@ -1,8 +1,9 @@
 //! What we have asked the server to call later: the timer, and the job after a command.
 
 use super::watching;
+use crate::lock::Occasion;
 use crate::server::outbound::closes;
-use crate::server::run::{schedule, serve, Occasion};
+use crate::server::run::{schedule, serve};
 use crate::server::shell::{self, Callbacks};
 use crate::server::sys::Ctx;
 

@@ -3,8 +3,8 @@
 //! costs something each time.
 
 use super::{advice, key_events, server_events};
-use crate::lock::Core;
-use crate::server::run::schedule::{self, CHECK_MS, IDLE_MS};
+use crate::lock::{Core, ROUND_MS};
+use crate::server::run::schedule::{self, IDLE_MS};
 use crate::server::shell::Shell;
 use crate::server::sys::Ctx;
 
@@ -17,7 +17,7 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
     }
     if shell.locks.ask(Core::is_watching).unwrap_or(false) {
         if !key_events::watch_overwrites(shell, ctx) {
-            shell.alarm.arm(ctx, shell.clock.now(), CHECK_MS);
+            shell.alarm.arm(ctx, shell.clock.now(), ROUND_MS);
         }
         advice::watchdog_in_use(shell, ctx);
     }

@@ -8,7 +8,7 @@
 
 use std::ffi::CStr;
 
-use crate::lock::Key;
+use crate::lock::{Key, Slot};
 use crate::redisson;
 use crate::server::sys::{call, Called, Ctx, Scope, Selected, Text};
 
@@ -18,17 +18,6 @@ pub const COMMANDS: [&CStr; 2] = [c"COPY", c"RESTORE-ASKING"];
 
 /// No option of theirs.
 const NONSENSE: &[u8] = b"rlock";
-
-/// Whose a lock's slot is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Slot {
-    /// This node's: what is not here is nowhere.
-    Ours,
-    /// On its way from or to this node: what is here of it is this node's to act on.
-    OnItsWay,
-    /// Another node's, or on its way there and the lock's key with it.
-    Others,
-}
 
 /// Asks whose the lock's slot is. In a cluster only; elsewhere every one is ours.
 pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {

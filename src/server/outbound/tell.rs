@@ -24,7 +24,7 @@ pub fn tell(shell: &Shell, ctx: Ctx<'_>, by: By, given: Given<'_>, notices: &mut
                 let listening = publish::wake(shell, ctx, by, key, *whom);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
-            Notice::Passed { key, shared } => {
+            Notice::WhoListens { key, shared } => {
                 let listening = publish::listening(shell, ctx, key, *shared);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }

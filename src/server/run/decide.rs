@@ -2,24 +2,30 @@
 //! others are told.
 
 use super::keyspace::{Asked, ServerKeyspace};
-use crate::lock::{self, Core, Keyspace, Notices, Now};
+use crate::lock::{self, Core, Decider, Now};
 use crate::server::outbound::replication::By;
 use crate::server::outbound::tell::{tell, Found};
 use crate::server::shell::Shell;
 use crate::server::sys::{Access, Ctx};
 
-/// Has the core decide, and tells what it decided. `None`: it is deciding already, and we
-/// are in the middle of that.
+/// Has the core decide, once or more often, and then tells what it decided. `None`: it is
+/// deciding already, and we are in the middle of that.
 pub fn decide<T>(
     asked: &Asked<'_>,
     now: impl FnOnce(&Core) -> Now,
-    run: impl FnOnce(&mut Core, &mut dyn Keyspace, Now, &mut Notices) -> T,
+    run: impl FnOnce(&mut Decider<'_>) -> T,
 ) -> Option<(T, Found)> {
     let shell = asked.shell;
     let mut ks = ServerKeyspace::new(asked, Access::Write);
     let mut told = shell.locks.notices();
-    let run = |core: &mut Core, now| run(core, &mut ks, now, &mut told);
-    let answer = shell.locks.decide(now, run)?;
+    let answer = shell.locks.decide(now, |core, now| {
+        run(&mut Decider {
+            core,
+            ks: &mut ks,
+            now,
+            out: &mut told,
+        })
+    })?;
     drop(ks);
     let Asked { ctx, by, given, .. } = *asked;
     let found = tell(shell, ctx, by, given, &mut told);
@@ -45,15 +51,8 @@ pub fn inspect<'a, T>(
 pub fn attend(shell: &Shell, ctx: Ctx<'_>, by: By, mut found: Found) {
     let asked = Asked::without_command(shell, ctx, by);
     while !found.is_empty() {
-        for (key, listening) in std::mem::take(&mut found) {
-            let heard = decide(
-                &asked,
-                |_| shell.clock.now(),
-                |core, ks, now, out| {
-                    lock::decide(core, ks, now, out, |d| lock::subscribed(d, &key, listening));
-                },
-            );
-            found.extend(heard.into_iter().flat_map(|(_, more)| more));
-        }
+        let now = |_: &Core| shell.clock.now();
+        let heard = decide(&asked, now, |with| lock::attend(with, found));
+        found = heard.map(|((), more)| more).unwrap_or_default();
     }
 }

@@ -6,6 +6,7 @@
 
 use std::ffi::CString;
 
+use crate::lock::Gate;
 use crate::server::outbound::replication::ask_for_ack;
 use crate::server::state::{Hearing, Pulse, Replicas};
 use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo, Text};
@@ -13,16 +14,6 @@ use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo, Text};
 /// A write that changes nothing: no value is put at the start of a key that
 /// nobody has. The server refuses it when it would refuse any write.
 const PROBE: &[u8] = b"rlock:gate";
-
-/// Whether locks may be granted and expired now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gate {
-    Open,
-    /// The server stood still and may not have heard yet what happened meanwhile:
-    /// what is due waits, for some ms as a rule.
-    Waking,
-    Shut,
-}
 
 /// Looks at the gate. `asked`: a client's write command is under way, so the server
 /// has asked itself already, and what it accepts is done.

@@ -2,11 +2,10 @@
 
 use crate::lock::layout::{self, Hash};
 use crate::lock::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Write,
+    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Slot, Write,
 };
 use crate::redisson;
-use crate::server::keys::slots::{self, Slot};
-use crate::server::keys::{counter, lease_keys, Named, OneKey};
+use crate::server::keys::{counter, lease_keys, slots, Named, OneKey};
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::write::{Writer, Written};
 use crate::server::shell::Shell;
@@ -58,11 +57,6 @@ impl<'a> ServerKeyspace<'a> {
             keys: OneKey::new(ctx, access, asked.given),
             slot_of: asked.first_key.filter(|_| shell.server.cluster),
         }
-    }
-
-    /// Closes the key that is open, before anything runs that may change it.
-    pub fn close(&mut self) {
-        self.keys.close();
     }
 
     /// The key as its own value shows it, without any lease key.
@@ -179,16 +173,17 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::is_settled(self.keys.ctx(), key)
     }
 
-    fn is_free(&mut self, key: &Key) -> bool {
-        if !self.server.cluster {
-            return true;
-        }
-        // The server has let the command in for this key.
-        if self.slot_of == Some(&key.name[..]) {
-            return true;
+    fn has_neighbours(&self) -> bool {
+        self.server.cluster
+    }
+
+    fn slot(&mut self, key: &Key) -> Slot {
+        // The server has let the command in for the second of these.
+        if !self.server.cluster || self.slot_of == Some(&key.name[..]) {
+            return Slot::Ours;
         }
         self.keys.close();
-        slots::whose(self.keys.ctx(), key) == Slot::Ours
+        slots::whose(self.keys.ctx(), key)
     }
 
     fn write(&mut self, write: &Write) -> bool {

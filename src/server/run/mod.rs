@@ -1,5 +1,5 @@
-//! The one loop of what is due, and in which order: decisions of the core on the server's
-//! keyspace, whoever asks for them.
+//! Decisions of the core on the server's keyspace, whoever asks for them. What is due, and
+//! in which order, the core knows.
 
 mod decide;
 pub mod gate;
@@ -9,4 +9,4 @@ mod tick;
 
 pub use decide::{attend, decide, inspect};
 pub use keyspace::{Asked, ServerKeyspace};
-pub use tick::{serve, Occasion};
+pub use tick::serve;

@@ -1,7 +1,7 @@
 //! When there is something to do next, and the timer armed for it.
 
-use super::gate::{self, Gate};
-use crate::lock::{Core, Now, WallMs};
+use super::gate;
+use crate::lock::{Core, Gate, Now, WallMs, ROUND_MS};
 use crate::server::shell::Shell;
 use crate::server::sys::Ctx;
 
@@ -11,10 +11,6 @@ const GATE_POLL_MS: i64 = 10;
 /// A key whose slot is on its way to another node is looked at after so many ms: it
 /// may come back.
 const AWAY_POLL_MS: i64 = 100;
-
-/// Where the server does not tell of overwritten keys, watched ones are looked at
-/// every so many ms.
-pub const CHECK_MS: i64 = 100;
 
 /// With nobody waiting for so long, client events are let go.
 pub const IDLE_MS: i64 = 1000;
@@ -48,12 +44,11 @@ pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
 fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let all = [
-        ms_until(shell, now, Core::next_expiry).map(again),
-        ms_until(shell, now, Core::next_renewal).map(again),
+        ms_until(shell, now, Core::next_end).map(again),
         next_turn_ms(shell, now).map(again),
         next_timeout_ms(shell, now),
         shell.has_notes().then(&overdue),
-        checks_watched(shell).then_some(CHECK_MS),
+        checks_watched(shell).then_some(ROUND_MS),
         has_away(shell).then_some(AWAY_POLL_MS),
         shell.subscriptions.clients().then_some(IDLE_MS),
         shell.clients.any_closing().then_some(1),
@@ -65,7 +60,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
 /// there are watchdog holds.
 pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
-        let end = next_end(core).filter(|at| !shell.alarm.fires_by(*at));
+        let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = core.next_timeout().is_some() || core.next_turn().is_some();
         (end, waits, core.is_unsettled(), core.is_watching())
     });
@@ -86,24 +81,8 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     watching
 }
 
-pub fn has_away(shell: &Shell) -> bool {
+fn has_away(shell: &Shell) -> bool {
     shell.locks.ask(Core::is_any_away).unwrap_or(false)
-}
-
-/// Leases end or are to be renewed.
-pub fn has_ends(shell: &Shell, now: Now) -> bool {
-    ms_until(shell, now, next_end).is_some_and(|ms| ms <= 0)
-}
-
-/// Watched keys are to be looked at.
-pub fn check_is_due(shell: &Shell, now: Now) -> bool {
-    let since = now.mono.since(shell.subscriptions.round_at());
-    checks_watched(shell) && since >= CHECK_MS.saturating_mul(1000)
-}
-
-/// Turns of those who wait by subscription are to be looked at.
-pub fn has_turns(shell: &Shell, now: Now) -> bool {
-    next_turn_ms(shell, now).is_some_and(|ms| ms <= 0)
 }
 
 /// Whether watched keys are looked at now and then: Redis 7.0 does not tell when
@@ -111,12 +90,6 @@ pub fn has_turns(shell: &Shell, now: Now) -> bool {
 fn checks_watched(shell: &Shell) -> bool {
     let watching = shell.locks.ask(Core::is_watching).unwrap_or(false);
     watching && !shell.subscriptions.overwrites()
-}
-
-/// When the first lease ends or is to be renewed.
-fn next_end(core: &Core) -> Option<WallMs> {
-    let ends = [core.next_expiry(), core.next_renewal()];
-    ends.into_iter().flatten().min()
 }
 
 /// How many ms until this moment of the wall clock.

@@ -24,7 +24,7 @@ impl Clock {
         }
     }
 
-    pub fn mono(&self) -> MonoUs {
+    fn mono(&self) -> MonoUs {
         MonoUs(i64::try_from(self.start.elapsed().as_micros()).unwrap_or(i64::MAX))
     }
 

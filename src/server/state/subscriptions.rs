@@ -1,9 +1,6 @@
-//! What the server was asked to tell us; and where it cannot tell, how far the round of
-//! looking has come.
+//! What the server was asked to tell us.
 
-use std::cell::{Cell, RefCell};
-
-use crate::lock::{Bond, ClientId, MonoUs};
+use std::cell::Cell;
 
 pub struct Subscriptions {
     /// Key events, for good: from the first lock on.
@@ -17,10 +14,6 @@ pub struct Subscriptions {
     clients: Cell<bool>,
     /// Somebody has used WATCHDOG since the module was loaded.
     watchdog_used: Cell<bool>,
-    /// When watched keys were last looked at without being told to,
-    round_at: Cell<MonoUs>,
-    /// and which of them was the last.
-    round_behind: RefCell<Option<(ClientId, Bond)>>,
 }
 
 impl Subscriptions {
@@ -31,8 +24,6 @@ impl Subscriptions {
             overwrites: Cell::new(false),
             clients: Cell::new(false),
             watchdog_used: Cell::new(false),
-            round_at: Cell::new(MonoUs(0)),
-            round_behind: RefCell::default(),
         }
     }
 
@@ -77,21 +68,5 @@ impl Subscriptions {
     /// Whether it is the first use.
     pub fn use_watchdog(&self) -> bool {
         !self.watchdog_used.replace(true)
-    }
-
-    /// The last piece of the round began then.
-    pub fn round_at(&self) -> MonoUs {
-        self.round_at.get()
-    }
-
-    /// Another piece of the round begins. Behind whom; `None`: with the first.
-    pub fn go_on_round(&self, now: MonoUs) -> Option<(ClientId, Bond)> {
-        self.round_at.set(now);
-        self.round_behind.take()
-    }
-
-    /// How far it has come.
-    pub fn round_came_to(&self, last: Option<(ClientId, Bond)>) {
-        self.round_behind.replace(last);
     }
 }

@@ -417,7 +417,7 @@ fn all_is_scheduled(world: &World) {
         let slot = model.keys[&hold.place];
         let watch = model.watched(hold.place, hold.owner);
         if let Some(watch) = watch.filter(|_| model.watchdog_max == 0 && !slot.by_hand) {
-            let next = core.next_renewal();
+            let next = core.watchdogs.next_renewal();
             let due = ends - watch.lease * 2 / 3 + 1;
             assert!(next.is_some_and(|at| at.0 <= due), "{hold:?}: {next:?}");
             assert!(due >= model.now_ms(), "{hold:?} was not renewed");

@@ -4,7 +4,8 @@ use crate::lock::tests::family::model::{Owner, Place};
 use crate::lock::tests::family::ops::{Seat, OWNERS, SEATS};
 use crate::lock::tests::family::others::lease_key;
 use crate::lock::tests::family::shell::at;
-use crate::lock::{Bond, Key};
+use crate::lock::watchdog::Bond;
+use crate::lock::Key;
 
 /// In which order owners, seats and places are gone through, and so what they are
 /// called: a state is the same as one in which some of them have changed places.

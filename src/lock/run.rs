@@ -1,0 +1,265 @@
+//! The one loop of what is due without a request: what was noted, waits whose time is
+//! over, leases that end or are to be renewed, and in which order.
+
+use super::{notes, reconcile, renewals, subscribers, timeouts, watchdog};
+use super::{Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Slot, WallMs};
+
+/// So many leases or waits are ended before a look at the clock.
+const BATCH: usize = 32;
+
+/// Each kind of work goes on for so many us, and then other clients have a turn.
+const SLICE_US: i64 = 1500;
+
+/// So many keys are looked at in one go of those that are away.
+const AWAY: usize = 500;
+
+/// Who calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The timer: all that is due.
+    Timer,
+    /// After a command that changed keys of ours: the notes.
+    Job,
+    /// At the start of a command of ours: the notes are heard, so that it finds its
+    /// locks as they would be had all been attended to.
+    Command,
+}
+
+/// Whether locks may be granted and expired now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    Open,
+    /// The server stood still and may not have heard yet what happened meanwhile:
+    /// what is due waits, for some ms as a rule.
+    Waking,
+    Shut,
+}
+
+/// What the loop asks of the outside, beside the keyspace.
+pub trait Outside {
+    /// Reads both clocks.
+    fn now(&self) -> Now;
+    /// Looks at the gate, which costs something.
+    fn gate(&self) -> Gate;
+    fn has_notes(&self) -> bool;
+    /// The notes, in the order in which things happened. They are heard next.
+    fn take_notes(&self) -> Vec<Note>;
+    /// Nobody tells when a key is overwritten: watched ones are looked at now and then.
+    fn misses_overwrites(&self) -> bool;
+    /// Connections are closed that watch a lease which is over.
+    fn closes_on_loss(&self) -> bool;
+}
+
+/// Does what is due. What the gate forbids, or what takes too long, stays due.
+pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
+    let mut run = Run {
+        with,
+        outside,
+        occasion,
+    };
+    run.all();
+}
+
+/// Takes in what was found of those who wait by subscription, when all else is done: a
+/// request of the very command that asked can be granted by it, and must wait by then.
+pub fn attend(with: &mut Decider<'_>, found: impl IntoIterator<Item = (Key, Listening)>) {
+    for (key, listening) in found {
+        with.decide(|d| subscribers::subscribed(d, &key, listening));
+    }
+}
+
+/// One turn: each step is written before the next one looks.
+struct Run<'a, 'b, O> {
+    with: &'a mut Decider<'b>,
+    outside: &'a O,
+    occasion: Occasion,
+}
+
+impl<O: Outside> Run<'_, '_, O> {
+    fn is_timer(&self) -> bool {
+        self.occasion == Occasion::Timer
+    }
+
+    /// All that is due, in this order.
+    fn all(&mut self) {
+        if self.is_timer() {
+            self.time_out();
+        }
+        let check = self.is_check_due();
+        let turns = self.is_turn_due();
+        if !(check || turns || self.is_anything_due()) {
+            return;
+        }
+        match self.outside.gate() {
+            Gate::Open => {}
+            Gate::Shut if self.is_timer() => return self.let_lapse(),
+            Gate::Shut | Gate::Waking => return,
+        }
+        self.read_notes();
+        if self.is_timer() {
+            // A server that stood still renews before it lets a lease end.
+            self.renew();
+            self.expire();
+        }
+        if check {
+            self.check_watched();
+        }
+        if turns {
+            self.look_at_turns();
+        }
+    }
+
+    fn is_check_due(&self) -> bool {
+        let is_due = || self.with.core.watchdogs.is_round_due(self.with.now);
+        self.is_timer() && self.outside.misses_overwrites() && is_due()
+    }
+
+    fn is_turn_due(&self) -> bool {
+        let next = self.with.core.next_turn();
+        self.is_timer() && next.is_some_and(|at| at <= self.with.now.mono)
+    }
+
+    /// Notes, keys that are away, leases that end or are to be renewed.
+    fn is_anything_due(&self) -> bool {
+        let core = &self.with.core;
+        let is_over = |at: WallMs| at <= self.with.now.wall_ms();
+        self.outside.has_notes()
+            || core.is_unsettled()
+            || !core.away.is_empty()
+            || core.next_end().is_some_and(is_over)
+    }
+
+    /// Does a piece of work again and again, until it says that nothing is left of it
+    /// or its share of the time is over. What is left is due as before.
+    fn in_slices(&mut self, mut piece: impl FnMut(&mut Self) -> bool) {
+        let end = self.outside.now().mono.plus_us(SLICE_US);
+        while piece(self) {
+            self.with.now = self.outside.now();
+            if self.with.now.mono >= end {
+                return;
+            }
+        }
+    }
+
+    /// These waits gain nothing by it: the gate need not be open.
+    fn time_out(&mut self) {
+        self.in_slices(|run| {
+            run.with.note(|d| timeouts::time_out(d, BATCH));
+            let next = run.with.core.next_timeout();
+            next.is_some_and(|at| at <= run.with.now.mono)
+        });
+    }
+
+    /// Hears the notes, and looks again at keys that were away for a while.
+    fn read_notes(&mut self) {
+        let away = if self.is_timer() {
+            self.with.core.away.take(AWAY)
+        } else {
+            Vec::new()
+        };
+        self.hear_of(away);
+        let notes = self.outside.take_notes();
+        self.with.note(|d| notes::hear(d, notes));
+        self.review();
+    }
+
+    /// These keys may have changed.
+    fn hear_of(&mut self, keys: impl IntoIterator<Item = Key>) {
+        let notes = keys
+            .into_iter()
+            .map(|key| Note::Changed(key, Cause::Unknown));
+        self.with.note(|d| notes::hear(d, notes));
+    }
+
+    /// Looks at what was heard of keys and connections: the timer in slices, a job once.
+    /// A command takes into account what was heard of its own keys when it looks at them;
+    /// the rest is not its business, and its slot may be another one.
+    fn review(&mut self) {
+        if self.occasion == Occasion::Command {
+            return;
+        }
+        self.in_slices(|run| {
+            let core = &mut *run.with.core;
+            let mut keys = core.heard.next_keys(&core.locks, BATCH);
+            if run.with.ks.has_neighbours() {
+                let closed = core.heard.closed().iter();
+                let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));
+                let bonds = bonds.take(BATCH).map(|(key, _)| key.clone());
+                for key in bonds.chain(core.due.keys()).collect::<Vec<_>>() {
+                    run.is_ours(&key);
+                }
+            }
+            keys.retain(|key| run.is_ours(key));
+            run.with.decide(|d| notes::review(d, &keys, BATCH));
+            run.is_timer() && run.with.core.is_unsettled()
+        });
+    }
+
+    fn renew(&mut self) {
+        self.in_slices(|run| {
+            let mut due = run.with.core.watchdogs.due(run.with.now, BATCH);
+            let more = due.len() == BATCH;
+            due.retain(|(key, _)| run.is_ours(key));
+            run.with.decide(|d| renewals::renew_watched(d, &due)) || more
+        });
+    }
+
+    fn expire(&mut self) {
+        self.in_slices(|run| {
+            let mut due = run.with.core.locks.due(run.with.now, BATCH);
+            let more = due.len() == BATCH;
+            due.retain(|key| run.is_ours(key));
+            run.with.decide(|d| reconcile::expire(d, &due)) || more
+        });
+    }
+
+    /// Nothing may be written, but whoever watches a lease that is over is to know.
+    fn let_lapse(&mut self) {
+        if self.outside.closes_on_loss() {
+            self.in_slices(|run| run.with.note(|d| watchdog::let_lapse(d, BATCH)));
+        }
+    }
+
+    fn check_watched(&mut self) {
+        let now = self.with.now;
+        let watched = self.with.core.watchdogs.go_on_round(now);
+        self.hear_of(watched);
+        self.review();
+    }
+
+    /// Whether anybody listens still is found out when all is told.
+    fn look_at_turns(&mut self) {
+        let now = self.with.now;
+        for (key, shared) in self.with.core.subscribers.take_due(now, BATCH) {
+            if self.is_ours(&key) {
+                self.with.out.push(Notice::WhoListens { key, shared });
+            }
+        }
+    }
+
+    fn is_ours(&mut self, key: &Key) -> bool {
+        self.with.note(|d| is_ours(d, key))
+    }
+}
+
+/// Whether the key is this node's to act on: its slot is, or is on its way and the key is
+/// here. If it is not, what is known of the key's holds is void, and those who wait for
+/// it are looked at again later.
+fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
+    let ours = match d.ks.slot(key) {
+        Slot::Ours => true,
+        Slot::OnItsWay => d.ks.look(key, &[]).kind != Kind::Free,
+        Slot::Others => false,
+    };
+    if !ours {
+        d.core.heard.forget(&mut d.core.locks, key);
+        d.core.due.forget(key);
+        reconcile::forsake(d, key);
+        // Whom that lets in may not be ours to say: its queue is left alone.
+        d.core.subscribers.forget(key);
+        if d.core.knows(key.db, &key.name) {
+            d.core.away.look_again(key);
+        }
+    }
+    ours
+}

@@ -1,0 +1,123 @@
+//! The loop of what is due: what it does on which occasion, and how much at a time.
+
+use super::shell::{by, key, Shell};
+use crate::lock::memory::Value;
+use crate::lock::{ClientId, Gate, Notice, Occasion, Outcome};
+
+/// Somebody holds so many locks, each by a connection of its own.
+fn held(count: usize, watched: bool) -> Shell {
+    let mut s = Shell::new();
+    for number in 0..count {
+        let name = number.to_string();
+        let request = by("a").on(&name);
+        s.get(if watched { request.watched() } else { request });
+    }
+    s.told.clear();
+    s
+}
+
+/// The connections that are to be closed, as was told since somebody last asked.
+fn closed(s: &mut Shell) -> Vec<ClientId> {
+    let told = std::mem::take(&mut s.told).into_iter();
+    let closed = told.filter_map(|notice| match notice {
+        Notice::Close { client } => Some(client),
+        _ => None,
+    });
+    closed.collect()
+}
+
+#[test]
+fn a_command_hears_the_notes_and_a_job_looks_at_the_keys() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let b = s.wait(by("b"));
+    s.del(&key(0, "k"));
+    s.run(Occasion::Command);
+    assert!(s.notes.is_empty() && s.core.is_unsettled());
+    assert_eq!(s.answers(), []);
+    s.run(Occasion::Job);
+    assert!(matches!(s.answers()[..], [(id, Outcome::Granted(_))] if id == b));
+}
+
+#[test]
+fn a_job_ends_no_lease_and_the_timer_does() {
+    let mut s = held(1, false);
+    s.pass(1001);
+    s.run(Occasion::Job);
+    assert_eq!(s.events(), []);
+    s.tick();
+    assert_eq!(s.events().len(), 1);
+}
+
+#[test]
+fn waits_end_and_nothing_else_while_the_gate_is_not_open() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let late = s.wait(by("b").block(500));
+    let next = s.wait(by("c"));
+    s.pass(1001);
+    s.told.clear();
+    s.gate = Gate::Waking;
+    s.tick();
+    assert_eq!(s.answers(), [(late, Outcome::TimedOut)]);
+    s.gate = Gate::Open;
+    s.tick();
+    assert!(matches!(s.answers()[..], [(id, Outcome::Granted(_))] if id == next));
+}
+
+#[test]
+fn notes_stay_where_they_are_while_the_gate_is_not_open() {
+    let mut s = held(1, false);
+    s.del(&key(0, "0"));
+    for gate in [Gate::Waking, Gate::Shut] {
+        s.gate = gate;
+        s.run(Occasion::Timer);
+        s.run(Occasion::Job);
+        assert_eq!(s.notes.len(), 1);
+    }
+}
+
+#[test]
+fn long_work_is_done_in_slices() {
+    let mut s = held(200, false);
+    s.pass(1001);
+    s.piece_us = 1000;
+    s.tick();
+    // Two batches take as long as a slice may.
+    assert_eq!(s.events().len(), 64);
+    s.tick();
+    assert_eq!(s.events().len(), 64);
+    s.piece_us = 0;
+    s.tick();
+    assert_eq!(s.events().len(), 72);
+    assert!(s.core.is_idle());
+}
+
+#[test]
+fn all_who_watch_a_lease_that_is_over_are_closed_once_behind_the_gate() {
+    let mut s = held(100, true);
+    s.pass(1001);
+    s.lapse();
+    let mut all = closed(&mut s);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 100);
+    s.lapse();
+    assert_eq!(closed(&mut s), []);
+}
+
+/// Redis 7.0 does not tell.
+#[test]
+fn an_overwritten_lock_that_is_watched_is_found_within_a_tenth_of_a_second() {
+    for misses in [true, false] {
+        let mut s = held(1, true);
+        s.misses_overwrites = misses;
+        s.tick();
+        let text = (Value::Text, None);
+        s.ks.keys.insert(key(0, "0"), text);
+        s.pass_and_tick(99);
+        assert_eq!(closed(&mut s), []);
+        s.pass_and_tick(1);
+        assert_eq!(closed(&mut s).len(), usize::from(misses));
+    }
+}
