@@ -1,8 +1,8 @@
 //! What follows when a lock is left free, and for those who wait by subscription when
 //! it is not.
 
+use super::counters::Counters;
 use super::head;
-use super::stats::Counters;
 use super::{Decision, Key, Whom};
 
 /// The lock is free: it goes to those who wait when the decision is made, and

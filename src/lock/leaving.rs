@@ -5,30 +5,28 @@ use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
 use super::{ClientId, Core, Key, WaiterId};
 
-impl Core {
-    /// Puts a request into its queues.
-    pub(super) fn enqueue(&mut self, id: WaiterId, waiter: Waiter) {
-        for key in self.queues.insert(id, waiter) {
-            self.locks.set_waited_for(&key, true);
-        }
+/// Puts a request into its queues.
+pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
+    for key in core.queues.insert(id, waiter) {
+        core.locks.set_waited_for(&key, true);
     }
+}
 
-    /// Takes a request out of its queues.
-    pub(super) fn dequeue(&mut self, id: WaiterId) -> Option<Gone> {
-        let gone = self.queues.remove(id)?;
-        for key in &gone.emptied {
-            self.locks.set_waited_for(key, false);
-        }
-        Some(gone)
+/// Takes a request out of its queues.
+pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
+    let gone = core.queues.remove(id)?;
+    for key in &gone.emptied {
+        core.locks.set_waited_for(key, false);
     }
+    Some(gone)
+}
 
-    /// Takes a request out of the queue, however it ended. Harmless if it is not
-    /// in one any more. Whom that lets in is up to a [`Core::review`].
-    pub fn leave(&mut self, id: WaiterId) {
-        let mut work = Work::default();
-        give_up(self, &mut work, id);
-        self.due.append(work);
-    }
+/// Takes a request out of the queue, however it ended. Harmless if it is not
+/// in one any more. Whom that lets in is up to a [`review`].
+pub fn leave(core: &mut Core, id: WaiterId) {
+    let mut work = Work::default();
+    give_up(core, &mut work, id);
+    core.due.append(work);
 }
 
 /// The queue of a key is to be looked at before the decision is over.
@@ -48,7 +46,7 @@ pub fn stop_waiting(core: &mut Core, work: &mut Work, client: ClientId) {
 /// Takes a request out of its queues that gets nothing. Those of its owner's
 /// that stood behind it there now stand behind others.
 pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) {
-    let Some(gone) = core.dequeue(id) else {
+    let Some(gone) = dequeue(core, id) else {
         return;
     };
     left(core, work, &gone);

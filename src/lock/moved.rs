@@ -7,25 +7,23 @@ use super::table::{Holders, Shared};
 use super::{reconcile, watchdog};
 use super::{ClientId, Core, Decision, Key, Lease, Owner};
 
-impl Core {
-    /// The server is no master any more: what it knew of holds is out of date as
-    /// soon as its new master writes. Waiters are sent away by the server. The
-    /// connections that have lost watchdog holds by it.
-    pub fn demoted(&mut self) -> Vec<ClientId> {
-        let clients = self.watchdogs.clients().collect();
-        for key in self.locks.keys(None) {
-            for hold in self.locks.forget_holders(&key) {
-                watchdog::on_lost_with(self, &key, &hold);
-            }
+/// The server is no master any more: what it knew of holds is out of date as
+/// soon as its new master writes. Waiters are sent away by the server. The
+/// connections that have lost watchdog holds by it.
+pub fn demoted(core: &mut Core) -> Vec<ClientId> {
+    let clients = core.watchdogs.clients().collect();
+    for key in core.locks.keys(None) {
+        for hold in core.locks.forget_holders(&key) {
+            watchdog::on_lost_with(core, &key, &hold);
         }
-        // The server sends the waiters away; what they were granted is void.
-        self.in_flight = Default::default();
-        self.subscribers = Default::default();
-        self.heard = Default::default();
-        self.due = Default::default();
-        self.away = Default::default();
-        clients
     }
+    // The server sends the waiters away; what they were granted is void.
+    core.in_flight = Default::default();
+    core.subscribers = Default::default();
+    core.heard = Default::default();
+    core.due = Default::default();
+    core.away = Default::default();
+    clients
 }
 
 /// The key was renamed or moved to another database: its hold goes with it,

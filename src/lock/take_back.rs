@@ -1,6 +1,6 @@
 //! Grants whose reply never reaches its client.
 
-use super::stats::Counters;
+use super::counters::Counters;
 use super::table::Hold;
 use super::{reconcile, request, watchdog};
 use super::{Decision, WaiterId};

@@ -1,7 +1,7 @@
 //! Waits whose BLOCK time is over.
 
+use super::counters::Counters;
 use super::leaving;
-use super::stats::Counters;
 use super::{Decision, Outcome, WaiterId};
 
 /// Ends the waits whose BLOCK time is over, at most so many.

@@ -48,14 +48,14 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
             return Attempt::Over;
         }
     };
-    let Some(gone) = d.core.dequeue(id) else {
+    let Some(gone) = leaving::dequeue(d.core, id) else {
         return Attempt::Over;
     };
     leaving::left(d.core, &mut d.work, &gone);
     match carry_out(d, &waiter.want, ways, fresh) {
         Ok((token, keys)) => granted(d, id, &waiter, token, keys),
         Err(Refusal::Vanished { key }) => {
-            d.core.enqueue(id, waiter);
+            leaving::enqueue(d.core, id, waiter);
             d.core.due.dirty.insert(key);
             return Attempt::NotYet;
         }

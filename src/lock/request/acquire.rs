@@ -1,10 +1,10 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
 use crate::lock::ask::{Ask, Want};
+use crate::lock::counters::Counters;
 use crate::lock::grant::GrantKind;
 use crate::lock::head::{self};
 use crate::lock::modes::{self};
-use crate::lock::stats::Counters;
 use crate::lock::{grant, ready, reconcile, subscribers, waiting};
 use crate::lock::{Decision, Kind, Refusal, Verdict};
 

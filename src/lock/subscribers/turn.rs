@@ -13,10 +13,10 @@
 //! ([`Notice::WhoListens`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
+use crate::lock::counters::Counters;
 use crate::lock::freed::{drop_subscribers, wake};
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
-use crate::lock::stats::Counters;
 use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
 
 /// At most so many grants go before a place.

@@ -66,7 +66,7 @@ fn the_many_requests_of_an_owner_leave_at_once() {
         let pairs = names.windows(2).map(|pair| pair.join(" "));
         let ids: Vec<_> = pairs.map(|pair| s.wait(by("process").on(&pair))).collect();
         for id in ids {
-            s.core.leave(id);
+            crate::lock::leave(&mut s.core, id);
         }
         s.tick();
         spent() - began
@@ -85,7 +85,7 @@ fn looks(count: usize) -> [usize; 2] {
     s.release_many(&but_one, "other").unwrap();
     s.read_notes();
     let released = s.ks.looks - before;
-    s.core.leave(second);
+    crate::lock::leave(&mut s.core, second);
     s.read_notes();
     assert!(s.answers().is_empty());
     [released, s.ks.looks - before - released]

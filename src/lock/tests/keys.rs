@@ -253,9 +253,9 @@ fn a_demoted_server_forgets_holds_and_keeps_who_waits() {
     s.get(by("a").on("j").lease(10));
     let b = s.wait(by("b"));
     s.told.clear();
-    s.core.demoted();
+    crate::lock::demoted(&mut s.core);
     assert!(!s.core.knows(0, b"j") && s.core.next_expiry().is_none());
-    s.core.leave(b);
+    crate::lock::leave(&mut s.core, b);
     assert!(s.core.is_idle());
 }
 
@@ -270,7 +270,7 @@ fn a_key_that_moved_to_another_node_is_left_alone() {
     s.read_notes();
     s.pass_and_tick(2000);
     assert!(s.told.is_empty());
-    s.core.leave(b);
+    crate::lock::leave(&mut s.core, b);
     assert!(s.core.is_idle());
 }
 

@@ -186,8 +186,8 @@ fn a_waiter_that_leaves_is_not_granted() {
     s.get(by("a"));
     let b = s.wait(by("b").block(50));
     let c = s.wait(by("c"));
-    s.core.leave(b);
-    s.core.leave(b);
+    crate::lock::leave(&mut s.core, b);
+    crate::lock::leave(&mut s.core, b);
     s.release("a").unwrap();
     assert_eq!(s.answers(), [(c, granted(&s, "c"))]);
     s.pass_and_tick(60);

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::lock::counters::Counters;
 use crate::lock::grant::GrantKind;
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::stats::Counters;
 use crate::lock::{deadlock, grant, leaving, reconcile};
 use crate::lock::{Decision, Key, Refusal, WaiterId};
 

@@ -3,8 +3,8 @@
 use super::drain::drain;
 
 use crate::lock::ask::Want;
+use crate::lock::counters::Counters;
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::stats::Counters;
 use crate::lock::{deadlock, leaving, reconcile};
 use crate::lock::{Decision, Key, Refusal, Verdict, Wait};
 
@@ -41,7 +41,7 @@ pub fn wait_for(
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());
     }
-    d.core.enqueue(id, waiter);
+    leaving::enqueue(d.core, id, waiter);
     d.asking = Some(id);
     let now = d.now;
     let circle = deadlock::proven(d, |core| {
@@ -58,7 +58,7 @@ pub fn wait_for(
         return Ok(Verdict::Waits(id));
     };
     // As if it had never come.
-    d.core.dequeue(id);
+    leaving::dequeue(d.core, id);
     Counters::up(&mut d.core.counters.deadlocks);
     Err(Refusal::Deadlock { circle })
 }

@@ -10,7 +10,7 @@ use super::docs::{self, Keys};
 use super::{key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
+    self, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
     WaiterId,
 };
 use crate::redisson;
@@ -286,7 +286,7 @@ impl<'a> Call<'a> {
         if answers::block(shell, ctx, waiter, keys) {
             return Responder::Later;
         }
-        shell.locks.change(|core| core.leave(waiter));
+        shell.locks.change(|core| lock::leave(core, waiter));
         Responder::Null
     }
 }

@@ -7,7 +7,7 @@
 
 use super::notes::leave;
 use super::{advice, neighbours};
-use crate::lock::{Cause, ClientId, Core, Note};
+use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, closes};
 use crate::server::run::schedule;
 use crate::server::shell::{self, Shell};
@@ -132,7 +132,7 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
-    let clients = shell.locks.change(Core::demoted);
+    let clients = shell.locks.change(lock::demoted);
     for client in clients.into_iter().flatten() {
         closes::close_soon(shell, ctx, client);
     }

@@ -7,7 +7,7 @@
 //! a wait when the client goes, is unblocked by hand, or is redirected.
 
 use super::reply::Responder;
-use crate::lock::{ClientId, Core, Note, Outcome, WaiterId};
+use crate::lock::{self, ClientId, Core, Note, Outcome, WaiterId};
 use crate::server::shell::{self, Shell};
 use crate::server::state::{Ended, Wake, Wakeup};
 use crate::server::sys::{self, Ctx, OnBlocked, Text};
@@ -81,7 +81,7 @@ fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended) {
 /// A waiter has left the queue. Whoever that lets in is looked for by the timer.
 fn left(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
     let leave = |core: &mut Core| {
-        core.leave(waiter);
+        lock::leave(core, waiter);
         core.is_unsettled()
     };
     if shell.locks.change(leave).unwrap_or(false) {

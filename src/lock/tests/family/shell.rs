@@ -143,7 +143,7 @@ impl Shell {
     }
 
     pub fn leave(&mut self, id: WaiterId) {
-        self.core.leave(id);
+        crate::lock::leave(&mut self.core, id);
         self.read_notes();
     }
 

@@ -1,8 +1,9 @@
 //! What operators are told of a lock beyond what its key says.
 
-use super::table::Entry;
-use super::{
-    ClientId, Core, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
+use super::Core;
+use crate::lock::table::Entry;
+use crate::lock::{
+    ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
 };
 
 /// A lock's queue.

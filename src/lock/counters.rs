@@ -1,35 +1,6 @@
 //! Counters for operators.
 
-use super::{Core, Event};
-
-/// What has happened since the module was loaded, and what is under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    pub acquired: u64,
-    /// Requests that did not find the lock at their disposal.
-    pub contended: u64,
-    /// Of those acquired: after a wait.
-    pub granted: u64,
-    pub timed_out: u64,
-    pub released: u64,
-    pub renewed: u64,
-    pub expired: u64,
-    pub forced: u64,
-    pub evicted: u64,
-    pub deadlocks: u64,
-    pub taken_back: u64,
-    /// How often a lock was left free for those who wait by subscription.
-    pub turns: u64,
-    /// And how often one of them took it.
-    pub turns_used: u64,
-    pub waiting: u64,
-    /// Holds that belong to a connection.
-    pub watched: u64,
-    /// How long those waited who were granted, us.
-    pub wait_p50_us: u64,
-    pub wait_p99_us: u64,
-    pub wait_max_us: u64,
-}
+use super::Event;
 
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
@@ -48,8 +19,8 @@ pub struct Counters {
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     buckets: Vec<u64>,
-    count: u64,
-    longest_us: u64,
+    pub count: u64,
+    pub longest_us: u64,
 }
 
 impl Waits {
@@ -67,7 +38,7 @@ impl Waits {
     }
 
     /// The wait that so many in a hundred do not exceed.
-    fn percentile(&self, hundredths: u64) -> u64 {
+    pub fn percentile(&self, hundredths: u64) -> u64 {
         let rank = self.count.saturating_mul(hundredths).div_ceil(100);
         let mut seen: u64 = 0;
         for (at, count) in self.buckets.iter().enumerate() {
@@ -122,37 +93,6 @@ impl Counters {
 
     pub fn up(count: &mut u64) {
         *count = count.saturating_add(1);
-    }
-}
-
-impl Core {
-    pub fn stats(&self) -> Stats {
-        let Counters {
-            events: [acquired, released, renewed, expired, forced, evicted],
-            ..
-        } = self.counters;
-        let counters = &self.counters;
-        let count = |len: usize| u64::try_from(len).unwrap_or(u64::MAX);
-        Stats {
-            acquired,
-            contended: counters.contended,
-            granted: counters.waits.count,
-            timed_out: counters.timed_out,
-            released,
-            renewed,
-            expired,
-            forced,
-            evicted,
-            deadlocks: counters.deadlocks,
-            taken_back: counters.taken_back,
-            turns: counters.turns,
-            turns_used: counters.turns_used,
-            waiting: count(self.queues.len()),
-            watched: self.watchdogs.count(&self.locks),
-            wait_p50_us: counters.waits.percentile(50),
-            wait_p99_us: counters.waits.percentile(99),
-            wait_max_us: counters.waits.longest_us,
-        }
     }
 }
 
