@@ -33,6 +33,34 @@ pub struct Memory {
 }
 
 impl Memory {
+    fn write_lease(&mut self, write: &Write) {
+        match write {
+            Write::Lease {
+                key,
+                owner,
+                index,
+                at,
+            } => {
+                let lease = lease_key(key, owner, *index);
+                self.keys.insert(lease, (Value::Text, *at));
+            }
+            Write::LeaseAt {
+                key,
+                owner,
+                index,
+                at,
+            } => {
+                if let Some((_, end)) = self.keys.get_mut(&lease_key(key, owner, *index)) {
+                    *end = Some(*at);
+                }
+            }
+            Write::EndLease { key, owner, index } => {
+                self.keys.remove(&lease_key(key, owner, *index));
+            }
+            _ => {}
+        }
+    }
+
     fn live(&mut self, key: &Key) -> Option<&(Value, Option<WallMs>)> {
         let now = self.now_ms;
         let run_out = |(_, at): &(Value, Option<WallMs>)| at.is_some_and(|at| now > at);
@@ -205,27 +233,8 @@ impl Keyspace for Memory {
                 let word = layout::mode_text(*mode).to_vec();
                 self.hash(key).0.insert(layout::MODE.to_vec(), word);
             }
-            Write::Lease {
-                key,
-                owner,
-                index,
-                at,
-            } => {
-                let lease = lease_key(key, owner, *index);
-                self.keys.insert(lease, (Value::Text, *at));
-            }
-            Write::LeaseAt {
-                key,
-                owner,
-                index,
-                at,
-            } => {
-                if let Some((_, end)) = self.keys.get_mut(&lease_key(key, owner, *index)) {
-                    *end = Some(*at);
-                }
-            }
-            Write::EndLease { key, owner, index } => {
-                self.keys.remove(&lease_key(key, owner, *index));
+            Write::Lease { .. } | Write::LeaseAt { .. } | Write::EndLease { .. } => {
+                self.write_lease(write);
             }
             Write::Fence { key, token } => {
                 let empty = || (Value::Number(0), None);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::table::{Hold, Party};
+use crate::lock::table::{Entry, Hold, Party};
 use crate::lock::{Core, Key, Lease, Link, Mode, Now, Owner, WaiterId, WallMs};
 
 /// What became of a search.
@@ -19,6 +19,13 @@ impl Found {
     pub fn is_way(&self) -> bool {
         matches!(self, Self::Way(_))
     }
+}
+
+/// One request on one key.
+#[derive(Clone, Copy)]
+struct At<'b> {
+    waiter: &'b Waiter,
+    key: &'b Key,
 }
 
 /// A search over owners, breadth first, for the shortest way to one of them.
@@ -80,108 +87,130 @@ impl<'a> Search<'a> {
     /// goal, if any does.
     fn expand(&mut self, waiter: &Waiter, key: &Key) -> Option<Link> {
         let entry = self.core.locks.get(key)?;
-        let owner = &waiter.want.owner;
         // Held already, and not waited for.
-        if entry.plain_of(owner).is_some() {
+        if entry.plain_of(&waiter.want.owner).is_some() {
             return None;
         }
-        let reads = waiter.want.mode == Mode::Read;
-        let mut found = None;
-        let mut to = |search: &mut Self, other: &Owner| {
-            if other != owner && search.edge(owner, key, other) {
-                found = Some(Link {
-                    waits: owner.clone(),
-                    on: key.clone(),
-                    for_: other.clone(),
-                });
-            }
+        let at = At { waiter, key };
+        let by_holders = self.expand_holders(at, entry);
+        let by_queue = if waiter.want.mode == Mode::Read {
+            self.expand_ahead_of_reader(at, entry)
+        } else {
+            self.expand_ahead(at)
         };
+        by_queue.or(by_holders)
+    }
+
+    /// The edges to those who hold the lock.
+    fn expand_holders(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let now = self.now;
         let is_over = |end: Option<WallMs>| end.is_some_and(|at| at < now);
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
         let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline());
+        let mut found = None;
         if let Some(hold) = entry.plain().filter(lives) {
-            to(self, &hold.owner);
+            found = self.edge(at, &hold.owner).or(found);
         }
         let shared = entry.shared().filter(|shared| {
             let mut holds = shared.parties().map(|party| &party.hold);
             !is_over(shared.expires) || holds.any(renewed)
         });
-        if let Some(shared) = shared {
-            let lives = |party: &&Party| match party.lease {
-                Lease::Until(at) => party.writes || renewed(&party.hold) || !is_over(Some(at)),
-                Lease::Gone | Lease::Endless | Lease::Away => true,
-            };
-            match (reads, shared.writer()) {
-                (true, Some(writer)) => to(self, writer),
-                (true, None) => {}
-                (false, _) => shared
-                    .parties()
-                    .filter(lives)
-                    .for_each(|party| to(self, &party.hold.owner)),
-            }
-        }
-        // Behind its owner's first request for the key nobody stands in its way: once
-        // that is granted, the rest need not queue.
-        let line = self.core.queues.line(key);
-        let place = self
-            .core
-            .queues
-            .first_of(owner, key)
-            .unwrap_or(&waiter.rank);
-        let of = |id: &WaiterId| self.core.queues.get(*id);
-        if reads {
-            // The nearest writer that really waits here stands for those ahead.
-            let ahead = line.queue().range(..place).rev();
-            let others = ahead.filter_map(|(_, id)| of(id));
-            for other in others.filter(|w| w.want.mode != Mode::Read && w.want.owner != *owner) {
-                let its = &other.want.owner;
-                to(self, its);
-                let first = self.core.queues.first_of(its, key) == Some(&other.rank);
-                if first && entry.plain_of(its).is_none() {
-                    break;
+        let Some(shared) = shared else {
+            return found;
+        };
+        let lives = |party: &&Party| match party.lease {
+            Lease::Until(at) => party.writes || renewed(&party.hold) || !is_over(Some(at)),
+            Lease::Gone | Lease::Endless | Lease::Away => true,
+        };
+        match (at.waiter.want.mode, shared.writer()) {
+            (Mode::Read, Some(writer)) => self.edge(at, writer).or(found),
+            (Mode::Read, None) => found,
+            _ => {
+                for party in shared.parties().filter(lives) {
+                    found = self.edge(at, &party.hold.owner).or(found);
                 }
+                found
             }
-            return found;
         }
-        let read = self.read.get(key).cloned();
-        if read.as_ref().is_some_and(|read| read >= place) {
-            return found;
-        }
-        let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
-        let ahead = line
-            .entangled()
-            .range::<Rank, _>((from, Bound::Excluded(place)));
-        for other in ahead.filter_map(|(_, id)| of(id)) {
-            if self.left == 0 {
-                return found;
+    }
+
+    /// Where it stands in a queue: behind its owner's first request for the key nobody is
+    /// in its way, for once that is granted the rest need not queue.
+    fn place<'b>(&self, at: At<'b>) -> &'b Rank
+    where
+        'a: 'b,
+    {
+        let first = self.core.queues.first_of(&at.waiter.want.owner, at.key);
+        first.unwrap_or(&at.waiter.rank)
+    }
+
+    /// The edges of a reader to those ahead: the nearest writer that really waits here
+    /// stands for them.
+    fn expand_ahead_of_reader(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
+        let queues = &self.core.queues;
+        let ahead = queues.line(at.key).queue().range(..self.place(at)).rev();
+        let others = ahead.filter_map(|(_, id)| queues.get(*id));
+        let mut found = None;
+        for other in others.filter(|w| w.want.mode != Mode::Read) {
+            let its = &other.want.owner;
+            if *its == at.waiter.want.owner {
+                continue;
             }
-            to(self, &other.want.owner);
-        }
-        // It has left out its own, and to the goal all ways count.
-        if owner != self.goal {
-            self.read.insert(key.clone(), place.clone());
+            found = self.edge(at, its).or(found);
+            let first = queues.first_of(its, at.key) == Some(&other.rank);
+            if first && entry.plain_of(its).is_none() {
+                break;
+            }
         }
         found
     }
 
-    /// Comes from one owner to another; whether that is the goal.
-    fn edge(&mut self, owner: &Owner, key: &Key, other: &Owner) -> bool {
+    /// The edges of any other to those ahead, as far as the queue was not read before.
+    fn expand_ahead(&mut self, at: At<'_>) -> Option<Link> {
+        let place = self.place(at);
+        let read = self.read.get(at.key).cloned();
+        if read.as_ref().is_some_and(|read| read >= place) {
+            return None;
+        }
+        let queues = &self.core.queues;
+        let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
+        let entangled = queues.line(at.key).entangled();
+        let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(place)));
+        let mut found = None;
+        for other in ahead.filter_map(|(_, id)| queues.get(*id)) {
+            if self.left == 0 {
+                return found;
+            }
+            found = self.edge(at, &other.want.owner).or(found);
+        }
+        // It has left out its own, and to the goal all ways count.
+        if at.waiter.want.owner != *self.goal {
+            self.read.insert(at.key.clone(), place.clone());
+        }
+        found
+    }
+
+    /// Comes from the owner of a request to another; the link, if that is the goal.
+    fn edge(&mut self, at: At<'_>, other: &Owner) -> Option<Link> {
+        let owner = &at.waiter.want.owner;
+        let link = || Link {
+            waits: owner.clone(),
+            on: at.key.clone(),
+            for_: other.clone(),
+        };
+        if other == owner {
+            return None;
+        }
         if other == self.goal {
-            return true;
+            return Some(link());
         }
         if self.core.queues.owner(other).is_some() && self.seen.insert(other.clone()) {
-            let link = Link {
-                waits: owner.clone(),
-                on: key.clone(),
-                for_: other.clone(),
-            };
             self.left = self.left.saturating_sub(1);
-            self.by.insert(other.clone(), link);
+            self.by.insert(other.clone(), link());
             self.todo.push_back(other.clone());
         }
-        false
+        None
     }
 
     fn way(&self, last: Link) -> Vec<Link> {

@@ -10,7 +10,9 @@ use super::kind::{one_more, too_many, GrantKind};
 use crate::lock::ask::Want;
 use crate::lock::leases;
 use crate::lock::table::{own_lease, Party};
-use crate::lock::{Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, Write, MOST_READS};
+use crate::lock::{
+    Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
+};
 
 /// A hold in READ or WRITE mode.
 pub fn give_shared(
@@ -22,30 +24,74 @@ pub fn give_shared(
     token: Token,
 ) -> Result<(), Refusal> {
     let until = d.now.deadline(want.lease);
-    let was = own_lease(&look);
-    let at = match (how, was) {
+    let at = match (how, own_lease(&look)) {
         (GrantKind::First | GrantKind::Join, _) => Some(until),
         (_, Lease::Until(at)) => Some(at.max(until)),
         (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
     };
-    let owner = &want.owner;
-    let (held, field) = match want.mode {
-        Mode::Write => (look.writes, Mode::Write),
-        _ => (look.holds, Mode::Read),
-    };
-    let holds = one_more(held, key, owner)?;
-    if want.mode == Mode::Read {
-        if holds > MOST_READS {
-            return Err(too_many(key, owner));
-        }
-        if !d.ks.may_lease(key, owner, holds) {
-            return Err(Refusal::LeaseKeyTaken {
-                key: key.clone(),
-                owner: owner.clone(),
-            });
-        }
-    }
+    let holds = next_hold(d, key, want, &look)?;
     secure(d, key, want, how, &mut look)?;
+    write(d, key, want, how, &look, (holds, at));
+    let expires = match (how, look.expires) {
+        (GrantKind::First, _) => at,
+        // Its reader is alone now: the lock ends with it.
+        (GrantKind::Upgrade, Some(_)) if at.is_some() => at,
+        (_, None) => None,
+        // A lease without an end goes with the hash all the same.
+        (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
+    };
+    d.expire_at(key, look.expires, expires);
+    let since = Some(d.now.wall);
+    d.core.locks.change_shared(key, |shared| {
+        shared.expires = expires;
+        let known = shared.remove(&want.owner);
+        let mut party = known.unwrap_or_else(|| Party::found(want.owner.clone()));
+        if want.mode == Mode::Read {
+            party.reads = true;
+            party.holds = holds;
+        }
+        party.writes |= want.mode == Mode::Write;
+        if party.reads {
+            party.lease = at.map_or(Lease::Endless, Lease::Until);
+        }
+        if party.hold.token != Some(token) {
+            party.hold.token = Some(token);
+            party.first = party.first.or(Some(token));
+            party.hold.since = since;
+        }
+        shared.put(party);
+    });
+    Ok(())
+}
+
+/// How many holds the owner has in its mode with this one, if it can have one more.
+fn next_hold(d: &mut Decision<'_>, key: &Key, want: &Want, look: &Look) -> Result<i64, Refusal> {
+    let owner = &want.owner;
+    if want.mode == Mode::Write {
+        return one_more(look.writes, key, owner);
+    }
+    let holds = one_more(look.holds, key, owner)?;
+    if holds > MOST_READS {
+        return Err(too_many(key, owner));
+    }
+    if !d.ks.may_lease(key, owner, holds) {
+        return Err(Refusal::LeaseKeyTaken {
+            key: key.clone(),
+            owner: owner.clone(),
+        });
+    }
+    Ok(holds)
+}
+
+/// Writes the hold: the mode, the field, and the lease keys of a reader.
+fn write(
+    d: &mut Decision<'_>,
+    key: &Key,
+    want: &Want,
+    how: GrantKind,
+    look: &Look,
+    (holds, at): (i64, Option<WallMs>),
+) {
     let mode = match (how, look.kind) {
         (GrantKind::First | GrantKind::Upgrade, _) => Some(want.mode),
         // The writer is gone without a word.
@@ -56,17 +102,17 @@ pub fn give_shared(
         let key = key.clone();
         d.write(Write::SetMode { key, mode });
     }
+    let owner = &want.owner;
     d.write(Write::Count {
         key: key.clone(),
         owner: owner.clone(),
-        mode: field,
+        mode: want.mode,
         holds,
         by: 1,
     });
-    let reads = look.holds.min(MOST_READS);
     // By hand, the lease keys of a writer that reads too may have had another end.
     if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
-        leases::renew(d, key, owner, reads, at);
+        leases::renew(d, key, owner, look.holds, at);
     }
     if want.mode == Mode::Read {
         d.write(Write::Lease {
@@ -76,40 +122,4 @@ pub fn give_shared(
             at,
         });
     }
-    let expires = match (how, look.expires) {
-        (GrantKind::First, _) => at,
-        // Its reader is alone now: the lock ends with it.
-        (GrantKind::Upgrade, Some(_)) if at.is_some() => at,
-        (_, None) => None,
-        // A lease without an end goes with the hash all the same.
-        (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
-    };
-    d.expire_at(key, look.expires, expires);
-    let lease = at.map_or(Lease::Endless, Lease::Until);
-    let since = Some(d.now.wall);
-    d.core.locks.change_shared(key, |shared| {
-        shared.expires = expires;
-        if shared.party(owner).is_none() {
-            shared.put(Party::found(owner.clone()));
-        }
-        let mut party = match shared.remove(owner) {
-            Some(party) => party,
-            None => return,
-        };
-        if want.mode == Mode::Read {
-            party.reads = true;
-            party.holds = holds;
-        }
-        party.writes |= want.mode == Mode::Write;
-        if party.reads {
-            party.lease = lease;
-        }
-        if party.hold.token != Some(token) {
-            party.hold.token = Some(token);
-            party.first = party.first.or(Some(token));
-            party.hold.since = since;
-        }
-        shared.put(party);
-    });
-    Ok(())
 }

@@ -156,6 +156,20 @@ impl Nodes {
                     .waits
                     .values()
                     .any(|(waits, ..)| *waits == OWNERS[owner]) => {}
+            Op::Acquire { .. } | Op::Release { .. } | Op::Renew { .. } => self.ask(op),
+            Op::Pass(ms) => {
+                self.here.pass(ms);
+                self.there.pass(ms);
+                self.here.tick();
+                self.there.tick();
+            }
+            Op::Move(at) => self.go(at),
+        }
+        self.take_answers();
+    }
+
+    fn ask(&mut self, op: Op) {
+        match op {
             Op::Acquire {
                 owner,
                 write,
@@ -212,15 +226,8 @@ impl Nodes {
                     Err(refusal) => refused(owner, held, &refusal),
                 }
             }
-            Op::Pass(ms) => {
-                self.here.pass(ms);
-                self.there.pass(ms);
-                self.here.tick();
-                self.there.tick();
-            }
-            Op::Move(at) => self.go(at),
+            Op::Pass(_) | Op::Move(_) => {}
         }
-        self.take_answers();
     }
 
     fn enter(&mut self, phase: Phase) {

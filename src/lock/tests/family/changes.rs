@@ -44,6 +44,21 @@ impl World {
                 self.shell.script_takes(place, owner, mode, ends);
                 self.model.script_takes(place, owner, mode, ends);
             }
+            Other::Flush(db) => {
+                self.shell.flush(db);
+                self.model.flush(db);
+            }
+            Other::Swap if self.can_swap() => {
+                self.shell.swap();
+                self.model.swap();
+            }
+            what => self.change_hold(what, until),
+        }
+    }
+
+    /// Of one hold, or of the lease keys of a reader.
+    fn change_hold(&mut self, what: Other, until: impl Fn(Option<i64>, &Self) -> i64) {
+        match what {
             Other::GiveBack(which) => {
                 let known = |h: &Hold| self.model.tokens.contains_key(&(h.place, h.owner));
                 let unknown = |h: &&Hold| h.watch.is_none() && !known(h);
@@ -73,14 +88,6 @@ impl World {
                     self.shell.squat(place, owner, index);
                     self.model.squats.insert((place, owner, index));
                 }
-            }
-            Other::Flush(db) => {
-                self.shell.flush(db);
-                self.model.flush(db);
-            }
-            Other::Swap if self.can_swap() => {
-                self.shell.swap();
-                self.model.swap();
             }
             _ => {}
         }

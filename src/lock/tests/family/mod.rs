@@ -2,7 +2,9 @@
 //! many keys at once, watchdogs, deadlocks, and others who change the keys.
 
 mod changes;
+mod clock;
 mod compare;
+mod compare_leases;
 mod model;
 mod ops;
 mod others;

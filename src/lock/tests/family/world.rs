@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::compare::closed;
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::Shell;
@@ -116,70 +115,16 @@ impl World {
                 lease,
                 watch,
             } => self.renew(*whose, *lease, *watch),
-            Op::ReleaseMany { keys, whose } => {
-                let (_, owner, _, seat) = self.who(*whose);
-                let Some(client) = self.gives_up(owner, seat) else {
-                    return;
-                };
-                let got = self.shell.release_many(keys, owner, client);
-                let got = got.map_or_else(Got::Refused, Got::Count);
-                self.replies = Some((got, self.model.release_many(keys, owner, client)));
-            }
-            Op::RenewMany { keys, whose, lease } => {
-                let (_, owner, _, seat) = self.who(*whose);
-                if self.speaks(seat).is_none() {
-                    return;
-                }
-                let got = self.shell.renew_many(keys, owner, *lease);
-                let got = got.map_or_else(Got::Refused, |()| Got::Done);
-                self.replies = Some((got, self.model.renew_many(keys, owner, *lease)));
-            }
-            Op::Force { at, seat } => {
-                let Some(client) = self.speaks(*seat) else {
-                    return;
-                };
-                let got = self.shell.force(*at, client);
-                let got = got.map_or_else(Got::Refused, Got::Forced);
-                self.replies = Some((got, self.model.force(*at, client)));
-            }
+            Op::ReleaseMany { keys, whose } => self.release_many(keys, *whose),
+            Op::RenewMany { keys, whose, lease } => self.renew_many(keys, *whose, *lease),
+            Op::Force { at, seat } => self.force(*at, *seat),
             Op::Close(seat) => self.close(self.seats[*seat]),
-            Op::Leave(which) => {
-                let waiting = self.model.queue.iter().map(|waiter| waiter.id);
-                if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
-                    self.shell.leave(self.ids[id]);
-                    self.model.leave(id);
-                }
-            }
+            Op::Leave(which) => self.leave(*which),
             Op::Lose { which, closes } => self.lose(*which, *closes),
             Op::Confirm => self.confirm(|_| true),
-            Op::Pass { us, cycle, fires } => {
-                self.pass(*us, *us);
-                if *cycle {
-                    self.shell.expire_cycle(&self.places);
-                }
-                if *fires || !self.may_be_late() {
-                    self.tick();
-                } else {
-                    self.overdue = true;
-                }
-            }
-            Op::Shut { us } => {
-                self.pass(*us, *us);
-                self.shell.lapse();
-                self.model.lapse();
-                let closed = closed(&self.shell.told);
-                assert_eq!(closed, self.model.lost, "connections to be closed");
-                self.tick();
-            }
-            Op::Set { ms } => {
-                if self.model.watchdog_max == 0 {
-                    // What ran out stays so: nothing comes back to life.
-                    self.shell.expire_cycle(&self.places);
-                    self.shell.read_notes();
-                    self.pass(ms * 1000, 0);
-                    self.tick();
-                }
-            }
+            Op::Pass { us, cycle, fires } => self.let_pass(*us, *cycle, *fires),
+            Op::Shut { us } => self.shut(*us),
+            Op::Set { ms } => self.set_clock(*ms),
             Op::Other { what, late } => {
                 self.change(*what);
                 self.unread = true;
@@ -187,6 +132,40 @@ impl World {
                     self.read();
                 }
             }
+        }
+    }
+
+    fn release_many(&mut self, keys: &[Place], whose: Whose) {
+        let (_, owner, _, seat) = self.who(whose);
+        if let Some(client) = self.gives_up(owner, seat) {
+            let got = self.shell.release_many(keys, owner, client);
+            let got = got.map_or_else(Got::Refused, Got::Count);
+            self.replies = Some((got, self.model.release_many(keys, owner, client)));
+        }
+    }
+
+    fn renew_many(&mut self, keys: &[Place], whose: Whose, lease: i64) {
+        let (_, owner, _, seat) = self.who(whose);
+        if self.speaks(seat).is_some() {
+            let got = self.shell.renew_many(keys, owner, lease);
+            let got = got.map_or_else(Got::Refused, |()| Got::Done);
+            self.replies = Some((got, self.model.renew_many(keys, owner, lease)));
+        }
+    }
+
+    fn force(&mut self, at: Place, seat: Seat) {
+        if let Some(client) = self.speaks(seat) {
+            let got = self.shell.force(at, client);
+            let got = got.map_or_else(Got::Refused, Got::Forced);
+            self.replies = Some((got, self.model.force(at, client)));
+        }
+    }
+
+    fn leave(&mut self, which: usize) {
+        let waiting = self.model.queue.iter().map(|waiter| waiter.id);
+        if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
+            self.shell.leave(self.ids[id]);
+            self.model.leave(id);
         }
     }
 
@@ -341,41 +320,6 @@ impl World {
                 self.model.take_back(grant.waiter);
             }
         }
-    }
-
-    pub fn read(&mut self) {
-        if std::mem::take(&mut self.unread) {
-            self.shell.read_notes();
-            self.model.settle();
-        }
-    }
-
-    pub fn tick(&mut self) {
-        self.shell.tick();
-        self.model.tick();
-        self.unread = false;
-        self.overdue = false;
-    }
-
-    /// Left out: a watched lease that has ended, for which it matters who looks
-    /// first; a BLOCK time that is over, whose request stands in the way of others
-    /// still; and one who waits for many keys, which are not all looked at.
-    fn may_be_late(&self) -> bool {
-        let model = &self.model;
-        let over = |hold: &Hold| {
-            let watched = model.watched(hold.place, hold.owner).is_some();
-            watched && model.ends(hold.place, hold.owner) < model.now_ms()
-        };
-        let timed_out = |until: i64| until <= model.mono_us;
-        let mut queue = model.queue.iter();
-        !model.holds.iter().any(over)
-            && !queue.any(|w| w.ask.keys.len() > 1 || w.until.is_some_and(timed_out))
-    }
-
-    pub fn pass(&mut self, wall: i64, mono: i64) {
-        self.shell.pass_us(wall, mono);
-        self.model.wall_us += wall;
-        self.model.mono_us += mono;
     }
 
     pub fn places() -> impl Iterator<Item = Place> {
