@@ -53,13 +53,12 @@ bench: module server ## measure on the installed server (BENCH="--quick" and oth
 costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
-lint: tools ## check format, lints and how src/ is put together
+lint: tools house ## check format, lints and how src/ is put together
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	@cargo run --quiet --locked -p rlock-house -- check src tools/house/allowed
 
-house: tools ## print where src/ breaks a rule of how it is put together, and how often
-	@cargo run --quiet --locked -p rlock-house -- list src
+house: tools ## print where src/ breaks a rule of how it is put together
+	@cargo run --quiet --locked -p rlock-house -- src
 
 install: module ## copy the module to PREFIX/lib/rlock (/usr/local; DESTDIR is honoured)
 	@install -d "$(DESTDIR)$(PREFIX)/lib/rlock"

@@ -25,7 +25,6 @@ mod circles;
 mod cover;
 mod homes;
 mod names;
-mod ratchet;
 mod size;
 mod tree;
 mod unsafety;
@@ -33,8 +32,6 @@ mod uses;
 
 use std::collections::BTreeMap;
 use std::fmt;
-
-pub use ratchet::{count, counts, Counts, Ratchet};
 
 /// Files that may be longer than the others, and why.
 pub const LONG_FILES: &[(&str, &str)] = &[];
@@ -51,29 +48,6 @@ pub enum Rule {
     Unsafe,
     Opening,
     Length,
-}
-
-impl Rule {
-    pub const ALL: [Rule; 6] = [
-        Rule::Circle,
-        Rule::Impl,
-        Rule::Function,
-        Rule::Unsafe,
-        Rule::Opening,
-        Rule::Length,
-    ];
-
-    /// What the rule is called in the file of what is allowed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Rule::Circle => "circle",
-            Rule::Impl => "impl",
-            Rule::Function => "function",
-            Rule::Unsafe => "unsafe",
-            Rule::Opening => "opening",
-            Rule::Length => "length",
-        }
-    }
 }
 
 /// A place where a rule is broken.

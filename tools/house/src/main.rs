@@ -1,71 +1,32 @@
-//! `house list src` prints each place where a rule of the source is broken, and the
-//! count for each rule. `house check src FILE` fails where a rule is broken more often
-//! than the file allows; without the file nothing is allowed.
+//! `house SRC` prints each place where a rule of the source is broken, and fails if there
+//! is one.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rlock_house::{count, counts, Ratchet, Rule, Sources, LONG_FILES};
-
-const USAGE: &str = "usage: house list SRC\n       house check SRC ALLOWED";
+use rlock_house::{check, Sources, LONG_FILES};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match words[..] {
-        ["list", source] => list(Path::new(source)),
-        ["check", source, allowed] => check(Path::new(source), Path::new(allowed)),
-        _ => Err(USAGE.into()),
+    let [source] = arguments.as_slice() else {
+        eprintln!("usage: house SRC");
+        return ExitCode::from(2);
     };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+    let breaches = read(Path::new(source)).and_then(|sources| check(&sources, LONG_FILES));
+    match breaches {
+        Ok(breaches) => {
+            for breach in &breaches {
+                eprintln!("{source}/{breach}");
+            }
+            ExitCode::from(u8::from(!breaches.is_empty()))
+        }
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(2)
         }
     }
-}
-
-fn list(source: &Path) -> Result<bool, String> {
-    let breaches = rlock_house::check(&read(source)?, LONG_FILES)?;
-    for breach in &breaches {
-        println!("{}/{breach}", source.display());
-    }
-    let counts = counts(&breaches);
-    for rule in Rule::ALL {
-        println!("{:<9} {}", rule.name(), count(&counts, rule));
-    }
-    Ok(true)
-}
-
-fn check(source: &Path, allowed: &Path) -> Result<bool, String> {
-    let breaches = rlock_house::check(&read(source)?, LONG_FILES)?;
-    let text = match fs::read_to_string(allowed) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        text => text.map_err(|error| format!("{}: {error}", allowed.display())),
-    };
-    let ratchet = Ratchet::parse(&text?)?;
-    let counts = counts(&breaches);
-    let overrun = ratchet.overrun(&counts);
-    for breach in breaches.iter().filter(|it| overrun.contains(&it.rule)) {
-        eprintln!("{}/{breach}", source.display());
-    }
-    for &rule in &overrun {
-        let (now, most) = (count(&counts, rule), ratchet.allowed(rule));
-        eprintln!("the rule {} is broken {now} times, not {most}", rule.name());
-    }
-    for rule in ratchet.slack(&counts) {
-        let now = count(&counts, rule);
-        let file = allowed.display();
-        println!(
-            "write {now} for {} into {file}: it has become less",
-            rule.name()
-        );
-    }
-    Ok(overrun.is_empty())
 }
 
 /// All files below a folder that end in `.rs`.

@@ -1,6 +1,6 @@
 //! Each rule on a small crate that breaks it, and on one that does not.
 
-use rlock_house::{check, counts, Breach, Ratchet, Rule, Sources};
+use rlock_house::{check, Breach, Rule, Sources};
 
 /// The crate of these files, each of which begins as it should.
 fn sources(files: &[(&str, &str)]) -> Sources {
@@ -371,23 +371,4 @@ fn what_is_no_rust_or_not_there_is_an_error() {
         missing.expect_err("it is not there"),
         "there is no a/mod.rs"
     );
-}
-
-#[test]
-fn the_ratchet_holds_what_is_and_lets_it_fall() {
-    let ratchet = Ratchet::parse("# for now\ncircle 2\nfunction 1 # f\n").expect("it can be read");
-    let circle = breaches(&[
-        TWO,
-        ("a.rs", "use crate::b::B;\npub struct A;"),
-        ("b.rs", "use crate::a::A;\npub struct B;"),
-    ]);
-    let now = counts(&circle);
-    assert_eq!(ratchet.overrun(&now), []);
-    assert_eq!(ratchet.slack(&now), [Rule::Function]);
-    let long = breaches(&[("lib.rs", &function(71)), ("a.rs", &function(72))]);
-    assert_eq!(ratchet.overrun(&counts(&long)), [Rule::Function]);
-    assert_eq!(Ratchet::default().overrun(&now), [Rule::Circle]);
-    for wrong in ["circle", "circle two", "square 1"] {
-        assert!(Ratchet::parse(wrong).is_err(), "{wrong}");
-    }
 }
