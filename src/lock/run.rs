@@ -132,7 +132,7 @@ impl<O: Outside> Run<'_, '_, O> {
     /// Does a piece of work again and again, until it says that nothing is left of it
     /// or its share of the time is over. What is left is due as before.
     fn in_slices(&mut self, mut piece: impl FnMut(&mut Self) -> bool) {
-        let end = self.outside.now().mono.plus_us(SLICE_US);
+        let end = self.with.now.mono.plus_us(SLICE_US);
         while piece(self) {
             self.with.now = self.outside.now();
             if self.with.now.mono >= end {
@@ -152,23 +152,18 @@ impl<O: Outside> Run<'_, '_, O> {
 
     /// Hears the notes, and looks again at keys that were away for a while.
     fn read_notes(&mut self) {
-        let away = if self.is_timer() {
-            self.with.core.away.take(AWAY)
-        } else {
-            Vec::new()
-        };
-        self.hear_of(away);
+        let most = if self.is_timer() { AWAY } else { 0 };
+        let away = self.with.core.away.take(most);
         let notes = self.outside.take_notes();
-        self.with.note(|d| notes::hear(d, notes));
-        self.review();
+        self.hear(away, notes);
     }
 
-    /// These keys may have changed.
-    fn hear_of(&mut self, keys: impl IntoIterator<Item = Key>) {
-        let notes = keys
-            .into_iter()
-            .map(|key| Note::Changed(key, Cause::Unknown));
-        self.with.note(|d| notes::hear(d, notes));
+    /// Also of these keys, which may have changed.
+    fn hear(&mut self, keys: Vec<Key>, notes: Vec<Note>) {
+        let changed = |key| Note::Changed(key, Cause::Unknown);
+        let all = keys.into_iter().map(changed).chain(notes);
+        self.with.note(|d| notes::hear(d, all));
+        self.review();
     }
 
     /// Looks at what was heard of keys and connections: the timer in slices, a job once.
@@ -223,8 +218,7 @@ impl<O: Outside> Run<'_, '_, O> {
     fn check_watched(&mut self) {
         let now = self.with.now;
         let watched = self.with.core.watchdogs.go_on_round(now);
-        self.hear_of(watched);
-        self.review();
+        self.hear(watched, Vec::new());
     }
 
     /// Whether anybody listens still is found out when all is told.
@@ -238,7 +232,7 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {
-        self.with.note(|d| is_ours(d, key))
+        !self.with.ks.has_neighbours() || self.with.note(|d| is_ours(d, key))
     }
 }
 

@@ -43,13 +43,15 @@ pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
 /// what is due already.
 fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
+    let is = |ask: fn(&Core) -> bool| shell.locks.ask(ask).unwrap_or(false);
     let all = [
         ms_until(shell, now, Core::next_end).map(again),
         next_turn_ms(shell, now).map(again),
         next_timeout_ms(shell, now),
         shell.has_notes().then(&overdue),
-        checks_watched(shell).then_some(ROUND_MS),
-        has_away(shell).then_some(AWAY_POLL_MS),
+        // Redis 7.0 does not tell when a key is overwritten.
+        (is(Core::is_watching) && !shell.subscriptions.overwrites()).then_some(ROUND_MS),
+        is(Core::is_any_away).then_some(AWAY_POLL_MS),
         shell.subscriptions.clients().then_some(IDLE_MS),
         shell.clients.any_closing().then_some(1),
     ];
@@ -79,17 +81,6 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
         }
     }
     watching
-}
-
-fn has_away(shell: &Shell) -> bool {
-    shell.locks.ask(Core::is_any_away).unwrap_or(false)
-}
-
-/// Whether watched keys are looked at now and then: Redis 7.0 does not tell when
-/// one is overwritten.
-fn checks_watched(shell: &Shell) -> bool {
-    let watching = shell.locks.ask(Core::is_watching).unwrap_or(false);
-    watching && !shell.subscriptions.overwrites()
 }
 
 /// How many ms until this moment of the wall clock.

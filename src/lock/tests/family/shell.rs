@@ -147,11 +147,6 @@ impl Shell {
         self.read_notes();
     }
 
-    /// The reply of a grant will never reach its client.
-    pub fn take_back(&mut self, id: WaiterId) {
-        self.lose(id);
-    }
-
     /// A lease key of a reader changed.
     pub fn lease_changed(&mut self, key: &Key, owner: Owner, cause: Cause) {
         if self.core.knows(key.db, &key.name) {

@@ -316,7 +316,7 @@ impl World {
     fn take_back(&mut self, which: impl Fn(Client) -> bool) {
         for grant in self.model.grants.clone() {
             if which(grant.client) {
-                self.shell.take_back(self.ids[grant.waiter]);
+                self.shell.lose(self.ids[grant.waiter]);
                 self.model.take_back(grant.waiter);
             }
         }
