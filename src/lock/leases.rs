@@ -41,7 +41,7 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
     d.expire_at(key, look.expires, expires);
 }
 
-/// They end at this wall-clock ms.
+/// They end at this moment.
 pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: WallMs) {
     for index in 1..=holds.min(MOST_READS) {
         d.write(Write::LeaseAt {

@@ -28,7 +28,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
         d.core.locks.set_deadline(key, Some(at));
         return true;
     }
-    rewrite_party(d, key, owner, (reads, writes), at);
+    rewrite_party(d, key, owner, reads, writes, at);
     true
 }
 
@@ -37,7 +37,8 @@ fn rewrite_party(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &Owner,
-    (reads, writes): (i64, i64),
+    reads: i64,
+    writes: i64,
     at: WallMs,
 ) {
     let look = d.ks.look(key, owner);
