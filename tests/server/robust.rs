@@ -85,7 +85,14 @@ fn check(request: &[Vec<u8>], reply: &Value) {
     let Value::ServerError(error) = reply else {
         return;
     };
-    let codes = ["ERR", "WRONGTYPE", "WRONGMODE", "NOTHELD", "HELD", "DEADLOCK"];
+    let codes = [
+        "ERR",
+        "WRONGTYPE",
+        "WRONGMODE",
+        "NOTHELD",
+        "HELD",
+        "DEADLOCK",
+    ];
     let detail = error.details().unwrap_or_default();
     assert!(codes.contains(&error.code()), "{request:?}: {reply:?}");
     assert!(!detail.is_empty(), "{request:?}: {reply:?}");
