@@ -1,5 +1,6 @@
 //! An index of moments: what is due, earliest first. Leases have one and renewals
-//! another, by the wall clock, BLOCK time-outs a third, by the monotonic clock.
+//! another, by the wall clock; BLOCK time-outs have one, and what is known of those who
+//! wait by subscription, by the monotonic clock.
 //!
 //! A B-tree holds the pairs (moment, what). One that is never due stays in it, so
 //! that a lock taken and released alone does not build and tear down the tree each

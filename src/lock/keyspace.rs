@@ -1,7 +1,7 @@
 //! What the core asks of the keyspace, the only truth about who holds a lock.
 //!
-//! The server's keyspace implements this (`server::keyspace`), and so does one
-//! in memory (`memory`) for the tests of the core.
+//! The server's keyspace implements this (`server::run::keyspace`), and so does one
+//! in memory (`lock::memory`) for the tests of the core.
 
 use super::found::{Counter, Holder, Look, Slot};
 use super::key::Key;
@@ -10,7 +10,7 @@ use super::write::Write;
 /// Lock state. A key whose lease has run out reads as free.
 pub trait Keyspace {
     /// The key as `owner` sees it. Of a read/write lock the owner's lease keys are
-    /// looked at, as [`leases_looked_at`] says.
+    /// looked at, as [`leases_looked_at`](super::leases_looked_at) says.
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look;
     /// All fields that stand for holds, also those of readers whose lease is gone;
     /// empty when the lock is free or no lock.

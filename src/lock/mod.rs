@@ -1,23 +1,15 @@
 //! The core: who holds a lock, who waits for it, and what follows from each
 //! request. No server types, no unsafe code, no clock of its own.
 //!
-//! Data flows one way. A command is parsed into a request; the core looks at the
-//! key through [`Keyspace`], decides, and answers with [`Notices`]; the shell in
-//! `crate::server` carries them out and replies. The keyspace is the only truth
-//! about who holds a lock. What the core remembers beside it (queues, deadlines,
-//! tokens) is lost with a restart, and nothing depends on it for exclusion.
+//! The keyspace is the only truth about who holds a lock. A decision looks at it through
+//! [`Keyspace`], writes to it at once, hands on what has become free when it is drained,
+//! and leaves [`Notices`]: the shell in `crate::server` tells them when the decision is
+//! over. What the core remembers beside the keyspace (queues, deadlines, tokens) is lost
+//! with a restart, and nothing depends on it for exclusion.
 //!
-//! Where to look: [`acquire`] and [`release`] for the commands on one key, [`many`]
-//! for those on several; [`shared`] and [`readers`] for read/write locks; [`queue`]
-//! for who waits and where, [`waiting`] for how a lock goes to the next, [`judge`]
-//! for the other requests of an owner that got one, [`grants`] for replies that may
-//! be lost; [`deadlock`] for who waits for whom; [`watch`] and [`bonds`] for holds
-//! that belong to a connection, [`lapse`] for those that run out behind the gate; [`turns`] for those who wait by subscription;
-//! [`sight`] for what was known of a key against what it is, [`expiry`] for what
-//! happens when a key ends or changes under us, [`notes`] for how that is heard of,
-//! [`moved`] for RENAME, SWAPDB and flushes, [`away`] for a cluster's slots that move;
-//! [`ask`] for what requests say, [`types`] for moments, numbers and names that must not
-//! be mixed; [`run`] for what is due without a request, and in which order.
+//! [`Decider`] is the way in, for one request ([`request`]) or for what is due without
+//! one ([`run`](mod@run)). `docs/architecture.md` has a line on each file here, the way of
+//! a RELEASE and of a key event through them, the invariants, and the words.
 
 mod ask;
 mod away;

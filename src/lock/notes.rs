@@ -42,8 +42,8 @@ pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
 }
 
 /// Looks at these keys, and when nothing else was heard of any key at connections
-/// that are closed, at most at so many of their holds, and at lost grants. Then
-/// hands on what has become free.
+/// that are closed, at most at so many of their holds, and at lost grants. What has
+/// become free is handed on when the decision is drained.
 pub fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
     d.work.append(std::mem::take(&mut d.core.due));
     for key in keys {

@@ -1,6 +1,6 @@
 //! The server's side: everything that speaks to the server. It parses nothing and decides
-//! nothing about locks; it carries requests to the core and the core's effects to the
-//! server.
+//! nothing about locks; it carries requests to the core, the core's writes to
+//! the keyspace, and its notices to whom they concern.
 //!
 //! Three rules stand above the rest. Callbacks only record; a timer, a job or a
 //! command acts, through one gate. A grant ends answered or lost, exactly one of

@@ -9,7 +9,7 @@ use crate::lock::{Decision, Key, Refusal, Token, Write};
 const MOST: Token = Token((1 << 53) - 1);
 
 /// The token of holds that begin on these keys, and those of them whose counter
-/// is to be set to it ([`Core::fence`]) once they are held.
+/// is to be set to it ([`fence`]) once they are held.
 pub fn new_token<'k>(
     d: &mut Decision<'_>,
     keys: impl Iterator<Item = &'k Key>,

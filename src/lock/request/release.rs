@@ -9,15 +9,15 @@ use crate::lock::{ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom, Write};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
-/// left. The last one frees the lock, which goes to the head of the queue in
-/// this d.
+/// left. The last one frees the lock, which goes to the head of the queue when the
+/// decision is drained.
 pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
     let key = d.core.locks.key(ended.db, name);
     let look = ready::look(d, &key, ended.owner);
     release_one(d, &key, ended, look)
 }
 
-/// As `release`, but hands nothing on yet.
+/// As [`release`], on a key that was looked at.
 pub fn release_one(
     d: &mut Decision<'_>,
     key: &Key,

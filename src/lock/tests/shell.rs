@@ -28,7 +28,7 @@ pub struct Shell {
     pub misses_overwrites: bool,
     /// So long a piece of the loop's work takes, us.
     pub piece_us: i64,
-    /// The effects that nobody has asked about yet.
+    /// The notices that nobody has asked about yet.
     pub told: Notices,
     pub notes: Vec<Note>,
     /// Each request has a connection of its own.

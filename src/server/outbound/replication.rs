@@ -1,4 +1,4 @@
-//! Notices for replicas and the AOF: plain commands with absolute times, so that
+//! What replicas and the AOF get: plain commands with absolute times, so that
 //! nobody decides anything anew and a server without the module understands them.
 
 use std::ffi::CStr;
@@ -9,9 +9,9 @@ use crate::server::keys::slots;
 use crate::server::state::{Server, Situation};
 use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Selected, Text, To};
 
-/// The commands that effects are replicated as, and the one that the gate asks
-/// by. A server on which one of them was renamed away would lose effects, or grant
-/// where it must not, silently; so rlock does not load there.
+/// The commands that writes are replicated as, and the one that the gate asks by. A
+/// server on which one of them was renamed away would lose writes, or grant where it must
+/// not, silently; so rlock does not load there.
 const COMMANDS: [&CStr; 8] = [
     c"HSET",
     c"HINCRBY",

@@ -8,7 +8,7 @@ use crate::lock::{Core, Notices, Now};
 
 pub struct Locks {
     core: RefCell<Core>,
-    /// A list of effects to use again.
+    /// A list of notices to use again.
     spare: Cell<Notices>,
 }
 
@@ -43,7 +43,7 @@ impl Locks {
         Some(run(&mut core, now))
     }
 
-    /// An empty list of effects.
+    /// An empty list of notices.
     pub fn notices(&self) -> Notices {
         self.spare.take()
     }
