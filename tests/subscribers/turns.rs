@@ -193,7 +193,7 @@ fn whatever_happens_in_a_turn_the_queue_goes_on() {
         ("DEL job", 1),
         ("RENAME other job", 1),
     ] {
-        let (server, mut client, outsider) = Outsider::in_its_turn(200);
+        let (server, mut client, outsider) = Outsider::in_its_turn(1000);
         let mut waiter = crowd(&server, 1).remove(0);
         if happens.starts_with("RENAME") {
             client.int("RLOCK.ACQUIRE other dave 100");
