@@ -97,12 +97,12 @@ fn who_waits_at_the_node_that_a_lock_moves_to_gets_it_there() {
 fn a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_lease() {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
-    let mut bound = Bound::with(&one, "doc a 600 READ");
+    let mut bound = Bound::with(&one, "doc a 1200 READ");
     let lease = lease_key("doc", "a", 1);
     let mut waiter = Waiter::write(&one, "doc", "waits");
     slot.begin();
     slot.over(&lease);
-    pass(now_ms() + 1500);
+    pass(now_ms() + 2500);
     bound.client.in_step();
     waiter.still_waits();
     // Where it was it has run out meanwhile, and is here again.
@@ -118,7 +118,7 @@ fn a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_le
 fn a_watchdog_keeps_a_lock_that_was_taken_where_its_slot_moves_to() {
     let (one, two) = two_nodes();
     let mut slot = Move::of("doc", &one, &two);
-    let mut bound: Vec<_> = ["doc a 300 READ", "{doc}plain a 300"]
+    let mut bound: Vec<_> = ["doc a 1200 READ", "{doc}plain a 1200"]
         .into_iter()
         .map(|args| {
             let mut client = two.raw();
@@ -127,7 +127,7 @@ fn a_watchdog_keeps_a_lock_that_was_taken_where_its_slot_moves_to() {
             client
         })
         .collect();
-    pass(now_ms() + 1000);
+    pass(now_ms() + 2500);
     for client in &mut bound {
         assert_eq!(client.ask("PING"), Value::SimpleString("PONG".to_owned()));
     }
