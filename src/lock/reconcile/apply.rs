@@ -34,10 +34,7 @@ pub fn bring_in_line(
         }
         let known = d.core.locks.get(key);
         let change = diff(known, owner, &found, heard.take(), d.now);
-        let again = change.is_some_and(|change| {
-            let at = At { key, owner };
-            apply(d, at, &found, change, &mut over)
-        });
+        let again = change.is_some_and(|change| apply(d, key, owner, &found, change, &mut over));
         if !again {
             return (as_lock(d, key, found), over);
         }
@@ -57,17 +54,16 @@ fn as_lock(d: &Decision<'_>, key: &Key, found: Look) -> Look {
     }
 }
 
-/// Who looked where.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    key: &'a Key,
-    owner: &'a [u8],
-}
-
 /// Applies a change. Whether something was written, or is unknown now, so that another
 /// look is due.
-fn apply(d: &mut Decision<'_>, at: At<'_>, found: &Look, change: Change, over: &mut Over) -> bool {
-    let At { key, owner } = at;
+fn apply(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
+    found: &Look,
+    change: Change,
+    over: &mut Over,
+) -> bool {
     match change {
         Change::Over { cause, free } => {
             over.add(over::end(d, key, cause, free));

@@ -23,10 +23,11 @@ pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
 
 /// A plain lock that was tried in vain, as it was found.
 pub fn found_held(d: &mut Decision<'_>, key: &Key, found: &Look) {
-    if !d.core.locks.get(key).is_some_and(Entry::is_held) {
+    if d.core.locks.get(key).is_some_and(Entry::is_held) {
+        d.core.locks.set_deadline(key, found.expires);
+    } else {
         learn_plain(d, key, found);
     }
-    d.core.locks.set_deadline(key, found.expires);
 }
 
 /// As [`know_holder`], for an owner that has it for certain.

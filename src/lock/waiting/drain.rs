@@ -45,7 +45,7 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
 /// it waits for gets it, then nobody may wait in a circle.
 pub fn drain(d: &mut Decision<'_>) {
     // As nearly always where nobody waits.
-    if !d.work.is_stirred() && d.work.suspects.is_empty() && d.work.freed.is_empty() {
+    if d.work.is_empty() {
         return;
     }
     let mut turns = MOST_TURNS;
