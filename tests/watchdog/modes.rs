@@ -16,6 +16,7 @@ fn a_reader_that_closes_leaves_the_others() {
     control.goes_to("k", "b read 1, c read 1");
     assert_eq!(control.int("EXISTS {k}:a:rwlock_timeout:1"), 0);
     pass(now_ms() + 1200);
+    control.goes_to("k", "b read 1, c read 1");
     let holds = control.info("k").holders;
     let bound = |owner: &str| holds.iter().find(|hold| hold.owner == owner);
     assert_eq!(bound("b").expect("b reads").watchdog, Some(stays.id));

@@ -187,7 +187,7 @@ fn two_watchdogs_of_one_owner_keep_the_lock_until_the_last_is_gone() {
     let one = Bound::with(&server, "k a 400");
     let two = Bound::with(&server, "k a 700");
     assert_eq!(one.token, two.token);
-    assert_eq!(control.held_by("k"), "a exclusive 2");
+    control.goes_to("k", "a exclusive 2");
     one.client.close();
     eventually("one hold is left", || {
         control.held_by("k") == "a exclusive 1"

@@ -33,7 +33,7 @@ fn as_before(control: &mut RawClient, held: &mut Bound, holds: &str) {
         held.client.in_step();
         pass(now_ms() + 900);
     }
-    assert_eq!(control.held_by("k"), holds);
+    control.goes_to("k", holds);
 }
 
 #[test]
