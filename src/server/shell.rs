@@ -41,7 +41,7 @@ pub fn install(ctx: Ctx<'_>, server: Server, situation: Situation, callbacks: &C
         situation,
         pulse: Pulse::new(),
         clock: Clock::new(),
-        subscriptions: Subscriptions::new(),
+        subscriptions: Subscriptions::default(),
         inbox: Inbox::default(),
         clients: Clients::default(),
         locks: Locks::new(),

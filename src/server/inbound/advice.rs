@@ -19,7 +19,7 @@ pub fn at_load(ctx: Ctx<'_>) {
 
 /// For whoever grants or renews with WATCHDOG. Warns once per load.
 pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.use_watchdog() {
+    if !shell.subscriptions.watchdog_used.replace(true) {
         check_timeout(ctx);
         check_keepalive(ctx);
     }
@@ -30,7 +30,7 @@ pub fn changed(shell: &Shell, ctx: Ctx<'_>, names: Names<'_>) {
     if names.has(MAXMEMORY) || names.has(POLICY) {
         check_eviction(ctx);
     }
-    if shell.subscriptions.watchdog_used() {
+    if shell.subscriptions.watchdog_used.get() {
         if names.has(TIMEOUT) {
             check_timeout(ctx);
         }

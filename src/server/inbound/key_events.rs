@@ -18,12 +18,12 @@ use crate::server::sys::{
 
 /// From the first lock on: what becomes of its key.
 pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.keys() {
+    if shell.subscriptions.keys.get() {
         return;
     }
     let classes = Classes::GENERIC | Classes::EXPIRED | Classes::EVICTED;
     if subscribe_keys::<Keys>(ctx, classes) {
-        shell.subscriptions.set_keys();
+        shell.subscriptions.keys.set(true);
     } else {
         ctx.warn("rlock: no keyspace events to be had; a key changed by hand goes unnoticed");
     }
@@ -32,11 +32,11 @@ pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
 /// For good, once a request waits for a read/write lock: a reader or writer that
 /// knows nothing of rlock may leave while others stay.
 pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.hashes() {
+    if shell.subscriptions.hashes.get() {
         return;
     }
     if subscribe_keys::<Hashes>(ctx, Classes::HASH) {
-        shell.subscriptions.set_hashes();
+        shell.subscriptions.hashes.set(true);
     } else {
         ctx.warn("rlock: no hash events to be had; a hold that others end goes unnoticed");
     }
@@ -45,16 +45,16 @@ pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
 /// While there is a watchdog hold: keys that are overwritten (SET over a lock), which
 /// is no event of the classes above. `false`: this server (Redis 7.0) cannot tell.
 pub fn watch_overwrites(shell: &Shell, ctx: Ctx<'_>) -> bool {
-    if !shell.subscriptions.overwrites() {
+    if !shell.subscriptions.overwrites.get() {
         let told = subscribe::<Overwrites>(ctx, ServerEvent::Key);
-        shell.subscriptions.set_overwrites(told);
+        shell.subscriptions.overwrites.replace(told);
     }
-    shell.subscriptions.overwrites()
+    shell.subscriptions.overwrites.get()
 }
 
 /// When the last watchdog hold has ended.
 pub fn unwatch_overwrites(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.set_overwrites(false) {
+    if shell.subscriptions.overwrites.replace(false) {
         unsubscribe(ctx, ServerEvent::Key);
     }
 }

@@ -43,14 +43,14 @@ pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
 /// While anybody waits or a hold belongs to a connection: connections that close,
 /// turns of the event loop.
 pub fn watch_clients(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.subscriptions.set_clients(true) {
+    if !shell.subscriptions.clients.replace(true) {
         sys::subscribe::<Events>(ctx, ServerEvent::Client);
         sys::subscribe::<Events>(ctx, ServerEvent::EventLoop);
     }
 }
 
 pub fn unwatch_clients(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.set_clients(false) {
+    if shell.subscriptions.clients.replace(false) {
         sys::unsubscribe(ctx, ServerEvent::Client);
         sys::unsubscribe(ctx, ServerEvent::EventLoop);
         shell.alarm.set_awake(false);

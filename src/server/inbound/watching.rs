@@ -11,7 +11,7 @@ use crate::server::sys::Ctx;
 /// Subscribes to what the locks there are need now. What is not needed any more is
 /// let go by [`relax`], a while later.
 pub fn update(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.subscriptions.clients() {
+    if !shell.subscriptions.clients.get() {
         server_events::watch_clients(shell, ctx);
         shell.alarm.arm(ctx, shell.clock.now(), IDLE_MS);
     }
@@ -27,7 +27,7 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
 /// was granted, that is watched.
 pub fn after_command(shell: &Shell, ctx: Ctx<'_>) {
     let watching = schedule::arm_after_command(shell, ctx);
-    if watching && !shell.subscriptions.overwrites() {
+    if watching && !shell.subscriptions.overwrites.get() {
         update(shell, ctx);
     }
 }
@@ -43,7 +43,7 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
     };
     if !watching {
         key_events::unwatch_overwrites(shell, ctx);
-    } else if !shell.subscriptions.overwrites() {
+    } else if !shell.subscriptions.overwrites.get() {
         update(shell, ctx);
     }
     if !watching && !waiting && shell.clients.none_waits() {

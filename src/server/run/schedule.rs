@@ -50,9 +50,9 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         next_timeout_ms(shell, now),
         shell.has_notes().then(&overdue),
         // Redis 7.0 does not tell when a key is overwritten.
-        (is(Core::is_watching) && !shell.subscriptions.overwrites()).then_some(ROUND_MS),
+        (is(Core::is_watching) && !shell.subscriptions.overwrites.get()).then_some(ROUND_MS),
         is(Core::is_any_away).then_some(AWAY_POLL_MS),
-        shell.subscriptions.clients().then_some(IDLE_MS),
+        shell.subscriptions.clients.get().then_some(IDLE_MS),
         shell.clients.any_closing().then_some(1),
     ];
     all.into_iter().flatten().min()

@@ -59,7 +59,7 @@ impl lock::Outside for Outside<'_> {
     }
 
     fn misses_overwrites(&self) -> bool {
-        !self.shell.subscriptions.overwrites()
+        !self.shell.subscriptions.overwrites.get()
     }
 
     fn closes_on_loss(&self) -> bool {
