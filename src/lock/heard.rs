@@ -235,4 +235,13 @@ impl Heard {
         let any = cause.is_some() || readers.is_some();
         any.then(|| (cause, readers.unwrap_or_default()))
     }
+
+    /// Asserts that each key of which something was heard has its turn.
+    #[cfg(test)]
+    pub fn check(&self) {
+        for key in self.causes.keys() {
+            assert!(self.order.contains(key), "{key:?} is never looked at");
+        }
+        assert!(self.readers.values().all(|readers| !readers.is_empty()));
+    }
 }

@@ -98,6 +98,7 @@ impl Core {
         self.queues.check();
         self.watchdogs.check(&self.locks);
         self.subscribers.check();
+        self.heard.check();
         for key in self.queues.keys() {
             assert!(self
                 .locks

@@ -364,6 +364,9 @@ impl Locks {
                 lengths.change(name.len(), false, entry.shared.is_some());
                 due += usize::from(entry.deadline.is_some());
                 assert!(!entry.is_idle(), "{name:?} is remembered for nothing");
+                if let Some(shared) = entry.shared() {
+                    shared.check();
+                }
             }
             assert_eq!(table.deadlines(), due);
         }

@@ -135,4 +135,24 @@ impl Shared {
             .map(|(_, owner)| owner.clone())
             .collect()
     }
+
+    /// Asserts that the indexes are those of the parties.
+    #[cfg(test)]
+    pub fn check(&self) {
+        let mut made = Self {
+            expires: self.expires,
+            ..Self::default()
+        };
+        for (owner, party) in &self.parties {
+            assert_eq!(party.hold.owner, *owner);
+            assert!(party.reads || party.writes, "{owner:?} holds nothing");
+            made.put(party.clone());
+        }
+        assert_eq!(self.ends, made.ends);
+        assert_eq!((self.endless, self.away), (made.endless, made.away));
+        assert_eq!(self.fields, made.fields);
+        let writes = |owner: &Owner| self.parties.get(owner).is_some_and(|party| party.writes);
+        assert_eq!(self.writer.is_some(), made.writer.is_some());
+        assert!(self.writer.as_ref().is_none_or(writes));
+    }
 }
