@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::leaving;
+use super::counters::Counters;
 use super::work::Work;
+use super::{head, leaving};
 use super::{
     ClientId, Core, Event, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, WallMs, Whom,
     Write,
@@ -110,13 +111,44 @@ impl<'a> Decision<'a> {
         self.work.risen.insert((key.clone(), owner));
     }
 
-    /// Whoever waits for the lock by subscription is to be woken.
+    /// The lock is free: it goes to those who wait when the decision is made, and
+    /// whoever waits elsewhere learns of it if it is still to be had then.
+    pub(super) fn left_free(&mut self, key: &Key, whom: Whom) {
+        if head::is_waited_for(self.core, key) {
+            self.work.dirty.insert(key.clone());
+            self.work.freed.insert(key.clone(), whom);
+        } else {
+            self.wake(key, whom);
+        }
+    }
+
+    /// Whoever waits by subscription is to know that the key is free, unless their turn
+    /// has begun with that.
     pub(super) fn wake(&mut self, key: &Key, whom: Whom) {
+        if self.core.subscribers.is_turn(key) {
+            return;
+        }
         let key = key.clone();
         if whom != Whom::One {
             self.woken.insert(key.clone());
         }
         self.out.push(Notice::Wake { key, whom });
+    }
+
+    /// Somebody who is none of rlock's own has taken the key in its turn, or had it
+    /// meanwhile.
+    pub(super) fn turn_was_used(&mut self, key: &Key) {
+        if self.core.subscribers.is_turn(key) {
+            Counters::up(&mut self.core.counters.turns_used);
+            self.drop_subscribers(key);
+        }
+    }
+
+    /// Nobody waits for the key by subscription any more, as far as is known.
+    pub(super) fn drop_subscribers(&mut self, key: &Key) {
+        if self.core.subscribers.forget(key) {
+            self.look_later(key);
+        }
     }
 
     /// Tells an event of rlock's own, and counts it.

@@ -1,4 +1,4 @@
-//! What was heard of keys and connections and is to be looked at yet (`notes`).
+//! What was heard of keys and connections and is to be looked at yet (`run`).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -22,7 +22,7 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
 }
 
 /// Takes a request out of the queue, however it ended. Harmless if it is not
-/// in one any more. Whom that lets in is found out when `notes::review` is run.
+/// in one any more. Whom that lets in is found out when `run::review` is run.
 pub fn leave(core: &mut Core, id: WaiterId) {
     let mut work = Work::default();
     give_up(core, &mut work, id);

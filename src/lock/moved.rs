@@ -28,7 +28,7 @@ pub fn demoted(core: &mut Core) -> Vec<ClientId> {
 
 /// The key was renamed or moved to another database: its hold goes with it,
 /// and what was known of the key it replaced is void. The leases of readers do
-/// not move. Both keys are due for `notes::review`.
+/// not move. Both keys are due for `run::review`.
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     reconcile::forsake(d, to);
     d.core
@@ -69,7 +69,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core.locks.lay(to, holders);
 }
 
-/// Two databases were exchanged. All keys of both are due for `notes::review`.
+/// Two databases were exchanged. All keys of both are due for `run::review`.
 pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     if one == other {
         return;

@@ -1,7 +1,17 @@
 //! The one loop of what is due without a request: what was noted, waits whose time is
 //! over, leases that end or are to be renewed, and in which order.
+//!
+//! Notes are read in two parts. First all of them are heard: what has moved is
+//! moved, and of each key remains what weighs most. Then the keys are looked at, some
+//! at a time where there are very many ([`review`]). A note is older than
+//! anything that is done because of it, so whatever has ended is ended before any
+//! lock is handed on, as far as it is looked at in one go. Until a key's time comes it
+//! is as if nothing had been heard; only whoever looks at the key itself finds what
+//! was heard of it taken into account ([`reconcile::attend`]).
 
-use super::{notes, reconcile, renewals, subscribers, timeouts, watchdog};
+use super::{
+    closed, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
+};
 use super::{Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Slot, WallMs};
 
 /// So many leases or waits are ended before a look at the clock.
@@ -162,7 +172,7 @@ impl<O: Outside> Run<'_, '_, O> {
     fn hear(&mut self, keys: Vec<Key>, notes: Vec<Note>) {
         let changed = |key| Note::Changed(key, Cause::Unknown);
         let all = keys.into_iter().map(changed).chain(notes);
-        self.with.note(|d| notes::hear(d, all));
+        self.with.note(|d| hear(d, all));
         self.review();
     }
 
@@ -185,7 +195,7 @@ impl<O: Outside> Run<'_, '_, O> {
                 }
             }
             keys.retain(|key| run.is_ours(key));
-            run.with.decide(|d| notes::review(d, &keys, BATCH));
+            run.with.decide(|d| review(d, &keys, BATCH));
             run.is_timer() && run.with.core.is_unsettled()
         });
     }
@@ -233,6 +243,62 @@ impl<O: Outside> Run<'_, '_, O> {
 
     fn is_ours(&mut self, key: &Key) -> bool {
         !self.with.ks.has_neighbours() || self.with.note(|d| is_ours(d, key))
+    }
+}
+
+/// Takes in what was noted, in order. What has moved is known under its new name
+/// from then on; the rest is due for a [`review`].
+fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
+    for note in notes {
+        match note {
+            Note::Changed(key, cause) => d.core.heard.of(key, cause),
+            Note::Reader(key, owner, cause) => d.core.heard.of_reader(key, owner, cause),
+            Note::Renamed(from, to) => {
+                let swept = d.core.heard.take_swept(&mut d.core.locks, &from);
+                d.core.heard.renamed(&from, &to, swept);
+                moved::renamed(d, &from, &to);
+            }
+            Note::Swapped(one, other) => {
+                d.core.heard.swapped(one, other);
+                moved::swapped(d, one, other);
+                for db in [one, other] {
+                    let locks = &mut d.core.locks;
+                    d.core.heard.begin_sweep(locks, Some(db), Cause::Unknown);
+                }
+            }
+            Note::Replaced(db, cause) => {
+                d.core.heard.begin_sweep(&mut d.core.locks, db, cause);
+            }
+            Note::Closed(client) => {
+                leaving::stop_waiting(d.core, &mut d.work, client);
+                d.core.heard.of_closed(client);
+            }
+            Note::Lost(waiter) => d.core.heard.of_lost(waiter),
+        }
+    }
+}
+
+/// Looks at these keys, and when nothing else was heard of any key at connections
+/// that are closed, at most at so many of their holds, and at lost grants. What has
+/// become free is handed on when the decision is drained.
+fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
+    d.work.append(std::mem::take(&mut d.core.due));
+    for key in keys {
+        reconcile::attend(d, key);
+    }
+    if !d.core.heard.has_no_single_key() {
+        return;
+    }
+    let mut left = most;
+    while let Some(client) = d.core.heard.closed().front().copied() {
+        left = left.saturating_sub(closed::closed(d, client, left));
+        if d.core.watchdogs.has(client) {
+            break;
+        }
+        d.core.heard.forget_first_closed();
+    }
+    for waiter in d.core.heard.take_lost() {
+        take_back::take_back(d, waiter);
     }
 }
 

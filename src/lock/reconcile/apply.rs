@@ -6,7 +6,6 @@ use super::merge::{merge, Merged};
 use super::over::{self, forsake, Over};
 use super::revive::revive;
 use super::Cause;
-use crate::lock::freed::{left_free, turn_was_used};
 use crate::lock::modes::modes;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{
@@ -30,7 +29,7 @@ pub fn bring_in_line(
     for _ in 0..MOST_LOOKS {
         let found = d.ks.look(key, owner);
         if found.kind != Kind::Free {
-            turn_was_used(d, key);
+            d.turn_was_used(key);
         }
         let known = d.core.locks.get(key);
         let change = diff(known, owner, &found, heard.take(), d.now);
@@ -198,7 +197,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
     if !is_held && !sweep(d, key, usize::from(is_last)) {
         // Whoever asks may not take it: those who wait are to know.
-        left_free(d, key, Whom::OneShared);
+        d.left_free(key, Whom::OneShared);
     }
     d.look_later(key);
 }

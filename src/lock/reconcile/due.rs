@@ -3,7 +3,6 @@
 use super::apply::{bring_in_line, expire_reader};
 use super::over::Over;
 use super::Cause;
-use crate::lock::freed::{left_free, turn_was_used};
 use crate::lock::table::Entry;
 use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Owner, Whom};
 
@@ -80,7 +79,7 @@ pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
 /// Readers have left by no request of theirs.
 fn readers_left(d: &mut Decision<'_>, key: &Key) {
     if d.ks.look(key, &[]).kind == Kind::Free && !d.woken.contains(key) {
-        left_free(d, key, Whom::OneShared);
+        d.left_free(key, Whom::OneShared);
     }
     d.look_later(key);
 }
@@ -88,7 +87,7 @@ fn readers_left(d: &mut Decision<'_>, key: &Key) {
 /// Looks at a key again that may have changed without rlock's doing.
 fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     if cause > Cause::Unknown {
-        turn_was_used(d, key);
+        d.turn_was_used(key);
     }
     let entry = d.core.locks.get(key);
     if entry.is_none() && !d.core.subscribers.is_turn(key) {
@@ -105,7 +104,7 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     let owner = plain.as_deref().unwrap_or_default();
     let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));
     match found.kind {
-        Kind::Free if ran_out && !revived => left_free(d, key, whom),
+        Kind::Free if ran_out && !revived => d.left_free(key, whom),
         // Waiters stay until the name is free; the holder has lost the lock.
         Kind::Foreign(_) if head::is_waited_for(d.core, key) => {
             d.core.locks.set_foreign_deadline(key, found.expires);

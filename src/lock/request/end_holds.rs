@@ -1,6 +1,5 @@
 //! Holds of an owner end, by its will or with its connection.
 
-use crate::lock::freed::left_free;
 use crate::lock::modes::modes;
 use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Whom, Write};
@@ -66,7 +65,7 @@ pub fn end_holds(
     }
     if told && left_shared(&look) {
         if !reconcile::sweep(d, key, stays) {
-            left_free(d, key, whom);
+            d.left_free(key, whom);
             return;
         }
         reconcile::shorten(d, key);
@@ -168,5 +167,5 @@ pub fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold);
     }
-    left_free(d, key, whom);
+    d.left_free(key, whom);
 }

@@ -3,7 +3,6 @@
 use super::end_holds::{count, end_holds};
 
 use crate::lock::ask::Ended;
-use crate::lock::freed::left_free;
 use crate::lock::modes::{self};
 use crate::lock::{ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom, Write};
@@ -51,5 +50,5 @@ fn let_go(d: &mut Decision<'_>, key: &Key) {
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost_with(d.core, key, &hold);
     }
-    left_free(d, key, Whom::One);
+    d.left_free(key, Whom::One);
 }

@@ -14,7 +14,6 @@
 //! tenth of a hand-over.
 
 use crate::lock::counters::Counters;
-use crate::lock::freed::{drop_subscribers, wake};
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
 use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
@@ -97,14 +96,14 @@ fn holds_others_up(core: &Core, owner: &[u8]) -> bool {
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
     match listening {
-        _ if d.core.rules.redisson_turn_us.is_none() => drop_subscribers(d, key),
-        Listening::Nobody => drop_subscribers(d, key),
+        _ if d.core.rules.redisson_turn_us.is_none() => d.drop_subscribers(key),
+        Listening::Nobody => d.drop_subscribers(key),
         _ if d.core.subscribers.is_turn(key) => {
             look_at_turn(d, key);
             // Who subscribes may try by a command of rlock's, and was refused.
             if !d.core.subscribers.is_turn(key) && !head::is_waited_for(d.core, key) {
                 let whom = whom(d.core, key);
-                wake(d, key, whom);
+                d.wake(key, whom);
             }
         }
         Listening::Woken { shared } => {
@@ -126,15 +125,15 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
     if d.core.rules.redisson_turn_us.is_none() {
-        drop_subscribers(d, key);
+        d.drop_subscribers(key);
         return false;
     }
     if d.core.subscribers.is_turn(key) || reconcile::read(d, key, &[]).kind != Kind::Free {
         return true;
     }
-    begin_turn(d, key);
     let whom = whom(d.core, key);
     d.wake(key, whom);
+    begin_turn(d, key);
     true
 }
 

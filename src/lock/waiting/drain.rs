@@ -2,7 +2,6 @@
 
 use super::judge;
 
-use crate::lock::freed::{self};
 use crate::lock::grant::Attempt;
 use crate::lock::head::{self, Next};
 use crate::lock::{grant, subscribers};
@@ -82,7 +81,7 @@ pub fn drain(d: &mut Decision<'_>) {
             Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
         };
         if is_open {
-            freed::wake(d, &key, whom);
+            d.wake(&key, whom);
         }
     }
 }
