@@ -1,6 +1,7 @@
 //! Names with what is known of each, in so many parts that no part is ever large: a
 //! hash table grows in one go, and with a million locks in one that would be a stall.
 
+use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 
 use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
@@ -14,6 +15,17 @@ const PARTS: usize = 256;
 /// A part gives memory back from this room on.
 const ROOM: usize = 64;
 
+/// Longer names are hashed each time.
+const SHORT: usize = 256;
+
+/// The name that was asked for last, and its hash: a decision asks for one name several
+/// times in a row, and to hash it is most of what that costs.
+#[derive(Clone, Debug, Default)]
+struct Hashed {
+    name: Vec<u8>,
+    hash: u64,
+}
+
 /// The names of each part stand in a list, so that all of them can be looked at a few
 /// at a time: from the end, for one that is removed leaves its place to the last one.
 #[derive(Clone, Debug)]
@@ -22,6 +34,7 @@ pub struct Names<T> {
     /// And one more, so that there is one for any number.
     last: IndexMap<Bytes, T>,
     hasher: RandomState,
+    hashed: RefCell<Hashed>,
 }
 
 /// Behind those names that were looked at, on the way from the last to the first.
@@ -46,6 +59,7 @@ impl<T> Default for Names<T> {
                 .collect(),
             last: IndexMap::new(),
             hasher: RandomState::new(),
+            hashed: RefCell::default(),
         }
     }
 }
@@ -56,7 +70,17 @@ impl<T> Names<T> {
     }
 
     fn hash(&self, name: &[u8]) -> u64 {
-        self.hasher.hash_one(name)
+        let mut last = self.hashed.borrow_mut();
+        if last.name == name && !name.is_empty() {
+            return last.hash;
+        }
+        let hash = self.hasher.hash_one(name);
+        if name.len() <= SHORT {
+            last.name.clear();
+            last.name.extend_from_slice(name);
+            last.hash = hash;
+        }
+        hash
     }
 
     fn part(&self, number: usize) -> &IndexMap<Bytes, T> {
