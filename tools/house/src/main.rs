@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rlock_house::{check, Sources, LONG_FILES};
+use rlock_house::{check, Sources, FLOORS};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         eprintln!("usage: house SRC");
         return ExitCode::from(2);
     };
-    let breaches = read(Path::new(source)).and_then(|sources| check(&sources, LONG_FILES));
+    let breaches = read(Path::new(source)).and_then(|sources| check(&sources, FLOORS));
     match breaches {
         Ok(breaches) => {
             for breach in &breaches {

@@ -10,7 +10,7 @@ const MOST_LINES_OF_FILE: usize = 400;
 const MOST_LINES_OF_FUNCTION: usize = 70;
 
 /// What is too long, or begins otherwise, in any file.
-pub fn breaches(sources: &Sources, long_files: &[(&str, &str)]) -> Result<Vec<Breach>, String> {
+pub fn breaches(sources: &Sources) -> Result<Vec<Breach>, String> {
     let mut breaches = Vec::new();
     for (file, text) in sources {
         let mut breach = |rule, line, what| {
@@ -26,13 +26,8 @@ pub fn breaches(sources: &Sources, long_files: &[(&str, &str)]) -> Result<Vec<Br
             breach(Rule::Opening, 1, what.into());
         }
         let lines = text.lines().count();
-        let may_be_long = long_files.iter().any(|(known, _)| known == file);
-        if lines > MOST_LINES_OF_FILE && !may_be_long {
+        if lines > MOST_LINES_OF_FILE {
             breach(Rule::Length, 1, format!("a file of {lines} lines"));
-        }
-        if may_be_long && lines <= MOST_LINES_OF_FILE {
-            let what = "is in the list of files that may be long, and is not";
-            breach(Rule::Length, 1, what.into());
         }
         let mut functions = Functions::default();
         functions.visit_file(&parse(sources, file)?);
@@ -40,10 +35,6 @@ pub fn breaches(sources: &Sources, long_files: &[(&str, &str)]) -> Result<Vec<Br
             let what = format!("the function {name} has {lines} lines");
             breach(Rule::Function, line, what);
         }
-    }
-    let gone = |(file, _): &&(&str, &str)| !sources.contains_key(*file);
-    if let Some((file, _)) = long_files.iter().find(gone) {
-        return Err(format!("{file}, which may be long, does not exist"));
     }
     Ok(breaches)
 }

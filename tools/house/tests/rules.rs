@@ -347,7 +347,7 @@ fn a_file_says_what_it_is_for() {
 }
 
 #[test]
-fn a_file_of_more_than_four_hundred_lines_is_found_unless_it_is_listed() {
+fn a_file_of_more_than_four_hundred_lines_is_found() {
     let text = "// 1\n".repeat(399);
     assert_eq!(said(&[("lib.rs", &text)]), [""; 0]);
     let longer = "// 1\n".repeat(400);
@@ -355,11 +355,28 @@ fn a_file_of_more_than_four_hundred_lines_is_found_unless_it_is_listed() {
         said(&[("lib.rs", &longer)]),
         ["lib.rs:1: a file of 401 lines"]
     );
+}
 
-    let listed = |text: &str, name: &str| check(&sources(&[("lib.rs", text)]), &[(name, "why")]);
-    assert_eq!(listed(&longer, "lib.rs").expect("it is Rust"), []);
-    assert_eq!(listed(&text, "lib.rs").expect("it is Rust").len(), 1);
-    assert!(listed(&text, "gone.rs").is_err());
+#[test]
+fn a_floor_uses_no_floor_above_it() {
+    let files = sources(&[
+        ("lib.rs", "mod low;\nmod high;"),
+        ("low/mod.rs", "mod a;\nmod b;"),
+        ("low/a.rs", "use crate::high::High;\npub struct A(High);"),
+        ("low/b.rs", "use super::a::A;\npub struct B(A);"),
+        ("high.rs", "pub struct High;"),
+    ]);
+    let said = |floors: &[&[&str]]| {
+        let breaches = check(&files, floors).expect("it is Rust");
+        breaches.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let upwards = ["low/a.rs:2: low::a uses high, a floor above"];
+    assert_eq!(said(&[&["low"], &["high"]]), upwards);
+    assert_eq!(said(&[&["high"], &["low"]]), [""; 0]);
+    // A part of a room can have a floor of its own; what has none may use anything.
+    let upwards = ["low/b.rs:2: low::b uses low::a, a floor above"];
+    assert_eq!(said(&[&["low"], &["high"], &["low::a"]]), upwards);
+    assert_eq!(said(&[&["high"]]), [""; 0]);
 }
 
 #[test]
