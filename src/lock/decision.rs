@@ -6,8 +6,8 @@ use super::counters::Counters;
 use super::work::Work;
 use super::{head, leaving};
 use super::{
-    ClientId, Core, Event, Key, Keyspace, Notice, Notices, Now, Outcome, WaiterId, WallMs, Whom,
-    Write,
+    ClientId, Core, Event, Key, Keyspace, Mode, Notice, Notices, Now, Outcome, Owner, WaiterId,
+    WallMs, Whom, Write,
 };
 
 /// A piece of long work of which so much has come goes on in another decision.
@@ -169,23 +169,32 @@ impl<'a> Decision<'a> {
     }
 
     /// Writes at once, so that whatever is looked at next is true. Whether it did.
-    pub fn write(&mut self, write: Write) -> bool {
-        let written = self.ks.write(&write);
+    pub fn write(&mut self, key: &Key, write: Write) -> bool {
+        let written = self.ks.write(key, &write);
         if written {
-            self.out.push(Notice::Wrote(write));
+            let key = key.clone();
+            self.out.push(Notice::Wrote { key, write });
         } else {
             self.needless = self.needless.saturating_add(1);
         }
         written
     }
 
+    /// The owner now has so many holds in this mode, `by` more than before.
+    pub fn count(&mut self, key: &Key, owner: &Owner, mode: Mode, holds: i64, by: i64) {
+        let count = Write::Count {
+            owner: owner.clone(),
+            mode,
+            holds,
+            by,
+        };
+        self.write(key, count);
+    }
+
     /// The key ends at this moment, if it does not already.
     pub fn expire_at(&mut self, key: &Key, from: Option<WallMs>, at: Option<WallMs>) {
         if let Some(at) = at.filter(|_| from != at) {
-            self.write(Write::ExpireAt {
-                key: key.clone(),
-                at,
-            });
+            self.write(key, Write::ExpireAt(at));
         }
     }
 }

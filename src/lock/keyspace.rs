@@ -32,6 +32,6 @@ pub trait Keyspace {
     /// Where the lock's slot is. Nobody asks the server that about a request that has
     /// waited.
     fn slot(&mut self, key: &Key) -> Slot;
-    /// Carries out a write at once. Whether it changed anything.
-    fn write(&mut self, write: &Write) -> bool;
+    /// Changes the lock at once. Whether it changed anything.
+    fn write(&mut self, key: &Key, write: &Write) -> bool;
 }

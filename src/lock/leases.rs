@@ -44,12 +44,8 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
 /// They end at this moment.
 pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: WallMs) {
     for index in 1..=holds.min(MOST_READS) {
-        d.write(Write::LeaseAt {
-            key: key.clone(),
-            owner: owner.clone(),
-            index,
-            at,
-        });
+        let owner = owner.clone();
+        d.write(key, Write::LeaseAt { owner, index, at });
     }
 }
 
@@ -57,10 +53,7 @@ pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: Wal
 pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: RangeInclusive<i64>) {
     let (first, last) = holds.into_inner();
     for index in first..=last.min(MOST_READS) {
-        d.write(Write::EndLease {
-            key: key.clone(),
-            owner: owner.clone(),
-            index,
-        });
+        let owner = owner.clone();
+        d.write(key, Write::EndLease { owner, index });
     }
 }

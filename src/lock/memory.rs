@@ -33,28 +33,18 @@ pub struct Memory {
 }
 
 impl Memory {
-    fn write_lease(&mut self, write: &Write) {
+    fn write_lease(&mut self, key: &Key, write: &Write) {
         match write {
-            Write::Lease {
-                key,
-                owner,
-                index,
-                at,
-            } => {
+            Write::Lease { owner, index, at } => {
                 let lease = lease_key(key, owner, *index);
                 self.keys.insert(lease, (Value::Text, *at));
             }
-            Write::LeaseAt {
-                key,
-                owner,
-                index,
-                at,
-            } => {
+            Write::LeaseAt { owner, index, at } => {
                 if let Some((_, end)) = self.keys.get_mut(&lease_key(key, owner, *index)) {
                     *end = Some(*at);
                 }
             }
-            Write::EndLease { key, owner, index } => {
+            Write::EndLease { owner, index } => {
                 self.keys.remove(&lease_key(key, owner, *index));
             }
             _ => {}
@@ -194,21 +184,15 @@ impl Keyspace for Memory {
         self.slot
     }
 
-    fn write(&mut self, write: &Write) -> bool {
+    fn write(&mut self, key: &Key, write: &Write) -> bool {
         match write {
-            Write::Take {
-                key,
-                owner,
-                holds,
-                at,
-            } => {
+            Write::Take { owner, holds, at } => {
                 let fields = Fields::from([(owner.to_vec(), holds.to_string().into_bytes())]);
                 let value = (Value::Hash(fields), Some(*at));
                 let taken = self.keys.insert(key.clone(), value);
                 assert!(taken.is_none(), "took a lock that was not free: {key:?}");
             }
             Write::Count {
-                key,
                 owner,
                 mode,
                 holds,
@@ -219,7 +203,7 @@ impl Keyspace for Memory {
                 let old = old.map_or(Some(0), |old| layout::count(&old));
                 assert_eq!(old, Some(holds - by), "counted otherwise: {write:?}");
             }
-            Write::Drop { key, owner, mode } => {
+            Write::Drop { owner, mode } => {
                 let (fields, _) = self.hash(key);
                 let old = fields.remove(&field(owner, *mode));
                 assert!(old.is_some(), "dropped what is not there: {write:?}");
@@ -227,26 +211,26 @@ impl Keyspace for Memory {
                     self.keys.remove(key);
                 }
             }
-            Write::SetMode { key, mode } => {
+            Write::SetMode(mode) => {
                 let empty = || (Value::Hash(Fields::new()), None);
                 self.keys.entry(key.clone()).or_insert_with(empty);
                 let word = layout::mode_text(*mode).to_vec();
                 self.hash(key).0.insert(layout::MODE.to_vec(), word);
             }
             Write::Lease { .. } | Write::LeaseAt { .. } | Write::EndLease { .. } => {
-                self.write_lease(write);
+                self.write_lease(key, write);
             }
-            Write::Fence { key, token } => {
+            Write::Fence(token) => {
                 let empty = || (Value::Number(0), None);
                 self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(token.0);
             }
-            Write::ExpireAt { key, .. } if self.vanishing.as_ref() == Some(key) => {
+            Write::ExpireAt(_) if self.vanishing.as_ref() == Some(key) => {
                 self.vanishing = None;
                 self.keys.remove(key);
                 return false;
             }
-            Write::ExpireAt { key, at } => *self.hash(key).1 = Some(*at),
-            Write::Delete { key } => {
+            Write::ExpireAt(at) => *self.hash(key).1 = Some(*at),
+            Write::Delete => {
                 assert!(self.keys.remove(key).is_some(), "freed a free lock");
             }
         }

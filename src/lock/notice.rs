@@ -45,7 +45,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Something was written.
-    Wrote(Write),
+    Wrote { key: Key, write: Write },
     /// An event of rlock's own on the key.
     Told { key: Key, event: Event },
     /// Others than rlock's own waiters may take the lock: wake those who wait for

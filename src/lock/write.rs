@@ -1,10 +1,9 @@
 //! What the core writes to the keyspace.
 
 use super::found::Mode;
-use super::key::Key;
 use super::types::{Owner, Token, WallMs};
 
-/// A write, carried out as soon as it is decided ([`Keyspace::write`]).
+/// A change of one key, carried out as soon as it is decided ([`Keyspace::write`]).
 ///
 /// [`Keyspace::write`]: super::Keyspace::write
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +11,6 @@ pub enum Write {
     /// The free key becomes the plain lock of `owner`, with so many holds:
     /// HSET key owner holds, PEXPIREAT key at.
     Take {
-        key: Key,
         owner: Owner,
         holds: i64,
         at: WallMs,
@@ -21,39 +19,36 @@ pub enum Write {
     /// plain lock and for readers the field is `owner`, for a writer
     /// `owner:write`. HSET if there were none before, else HINCRBY.
     Count {
-        key: Key,
         owner: Owner,
         mode: Mode,
         holds: i64,
         by: i64,
     },
     /// `owner` has no holds in this mode any more, others have: HDEL.
-    Drop { key: Key, owner: Owner, mode: Mode },
+    Drop { owner: Owner, mode: Mode },
     /// The read/write lock is in this mode now: HSET key mode read|write. Creates
     /// the key if it is not there.
-    SetMode { key: Key, mode: Mode },
+    SetMode(Mode),
     /// The lease key of the reader's hold number `index` is there, with the lock's
     /// name as its value: SET … PXAT at; without a TTL if `at` is `None`.
     Lease {
-        key: Key,
         owner: Owner,
         index: i64,
         at: Option<WallMs>,
     },
     /// The lease key of that hold ends then: PEXPIREAT.
     LeaseAt {
-        key: Key,
         owner: Owner,
         index: i64,
         at: WallMs,
     },
     /// The lease key of that hold is gone: DEL, if it is there and this lock's.
-    EndLease { key: Key, owner: Owner, index: i64 },
+    EndLease { owner: Owner, index: i64 },
     /// The fencing counter beside the lock has this token now: SET, with the TTL
     /// that it had.
-    Fence { key: Key, token: Token },
+    Fence(Token),
     /// The key ends then: PEXPIREAT.
-    ExpireAt { key: Key, at: WallMs },
+    ExpireAt(WallMs),
     /// The lock is free: DEL.
-    Delete { key: Key },
+    Delete,
 }

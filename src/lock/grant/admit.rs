@@ -71,21 +71,16 @@ pub fn secure(
     if look.expires.filter(ends).is_none() {
         return Ok(());
     }
-    let key = key.clone();
-    let prolong = Write::ExpireAt {
-        key: key.clone(),
-        at: until,
-    };
-    if !d.write(prolong) {
-        return Err(Refusal::Vanished { key });
+    if !d.write(key, Write::ExpireAt(until)) {
+        return Err(Refusal::Vanished { key: key.clone() });
     }
     look.expires = Some(until);
     match look.kind {
         Kind::ReadWrite(_) => d
             .core
             .locks
-            .change_shared(&key, |shared| shared.expires = Some(until)),
-        _ => d.core.locks.set_deadline(&key, Some(until)),
+            .change_shared(key, |shared| shared.expires = Some(until)),
+        _ => d.core.locks.set_deadline(key, Some(until)),
     }
     Ok(())
 }

@@ -34,12 +34,8 @@ pub fn give(
     match (want.mode, how) {
         (Mode::Exclusive, GrantKind::First) => {
             let at = now.deadline(want.lease);
-            d.write(Write::Take {
-                key: key.clone(),
-                owner: want.owner.clone(),
-                holds: 1,
-                at,
-            });
+            let (owner, holds) = (want.owner.clone(), 1);
+            d.write(key, Write::Take { owner, holds, at });
             let hold = Hold {
                 token: Some(token),
                 since: Some(now.wall),
@@ -84,13 +80,7 @@ pub fn give(
 fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
     let holds = one_more(look.holds, key, &want.owner)?;
     secure(d, key, want, GrantKind::Nest, &mut look)?;
-    d.write(Write::Count {
-        key: key.clone(),
-        owner: want.owner.clone(),
-        mode: Mode::Exclusive,
-        holds,
-        by: 1,
-    });
+    d.count(key, &want.owner, Mode::Exclusive, holds, 1);
     let until = d.now.deadline(want.lease);
     let expires = look.expires.map(|at| at.max(until));
     d.expire_at(key, look.expires, expires);

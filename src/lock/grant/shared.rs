@@ -99,27 +99,16 @@ fn write(
         _ => None,
     };
     if let Some(mode) = mode {
-        let key = key.clone();
-        d.write(Write::SetMode { key, mode });
+        d.write(key, Write::SetMode(mode));
     }
     let owner = &want.owner;
-    d.write(Write::Count {
-        key: key.clone(),
-        owner: owner.clone(),
-        mode: want.mode,
-        holds,
-        by: 1,
-    });
+    d.count(key, owner, want.mode, holds, 1);
     // By hand, the lease keys of a writer that reads too may have had another end.
     if let Some(at) = at.filter(|at| look.lease != Lease::Until(*at)) {
         leases::renew(d, key, owner, look.holds, at);
     }
     if want.mode == Mode::Read {
-        d.write(Write::Lease {
-            key: key.clone(),
-            owner: owner.clone(),
-            index: holds,
-            at,
-        });
+        let (owner, index) = (owner.clone(), holds);
+        d.write(key, Write::Lease { owner, index, at });
     }
 }

@@ -40,6 +40,6 @@ pub fn new_token<'k>(
 /// Writes a token to the counters of the locks that have it.
 pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: Token) {
     for key in counted {
-        d.write(Write::Fence { key, token });
+        d.write(&key, Write::Fence(token));
     }
 }

@@ -69,7 +69,7 @@ fn apply(
             over.revived || !free
         }
         Change::Emptied => {
-            d.write(Write::Delete { key: key.clone() });
+            d.write(key, Write::Delete);
             over.add(over::end(d, key, Cause::Unknown, true));
             true
         }
@@ -179,11 +179,8 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     // The last field goes with the hash.
     let fields = d.ks.look(key, owner).fields;
     if fields > 1 {
-        d.write(Write::Drop {
-            key: key.clone(),
-            owner: owner.clone(),
-            mode: Mode::Read,
-        });
+        let (owner, mode) = (owner.clone(), Mode::Read);
+        d.write(key, Write::Drop { owner, mode });
     }
     if let Some(event) = event {
         d.tell(key, event);
@@ -215,7 +212,7 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
         }
     }
     if matches!(d.ks.look(key, &[]).kind, Kind::ReadWrite(_)) {
-        d.write(Write::Delete { key: key.clone() });
+        d.write(key, Write::Delete);
     }
     forsake(d, key);
     false

@@ -19,12 +19,8 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
     let plain = watch.holds(Mode::Exclusive);
     let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
     if plain > 0 {
-        d.write(Write::Take {
-            key: key.clone(),
-            owner: owner.clone(),
-            holds: plain,
-            at,
-        });
+        let (owner, holds) = (owner.clone(), plain);
+        d.write(key, Write::Take { owner, holds, at });
         d.core.locks.set_deadline(key, Some(at));
         return true;
     }
@@ -44,30 +40,19 @@ fn rewrite_party(
     let look = d.ks.look(key, owner);
     let mode = if writes > 0 { Mode::Write } else { Mode::Read };
     if look.kind == Kind::Free {
-        let key = key.clone();
-        d.write(Write::SetMode { key, mode });
+        d.write(key, Write::SetMode(mode));
     }
     for (mode, has, holds) in [
         (Mode::Write, look.writes, writes),
         (Mode::Read, look.holds, reads),
     ] {
         if has == 0 && holds > 0 {
-            d.write(Write::Count {
-                key: key.clone(),
-                owner: owner.clone(),
-                mode,
-                holds,
-                by: holds,
-            });
+            d.count(key, owner, mode, holds, holds);
         }
     }
     for index in 1..=reads.min(MOST_READS) {
-        d.write(Write::Lease {
-            key: key.clone(),
-            owner: owner.clone(),
-            index,
-            at: Some(at),
-        });
+        let (owner, at) = (owner.clone(), Some(at));
+        d.write(key, Write::Lease { owner, index, at });
     }
     let expires = match look.kind {
         Kind::Free => Some(at),

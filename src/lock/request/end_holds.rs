@@ -75,13 +75,7 @@ pub fn end_holds(
 
 /// Fewer holds for an owner that keeps some. The lease stays.
 fn count_down(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, holds: i64, left: i64) {
-    d.write(Write::Count {
-        key: key.clone(),
-        owner: owner.clone(),
-        mode,
-        holds: left,
-        by: left.saturating_sub(holds),
-    });
+    d.count(key, owner, mode, left, left.saturating_sub(holds));
     if mode == Mode::Read {
         leases::end(d, key, owner, left.saturating_add(1)..=holds);
         // Others give each hold a lease of its own.
@@ -109,10 +103,7 @@ fn end_writes(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
         watchdog::on_lost_with(d.core, key, &party.hold);
     }
     if modes(d.core, key, owner, look).reads {
-        d.write(Write::SetMode {
-            key: key.clone(),
-            mode: Mode::Read,
-        });
+        d.write(key, Write::SetMode(Mode::Read));
         d.wake(key, Whom::AllShared);
     }
 }
@@ -124,11 +115,8 @@ fn end_reads(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look) {
 }
 
 fn drop_left_over(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
-    d.write(Write::Drop {
-        key: key.clone(),
-        owner: owner.clone(),
-        mode: Mode::Exclusive,
-    });
+    let (owner, mode) = (owner.clone(), Mode::Exclusive);
+    d.write(key, Write::Drop { owner, mode });
     let hold = d.core.locks.take_plain(key);
     if let Some(hold) = hold {
         watchdog::on_lost_with(d.core, key, &hold);
@@ -144,11 +132,8 @@ fn left_shared(look: &Look) -> bool {
 /// with it.
 fn drop_field(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &Look) {
     if look.fields > 1 {
-        d.write(Write::Drop {
-            key: key.clone(),
-            owner: owner.clone(),
-            mode,
-        });
+        let owner = owner.clone();
+        d.write(key, Write::Drop { owner, mode });
     }
 }
 
@@ -162,7 +147,7 @@ pub fn count(look: &Look, mode: Mode) -> i64 {
 
 /// Frees a held lock and hands it on.
 pub fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) {
-    d.write(Write::Delete { key: key.clone() });
+    d.write(key, Write::Delete);
     d.tell(key, event);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold);

@@ -45,7 +45,7 @@ pub fn release_one(
 
 /// The owner of a plain lock has released it.
 fn let_go(d: &mut Decision<'_>, key: &Key) {
-    d.write(Write::Delete { key: key.clone() });
+    d.write(key, Write::Delete);
     d.tell(key, Event::Released);
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost_with(d.core, key, &hold);

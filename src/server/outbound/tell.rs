@@ -4,7 +4,7 @@
 
 use super::replication::By;
 use super::{answers, closes, publish};
-use crate::lock::{self, Key, Listening, Notice, Notices, Owner, Write};
+use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
 use crate::server::shell::Shell;
 use crate::server::sys::{self, Ctx, Event, Given, Selected};
@@ -28,7 +28,7 @@ pub fn tell(shell: &Shell, ctx: Ctx<'_>, by: By, given: Given<'_>, notices: &mut
                 let listening = publish::listening(shell, ctx, key, *shared);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
-            Notice::Wrote(write) if are_heard => notify_of(ctx, given, write),
+            Notice::Wrote { key, write } if are_heard => notify_of(ctx, given, key, write),
             Notice::Told { key, event } if are_heard => {
                 notify(ctx, given, key, &[of_our_own(*event)]);
             }
@@ -54,41 +54,26 @@ fn are_heard(shell: &Shell) -> bool {
 }
 
 /// Emits the keyspace events of a write.
-fn notify_of(ctx: Ctx<'_>, given: Given<'_>, write: &Write) {
-    let notify = |key: &Key, events: &[Event]| notify(ctx, given, key, events);
-    let notify_lease = |key: &Key, owner: &Owner, index, events| {
-        let name = redisson::lease_key(&key.name, owner, index);
-        notify(&Key::new(key.db, &name), events);
+fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
+    let events: &[Event] = match write {
+        Write::Take { .. } => &[HSET, EXPIRE],
+        Write::Count { holds, by, .. } if holds == by => &[HSET],
+        Write::Count { .. } => &[HINCRBY],
+        Write::Drop { .. } => &[HDEL],
+        Write::SetMode(_) => &[HSET],
+        Write::Lease { at: Some(_), .. } => &[SET, EXPIRE],
+        Write::Lease { at: None, .. } | Write::Fence(_) => &[SET],
+        Write::LeaseAt { .. } | Write::ExpireAt(_) => &[EXPIRE],
+        Write::EndLease { .. } | Write::Delete => &[DEL],
     };
-    match write {
-        Write::Take { key, .. } => notify(key, &[HSET, EXPIRE]),
-        Write::Count { key, holds, by, .. } if holds == by => notify(key, &[HSET]),
-        Write::Count { key, .. } => notify(key, &[HINCRBY]),
-        Write::Drop { key, .. } => notify(key, &[HDEL]),
-        Write::SetMode { key, .. } => notify(key, &[HSET]),
-        Write::Lease {
-            key,
-            owner,
-            index,
-            at,
-        } => {
-            let events: &[Event] = match at {
-                Some(_) => &[SET, EXPIRE],
-                None => &[SET],
-            };
-            notify_lease(key, owner, *index, events);
-        }
-        Write::LeaseAt {
-            key, owner, index, ..
-        } => notify_lease(key, owner, *index, &[EXPIRE]),
-        Write::EndLease { key, owner, index } => notify_lease(key, owner, *index, &[DEL]),
-        Write::Fence { key, .. } => {
-            let name = redisson::counter(&key.name);
-            notify(&Key::new(key.db, &name), &[SET]);
-        }
-        Write::ExpireAt { key, .. } => notify(key, &[EXPIRE]),
-        Write::Delete { key } => notify(key, &[DEL]),
-    }
+    let beside = match write {
+        Write::Lease { owner, index, .. }
+        | Write::LeaseAt { owner, index, .. }
+        | Write::EndLease { owner, index } => redisson::lease_key(&key.name, owner, *index),
+        Write::Fence(_) => redisson::counter(&key.name),
+        _ => return notify(ctx, given, key, events),
+    };
+    notify(ctx, given, &Key::new(key.db, &beside), events);
 }
 
 // The server's own events, which its handles do not emit by themselves.

@@ -32,39 +32,23 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// Carries out a write. `None`: the server refused.
-    pub fn carry_out(self, write: &Write) -> Option<Written> {
+    pub fn carry_out(self, key: &Key, write: &Write) -> Option<Written> {
         match write {
-            Write::Take {
-                key,
-                owner,
-                holds,
-                at,
-            } => self.take(key, owner, *holds, *at),
+            Write::Take { owner, holds, at } => self.take(key, owner, *holds, *at),
             Write::Count {
-                key,
                 owner,
                 mode,
                 holds,
                 by,
             } => self.count(key, owner, *mode, *holds, *by),
-            Write::Drop { key, owner, mode } => self.drop_field(key, owner, *mode),
-            Write::SetMode { key, mode } => self.set_mode(key, *mode),
-            Write::Lease {
-                key,
-                owner,
-                index,
-                at,
-            } => self.lease(key, owner, *index, *at),
-            Write::LeaseAt {
-                key,
-                owner,
-                index,
-                at,
-            } => self.lease_at(key, owner, *index, *at),
-            Write::EndLease { key, owner, index } => self.end_lease(key, owner, *index),
-            Write::Fence { key, token } => self.fence(key, *token),
-            Write::ExpireAt { key, at } => self.end_at(key, *at),
-            Write::Delete { key } => delete(self.keys.open(key)?, self.ctx, self.to, key),
+            Write::Drop { owner, mode } => self.drop_field(key, owner, *mode),
+            Write::SetMode(mode) => self.set_mode(key, *mode),
+            Write::Lease { owner, index, at } => self.lease(key, owner, *index, *at),
+            Write::LeaseAt { owner, index, at } => self.lease_at(key, owner, *index, *at),
+            Write::EndLease { owner, index } => self.end_lease(key, owner, *index),
+            Write::Fence(token) => self.fence(key, *token),
+            Write::ExpireAt(at) => self.end_at(key, *at),
+            Write::Delete => delete(self.keys.open(key)?, self.ctx, self.to, key),
         }
     }
 

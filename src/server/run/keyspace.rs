@@ -186,14 +186,14 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::whose(self.keys.ctx(), key)
     }
 
-    fn write(&mut self, write: &Write) -> bool {
+    fn write(&mut self, key: &Key, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
         let writing = self.own_work.write();
         let writer = Writer::new(&mut self.keys, &self.to, &self.server.one);
-        let written = writer.carry_out(write);
+        let written = writer.carry_out(key, write);
         drop(writing);
         if written.is_none() {
-            let text = format!("rlock: the server refused a write: {write:?}");
+            let text = format!("rlock: the server refused a write: {write:?} of {key:?}");
             self.keys.ctx().warn(&text);
         }
         written == Some(Written::Done)
