@@ -89,6 +89,7 @@ pub struct Want {
     pub client: Option<ClientId>,
     pub mode: Mode,
     pub lease: i64,
+    pub once: bool,
     pub watch: bool,
 }
 
@@ -99,6 +100,7 @@ impl Want {
             client: ask.client,
             mode: ask.mode,
             lease: ask.lease,
+            once: ask.once,
             watch: ask.watch,
         }
     }

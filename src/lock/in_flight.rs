@@ -10,17 +10,15 @@
 
 use std::collections::HashMap;
 
-use super::{ClientId, Key, Mode, Owner, Token, WaiterId};
+use super::ask::Want;
+use super::{ClientId, Key, Token, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
 pub struct Grant {
     /// Each with the token of the hold there.
     pub keys: Vec<(Key, Token)>,
-    pub owner: Owner,
-    pub mode: Mode,
-    pub client: Option<ClientId>,
-    pub watched: bool,
+    pub want: Want,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,7 +37,7 @@ impl InFlight {
 
     /// What a connection was granted of a key, and never got, is over with it.
     pub fn forget_watched(&mut self, client: ClientId, key: &Key) {
-        let its = |grant: &&mut Grant| grant.watched && grant.client == Some(client);
+        let its = |grant: &&mut Grant| grant.want.watch && grant.want.client == Some(client);
         for grant in self.grants.values_mut().filter(its) {
             grant.keys.retain(|(granted, _)| granted != key);
         }

@@ -1,7 +1,6 @@
 //! Grants whose reply never reaches its client.
 
 use super::counters::Counters;
-use super::table::Hold;
 use super::{reconcile, request, watchdog};
 use super::{Decision, WaiterId};
 
@@ -11,29 +10,24 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
         return;
     };
     let mut any = false;
+    let (owner, client, mode) = (&grant.want.owner, grant.want.client, grant.want.mode);
     for (key, token) in &grant.keys {
-        let look = reconcile::read(d, key, &grant.owner);
-        let entry = d.core.locks.get(key);
-        let known = entry.and_then(|entry| entry.hold(&grant.owner));
-        let shared = entry.and_then(|entry| entry.shared());
-        let first = shared.and_then(|shared| shared.party(&grant.owner)?.first);
-        let its = |hold: &&Hold| [hold.token, first].contains(&Some(*token));
-        let Some(hold) = known.filter(its) else {
-            continue;
-        };
+        let look = reconcile::read(d, key, owner);
+        let known = d.core.locks.hold(key, owner);
+        let first = d.core.locks.party(key, owner).and_then(|party| party.first);
+        let known = known.filter(|hold| [hold.token, first].contains(&Some(*token)));
         // Released meanwhile, by another connection of its owner's, or ended
         // with its own.
-        let (client, mode) = (grant.client, grant.mode);
-        let is_there = match &hold.watch {
+        let is_there = known.is_some_and(|hold| match &hold.watch {
             Some(watch) => watch.has(mode, client),
             None => hold.client == client,
-        };
+        });
         if !is_there {
             continue;
         }
         any = true;
-        watchdog::on_one_released(d.core, key, &grant.owner, mode, client);
-        request::end_holds(d, key, &grant.owner, look, &[(mode, 1)]);
+        watchdog::on_one_released(d.core, key, owner, mode, client);
+        request::end_holds(d, key, owner, look, &[(mode, 1)]);
     }
     if any {
         Counters::up(&mut d.core.counters.taken_back);

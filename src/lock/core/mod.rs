@@ -7,7 +7,7 @@ mod stats;
 pub use describe::{Contended, Waiting};
 pub use stats::Stats;
 
-use crate::lock::ask::Ask;
+use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;
 use crate::lock::counters::Counters;
 use crate::lock::heard::Heard;
@@ -18,7 +18,7 @@ use crate::lock::table::Locks;
 use crate::lock::tokens::Tokens;
 use crate::lock::watchdog::Watchdogs;
 use crate::lock::work::Work;
-use crate::lock::{ClientId, Key, MonoUs, Owner, WaiterId, WallMs};
+use crate::lock::{ClientId, Key, MonoUs, WaiterId, WallMs};
 
 /// What the operator has set.
 #[derive(Clone, Copy, Debug)]
@@ -186,10 +186,7 @@ impl Core {
         let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
         let grant = Grant {
             keys: keys.map(|(token, key)| (key, token)).collect(),
-            owner: Owner::from(ask.owner),
-            mode: ask.mode,
-            client: ask.client,
-            watched: ask.watch,
+            want: Want::of(ask),
         };
         self.in_flight.insert(id, grant);
         id

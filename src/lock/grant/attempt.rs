@@ -25,7 +25,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
         timeouts::timed_out(d, id);
         return Attempt::Over;
     }
-    let ways = plan(d, Some(id), &waiter.keys, &waiter.want, waiter.once).and_then(|ways| {
+    let ways = plan(d, Some(id), &waiter.keys, &waiter.want).and_then(|ways| {
         let Some(mut ways) = ways else {
             return Ok(None);
         };
@@ -53,7 +53,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
     };
     leaving::left(d.core, &mut d.work, &gone);
     match carry_out(d, &waiter.want, ways, fresh) {
-        Ok((token, keys)) => granted(d, id, &waiter, token, keys),
+        Ok((token, keys)) => granted(d, id, waiter, token, keys),
         Err(Refusal::Vanished { key }) => {
             leaving::enqueue(d.core, id, waiter);
             d.core.due.dirty.insert(key);
@@ -68,7 +68,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
 fn granted(
     d: &mut Decision<'_>,
     id: WaiterId,
-    waiter: &Waiter,
+    waiter: Waiter,
     token: Token,
     keys: Vec<(Key, Token)>,
 ) {
@@ -77,16 +77,10 @@ fn granted(
     for (key, _) in &keys {
         subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
     }
-    let grant = Grant {
-        keys,
-        owner: waiter.want.owner.clone(),
-        mode: waiter.want.mode,
-        client: waiter.want.client,
-        watched: waiter.want.watch,
-    };
     // The reply to the request that is decided leaves with the decision.
     if d.asking != Some(id) {
-        d.core.in_flight.insert(id, grant);
+        let want = waiter.want;
+        d.core.in_flight.insert(id, Grant { keys, want });
     }
     d.answer(id, Outcome::Granted(token));
 }

@@ -20,7 +20,6 @@ pub fn plan(
     id: Option<WaiterId>,
     keys: &[Key],
     want: &Want,
-    once: bool,
 ) -> Result<Option<Plan>, Refusal> {
     let mut ways = Vec::with_capacity(keys.len());
     for key in keys {
@@ -31,7 +30,7 @@ pub fn plan(
             how => how?,
         };
         if how == Some(GrantKind::Nest) {
-            if once {
+            if want.once {
                 return Err(held(key, &want.owner));
             }
             one_more(look.holds.max(look.writes), key, &want.owner)?;

@@ -10,7 +10,6 @@ pub struct Waiter {
     /// One, or for MACQUIRE several; each once.
     pub keys: Vec<Key>,
     pub want: Want,
-    pub once: bool,
     pub rank: Rank,
     pub since: MonoUs,
     /// When its BLOCK time is over.

@@ -43,7 +43,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
                 subscribers::keeps_out(d, &key);
             }
             match ask.wait {
-                Some(wait) => waiting::wait_for(d, vec![key], Want::of(ask), ask.once, wait),
+                Some(wait) => waiting::wait_for(d, vec![key], Want::of(ask), wait),
                 None => Ok(Verdict::Refused),
             }
         }

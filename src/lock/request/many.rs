@@ -73,7 +73,7 @@ pub fn acquire_many(
         }
     }
     match ask.wait {
-        Some(wait) => waiting::wait_for(d, keys, want, ask.once, wait),
+        Some(wait) => waiting::wait_for(d, keys, want, wait),
         None => Ok(Verdict::Refused),
     }
 }
@@ -84,7 +84,7 @@ fn look_and_take(
     keys: &[Key],
     want: &Want,
 ) -> Result<Option<Token>, Refusal> {
-    match grant::plan(d, None, keys, want, false)? {
+    match grant::plan(d, None, keys, want)? {
         Some(ways) => take(d, want, ways),
         None => Ok(None),
     }

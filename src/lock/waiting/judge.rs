@@ -101,7 +101,7 @@ fn cannot_wait(d: &mut Decision<'_>, key: &Key, id: WaiterId) -> Option<Refusal>
     let want = &waiter.want;
     let mut look = reconcile::read(d, key, &want.owner);
     match grant::admit(d, key, &want.owner, want.mode, &mut look) {
-        Ok(Some(GrantKind::Nest)) if waiter.once => Some(grant::held(key, &want.owner)),
+        Ok(Some(GrantKind::Nest)) if want.once => Some(grant::held(key, &want.owner)),
         Err(refusal @ Refusal::OtherMode { .. }) => Some(refusal),
         _ => None,
     }

@@ -13,7 +13,6 @@ pub fn wait_for(
     d: &mut Decision<'_>,
     keys: Vec<Key>,
     want: Want,
-    once: bool,
     wait: Wait,
 ) -> Result<Verdict, Refusal> {
     for key in &keys {
@@ -33,7 +32,6 @@ pub fn wait_for(
     let waiter = Waiter {
         keys,
         want,
-        once,
         rank,
         since: d.now.mono,
         until: wait.until(d.now),

@@ -220,7 +220,7 @@ impl<'a> Page<'a> {
             self.client(waiter.want.client);
             self.put(waiter.want.mode as u8);
             self.flag(waiter.want.watch);
-            self.flag(waiter.once);
+            self.flag(waiter.want.once);
             self.flag(waiter.until.is_some());
         }
         let mut grants: Vec<_> = core.in_flight.iter().collect();
@@ -228,10 +228,10 @@ impl<'a> Page<'a> {
         self.count(grants.len());
         for (id, grant) in grants {
             self.id(id);
-            self.owner(&grant.owner);
-            self.client(grant.client);
-            self.put(grant.mode as u8);
-            self.flag(grant.watched);
+            self.owner(&grant.want.owner);
+            self.client(grant.want.client);
+            self.put(grant.want.mode as u8);
+            self.flag(grant.want.watch);
             let mut keys: Vec<_> = grant.keys.iter().collect();
             keys.sort_by_key(|(key, _)| self.name(key));
             for (key, token) in keys {
