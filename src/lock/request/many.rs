@@ -19,44 +19,43 @@ use crate::lock::{Decision, Key, Kind, Mode, Owner, Refusal, Token, Verdict};
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
 
+fn keys(d: &Decision<'_>, db: i32, names: &[&[u8]]) -> Vec<Key> {
+    let keys = names.iter().map(|name| d.core.locks.key(db, name));
+    keys.collect()
+}
+
 /// Acquires all of these locks, or waits for them; one token for all.
 pub fn acquire_many(
     d: &mut Decision<'_>,
     names: &[&[u8]],
     ask: &Ask<'_>,
 ) -> Result<Verdict, Refusal> {
-    let keys: Vec<Key> = names
-        .iter()
-        .map(|name| d.core.locks.key(ask.db, name))
-        .collect();
+    debug_assert_eq!(ask.mode, Mode::Exclusive, "only plain locks go together");
+    let keys = keys(d, ask.db, names);
     let before = d.size();
     let mut ways = Vec::with_capacity(keys.len());
-    let mut plain = Vec::new();
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
-        let how = grant::admit(d, key, ask.owner, Mode::Exclusive, &mut look)?;
+        let how = grant::admit(d, key, ask.owner, ask.mode, &mut look)?;
         if how == Some(GrantKind::Nest) {
             if ask.once {
                 return Err(grant::held(key, ask.owner));
             }
             grant::one_more(look.holds, key, &Owner::from(ask.owner))?;
         }
-        if look.kind == Kind::Plain {
-            plain.push((key.clone(), look));
+        if look.kind == Kind::Plain && how.is_none() {
+            reconcile::found_held(d, key, &look);
         }
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         ways.extend(free.map(|how| (key.clone(), how, look)));
     }
-    // What was seen is true still, if no look has changed anything.
-    let ways = (ways.len() == keys.len() && d.size() == before).then_some(ways);
-    let want = Want {
-        mode: Mode::Exclusive,
-        ..Want::of(ask)
-    };
-    let taken = match ways {
-        Some(ways) => take(d, &want, ways),
-        None if d.size() == before => Ok(None),
-        None => look_and_take(d, &keys, &want),
+    let want = Want::of(ask);
+    let ways = (ways.len() == keys.len()).then_some(ways);
+    let taken = if d.size() == before {
+        take(d, &want, ways)
+    } else {
+        // What was seen of a key may have changed when another was looked at.
+        look_and_take(d, &keys, &want)
     };
     let taken = match taken {
         Err(Refusal::Vanished { .. }) => look_and_take(d, &keys, &want),
@@ -66,12 +65,6 @@ pub fn acquire_many(
         return Ok(Verdict::Granted(token));
     }
     Counters::up(&mut d.core.counters.contended);
-    for (key, look) in plain {
-        let known = d.core.locks.get(&key);
-        if known.is_none_or(|entry| entry.deadline().is_none()) {
-            reconcile::found_held(d, &key, &look);
-        }
-    }
     match ask.wait {
         Some(wait) => waiting::wait_for(d, keys, want, wait),
         None => Ok(Verdict::Refused),
@@ -84,13 +77,14 @@ fn look_and_take(
     keys: &[Key],
     want: &Want,
 ) -> Result<Option<Token>, Refusal> {
-    match grant::plan(d, None, keys, want)? {
-        Some(ways) => take(d, want, ways),
-        None => Ok(None),
-    }
+    let ways = grant::plan(d, None, keys, want)?;
+    take(d, want, ways)
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, mut ways: Plan) -> Result<Option<Token>, Refusal> {
+fn take(d: &mut Decision<'_>, want: &Want, ways: Option<Plan>) -> Result<Option<Token>, Refusal> {
+    let Some(mut ways) = ways else {
+        return Ok(None);
+    };
     let fresh = grant::fresh(d, want, &mut ways)?;
     let (token, _) = grant::carry_out(d, want, ways, fresh)?;
     Ok(Some(token))
@@ -104,18 +98,18 @@ pub fn release_many(
     names: &[&[u8]],
     ended: &Ended<'_>,
 ) -> Result<i64, Refusal> {
-    for name in names {
-        let key = d.core.locks.key(ended.db, name);
-        let look = ready::look(d, &key, ended.owner);
+    let keys = keys(d, ended.db, names);
+    for key in &keys {
+        let look = ready::look(d, key, ended.owner);
         if let Kind::Foreign(why) = look.kind {
+            let key = key.clone();
             return Err(Refusal::NotALock { key, why });
         }
     }
     let mut released: i64 = 0;
-    for name in names {
-        let key = d.core.locks.key(ended.db, name);
-        let look = reconcile::read(d, &key, ended.owner);
-        if release_one(d, &key, ended, look).is_ok() {
+    for key in &keys {
+        let look = reconcile::read(d, key, ended.owner);
+        if release_one(d, key, ended, look).is_ok() {
             released = released.saturating_add(1);
         }
     }
@@ -128,10 +122,7 @@ pub fn renew_many(
     names: &[&[u8]],
     renewal: &Renewal<'_>,
 ) -> Result<(), Refusal> {
-    let keys: Vec<Key> = names
-        .iter()
-        .map(|name| d.core.locks.key(renewal.db, name))
-        .collect();
+    let keys = keys(d, renewal.db, names);
     for key in &keys {
         let look = ready::look(d, key, renewal.owner);
         modes::require(d.core, key, renewal.owner, Mode::Exclusive, &look)?;
