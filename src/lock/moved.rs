@@ -3,7 +3,7 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
-use super::table::{Holders, Shared};
+use super::table::Hold;
 use super::{reconcile, watchdog};
 use super::{ClientId, Core, Decision, Key, Lease, Owner};
 
@@ -13,10 +13,9 @@ use super::{ClientId, Core, Decision, Key, Lease, Owner};
 pub fn demoted(core: &mut Core) -> Vec<ClientId> {
     let clients = core.watchdogs.clients().collect();
     for key in core.locks.keys(None) {
-        for hold in core.locks.forget_holders(&key) {
-            watchdog::on_lost_with(core, &key, &hold);
-        }
+        core.locks.forget_holders(&key);
     }
+    core.watchdogs = Default::default();
     // The server sends the waiters away; what they were granted is void.
     core.in_flight = Default::default();
     core.subscribers = Default::default();
@@ -34,38 +33,23 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
-    let rest: Vec<Owner> = watchdog::watched_on(d.core, from);
-    for owner in rest {
-        let_rest(d, from, &owner);
+    let mut holders = d.core.locks.lift(from);
+    if let Some(hold) = &mut holders.plain {
+        let_rest(d, from, hold);
     }
-    let Holders {
-        plain,
-        shared,
-        deadline,
-    } = d.core.locks.lift(from);
-    let was_shared = shared.is_some();
-    let shared = shared.and_then(|shared| {
-        let mut moved = Shared::default();
-        moved.expires = shared.expires;
-        for mut party in shared.parties().cloned() {
-            party.reads = false;
-            party.lease = Lease::Gone;
-            party.holds = 0;
-            if party.writes {
-                moved.put(party);
-            }
+    if let Some(mut shared) = holders.shared.take() {
+        let owners = shared.parties().map(|party| party.hold.owner.clone());
+        for owner in owners.collect::<Vec<Owner>>() {
+            shared.change(&owner, |party| {
+                let_rest(d, from, &mut party.hold);
+                party.reads = false;
+                party.lease = Lease::Gone;
+                party.holds = 0;
+            });
         }
-        (!moved.is_empty()).then(|| Box::new(moved))
-    });
-    let deadline = match &shared {
-        Some(shared) => shared.first_end(),
-        None => deadline.filter(|_| !was_shared),
-    };
-    let holders = Holders {
-        plain,
-        shared,
-        deadline,
-    };
+        holders.shared = Some(shared).filter(|shared| !shared.is_empty());
+        holders.deadline = holders.shared.as_ref().and_then(|its| its.first_end());
+    }
     d.core.locks.lay(to, holders);
 }
 
@@ -96,13 +80,9 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
 }
 
 /// A watched hold moves: who watched it has lost it.
-fn let_rest(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
-    let Some(hold) = d.core.locks.hold(key, owner).cloned() else {
-        return;
-    };
-    watchdog::on_lost(d, key, &hold);
-    let hold = d.core.locks.hold_mut(key, owner);
-    if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
+fn let_rest(d: &mut Decision<'_>, key: &Key, hold: &mut Hold) {
+    watchdog::on_lost(d, key, hold);
+    if let Some(watch) = &mut hold.watch {
         watch.rest();
     }
 }

@@ -13,7 +13,7 @@ mod watch;
 
 pub use entry::Entry;
 pub use hold::{Hold, Party};
-pub use locks::{Holders, Locks};
+pub use locks::Locks;
 pub use names::Place;
 pub use shared::Shared;
 pub use watch::{own_lease, Taken, Watch};
