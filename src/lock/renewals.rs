@@ -34,19 +34,15 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let full = d.now.deadline(lease);
     let to = bound.map_or(full, |bound| full.min(bound));
     let away = look.lease == Lease::Away;
-    match own_lease(&look) {
-        Lease::Until(at) if at < to && !away => leases::set_lease(d, key, owner, &look, to),
+    let own = own_lease(&look);
+    if matches!(own, Lease::Until(at) if at < to && !away) {
+        leases::set_lease(d, key, owner, &look, to);
+    } else if own != Lease::Gone && look.expires.is_some_and(|end| end < to) {
         // Its lease keys were given another end by hand than the hash, or are on
         // another node.
-        Lease::Until(_) | Lease::Endless | Lease::Away
-            if look.expires.is_some_and(|end| end < to) =>
-        {
-            d.expire_at(key, look.expires, Some(to));
-            d.core
-                .locks
-                .change_shared(key, |shared| shared.expires = Some(to));
-        }
-        Lease::Until(_) | Lease::Gone | Lease::Endless | Lease::Away => {}
+        d.expire_at(key, look.expires, Some(to));
+        let locks = &mut d.core.locks;
+        locks.change_shared(key, |shared| shared.expires = Some(to));
     }
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
