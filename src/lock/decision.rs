@@ -6,8 +6,8 @@ use super::counters::Counters;
 use super::work::Work;
 use super::{head, leaving};
 use super::{
-    ClientId, Core, Event, Key, Keyspace, Mode, Notice, Notices, Now, Outcome, Owner, WaiterId,
-    WallMs, Whom, Write,
+    Core, Event, Key, Keyspace, Mode, Notice, Notices, Now, Outcome, Owner, WaiterId, WallMs, Whom,
+    Write,
 };
 
 /// A piece of long work of which so much has come goes on in another decision.
@@ -25,8 +25,6 @@ pub struct Decision<'a> {
     pub(super) woken: BTreeSet<Key>,
     /// What it has stirred up and is to settle yet.
     pub(super) work: Work,
-    /// The connection that need not be told that its hold is lost: it does that.
-    pub(super) spared: Option<ClientId>,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
     pub(super) held_up: BTreeMap<WaiterId, Key>,
@@ -50,7 +48,6 @@ impl<'a> Decision<'a> {
             needless: 0,
             woken: BTreeSet::new(),
             work: Work::default(),
-            spared: None,
             held_up: BTreeMap::new(),
             asking: None,
             answer: None,

@@ -3,8 +3,10 @@
 use super::end_holds::free;
 
 use crate::lock::found::leases_looked_at;
-use crate::lock::{leases, ready};
-use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Owner, Refusal, Whom, MOST_READS};
+use crate::lock::{leases, ready, watchdog};
+use crate::lock::{
+    ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom, MOST_READS,
+};
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
@@ -41,9 +43,12 @@ pub fn force(
             }
         }
     }
-    d.spared = client;
     let whom = if shared { Whom::AllShared } else { Whom::One };
-    free(d, &key, Event::Forced, whom);
-    d.spared = None;
+    for hold in free(d, &key, Event::Forced, whom) {
+        let mut lost = watchdog::on_lost_with(d.core, &key, &hold);
+        lost.retain(|watching| Some(*watching) != client);
+        let closes = lost.into_iter().map(|client| Notice::Close { client });
+        d.out.extend(closes);
+    }
     Ok(true)
 }

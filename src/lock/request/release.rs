@@ -1,11 +1,11 @@
 //! RELEASE: ends a hold.
 
-use super::end_holds::{count, end_holds};
+use super::end_holds::{end_holds, free};
 
 use crate::lock::ask::Ended;
 use crate::lock::modes::{self};
 use crate::lock::{ready, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom, Write};
+use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue when the
@@ -27,10 +27,12 @@ pub fn release_one(
     if ended.mode == Mode::Read {
         modes::require_leases(d.core, key, ended.owner, &look)?;
     }
-    let holds = count(&look, ended.mode);
+    let holds = look.count(ended.mode);
     let by = if ended.all { holds } else { 1 };
     if look.kind == Kind::Plain && holds == by {
-        let_go(d, key);
+        for hold in free(d, key, Event::Released, Whom::One) {
+            watchdog::on_lost_with(d.core, key, &hold);
+        }
         return Ok(0);
     }
     let owner = Owner::from(ended.owner);
@@ -41,14 +43,4 @@ pub fn release_one(
     }
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
-}
-
-/// The owner of a plain lock has released it.
-fn let_go(d: &mut Decision<'_>, key: &Key) {
-    d.write(key, Write::Delete);
-    d.tell(key, Event::Released);
-    for hold in d.core.locks.forget_holders(key) {
-        watchdog::on_lost_with(d.core, key, &hold);
-    }
-    d.left_free(key, Whom::One);
 }

@@ -1,7 +1,5 @@
 //! RENEW: moves the end of a lease.
 
-use super::end_holds::count;
-
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
 use crate::lock::{leases, ready, reconcile, watchdog};
@@ -26,7 +24,7 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
         reconcile::know_plain(d, key, &owner, look);
     }
     let has = modes(d.core, key, &owner, look);
-    let of = |mode| if has.has(mode) { count(look, mode) } else { 0 };
+    let of = |mode| if has.has(mode) { look.count(mode) } else { 0 };
     let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }

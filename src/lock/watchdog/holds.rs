@@ -168,9 +168,7 @@ pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<ClientI
 /// A hold is lost: those who watched it have to know.
 pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
     for client in on_lost_with(d.core, key, hold) {
-        if Some(client) != d.spared {
-            d.out.push(Notice::Close { client });
-        }
+        d.out.push(Notice::Close { client });
     }
 }
 
