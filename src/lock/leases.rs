@@ -1,8 +1,6 @@
 //! When the lease of an owner ends that holds a lock, and the lease keys of a reader's
 //! holds, one for each: all of them change together.
 
-use std::ops::RangeInclusive;
-
 use crate::lock::modes::modes;
 use crate::lock::{Decision, Key, Kind, Lease, Look, Owner, WallMs, Write, MOST_READS};
 
@@ -49,10 +47,9 @@ pub fn renew(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: i64, at: Wal
     }
 }
 
-/// Those of these holds are removed.
-pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: RangeInclusive<i64>) {
-    let (first, last) = holds.into_inner();
-    for index in first..=last.min(MOST_READS) {
+/// Those of these holds are removed, lowest first.
+pub fn end(d: &mut Decision<'_>, key: &Key, owner: &Owner, holds: impl Iterator<Item = i64>) {
+    for index in holds.take_while(|index| *index <= MOST_READS) {
         let owner = owner.clone();
         d.write(key, Write::EndLease { owner, index });
     }

@@ -3,9 +3,7 @@
 use crate::lock::ask::{Ask, Want};
 use crate::lock::counters::Counters;
 use crate::lock::grant::GrantKind;
-use crate::lock::head::{self};
-use crate::lock::modes::{self};
-use crate::lock::{grant, ready, reconcile, subscribers, waiting};
+use crate::lock::{grant, head, modes, ready, reconcile, subscribers, waiting};
 use crate::lock::{Decision, Kind, Refusal, Verdict};
 
 /// Acquires a lock, or waits for it. In order of arrival: a free lock with

@@ -4,9 +4,7 @@ use super::end_holds::free;
 
 use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, ready, watchdog};
-use crate::lock::{
-    ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom, MOST_READS,
-};
+use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom};
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
@@ -37,9 +35,7 @@ pub fn force(
                 let owner = Owner::from(holder.owner);
                 // Not each of them where there are very many: what is left ends
                 // by itself, and holds nothing.
-                for index in leases_looked_at(holder.holds).filter(|i| *i <= MOST_READS) {
-                    leases::end(d, &key, &owner, index..=index);
-                }
+                leases::end(d, &key, &owner, leases_looked_at(holder.holds));
             }
         }
     }

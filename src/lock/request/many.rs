@@ -11,9 +11,7 @@ use super::renew::renew_one;
 use crate::lock::ask::{Ask, Ended, Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::grant::{GrantKind, Plan};
-use crate::lock::head::{self};
-use crate::lock::modes::{self};
-use crate::lock::{grant, ready, reconcile, waiting};
+use crate::lock::{grant, head, modes, ready, reconcile, waiting};
 use crate::lock::{Decision, Key, Kind, Mode, Owner, Refusal, Token, Verdict};
 
 /// The most keys of one request.

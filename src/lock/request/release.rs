@@ -3,8 +3,7 @@
 use super::end_holds::{end_holds, free};
 
 use crate::lock::ask::Ended;
-use crate::lock::modes::{self};
-use crate::lock::{ready, watchdog};
+use crate::lock::{modes, ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::lock::counters::Counters;
-use crate::lock::grant::GrantKind;
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::{deadlock, grant, leaving, reconcile};
+use crate::lock::{deadlock, grant, leaving};
 use crate::lock::{Decision, Key, Refusal, WaiterId};
 
 /// The first request for a key that its owner has come to hold nests there, is
@@ -98,11 +97,8 @@ fn cannot_wait(d: &mut Decision<'_>, key: &Key, id: WaiterId) -> Option<Refusal>
     if waiter.is_late(d.now) {
         return None;
     }
-    let want = &waiter.want;
-    let mut look = reconcile::read(d, key, &want.owner);
-    match grant::admit(d, key, &want.owner, want.mode, &mut look) {
-        Ok(Some(GrantKind::Nest)) if want.once => Some(grant::held(key, &want.owner)),
-        Err(refusal @ Refusal::OtherMode { .. }) => Some(refusal),
+    match grant::plan(d, Some(id), std::slice::from_ref(key), &waiter.want) {
+        Err(refusal @ (Refusal::Held { .. } | Refusal::OtherMode { .. })) => Some(refusal),
         _ => None,
     }
 }
