@@ -9,14 +9,7 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
     let has = modes(d.core, key, owner, look);
     if has.plain {
         d.expire_at(key, None, Some(at));
-        match look.kind {
-            Kind::ReadWrite(_) => {
-                d.core
-                    .locks
-                    .change_shared(key, |shared| shared.expires = Some(at));
-            }
-            _ => d.core.locks.set_deadline(key, Some(at)),
-        }
+        know_end(d, key, look, Some(at));
         return;
     }
     if has.reads {
@@ -37,6 +30,16 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
         shared.expires = expires;
     });
     d.expire_at(key, look.expires, expires);
+}
+
+/// It is known when the key ends. Others may be in a read/write lock by now, with
+/// leases of their own.
+pub fn know_end(d: &mut Decision<'_>, key: &Key, look: &Look, at: Option<WallMs>) {
+    let locks = &mut d.core.locks;
+    match look.kind {
+        Kind::ReadWrite(_) => locks.change_shared(key, |shared| shared.expires = at),
+        _ => locks.set_deadline(key, at),
+    }
 }
 
 /// They end at this moment.

@@ -41,8 +41,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
         // Its lease keys were given another end by hand than the hash, or are on
         // another node.
         d.expire_at(key, look.expires, Some(to));
-        let locks = &mut d.core.locks;
-        locks.change_shared(key, |shared| shared.expires = Some(to));
+        leases::know_end(d, key, &look, Some(to));
     }
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);

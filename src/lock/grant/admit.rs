@@ -4,7 +4,7 @@ use super::kind::GrantKind;
 
 use crate::lock::ask::Want;
 use crate::lock::modes::{self, modes};
-use crate::lock::reconcile;
+use crate::lock::{leases, reconcile};
 use crate::lock::{Decision, Key, Kind, Look, Mode, Owner, Refusal, WallMs, Write};
 
 /// No decision takes so many ms.
@@ -75,12 +75,6 @@ pub fn secure(
         return Err(Refusal::Vanished { key: key.clone() });
     }
     look.expires = Some(until);
-    match look.kind {
-        Kind::ReadWrite(_) => d
-            .core
-            .locks
-            .change_shared(key, |shared| shared.expires = Some(until)),
-        _ => d.core.locks.set_deadline(key, Some(until)),
-    }
+    leases::know_end(d, key, look, Some(until));
     Ok(())
 }

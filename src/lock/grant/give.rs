@@ -6,7 +6,7 @@ use super::{shared, token};
 
 use crate::lock::ask::Want;
 use crate::lock::table::Hold;
-use crate::lock::{reconcile, watchdog};
+use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Refusal, Token, Write};
 
 /// The lock is the owner's from now on, or once more; the token.
@@ -84,13 +84,6 @@ fn nest(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<
     let until = d.now.deadline(want.lease);
     let expires = look.expires.map(|at| at.max(until));
     d.expire_at(key, look.expires, expires);
-    match look.kind {
-        // Others may be in it by now, with leases of their own.
-        Kind::ReadWrite(_) => d
-            .core
-            .locks
-            .change_shared(key, |shared| shared.expires = expires),
-        _ => d.core.locks.set_deadline(key, expires),
-    }
+    leases::know_end(d, key, &look, expires);
     Ok(())
 }
