@@ -52,6 +52,17 @@ impl Modes {
     }
 }
 
+/// Refuses a key that is no lock.
+pub fn require_lock(key: &Key, look: &Look) -> Result<(), Refusal> {
+    match look.kind {
+        Kind::Foreign(why) => {
+            let key = key.clone();
+            Err(Refusal::NotALock { key, why })
+        }
+        Kind::Free | Kind::Plain | Kind::ReadWrite(_) => Ok(()),
+    }
+}
+
 /// Refuses an owner that does not hold the key in this mode.
 pub fn require(
     core: &Core,
@@ -60,10 +71,7 @@ pub fn require(
     mode: Mode,
     look: &Look,
 ) -> Result<(), Refusal> {
-    if let Kind::Foreign(why) = look.kind {
-        let key = key.clone();
-        return Err(Refusal::NotALock { key, why });
-    }
+    require_lock(key, look)?;
     let has = modes(core, key, owner, look);
     if has.has(mode) {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Whether an owner can have a lock as it is now, and that it stays so until it has it.
 
-use super::kind::GrantKind;
+use super::kind::{one_more, GrantKind};
 
 use crate::lock::ask::Want;
 use crate::lock::modes::{self, modes};
@@ -11,12 +11,14 @@ use crate::lock::{Decision, Key, Kind, Look, Mode, Owner, Refusal, WallMs, Write
 const NEAR_MS: i64 = 100;
 
 /// In what way the owner can have the lock now, whoever waits for it; `None`:
-/// it is not to be had. A mode that does not go with those it has is refused.
+/// it is not to be had. A mode that does not go with those it has is refused, and with
+/// ONCE a second hold of the same mode.
 pub fn admit(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &[u8],
     mode: Mode,
+    once: bool,
     look: &mut Look,
 ) -> Result<Option<GrantKind>, Refusal> {
     let has = modes(d.core, key, owner, look);
@@ -28,17 +30,19 @@ pub fn admit(
         });
     }
     modes::require_leases(d.core, key, owner, look)?;
-    Ok(match look.kind {
-        Kind::Foreign(why) => {
-            let key = key.clone();
-            return Err(Refusal::NotALock { key, why });
+    modes::require_lock(key, look)?;
+    if has.has(mode) {
+        if once {
+            let (key, owner) = (key.clone(), Owner::from(owner));
+            return Err(Refusal::Held { key, owner });
         }
+        one_more(look.count(mode), key, owner)?;
+        return Ok(Some(GrantKind::Nest));
+    }
+    Ok(match look.kind {
         Kind::Free => Some(GrantKind::First),
-        Kind::Plain => has.plain.then_some(GrantKind::Nest),
+        Kind::Plain | Kind::Foreign(_) => None,
         Kind::ReadWrite(_) => match mode {
-            Mode::Exclusive if has.plain => Some(GrantKind::Nest),
-            Mode::Read if has.reads => Some(GrantKind::Nest),
-            Mode::Write if has.writes => Some(GrantKind::Nest),
             Mode::Read if has.writes => Some(GrantKind::Under),
             Mode::Read if reconcile::keeps_readers_out(d, key) => None,
             _ if mode != Mode::Read && reconcile::others(d, key, owner) => None,

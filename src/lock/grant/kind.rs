@@ -37,22 +37,12 @@ pub fn token_under_way(core: &Core, key: &Key, owner: &[u8], how: GrantKind) -> 
     core.locks.get(key)?.hold(owner)?.token
 }
 
-/// ONCE, and the owner has it already.
-pub fn held(key: &Key, owner: &[u8]) -> Refusal {
-    Refusal::Held {
-        key: key.clone(),
-        owner: Owner::from(owner),
-    }
-}
-
 /// One hold more, if there can be.
-pub fn one_more(holds: i64, key: &Key, owner: &Owner) -> Result<i64, Refusal> {
+pub fn one_more(holds: i64, key: &Key, owner: &[u8]) -> Result<i64, Refusal> {
     holds.checked_add(1).ok_or_else(|| too_many(key, owner))
 }
 
-pub fn too_many(key: &Key, owner: &Owner) -> Refusal {
-    Refusal::TooManyHolds {
-        key: key.clone(),
-        owner: owner.clone(),
-    }
+pub fn too_many(key: &Key, owner: &[u8]) -> Refusal {
+    let (key, owner) = (key.clone(), Owner::from(owner));
+    Refusal::TooManyHolds { key, owner }
 }

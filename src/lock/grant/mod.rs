@@ -11,5 +11,5 @@ mod token;
 pub use admit::admit;
 pub use attempt::{refuse, try_grant, Attempt};
 pub use give::give;
-pub use kind::{held, one_more, GrantKind};
+pub use kind::GrantKind;
 pub use plan::{carry_out, fresh, plan, Plan};

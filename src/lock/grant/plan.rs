@@ -2,7 +2,7 @@
 
 use super::admit::{admit, secure};
 use super::give::give;
-use super::kind::{held, one_more, token_under_way, GrantKind};
+use super::kind::{token_under_way, GrantKind};
 use super::token;
 
 use crate::lock::ask::Want;
@@ -25,16 +25,10 @@ pub fn plan(
     for key in keys {
         let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
-        let how = match admit(d, key, &want.owner, want.mode, &mut look) {
+        let how = match admit(d, key, &want.owner, want.mode, want.once, &mut look) {
             Err(Refusal::NotALock { .. }) => None,
             how => how?,
         };
-        if how == Some(GrantKind::Nest) {
-            if want.once {
-                return Err(held(key, &want.owner));
-            }
-            one_more(look.holds.max(look.writes), key, &want.owner)?;
-        }
         if how == Some(GrantKind::First) && d.ks.slot(key) != Slot::Ours {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }

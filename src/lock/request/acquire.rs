@@ -18,10 +18,7 @@ pub fn acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdi
 fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Verdict, Refusal> {
     let key = d.core.locks.key(ask.db, name);
     let mut look = ready::look(d, &key, ask.owner);
-    let how = grant::admit(d, &key, ask.owner, ask.mode, &mut look)?;
-    if ask.once && how == Some(GrantKind::Nest) {
-        return Err(grant::held(&key, ask.owner));
-    }
+    let how = grant::admit(d, &key, ask.owner, ask.mode, ask.once, &mut look)?;
     match how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, &key)) {
         Some(how) => {
             let want = Want::of(ask);

@@ -3,7 +3,7 @@
 use super::end_holds::free;
 
 use crate::lock::found::leases_looked_at;
-use crate::lock::{leases, ready, watchdog};
+use crate::lock::{leases, modes, ready, watchdog};
 use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom};
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
@@ -16,15 +16,14 @@ pub fn force(
 ) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
     let look = ready::look(d, &key, &[]);
-    let shared = match look.kind {
-        Kind::Free => return Ok(false),
-        Kind::Foreign(why) => return Err(Refusal::NotALock { key, why }),
-        Kind::Plain => false,
-        Kind::ReadWrite(_) => true,
-    };
+    modes::require_lock(&key, &look)?;
+    if look.kind == Kind::Free {
+        return Ok(false);
+    }
     if look.expires.is_none() {
         return Err(Refusal::NoLease { key });
     }
+    let shared = look.kind != Kind::Plain;
     if shared {
         let holders = d.ks.holders(&key);
         if holders.iter().any(|holder| holder.lease == Lease::Away) {

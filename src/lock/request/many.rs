@@ -10,9 +10,9 @@ use super::renew::renew_one;
 
 use crate::lock::ask::{Ask, Ended, Renewal, Want};
 use crate::lock::counters::Counters;
-use crate::lock::grant::{GrantKind, Plan};
+use crate::lock::grant::Plan;
 use crate::lock::{grant, head, modes, ready, reconcile, waiting};
-use crate::lock::{Decision, Key, Kind, Mode, Owner, Refusal, Token, Verdict};
+use crate::lock::{Decision, Key, Kind, Mode, Refusal, Token, Verdict};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
@@ -34,13 +34,7 @@ pub fn acquire_many(
     let mut ways = Vec::with_capacity(keys.len());
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
-        let how = grant::admit(d, key, ask.owner, ask.mode, &mut look)?;
-        if how == Some(GrantKind::Nest) {
-            if ask.once {
-                return Err(grant::held(key, ask.owner));
-            }
-            grant::one_more(look.holds, key, &Owner::from(ask.owner))?;
-        }
+        let how = grant::admit(d, key, ask.owner, ask.mode, ask.once, &mut look)?;
         if look.kind == Kind::Plain && how.is_none() {
             reconcile::found_held(d, key, &look);
         }
@@ -99,10 +93,7 @@ pub fn release_many(
     let keys = keys(d, ended.db, names);
     for key in &keys {
         let look = ready::look(d, key, ended.owner);
-        if let Kind::Foreign(why) = look.kind {
-            let key = key.clone();
-            return Err(Refusal::NotALock { key, why });
-        }
+        modes::require_lock(key, &look)?;
     }
     let mut released: i64 = 0;
     for key in &keys {
