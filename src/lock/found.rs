@@ -85,14 +85,6 @@ impl Look {
         expires: None,
         ran_out: false,
     };
-
-    /// How many holds the owner has in a mode in which it has some.
-    pub fn count(&self, mode: Mode) -> i64 {
-        match mode {
-            Mode::Exclusive | Mode::Read => self.holds,
-            Mode::Write => self.writes,
-        }
-    }
 }
 
 /// One owner's holds on a lock, as the keyspace has them.

@@ -2,17 +2,17 @@
 //! holds, one for each: all of them change together.
 
 use crate::lock::modes::modes;
-use crate::lock::{Decision, Key, Kind, Lease, Look, Owner, WallMs, Write, MOST_READS};
+use crate::lock::{Decision, Key, Kind, Lease, Look, Mode, Owner, WallMs, Write, MOST_READS};
 
 /// Sets the lease of an owner that holds the lock, in every mode.
 pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
     let has = modes(d.core, key, owner, look);
-    if has.plain {
+    if has.has(Mode::Exclusive) {
         d.expire_at(key, None, Some(at));
         know_end(d, key, look, Some(at));
         return;
     }
-    if has.reads {
+    if has.has(Mode::Read) {
         renew(d, key, owner, look.holds, at);
     }
     let mut expires = Some(at);
@@ -23,7 +23,7 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
             }
         });
         // The hash stays for the reader that stays longest.
-        if !has.writes {
+        if !has.has(Mode::Write) {
             let end = look.expires.map(|end| end.max(at));
             expires = shared.last_end().or(end);
         }

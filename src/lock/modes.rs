@@ -3,39 +3,43 @@
 use super::reconcile::is_left_over;
 use super::{Core, Key, Kind, Lease, Look, Mode, Owner, Refusal};
 
-/// In which modes an owner holds a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many holds an owner has in each mode.
+#[derive(Clone, Copy)]
 pub struct Modes {
-    pub plain: bool,
-    pub reads: bool,
-    pub writes: bool,
+    plain: i64,
+    reads: i64,
+    writes: i64,
 }
 
-/// In which modes the owner that looked holds the lock.
+/// How many holds the owner that looked has in each mode.
 pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
-    let shared = matches!(look.kind, Kind::ReadWrite(_));
-    let plain = match look.kind {
-        Kind::Plain => look.holds > 0,
+    let is_left_over = || is_left_over(core.locks.get(key), owner, look.lease);
+    let (plain, reads, writes) = match look.kind {
+        Kind::Plain => (look.holds, 0, 0),
         // Somebody made a read/write lock of the plain lock it holds.
-        Kind::ReadWrite(_) => {
-            look.holds > 0 && is_left_over(core.locks.get(key), owner, look.lease)
-        }
-        Kind::Free | Kind::Foreign(_) => false,
+        Kind::ReadWrite(_) if look.holds > 0 && is_left_over() => (look.holds, 0, look.writes),
+        Kind::ReadWrite(_) if look.lease == Lease::Gone => (0, 0, look.writes),
+        Kind::ReadWrite(_) => (0, look.holds, look.writes),
+        Kind::Free | Kind::Foreign(_) => (0, 0, 0),
     };
     Modes {
         plain,
-        reads: shared && look.holds > 0 && look.lease != Lease::Gone && !plain,
-        writes: shared && look.writes > 0,
+        reads,
+        writes,
     }
 }
 
 impl Modes {
-    pub fn has(self, mode: Mode) -> bool {
+    pub fn count(self, mode: Mode) -> i64 {
         match mode {
             Mode::Exclusive => self.plain,
             Mode::Read => self.reads,
             Mode::Write => self.writes,
         }
+    }
+
+    pub fn has(self, mode: Mode) -> bool {
+        self.count(mode) > 0
     }
 
     /// One of them.
@@ -63,18 +67,18 @@ pub fn require_lock(key: &Key, look: &Look) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses an owner that does not hold the key in this mode.
+/// How many holds the owner has in this mode. One that has none is refused.
 pub fn require(
     core: &Core,
     key: &Key,
     owner: &[u8],
     mode: Mode,
     look: &Look,
-) -> Result<(), Refusal> {
+) -> Result<i64, Refusal> {
     require_lock(key, look)?;
     let has = modes(core, key, owner, look);
     if has.has(mode) {
-        return Ok(());
+        return Ok(has.count(mode));
     }
     Err(Refusal::NotHeld {
         key: key.clone(),
@@ -86,7 +90,7 @@ pub fn require(
 
 /// Refuses what would read or write the lease keys of an owner that are not here.
 pub fn require_leases(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Result<(), Refusal> {
-    if look.lease == Lease::Away && modes(core, key, owner, look).reads {
+    if look.lease == Lease::Away && modes(core, key, owner, look).has(Mode::Read) {
         return Err(Refusal::OnItsWay { key: key.clone() });
     }
     Ok(())

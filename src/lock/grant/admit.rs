@@ -36,14 +36,14 @@ pub fn admit(
             let (key, owner) = (key.clone(), Owner::from(owner));
             return Err(Refusal::Held { key, owner });
         }
-        one_more(look.count(mode), key, owner)?;
+        one_more(has.count(mode), key, owner)?;
         return Ok(Some(GrantKind::Nest));
     }
     Ok(match look.kind {
         Kind::Free => Some(GrantKind::First),
         Kind::Plain | Kind::Foreign(_) => None,
         Kind::ReadWrite(_) => match mode {
-            Mode::Read if has.writes => Some(GrantKind::Under),
+            Mode::Read if has.has(Mode::Write) => Some(GrantKind::Under),
             Mode::Read if reconcile::keeps_readers_out(d, key) => None,
             _ if mode != Mode::Read && reconcile::others(d, key, owner) => None,
             _ => {
@@ -52,7 +52,7 @@ pub fn admit(
                 match look.kind {
                     Kind::Free => Some(GrantKind::First),
                     Kind::ReadWrite(_) if mode == Mode::Read => Some(GrantKind::Join),
-                    Kind::ReadWrite(_) if has.reads => Some(GrantKind::Upgrade),
+                    Kind::ReadWrite(_) if has.has(Mode::Read) => Some(GrantKind::Upgrade),
                     _ => None,
                 }
             }

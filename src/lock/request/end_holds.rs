@@ -24,10 +24,10 @@ pub fn end_holds(
         }
         // Lease keys that are on another node end by themselves.
         let away = mode == Mode::Read && look.lease == Lease::Away;
-        if !modes(d.core, key, owner, &look).has(mode) || by < 1 || away {
+        let holds = modes(d.core, key, owner, &look).count(mode);
+        if holds < 1 || by < 1 || away {
             continue;
         }
-        let holds = look.count(mode);
         let left = holds.saturating_sub(by).max(0);
         let mut rest_is_over = false;
         if left > 0 {
@@ -116,7 +116,7 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
         watchdog::on_lost_with(d.core, key, &hold);
     }
     // A writer that reads on lets other readers in.
-    if mode == Mode::Write && modes(d.core, key, owner, look).reads {
+    if mode == Mode::Write && modes(d.core, key, owner, look).has(Mode::Read) {
         d.write(key, Write::SetMode(Mode::Read));
         d.wake(key, Whom::AllShared);
     }

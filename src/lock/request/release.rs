@@ -22,11 +22,10 @@ pub fn release_one(
     ended: &Ended<'_>,
     look: Look,
 ) -> Result<i64, Refusal> {
-    modes::require(d.core, key, ended.owner, ended.mode, &look)?;
+    let holds = modes::require(d.core, key, ended.owner, ended.mode, &look)?;
     if ended.mode == Mode::Read {
         modes::require_leases(d.core, key, ended.owner, &look)?;
     }
-    let holds = look.count(ended.mode);
     let by = if ended.all { holds } else { 1 };
     if look.kind == Kind::Plain && holds == by {
         for hold in free(d, key, Event::Released, Whom::One) {

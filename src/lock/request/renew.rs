@@ -24,7 +24,6 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
         reconcile::know_plain(d, key, &owner, look);
     }
     let has = modes(d.core, key, &owner, look);
-    let of = |mode| if has.has(mode) { look.count(mode) } else { 0 };
-    let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, of(mode)));
+    let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, has.count(mode)));
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }
