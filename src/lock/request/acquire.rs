@@ -1,7 +1,6 @@
 //! ACQUIRE: take a free lock, join, nest, be refused, or wait.
 
 use crate::lock::ask::{Ask, Want};
-use crate::lock::counters::Counters;
 use crate::lock::grant::GrantKind;
 use crate::lock::{grant, head, modes, ready, reconcile, subscribers, waiting};
 use crate::lock::{Decision, Kind, Refusal, Verdict};
@@ -30,17 +29,13 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
         }
         None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::OnItsWay { key }),
         None => {
-            Counters::up(&mut d.core.counters.contended);
             if look.kind == Kind::Plain {
                 reconcile::found_held(d, &key, &look);
             }
             if how == Some(GrantKind::Join) {
                 subscribers::keeps_out(d, &key);
             }
-            match ask.wait {
-                Some(wait) => waiting::wait_for(d, vec![key], Want::of(ask), wait),
-                None => Ok(Verdict::Refused),
-            }
+            waiting::wait_for(d, [key], ask)
         }
     }
 }

@@ -9,7 +9,6 @@ use super::release::release_one;
 use super::renew::renew_one;
 
 use crate::lock::ask::{Ask, Ended, Renewal, Want};
-use crate::lock::counters::Counters;
 use crate::lock::grant::Plan;
 use crate::lock::{grant, head, modes, ready, reconcile, waiting};
 use crate::lock::{Decision, Key, Kind, Mode, Refusal, Token, Verdict};
@@ -41,25 +40,21 @@ pub fn acquire_many(
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         ways.extend(free.map(|how| (key.clone(), how, look)));
     }
-    let want = Want::of(ask);
-    let ways = (ways.len() == keys.len()).then_some(ways);
-    let taken = if d.size() == before {
-        take(d, &want, ways)
-    } else {
+    let taken = if d.size() != before {
         // What was seen of a key may have changed when another was looked at.
-        look_and_take(d, &keys, &want)
+        look_and_take(d, &keys, ask)
+    } else if ways.len() == keys.len() {
+        take(d, &Want::of(ask), ways)
+    } else {
+        Ok(None)
     };
     let taken = match taken {
-        Err(Refusal::Vanished { .. }) => look_and_take(d, &keys, &want),
+        Err(Refusal::Vanished { .. }) => look_and_take(d, &keys, ask),
         done => done,
     };
-    if let Some(token) = taken? {
-        return Ok(Verdict::Granted(token));
-    }
-    Counters::up(&mut d.core.counters.contended);
-    match ask.wait {
-        Some(wait) => waiting::wait_for(d, keys, want, wait),
-        None => Ok(Verdict::Refused),
+    match taken? {
+        Some(token) => Ok(Verdict::Granted(token)),
+        None => waiting::wait_for(d, keys, ask),
     }
 }
 
@@ -67,16 +62,16 @@ pub fn acquire_many(
 fn look_and_take(
     d: &mut Decision<'_>,
     keys: &[Key],
-    want: &Want,
+    ask: &Ask<'_>,
 ) -> Result<Option<Token>, Refusal> {
-    let ways = grant::plan(d, None, keys, want)?;
-    take(d, want, ways)
+    let want = Want::of(ask);
+    match grant::plan(d, None, keys, &want)? {
+        Some(ways) => take(d, &want, ways),
+        None => Ok(None),
+    }
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, ways: Option<Plan>) -> Result<Option<Token>, Refusal> {
-    let Some(mut ways) = ways else {
-        return Ok(None);
-    };
+fn take(d: &mut Decision<'_>, want: &Want, mut ways: Plan) -> Result<Option<Token>, Refusal> {
     let fresh = grant::fresh(d, want, &mut ways)?;
     let (token, _) = grant::carry_out(d, want, ways, fresh)?;
     Ok(Some(token))

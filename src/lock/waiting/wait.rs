@@ -2,19 +2,24 @@
 
 use super::drain::drain;
 
-use crate::lock::ask::Want;
+use crate::lock::ask::{Ask, Want};
 use crate::lock::counters::Counters;
 use crate::lock::queue::{Rank, Waiter};
 use crate::lock::{deadlock, leaving, reconcile};
-use crate::lock::{Decision, Key, Refusal, Verdict, Wait};
+use crate::lock::{Decision, Key, Refusal, Verdict};
 
-/// The request waits, unless it would wait for itself.
+/// The lock is not to be had now: the request is refused, or waits if it says so, unless
+/// it would wait for itself.
 pub fn wait_for(
     d: &mut Decision<'_>,
-    keys: Vec<Key>,
-    want: Want,
-    wait: Wait,
+    keys: impl Into<Vec<Key>>,
+    ask: &Ask<'_>,
 ) -> Result<Verdict, Refusal> {
+    Counters::up(&mut d.core.counters.contended);
+    let Some(wait) = ask.wait else {
+        return Ok(Verdict::Refused);
+    };
+    let (keys, want) = (keys.into(), Want::of(ask));
     for key in &keys {
         reconcile::know_holder(d, key);
     }
