@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::args::{self, Options, Owner};
+use super::args;
 use crate::error::Error;
 use crate::lock::{self, Mode, Verdict};
 use crate::server::{Call, Command, Keys, Responder, Use};
@@ -20,34 +20,6 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 /// script or a function, BLOCK tries once.
 pub struct Acquire;
 
-struct Request<'a> {
-    key: &'a [u8],
-    owner: Owner<'a>,
-    lease: i64,
-    mode: Option<Mode>,
-    options: Options,
-}
-
-impl<'a> Request<'a> {
-    fn parse(call: &Call<'a>) -> Result<Self, Error> {
-        let mut args = args::of::<Acquire>(call);
-        let mut request = Self {
-            key: args.next()?,
-            owner: args.owner()?,
-            lease: args.lease()?,
-            mode: None,
-            options: Options::default(),
-        };
-        while let Some((word, given)) = args.keyword() {
-            match args::mode(&word) {
-                Some(mode) if request.mode.is_none() => request.mode = Some(mode),
-                _ => args.option(&word, given, &mut request.options)?,
-            }
-        }
-        Ok(request)
-    }
-}
-
 impl Command for Acquire {
     const NAME: &'static CStr = c"rlock.acquire";
     const FLAGS: &'static CStr = c"write deny-oom fast";
@@ -58,24 +30,24 @@ impl Command for Acquire {
         "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
-        let request = Request::parse(call)?;
-        let owner = request.owner.id(call)?;
-        let mode = request.mode.unwrap_or(Mode::Exclusive);
-        if mode == Mode::Read {
-            call.lease_key_fits(request.key, &owner)?;
+        let mut args = args::of::<Self>(call);
+        let key = args.next()?;
+        let owner = args.owner()?;
+        let lease = args.lease()?;
+        let options = args.options(&["READ", "WRITE", "BLOCK", "WATCHDOG", "ONCE"])?;
+        let id = owner.id(call)?;
+        if options.mode() == Mode::Read {
+            call.lease_key_fits(key, &id)?;
         }
-        let mut ask = request.options.ask(call, &request.owner)?;
-        ask.owner = &owner;
-        ask.lease = request.lease;
-        ask.mode = mode;
-        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire(d, request.key, &ask))?;
+        let ask = options.ask(call, &owner, &id, lease)?;
+        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire(d, key, &ask))?;
         if ask.watch {
             call.watches();
         }
         Ok(match verdict {
             Verdict::Granted(token) => Responder::Integer(token.0),
             Verdict::Refused => Responder::Null,
-            Verdict::Waits(waiter) => call.block(waiter, &[request.key], mode),
+            Verdict::Waits(waiter) => call.block(waiter, &[key], ask.mode),
         })
     }
 }

@@ -34,52 +34,56 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// What ACQUIRE and MACQUIRE can be told besides whose lock it is.
-#[derive(Clone, Copy, Debug, Default)]
+/// What the keywords at the end of a command have said.
+#[derive(Debug, Default)]
 pub struct Options {
+    mode: Option<Mode>,
     block: Option<Wait>,
-    once: bool,
     watch: bool,
+    once: bool,
+    pub all: bool,
+    pub count: Option<usize>,
 }
 
 impl Options {
-    /// The request, for a plain lock; its owner and lease are to be filled in.
-    pub fn ask<'a>(self, call: &Call<'_>, owner: &Owner<'_>) -> Result<Ask<'a>, Error> {
-        let client = if self.watch {
-            Some(watchdogs_connection(call)?)
-        } else {
-            call.client()
-        };
+    pub fn mode(&self) -> Mode {
+        self.mode.unwrap_or(Mode::Exclusive)
+    }
+
+    /// The request of an owner, whose id is `id`.
+    pub fn ask<'a>(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner<'_>,
+        id: &'a [u8],
+        lease: i64,
+    ) -> Result<Ask<'a>, Error> {
+        let watchdog = self.watchdog(call)?;
         Ok(Ask {
             db: call.db(),
-            owner: &[],
-            client,
-            mode: Mode::Exclusive,
-            lease: 0,
+            owner: id,
+            client: watchdog.or_else(|| call.client()),
+            mode: self.mode(),
+            lease,
             once: self.once || *owner == Owner::Connection,
             watch: self.watch,
             wait: self.block.filter(|_| call.may_block()),
         })
     }
-}
 
-/// The connection that a watchdog hold belongs to. Refused where all callers share
-/// one client.
-pub fn watchdogs_connection(call: &Call<'_>) -> Result<ClientId, Error> {
-    call.connection().ok_or_else(|| {
-        Error::new(
-            "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
-             none of its own: leave it out and RENEW the lease",
-        )
-    })
-}
-
-/// The mode that a keyword names.
-pub fn mode(word: &[u8]) -> Option<Mode> {
-    match word {
-        b"READ" => Some(Mode::Read),
-        b"WRITE" => Some(Mode::Write),
-        _ => None,
+    /// With WATCHDOG the connection that the hold belongs to. Refused where all callers
+    /// share one client.
+    pub fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
+        if !self.watch {
+            return Ok(None);
+        }
+        let connection = call.connection().ok_or_else(|| {
+            Error::new(
+                "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
+                 none of its own: leave it out and RENEW the lease",
+            )
+        });
+        connection.map(Some)
     }
 }
 
@@ -102,12 +106,6 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The next argument, which must be there.
     pub fn next(&mut self) -> Result<&'a [u8], Error> {
         self.left.next().ok_or_else(|| self.wrong_number())
-    }
-
-    /// The next keyword, in upper case; `None` at the end.
-    pub fn keyword(&mut self) -> Option<(Vec<u8>, &'a [u8])> {
-        let word = self.left.next()?;
-        Some((word.to_ascii_uppercase(), word))
     }
 
     /// No argument is left.
@@ -167,28 +165,37 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         })
     }
 
-    /// One of the keywords of [`Options`].
-    pub fn option(
-        &mut self,
-        word: &[u8],
-        given: &[u8],
-        options: &mut Options,
-    ) -> Result<(), Error> {
-        match word {
-            b"BLOCK" if options.block.is_none() => options.block = Some(self.block()?),
-            b"WATCHDOG" if !options.watch => options.watch = true,
-            b"ONCE" if !options.once => options.once = true,
-            _ => return Err(self.syntax(given)),
+    /// The keywords at the end, each at most once and in any order: those that this
+    /// command takes.
+    pub fn options(&mut self, taken: &[&str]) -> Result<Options, Error> {
+        let mut options = Options::default();
+        while let Some(given) = self.left.next() {
+            let same = |word: &&&str| given.eq_ignore_ascii_case(word.as_bytes());
+            match taken.iter().find(same) {
+                Some(&"READ") if options.mode.is_none() => options.mode = Some(Mode::Read),
+                Some(&"WRITE") if options.mode.is_none() => options.mode = Some(Mode::Write),
+                Some(&"BLOCK") if options.block.is_none() => options.block = Some(self.block()?),
+                Some(&"WATCHDOG") if !options.watch => options.watch = true,
+                Some(&"ONCE") if !options.once => options.once = true,
+                Some(&"ALL") if !options.all => options.all = true,
+                Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
+                _ => {
+                    return Err(Error::new(format!(
+                        "syntax error at {}: each keyword once, none but these; usage: {}",
+                        shown(given),
+                        self.usage
+                    )))
+                }
+            }
         }
-        Ok(())
+        Ok(options)
     }
 
     /// A number of keys, and the keys, each once.
     pub fn keys(&mut self) -> Result<Vec<&'a [u8]>, Error> {
         let given = self.next()?;
         let most = i64::try_from(MOST_KEYS).unwrap_or(i64::MAX);
-        let count = number(given, 1).filter(|count| *count <= most);
-        let Some(count) = count else {
+        let Some(count) = number(given, 1).filter(|count| *count <= most) else {
             return Err(Error::new(format!(
                 "numkeys must be a whole number from 1 to {MOST_KEYS}, got {}",
                 shown(given)
@@ -209,14 +216,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         Ok(keys)
     }
 
-    /// `COUNT n` if it is there, and then the end.
-    pub fn count(&mut self) -> Result<Option<usize>, Error> {
-        let Some((word, given)) = self.keyword() else {
-            return Ok(None);
-        };
-        if word != b"COUNT" {
-            return Err(self.syntax(given));
-        }
+    /// The number after COUNT.
+    fn count(&mut self) -> Result<usize, Error> {
         let given = self.next()?;
         let Some(count) = number(given, 1) else {
             return Err(Error::new(format!(
@@ -224,19 +225,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 shown(given)
             )));
         };
-        match self.keyword() {
-            Some((_, given)) => Err(self.syntax(given)),
-            None => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
-        }
-    }
-
-    /// A keyword that is not one, or came twice.
-    pub fn syntax(&self, word: &[u8]) -> Error {
-        Error::new(format!(
-            "syntax error at {}: each keyword once, none but these; usage: {}",
-            shown(word),
-            self.usage
-        ))
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     fn wrong_number(&self) -> Error {

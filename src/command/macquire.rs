@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::args::{self, Options};
+use super::args;
 use crate::error::Error;
 use crate::lock::{self, Mode, Outcome, Verdict};
 use crate::server::{Call, Command, Keys, Responder, Use};
@@ -30,14 +30,9 @@ impl Command for Macquire {
         let keys = args.keys()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let mut options = Options::default();
-        while let Some((word, given)) = args.keyword() {
-            args.option(&word, given, &mut options)?;
-        }
+        let options = args.options(&["BLOCK", "WATCHDOG", "ONCE"])?;
         let id = owner.id(call)?;
-        let mut ask = options.ask(call, &owner)?;
-        ask.owner = &id;
-        ask.lease = lease;
+        let ask = options.ask(call, &owner, &id, lease)?;
         let verdict = call.request(ask.wait.is_some(), |d| lock::acquire_many(d, &keys, &ask))?;
         if ask.watch {
             call.watches();

@@ -25,9 +25,7 @@ impl Command for Mrelease {
         let mut args = args::of::<Self>(call);
         let keys = args.keys()?;
         let owner = args.owner()?;
-        if let Some((_, given)) = args.keyword() {
-            return Err(args.syntax(given));
-        }
+        args.options(&[])?;
         let owner = owner.id(call)?;
         let ended = Ended {
             db: call.db(),

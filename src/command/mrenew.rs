@@ -27,9 +27,7 @@ impl Command for Mrenew {
         let keys = args.keys()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        if let Some((_, given)) = args.keyword() {
-            return Err(args.syntax(given));
-        }
+        args.options(&[])?;
         let owner = owner.id(call)?;
         let renewal = Renewal {
             db: call.db(),

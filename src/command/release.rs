@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Ended, Mode};
+use crate::lock::{self, Ended};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE] [ALL]`
@@ -29,22 +29,14 @@ impl Command for Release {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;
-        let mut mode = None;
-        let mut all = false;
-        while let Some((word, given)) = args.keyword() {
-            match (args::mode(&word), word.as_slice()) {
-                (Some(found), _) if mode.is_none() => mode = Some(found),
-                (None, b"ALL") if !all => all = true,
-                _ => return Err(args.syntax(given)),
-            }
-        }
+        let options = args.options(&["READ", "WRITE", "ALL"])?;
         let owner = owner.id(call)?;
         let ended = Ended {
             db: call.db(),
             owner: &owner,
             client: call.client(),
-            mode: mode.unwrap_or(Mode::Exclusive),
-            all,
+            mode: options.mode(),
+            all: options.all,
         };
         let left = call.decide(|d| lock::release(d, key, &ended))?;
         Ok(Responder::Integer(left))

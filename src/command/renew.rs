@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Mode, Renewal};
+use crate::lock::{self, Renewal};
 use crate::server::{Call, Command, Keys, Responder, Use};
 
 /// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
@@ -29,22 +29,13 @@ impl Command for Renew {
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let mut mode = None;
-        let mut watch = false;
-        while let Some((word, given)) = args.keyword() {
-            match (args::mode(&word), word.as_slice()) {
-                (Some(found), _) if mode.is_none() => mode = Some(found),
-                (None, b"WATCHDOG") if !watch => watch = true,
-                _ => return Err(args.syntax(given)),
-            }
-        }
+        let options = args.options(&["READ", "WRITE", "WATCHDOG"])?;
         let owner = owner.id(call)?;
-        let watch = watch.then(|| args::watchdogs_connection(call));
-        let watch = watch.transpose()?;
+        let watch = options.watchdog(call)?;
         let renewal = Renewal {
             db: call.db(),
             owner: &owner,
-            mode: mode.unwrap_or(Mode::Exclusive),
+            mode: options.mode(),
             lease,
             watch,
         };

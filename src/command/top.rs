@@ -26,7 +26,8 @@ impl Command for Top {
     const USAGE: &'static str = "RLOCK.TOP [COUNT n]";
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
-        let most = args::of::<Self>(call).count()?.unwrap_or(USUAL);
+        let options = args::of::<Self>(call).options(&["COUNT"])?;
+        let most = options.count.unwrap_or(USUAL);
         let locks = call.inspect(|core, _, now| core.most_contended(now, most))?;
         let describe = |lock: &Contended| {
             let waiters = i64::try_from(lock.queue.waiters).ok();

@@ -26,7 +26,7 @@ impl Command for Waiters {
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let name = args.next()?;
-        let most = args.count()?.unwrap_or(usize::MAX);
+        let most = args.options(&["COUNT"])?.count.unwrap_or(usize::MAX);
         let key = Key::new(call.db(), name);
         let waiters = call.inspect(|core, ks, now| {
             let waiters = core.waiters_of(now, key.db, &key.name, most);
