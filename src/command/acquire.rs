@@ -1,11 +1,9 @@
 //! RLOCK.ACQUIRE: take a lock, or wait for it.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Mode, Verdict};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]`
 ///
@@ -21,13 +19,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Acquire;
 
 impl Command for Acquire {
-    const NAME: &'static CStr = c"rlock.acquire";
-    const FLAGS: &'static CStr = c"write deny-oom fast";
-    const ACL: &'static CStr = c"write fast blocking";
-    const KEYS: Keys = Keys::One(Use::Write);
-    const SUMMARY: &'static CStr = c"Acquires a lock, or waits for it";
-    const USAGE: &'static str =
-        "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.acquire",
+        flags: "write deny-oom fast",
+        acl: c"write fast blocking",
+        keys: Keys::One(Use::Write),
+        summary: c"Acquires a lock, or waits for it",
+        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

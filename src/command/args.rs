@@ -98,7 +98,7 @@ pub fn of<'a, C: Command>(
 ) -> Args<'a, impl Iterator<Item = &'a [u8]> + use<'a, C>> {
     Args {
         left: call.args(),
-        usage: C::USAGE,
+        usage: C::SPEC.usage,
     }
 }
 

@@ -1,11 +1,9 @@
 //! RLOCK.FORCE: free a lock, whoever holds it.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.FORCE key`
 ///
@@ -17,12 +15,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Force;
 
 impl Command for Force {
-    const NAME: &'static CStr = c"rlock.force";
-    const FLAGS: &'static CStr = c"write fast";
-    const ACL: &'static CStr = c"write fast dangerous";
-    const KEYS: Keys = Keys::One(Use::Write);
-    const SUMMARY: &'static CStr = c"Frees a lock whoever holds it";
-    const USAGE: &'static str = "RLOCK.FORCE key";
+    const SPEC: Spec = Spec {
+        name: c"rlock.force",
+        flags: "write fast",
+        acl: c"write fast dangerous",
+        keys: Keys::One(Use::Write),
+        summary: c"Frees a lock whoever holds it",
+        usage: "RLOCK.FORCE key",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

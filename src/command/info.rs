@@ -1,11 +1,9 @@
 //! RLOCK.INFO: what is known of a lock.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{Core, Holder, Key, Keyspace, Lease, Mode, Now};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.INFO key`
 ///
@@ -18,12 +16,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Info;
 
 impl Command for Info {
-    const NAME: &'static CStr = c"rlock.info";
-    const FLAGS: &'static CStr = c"readonly fast";
-    const ACL: &'static CStr = c"read fast";
-    const KEYS: Keys = Keys::One(Use::Read);
-    const SUMMARY: &'static CStr = c"Describes a lock";
-    const USAGE: &'static str = "RLOCK.INFO key";
+    const SPEC: Spec = Spec {
+        name: c"rlock.info",
+        flags: "readonly fast",
+        acl: c"read fast",
+        keys: Keys::One(Use::Read),
+        summary: c"Describes a lock",
+        usage: "RLOCK.INFO key",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

@@ -1,11 +1,9 @@
 //! RLOCK.MACQUIRE: take several locks at once, or wait for all of them.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Mode, Outcome, Verdict};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
 ///
@@ -17,13 +15,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Macquire;
 
 impl Command for Macquire {
-    const NAME: &'static CStr = c"rlock.macquire";
-    const FLAGS: &'static CStr = c"write deny-oom";
-    const ACL: &'static CStr = c"write slow blocking";
-    const KEYS: Keys = Keys::Counted(Use::Write);
-    const SUMMARY: &'static CStr = c"Acquires several locks at once, or waits for them";
-    const USAGE: &'static str =
-        "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.macquire",
+        flags: "write deny-oom",
+        acl: c"write slow blocking",
+        keys: Keys::Counted(Use::Write),
+        summary: c"Acquires several locks at once, or waits for them",
+        usage: "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

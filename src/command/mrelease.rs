@@ -1,11 +1,9 @@
 //! RLOCK.MRELEASE: release several locks.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Ended, Mode, Outcome};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MRELEASE numkeys key [key ...] owner`
 ///
@@ -14,12 +12,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Mrelease;
 
 impl Command for Mrelease {
-    const NAME: &'static CStr = c"rlock.mrelease";
-    const FLAGS: &'static CStr = c"write";
-    const ACL: &'static CStr = c"write slow";
-    const KEYS: Keys = Keys::Counted(Use::Write);
-    const SUMMARY: &'static CStr = c"Ends a hold of each of several locks";
-    const USAGE: &'static str = "RLOCK.MRELEASE numkeys key [key ...] owner";
+    const SPEC: Spec = Spec {
+        name: c"rlock.mrelease",
+        flags: "write",
+        acl: c"write slow",
+        keys: Keys::Counted(Use::Write),
+        summary: c"Ends a hold of each of several locks",
+        usage: "RLOCK.MRELEASE numkeys key [key ...] owner",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

@@ -1,11 +1,9 @@
 //! RLOCK.MRENEW: renew the leases of several locks.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Mode, Outcome, Renewal};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MRENEW numkeys key [key ...] owner lease`
 ///
@@ -15,12 +13,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Mrenew;
 
 impl Command for Mrenew {
-    const NAME: &'static CStr = c"rlock.mrenew";
-    const FLAGS: &'static CStr = c"write";
-    const ACL: &'static CStr = c"write slow";
-    const KEYS: Keys = Keys::Counted(Use::Write);
-    const SUMMARY: &'static CStr = c"Sets the lease of several locks";
-    const USAGE: &'static str = "RLOCK.MRENEW numkeys key [key ...] owner lease";
+    const SPEC: Spec = Spec {
+        name: c"rlock.mrenew",
+        flags: "write",
+        acl: c"write slow",
+        keys: Keys::Counted(Use::Write),
+        summary: c"Sets the lease of several locks",
+        usage: "RLOCK.MRENEW numkeys key [key ...] owner lease",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

@@ -1,10 +1,8 @@
 //! RLOCK.OWNER: the owner that stands for a connection.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Keys, Responder};
+use crate::server::{Call, Command, Keys, Responder, Spec};
 
 /// `RLOCK.OWNER`
 ///
@@ -14,12 +12,14 @@ use crate::server::{Call, Command, Keys, Responder};
 pub struct Owner;
 
 impl Command for Owner {
-    const NAME: &'static CStr = c"rlock.owner";
-    const FLAGS: &'static CStr = c"fast";
-    const ACL: &'static CStr = c"fast connection";
-    const KEYS: Keys = Keys::None;
-    const SUMMARY: &'static CStr = c"Tells this connection's owner id";
-    const USAGE: &'static str = "RLOCK.OWNER";
+    const SPEC: Spec = Spec {
+        name: c"rlock.owner",
+        flags: "fast",
+        acl: c"fast connection",
+        keys: Keys::None,
+        summary: c"Tells this connection's owner id",
+        usage: "RLOCK.OWNER",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         args::of::<Self>(call).end()?;

@@ -1,11 +1,9 @@
 //! RLOCK.RELEASE: end a hold.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Ended};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE] [ALL]`
 ///
@@ -18,12 +16,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Release;
 
 impl Command for Release {
-    const NAME: &'static CStr = c"rlock.release";
-    const FLAGS: &'static CStr = c"write fast";
-    const ACL: &'static CStr = c"write fast";
-    const KEYS: Keys = Keys::One(Use::Write);
-    const SUMMARY: &'static CStr = c"Ends a hold of a lock";
-    const USAGE: &'static str = "RLOCK.RELEASE key owner [READ|WRITE] [ALL]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.release",
+        flags: "write fast",
+        acl: c"write fast",
+        keys: Keys::One(Use::Write),
+        summary: c"Ends a hold of a lock",
+        usage: "RLOCK.RELEASE key owner [READ|WRITE] [ALL]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

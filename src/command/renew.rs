@@ -1,11 +1,9 @@
 //! RLOCK.RENEW: renew a lease.
 
-use std::ffi::CStr;
-
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Renewal};
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
 ///
@@ -17,12 +15,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Renew;
 
 impl Command for Renew {
-    const NAME: &'static CStr = c"rlock.renew";
-    const FLAGS: &'static CStr = c"write fast";
-    const ACL: &'static CStr = c"write fast";
-    const KEYS: Keys = Keys::One(Use::Write);
-    const SUMMARY: &'static CStr = c"Sets the lease of a lock";
-    const USAGE: &'static str = "RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.renew",
+        flags: "write fast",
+        acl: c"write fast",
+        keys: Keys::One(Use::Write),
+        summary: c"Sets the lease of a lock",
+        usage: "RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

@@ -1,12 +1,10 @@
 //! RLOCK.TOP: the locks with the most waiters.
 
-use std::ffi::CStr;
-
 use super::args;
 use super::info::integer;
 use crate::error::Error;
 use crate::lock::Contended;
-use crate::server::{Call, Command, Keys, Responder};
+use crate::server::{Call, Command, Keys, Responder, Spec};
 
 /// How many locks are told of unless COUNT says otherwise.
 const USUAL: usize = 10;
@@ -18,12 +16,14 @@ const USUAL: usize = 10;
 pub struct Top;
 
 impl Command for Top {
-    const NAME: &'static CStr = c"rlock.top";
-    const FLAGS: &'static CStr = c"readonly";
-    const ACL: &'static CStr = c"admin slow dangerous";
-    const KEYS: Keys = Keys::None;
-    const SUMMARY: &'static CStr = c"Lists the locks that most requests wait for";
-    const USAGE: &'static str = "RLOCK.TOP [COUNT n]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.top",
+        flags: "readonly",
+        acl: c"admin slow dangerous",
+        keys: Keys::None,
+        summary: c"Lists the locks that most requests wait for",
+        usage: "RLOCK.TOP [COUNT n]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let options = args::of::<Self>(call).options(&["COUNT"])?;

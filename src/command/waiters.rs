@@ -1,12 +1,10 @@
 //! RLOCK.WAITERS: who waits for a lock.
 
-use std::ffi::CStr;
-
 use super::args;
 use super::info::{mode_name, text};
 use crate::error::Error;
 use crate::lock::Key;
-use crate::server::{Call, Command, Keys, Responder, Use};
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.WAITERS key [COUNT n]`
 ///
@@ -16,12 +14,14 @@ use crate::server::{Call, Command, Keys, Responder, Use};
 pub struct Waiters;
 
 impl Command for Waiters {
-    const NAME: &'static CStr = c"rlock.waiters";
-    const FLAGS: &'static CStr = c"readonly";
-    const ACL: &'static CStr = c"read slow";
-    const KEYS: Keys = Keys::One(Use::Read);
-    const SUMMARY: &'static CStr = c"Lists those who wait for a lock";
-    const USAGE: &'static str = "RLOCK.WAITERS key [COUNT n]";
+    const SPEC: Spec = Spec {
+        name: c"rlock.waiters",
+        flags: "readonly",
+        acl: c"read slow",
+        keys: Keys::One(Use::Read),
+        summary: c"Lists those who wait for a lock",
+        usage: "RLOCK.WAITERS key [COUNT n]",
+    };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);

@@ -34,7 +34,7 @@ mod state;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use inbound::{register, Call, Command, Keys, Use};
+pub use inbound::{register, Call, Command};
 pub use load::{load, unload};
 pub use outbound::reply::Responder;
-pub use sys::Ctx;
+pub use sys::{Ctx, Keys, Spec, Use};

@@ -2,12 +2,10 @@
 //! core and back.
 
 use std::cell::RefCell;
-use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
-use super::docs::{self, Keys};
-use super::{key_events, watching};
+use super::{docs, key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
     self, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
@@ -21,64 +19,44 @@ use crate::server::outbound::tell::Found;
 use crate::server::run::{self, Asked, ServerKeyspace};
 use crate::server::shell::{self, Shell};
 use crate::server::state::Clock;
-use crate::server::sys::{self, Args, Ctx, Given, Handler, Spec};
+use crate::server::sys::{self, Args, Ctx, Given, Handler, Keys, Spec};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
 
 /// A command of the module: what the server is told about it, and what it does.
 pub trait Command {
-    const NAME: &'static CStr;
-    /// The server's command flags, by name.
-    const FLAGS: &'static CStr;
-    /// ACL categories, where the server takes them from a module.
-    const ACL: &'static CStr;
-    const KEYS: Keys;
-    /// How it is called, for the error on a wrong number of arguments.
-    const USAGE: &'static str;
-    /// What it does, in a few words, for COMMAND DOCS.
-    const SUMMARY: &'static CStr;
+    const SPEC: Spec;
 
     fn run(call: &Call<'_>) -> Result<Responder, Error>;
 }
 
 /// Registers a command. `false`: the server refused it.
 pub fn register<C: Command>(ctx: Ctx<'_>) -> bool {
-    let spec = Spec {
-        name: C::NAME,
-        flags: C::FLAGS,
-        acl: C::ACL,
-        // Of one whose keys are counted the server learns by `docs`.
-        one_key: matches!(C::KEYS, Keys::One(_)),
-        // Redis 7.0 asks the command itself when it routes in a cluster.
-        tells_keys: matches!(C::KEYS, Keys::Counted(_)),
-    };
-    if !sys::register::<Entry<C>>(ctx, &spec) {
-        ctx.warn(&format!(
-            "rlock: the server refused the command {:?}",
-            C::NAME
-        ));
+    let name = C::SPEC.name;
+    if !sys::register::<Entry<C>>(ctx, &C::SPEC) {
+        ctx.warn(&format!("rlock: the server refused the command {name:?}"));
         return false;
     }
-    let told = docs::Told {
-        name: C::NAME,
-        summary: C::SUMMARY,
-        keys: C::KEYS,
-        usage: C::USAGE,
-    };
-    docs::describe(ctx, &told)
+    let described = sys::describe(ctx, &C::SPEC, &docs::parse(C::SPEC.usage));
+    if !described {
+        ctx.warn(&format!(
+            "rlock: the server refused what {name:?} says of its keys"
+        ));
+    }
+    described
 }
 
 /// How the server comes to a command.
 struct Entry<C>(PhantomData<C>);
 
 impl<C: Command> Handler for Entry<C> {
-    const WHAT: &'static str = C::USAGE;
+    const WHAT: &'static str = C::SPEC.usage;
 
     fn run(ctx: Ctx<'_>, args: Args<'_>) {
         let done = shell::with(ctx, |shell| {
             let named = [args.get(0), args.get(1)];
-            let first_key = match C::KEYS {
+            let first_key = match C::SPEC.keys {
                 Keys::None => None,
                 Keys::One(_) => named[0],
                 Keys::Counted(_) => named[1],

@@ -1,78 +1,9 @@
-//! What the server is told about a command beside its name: where its keys are, for
-//! COMMAND GETKEYS, ACL key patterns and the cluster's routing, and its arguments,
-//! for COMMAND DOCS. These are read off the line that says how it is called.
+//! The arguments of a command, for COMMAND DOCS, read off the line that says how it is
+//! called.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
-use crate::server::sys::{self, Ctx, Doc, DocKind, KeySpec, Shown};
-
-/// What a command does with its keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    Read,
-    Write,
-}
-
-/// Where the keys of a command are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keys {
-    None,
-    /// The first argument is a key.
-    One(Use),
-    /// The first argument is a number of keys, and they follow.
-    Counted(Use),
-}
-
-/// What is told of a command.
-pub struct Told {
-    pub name: &'static CStr,
-    pub summary: &'static CStr,
-    pub keys: Keys,
-    pub usage: &'static str,
-}
-
-/// Tells the server. `false`: it does not know where the keys are.
-pub fn describe(ctx: Ctx<'_>, told: &Told) -> bool {
-    let shown = Shown {
-        name: told.name,
-        summary: told.summary,
-        arity: least(told.keys),
-        keys: key_spec(told.keys),
-        args: &parse(told.usage),
-    };
-    match sys::describe(ctx, &shown) {
-        None => !matches!(told.keys, Keys::Counted(_)),
-        Some(true) => true,
-        Some(false) => {
-            ctx.warn(&format!(
-                "rlock: the server refused what {:?} says of its keys",
-                told.name
-            ));
-            false
-        }
-    }
-}
-
-/// How many words a command has at least, negative, as the server counts them; 0: the
-/// command sees to that itself. The server reads the number of keys without a look at
-/// whether it is there, and crashes where it is not.
-fn least(keys: Keys) -> i32 {
-    match keys {
-        Keys::Counted(_) => -2,
-        Keys::None | Keys::One(_) => 0,
-    }
-}
-
-/// Where the keys are; `None`: there are none.
-fn key_spec(keys: Keys) -> Option<KeySpec> {
-    let (Keys::One(how) | Keys::Counted(how)) = keys else {
-        return None;
-    };
-    Some(KeySpec {
-        writes: how == Use::Write,
-        counted: matches!(keys, Keys::Counted(_)),
-    })
-}
+use crate::server::sys::{Doc, DocKind};
 
 fn named(name: &str, kind: DocKind) -> Doc {
     Doc {
@@ -119,7 +50,7 @@ fn optional(text: &str) -> Doc {
 }
 
 /// The arguments of a usage line: `RLOCK.NAME key owner [WORD name] [WORD|WORD]`.
-fn parse(usage: &str) -> Vec<Doc> {
+pub fn parse(usage: &str) -> Vec<Doc> {
     let mut docs: Vec<Doc> = Vec::new();
     let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
     while !rest.is_empty() {

@@ -13,7 +13,6 @@ mod server_events;
 mod watching;
 
 pub use command::{register, Call, Command};
-pub use docs::{Keys, Use};
 pub use info_section::register as register_info;
 pub use later::CALLBACKS;
 pub use server_events::{look_around, subscribe};

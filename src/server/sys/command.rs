@@ -24,29 +24,50 @@ pub trait Handler {
     fn keys(args: Args<'_>) -> Option<RangeInclusive<usize>>;
 }
 
-/// What the server is told of a command at first.
+/// What a command does with its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    Read,
+    Write,
+}
+
+/// Where the keys of a command are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    None,
+    /// The first argument is a key.
+    One(Use),
+    /// The first argument is a number of keys, and they follow.
+    Counted(Use),
+}
+
+/// What the server is told of a command.
 pub struct Spec {
     pub name: &'static CStr,
     /// The server's command flags, by name.
-    pub flags: &'static CStr,
+    pub flags: &'static str,
     /// ACL categories, where the server takes them from a module.
     pub acl: &'static CStr,
-    /// The first argument is a key.
-    pub one_key: bool,
-    /// The server asks the command itself where the keys are.
-    pub tells_keys: bool,
+    pub keys: Keys,
+    /// What it does, in a few words, for COMMAND DOCS.
+    pub summary: &'static CStr,
+    /// How it is called, for the error on a wrong number of arguments.
+    pub usage: &'static str,
 }
 
 /// Registers a command. `false`: the server refused it.
 pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
-    let mut flags = spec.flags.to_bytes().to_vec();
-    if spec.tells_keys {
-        flags.extend_from_slice(b" getkeys-api");
-    }
-    let (Ok(flags), Some(create)) = (CString::new(flags), api!(RedisModule_CreateCommand)) else {
+    // Redis 7.0 asks a command itself for keys that are counted when it routes in a
+    // cluster. Others learn of them by `command_info`.
+    let (key, more) = match spec.keys {
+        Keys::None => (0, ""),
+        Keys::One(_) => (1, ""),
+        Keys::Counted(_) => (0, " getkeys-api"),
+    };
+    let flags = CString::new(format!("{}{more}", spec.flags));
+    let (Ok(flags), Some(create)) = (flags, api!(RedisModule_CreateCommand)) else {
         return false;
     };
-    let key = c_int::from(spec.one_key);
     // SAFETY: the context is valid; the server copies name and flags.
     let status = unsafe {
         create(

@@ -1,32 +1,14 @@
-//! What the server is told of a command beside its name: where its keys are, and its
-//! arguments.
+//! What the server is told of a command beside its name: where its keys are, for COMMAND
+//! GETKEYS, ACL key patterns and the cluster's routing, and its arguments, for COMMAND DOCS.
 
-use std::ffi::{c_int, CStr, CString};
+use std::ffi::{c_int, CString};
 use std::ptr;
 
 use redis_module::raw;
 
 use super::api::api;
-use super::command::find;
+use super::command::{find, Keys, Spec, Use};
 use super::ctx::Ctx;
-
-/// What is told of a command.
-pub struct Shown<'a> {
-    pub name: &'a CStr,
-    pub summary: &'static CStr,
-    /// How many words it has at least, negative; 0: the command sees to that itself.
-    pub arity: c_int,
-    pub keys: Option<KeySpec>,
-    pub args: &'a [Doc],
-}
-
-/// Where the keys are, and what becomes of them.
-#[derive(Clone, Copy)]
-pub struct KeySpec {
-    pub writes: bool,
-    /// The first argument is a number of keys, and they follow; else it is the key.
-    pub counted: bool,
-}
 
 /// One argument, as COMMAND DOCS tells of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,21 +22,22 @@ pub struct Doc {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
 pub enum DocKind {
     #[default]
-    Integer,
-    String,
-    Key,
+    Integer = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
+    String = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
+    Key = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
     /// A keyword that stands alone.
-    Token,
-    OneOf,
+    Token = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+    OneOf = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
 }
 
-/// Tells the server. `None`: it does not take such things; else whether it took this.
-pub fn describe(ctx: Ctx<'_>, shown: &Shown<'_>) -> Option<bool> {
-    let call = api!(RedisModule_SetCommandInfo)?;
-    let Some(command) = find(ctx, shown.name) else {
-        return Some(false);
+/// Tells the server. `false`: it refused.
+pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
+    let (Some(call), Some(command)) = (api!(RedisModule_SetCommandInfo), find(ctx, spec.name))
+    else {
+        return false;
     };
     let version = raw::RedisModuleCommandInfoVersion {
         version: 1,
@@ -62,89 +45,77 @@ pub fn describe(ctx: Ctx<'_>, shown: &Shown<'_>) -> Option<bool> {
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    let mut specs: Vec<_> = shown.keys.map(KeySpec::raw).into_iter().collect();
+    let key_spec = key_spec(spec.keys);
+    let mut key_specs: Vec<_> = key_spec.into_iter().collect();
     // An element of zeros is the end of a list.
     // SAFETY: a structure of numbers and pointers.
-    specs.push(unsafe { std::mem::zeroed() });
-    let subargs: Vec<Vec<raw::RedisModuleCommandArg>> = shown
-        .args
+    key_specs.push(unsafe { std::mem::zeroed() });
+    let subargs: Vec<Vec<raw::RedisModuleCommandArg>> = docs
         .iter()
         .map(|doc| list(doc.oneof.iter().map(|doc| doc.raw(&[]))))
         .collect();
-    let mut args = list(
-        shown
-            .args
-            .iter()
-            .zip(&subargs)
-            .map(|(doc, sub)| doc.raw(sub)),
-    );
+    let mut args = list(docs.iter().zip(&subargs).map(|(doc, sub)| doc.raw(sub)));
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
-        summary: match shown.summary {
-            summary if summary.is_empty() => ptr::null(),
-            summary => summary.as_ptr(),
-        },
+        summary: spec.summary.as_ptr(),
         complexity: ptr::null(),
         since: ptr::null(),
         history: ptr::null_mut(),
         tips: ptr::null(),
-        arity: shown.arity,
-        key_specs: match shown.keys {
+        // How many words it has at least, negative; 0: the command sees to that itself.
+        // The server reads a number of keys without a look at whether it is there, and
+        // crashes where it is not.
+        arity: match spec.keys {
+            Keys::Counted(_) => -2,
+            Keys::None | Keys::One(_) => 0,
+        },
+        key_specs: match key_spec {
             None => ptr::null_mut(),
-            Some(_) => specs.as_mut_ptr(),
+            Some(_) => key_specs.as_mut_ptr(),
         },
         args: args.as_mut_ptr(),
     };
     // SAFETY: the command is registered; all that the structure points to is alive, lists
     // end with an element of zeros, and the server copies it.
     let status = unsafe { call(command, &raw const info) };
-    Some(status == raw::REDISMODULE_OK as c_int)
+    status == raw::REDISMODULE_OK as c_int
 }
 
-impl KeySpec {
-    fn raw(self) -> raw::RedisModuleCommandKeySpec {
-        let flags = if self.writes {
+/// Where the keys are, and what becomes of them; `None`: there are none.
+fn key_spec(keys: Keys) -> Option<raw::RedisModuleCommandKeySpec> {
+    let (Keys::One(how) | Keys::Counted(how)) = keys else {
+        return None;
+    };
+    let flags = match how {
+        Use::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
+        Use::Write => {
             raw::REDISMODULE_CMD_KEY_RW
                 | raw::REDISMODULE_CMD_KEY_ACCESS
                 | raw::REDISMODULE_CMD_KEY_UPDATE
-        } else {
-            raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS
+        }
+    };
+    // SAFETY: a structure of numbers and pointers.
+    let mut spec: raw::RedisModuleCommandKeySpec = unsafe { std::mem::zeroed() };
+    spec.flags = flags.into();
+    spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
+    spec.bs.index = raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 };
+    if let Keys::Counted(_) = keys {
+        // numkeys key [key ...]
+        spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
+        spec.fk.keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
+            keynumidx: 0,
+            firstkey: 1,
+            keystep: 1,
         };
-        // SAFETY: a structure of numbers and pointers.
-        let mut spec: raw::RedisModuleCommandKeySpec = unsafe { std::mem::zeroed() };
-        spec.flags = flags.into();
-        spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-        spec.bs.index = raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 };
-        if self.counted {
-            // numkeys key [key ...]
-            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
-            spec.fk.keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
-                keynumidx: 0,
-                firstkey: 1,
-                keystep: 1,
-            };
-        } else {
-            spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-            spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-                lastkey: 0,
-                keystep: 1,
-                limit: 0,
-            };
-        }
-        spec
+    } else {
+        spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
+        spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
+            lastkey: 0,
+            keystep: 1,
+            limit: 0,
+        };
     }
-}
-
-impl DocKind {
-    fn raw(self) -> raw::RedisModuleCommandArgType {
-        match self {
-            Self::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
-            Self::String => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_STRING,
-            Self::Key => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
-            Self::Token => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
-            Self::OneOf => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
-        }
-    }
+    Some(spec)
 }
 
 impl Doc {
@@ -155,7 +126,7 @@ impl Doc {
             | flag(self.multiple, raw::REDISMODULE_CMD_ARG_MULTIPLE);
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
-            type_: self.kind.raw(),
+            type_: self.kind as raw::RedisModuleCommandArgType,
             key_spec_index: if self.kind == DocKind::Key { 0 } else { -1 },
             token: self.token.as_ref().map_or(ptr::null(), |t| t.as_ptr()),
             summary: ptr::null(),

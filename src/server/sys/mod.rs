@@ -37,8 +37,8 @@ mod version;
 pub use blocked::{block, Blocked, OnBlocked};
 pub use call::{ask, call, is_missing, number_setting, setting, Called, Scope};
 pub use clock::MachineUs;
-pub use command::{register, Handler, Spec};
-pub use command_info::{describe, Doc, DocKind, KeySpec, Shown};
+pub use command::{register, Handler, Keys, Spec, Use};
+pub use command_info::{describe, Doc, DocKind};
 pub use ctx::{Ctx, Selected};
 pub use emit::{
     count_a_write, notify, publish, publishes_events, replicate, signal_modified, Event, To,

@@ -18,6 +18,7 @@ pub fn missing_function() -> Option<&'static str> {
     }
     first_missing!(
         RedisModule_CreateCommand,
+        RedisModule_SetCommandInfo,
         RedisModule_OpenKey,
         RedisModule_CloseKey,
         RedisModule_KeyType,
