@@ -1,6 +1,6 @@
 //! Loading and unloading.
 
-use redis_module::{Context, RedisString, Status};
+use redis_module::{Context, ContextFlags, RedisString, Status};
 
 use super::inbound;
 use super::outbound::{records, replication};
@@ -29,7 +29,10 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let Some(server) = Server::detect(ctx) else {
         return Status::Err;
     };
-    let situation = Situation::new(ctx.flags().master(), records::has_replicas(ctx));
+    let situation = Situation::new(
+        ctx.flags().contains(ContextFlags::MASTER),
+        records::has_replicas(ctx),
+    );
     if !shell::install(ctx, server, situation, &inbound::CALLBACKS) {
         return Status::Err;
     }
@@ -49,7 +52,7 @@ fn fits(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
             "this server lacks {name}; rlock needs Redis 7.0 or Valkey 8.0, or newer"
         ));
     }
-    match replication::missing_command(ctx, ctx.flags().cluster()) {
+    match replication::missing_command(ctx, ctx.flags().contains(ContextFlags::CLUSTER)) {
         None => Ok(()),
         Some(command) => Err(format!(
             "the command {command:?}, which rlock relies on, is renamed or disabled; \
@@ -95,7 +98,7 @@ pub fn unload(context: &Context) -> Status {
 /// server calls it takes the server with it, and the server itself looks at blocked
 /// clients and timers only.
 fn forbids_unload(shell: &Shell, ctx: Ctx<'_>) -> Option<&'static str> {
-    if ctx.flags().multi() {
+    if ctx.flags().contains(ContextFlags::MULTI) {
         return Some("commands may follow in this transaction");
     }
     if sys::under_way() > 0 {

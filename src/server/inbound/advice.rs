@@ -2,7 +2,7 @@
 //! the first use of WATCHDOG, and whenever they are changed.
 
 use crate::server::shell::Shell;
-use crate::server::sys::{number_setting, setting, Ctx, Names};
+use crate::server::sys::{number_setting, setting, Ctx};
 
 /// A peer that is gone without a word is noticed after three to four of these.
 const LONGEST_KEEPALIVE_S: i64 = 30;
@@ -11,11 +11,6 @@ const TIMEOUT: &str = "timeout";
 const KEEPALIVE: &str = "tcp-keepalive";
 const MAXMEMORY: &str = "maxmemory";
 const POLICY: &str = "maxmemory-policy";
-
-/// At load.
-pub fn at_load(ctx: Ctx<'_>) {
-    check_eviction(ctx);
-}
 
 /// For whoever grants or renews with WATCHDOG. Warns once per load.
 pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
@@ -26,15 +21,16 @@ pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
 }
 
 /// Settings were changed.
-pub fn changed(shell: &Shell, ctx: Ctx<'_>, names: Names<'_>) {
-    if names.has(MAXMEMORY) || names.has(POLICY) {
+pub fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
+    let has = |name: &str| names.contains(&name.as_bytes());
+    if has(MAXMEMORY) || has(POLICY) {
         check_eviction(ctx);
     }
     if shell.subscriptions.watchdog_used.get() {
-        if names.has(TIMEOUT) {
+        if has(TIMEOUT) {
             check_timeout(ctx);
         }
-        if names.has(KEEPALIVE) {
+        if has(KEEPALIVE) {
             check_keepalive(ctx);
         }
     }
@@ -64,7 +60,8 @@ fn check_keepalive(ctx: Ctx<'_>) {
     }
 }
 
-fn check_eviction(ctx: Ctx<'_>) {
+/// At load, and when it is changed.
+pub fn check_eviction(ctx: Ctx<'_>) {
     let bounded = number_setting(ctx, MAXMEMORY).is_some_and(|bytes| bytes > 0);
     let policy = setting(ctx, POLICY).filter(|_| bounded);
     if let Some(policy) = policy.filter(|policy| policy != "noeviction") {

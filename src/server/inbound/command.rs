@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
+use redis_module::ContextFlags;
+
 use super::{docs, key_events, watching};
 use crate::error::{self, Error};
 use crate::lock::{
@@ -133,7 +135,9 @@ impl<'a> Call<'a> {
     /// or function, or without a client.
     pub fn connection(&self) -> Option<ClientId> {
         let flags = self.ctx().flags();
-        let shared = flags.script() || (flags.deny_blocking() && !flags.multi());
+        let shared = flags.contains(ContextFlags::LUA)
+            || (flags.contains(ContextFlags::DENY_BLOCKING)
+                && !flags.contains(ContextFlags::MULTI));
         self.client().filter(|_| !shared)
     }
 
@@ -164,7 +168,7 @@ impl<'a> Call<'a> {
     /// the server says so.
     pub fn may_block(&self) -> bool {
         let flags = self.ctx().flags();
-        !(flags.script() || flags.multi() || flags.deny_blocking())
+        !flags.intersects(ContextFlags::LUA | ContextFlags::MULTI | ContextFlags::DENY_BLOCKING)
     }
 
     /// Puts a request to the core and tells what it decides.

@@ -7,13 +7,15 @@
 //! once somebody waits for a read/write lock; overwritten keys, while a watchdog's
 //! connection is to be told of its loss at once.
 
+use redis_module::NotifyEvent;
+
 use super::notes::{changed, leave};
 use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{self, Shell};
 use crate::server::state::Read;
 use crate::server::sys::{
-    subscribe, subscribe_keys, unsubscribe, Classes, Ctx, Listener, OnKey, ServerEvent, Told,
+    subscribe, subscribe_keys, unsubscribe, Ctx, Listener, OnKey, ServerEvent, Told,
 };
 
 /// From the first lock on: what becomes of its key.
@@ -21,7 +23,7 @@ pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
     if shell.subscriptions.keys.get() {
         return;
     }
-    let classes = Classes::GENERIC | Classes::EXPIRED | Classes::EVICTED;
+    let classes = NotifyEvent::GENERIC | NotifyEvent::EXPIRED | NotifyEvent::EVICTED;
     if subscribe_keys::<Keys>(ctx, classes) {
         shell.subscriptions.keys.set(true);
     } else {
@@ -35,7 +37,7 @@ pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
     if shell.subscriptions.hashes.get() {
         return;
     }
-    if subscribe_keys::<Hashes>(ctx, Classes::HASH) {
+    if subscribe_keys::<Hashes>(ctx, NotifyEvent::HASH) {
         shell.subscriptions.hashes.set(true);
     } else {
         ctx.warn("rlock: no hash events to be had; a hold that others end goes unnoticed");

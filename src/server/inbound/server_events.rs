@@ -36,7 +36,7 @@ pub fn subscribe(ctx: Ctx<'_>) -> bool {
 /// At load: looks at modules and settings, and goes on looking.
 pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
     neighbours::look(shell, ctx);
-    advice::at_load(ctx);
+    advice::check_eviction(ctx);
     sys::subscribe::<Events>(ctx, ServerEvent::Config);
 }
 
@@ -109,7 +109,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Settings(names) => {
             // The AOF may be on now.
             situation.doubt_records();
-            advice::changed(shell, ctx, names);
+            advice::changed(shell, ctx, &names);
         }
         Told::Overwritten(_) => {}
     }

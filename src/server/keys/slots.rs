@@ -8,6 +8,8 @@
 
 use std::ffi::CStr;
 
+use redis_module::ContextFlags;
+
 use crate::lock::{Key, Slot};
 use crate::redisson;
 use crate::server::sys::{call, Called, Ctx, Scope, Selected, Text};
@@ -36,7 +38,7 @@ pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {
 /// Whether a key beside the lock that is not here is nowhere else. On a replica, which
 /// decides nothing, it is taken to be so. In a cluster only.
 pub fn is_settled(ctx: Ctx<'_>, lock: &Key) -> bool {
-    ask_for_two(ctx, lock) != Some(false) || !ctx.flags().master()
+    ask_for_two(ctx, lock) != Some(false) || !ctx.flags().contains(ContextFlags::MASTER)
 }
 
 /// Whether two keys of the lock's slot that nobody has can be had here: not while it is

@@ -21,6 +21,8 @@
 
 use std::ffi::CStr;
 
+use redis_module::ContextFlags;
+
 use crate::server::state::{Server, Situation};
 use crate::server::sys::{Ctx, ServerInfo};
 
@@ -34,7 +36,7 @@ pub fn are_kept(ctx: Ctx<'_>, server: &Server, situation: &Situation) -> bool {
 }
 
 fn ask(ctx: Ctx<'_>, server: &Server, situation: &Situation) -> bool {
-    if server.cluster || situation.is_loading() || ctx.flags().aof() {
+    if server.cluster || situation.is_loading() || ctx.flags().contains(ContextFlags::AOF) {
         return true;
     }
     let fields = [c"connected_slaves", c"repl_backlog_active"];

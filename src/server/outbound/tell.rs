@@ -2,6 +2,8 @@
 //! keyspace events, the wake-ups, the replies. Any of these can run somebody's
 //! callback, which may change a key, so no key of ours may be open.
 
+use redis_module::NotifyEvent;
+
 use super::replication::By;
 use super::{answers, closes, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
@@ -77,22 +79,23 @@ fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
 }
 
 // The server's own events, which its handles do not emit by themselves.
-const HSET: Event = Event::hash(c"hset");
-const HINCRBY: Event = Event::hash(c"hincrby");
-const HDEL: Event = Event::hash(c"hdel");
-const SET: Event = Event::string(c"set");
-const EXPIRE: Event = Event::generic(c"expire");
-const DEL: Event = Event::generic(c"del");
+const HSET: Event = (NotifyEvent::HASH, c"hset");
+const HINCRBY: Event = (NotifyEvent::HASH, c"hincrby");
+const HDEL: Event = (NotifyEvent::HASH, c"hdel");
+const SET: Event = (NotifyEvent::STRING, c"set");
+const EXPIRE: Event = (NotifyEvent::GENERIC, c"expire");
+const DEL: Event = (NotifyEvent::GENERIC, c"del");
 
 fn of_our_own(event: lock::Event) -> Event {
-    Event::module(match event {
+    let name = match event {
         lock::Event::Acquired => c"rlock.acquired",
         lock::Event::Released => c"rlock.released",
         lock::Event::Renewed => c"rlock.renewed",
         lock::Event::Expired => c"rlock.expired",
         lock::Event::Forced => c"rlock.forced",
         lock::Event::Evicted => c"rlock.evicted",
-    })
+    };
+    (NotifyEvent::MODULE, name)
 }
 
 /// Emits keyspace events on a key.

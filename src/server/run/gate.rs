@@ -6,6 +6,8 @@
 
 use std::ffi::CString;
 
+use redis_module::ContextFlags;
+
 use crate::lock::Gate;
 use crate::server::outbound::replication::ask_for_ack;
 use crate::server::state::{Hearing, Pulse, Replicas};
@@ -34,7 +36,9 @@ pub fn look(pulse: &Pulse, ctx: Ctx<'_>, asked: bool) -> Gate {
 /// Whether the server would let a client write, as far as it knows.
 fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
     let flags = ctx.flags();
-    if !flags.master() || flags.loading() {
+    if !flags.contains(ContextFlags::MASTER)
+        || flags.intersects(ContextFlags::LOADING | ContextFlags::ASYNC_LOADING)
+    {
         return false;
     }
     // Paused or not: a write that runs in a pause stands in the MULTI that began it.

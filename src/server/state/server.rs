@@ -1,5 +1,7 @@
 //! Which server this is, where that changes what we may do. Found out at load.
 
+use redis_module::ContextFlags;
+
 use crate::server::sys::{self, Ctx, ServerInfo, Text};
 
 /// How a granted client is woken (see `outbound::answers`).
@@ -44,7 +46,7 @@ impl Server {
             0x0007_0200..0x0007_0400 => Wakeup::ByTimer,
             _ => Wakeup::AtOnce,
         };
-        let cluster = ctx.flags().cluster();
+        let cluster = ctx.flags().contains(ContextFlags::CLUSTER);
         Some(Self {
             valkey,
             wakeup,

@@ -109,7 +109,7 @@ unsafe extern "C" fn entry<H: Handler>(
     if let Some(ctx) = unsafe { Ctx::new(ctx) } {
         // SAFETY: as the caller says; they stay until the command returns.
         let args = unsafe { Args::new(argv, argc) };
-        if only_asks_for_keys(ctx) {
+        if ctx.context().is_keys_position_request() {
             let keys = guarded(Some(ctx), H::WHAT, || H::keys(args)).flatten();
             tell_keys(ctx, args, keys);
         } else {
@@ -123,27 +123,12 @@ unsafe extern "C" fn entry<H: Handler>(
     raw::REDISMODULE_OK as c_int
 }
 
-fn only_asks_for_keys(ctx: Ctx<'_>) -> bool {
-    let answer = api!(RedisModule_IsKeysPositionRequest).map(|call| {
-        // SAFETY: the context is valid.
-        unsafe { call(ctx.as_ptr()) }
-    });
-    answer.unwrap_or(0) != 0
-}
-
 /// Tells where the keys are, if all of them are there: the server looks where it is told.
 fn tell_keys(ctx: Ctx<'_>, args: Args<'_>, keys: Option<RangeInclusive<usize>>) {
-    let Some(call) = api!(RedisModule_KeyAtPos) else {
-        return;
-    };
-    for at in keys
-        .filter(|keys| *keys.end() < args.len())
-        .into_iter()
-        .flatten()
-    {
+    let there = keys.filter(|keys| *keys.end() < args.len());
+    for at in there.into_iter().flatten() {
         if let Ok(at) = c_int::try_from(at) {
-            // SAFETY: the context asks for it, and an argument stands there.
-            unsafe { call(ctx.as_ptr(), at) };
+            ctx.context().key_at_pos(at);
         }
     }
 }

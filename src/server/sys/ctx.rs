@@ -5,7 +5,7 @@ use std::ffi::{c_int, CStr};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use redis_module::{raw, Context};
+use redis_module::{raw, Context, ContextFlags};
 
 use super::api::api;
 use crate::lock::ClientId;
@@ -42,6 +42,11 @@ impl<'a> Ctx<'a> {
         self.ctx.as_ptr()
     }
 
+    /// The same for the wrappers of `redis-module` that are sound with it.
+    pub(super) fn context(self) -> Context {
+        Context::new(self.as_ptr())
+    }
+
     /// The database that is selected.
     pub fn db(self) -> i32 {
         api!(RedisModule_GetSelectedDb).map_or(0, |call| {
@@ -57,11 +62,8 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    pub fn flags(self) -> Flags {
-        Flags(api!(RedisModule_GetContextFlags).map_or(0, |call| {
-            // SAFETY: the context is valid.
-            unsafe { call(self.as_ptr()) }
-        }))
+    pub fn flags(self) -> ContextFlags {
+        self.context().get_flags()
     }
 
     /// The client whose command runs, if one does.
@@ -104,48 +106,6 @@ pub(super) fn log(ctx: Option<Ctx<'_>>, level: &CStr, text: &str) {
     let ctx = ctx.map_or(std::ptr::null_mut(), Ctx::as_ptr);
     // SAFETY: a context that is valid, or none; the format takes exactly one C string.
     unsafe { call(ctx, level.as_ptr(), c"%s".as_ptr(), line.as_ptr()) };
-}
-
-/// What a context says of the server and of the command that runs.
-#[derive(Clone, Copy)]
-pub struct Flags(c_int);
-
-impl Flags {
-    fn any(self, flags: u32) -> bool {
-        self.0 & flags as c_int != 0
-    }
-
-    pub fn master(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_MASTER)
-    }
-
-    /// A data set is loaded, in the place of the old one or beside it.
-    pub fn loading(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
-    }
-
-    pub fn cluster(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
-    }
-
-    /// The AOF is on.
-    pub fn aof(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_AOF)
-    }
-
-    /// In a script or a function.
-    pub fn script(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_LUA)
-    }
-
-    pub fn multi(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_MULTI)
-    }
-
-    /// The client must not be blocked.
-    pub fn deny_blocking(self) -> bool {
-        self.any(raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING)
-    }
 }
 
 /// Selects a database for as long as it lives. The context may be a real client's, which

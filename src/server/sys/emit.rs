@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, CStr};
 
-use redis_module::raw;
+use redis_module::{raw, NotifyEvent};
 
 use super::api::api;
 use super::ctx::Ctx;
@@ -47,11 +47,9 @@ pub fn replicate<const N: usize>(
 
 /// In place of replicating a write: lets the server count it as one, for its save
 /// points. It takes the client's command for what is to be replicated, and throws that
-/// away where nobody keeps a record. `None`: it does not know how.
+/// away where nobody keeps a record.
 pub fn count_a_write(ctx: Ctx<'_>) -> Option<()> {
-    let call = api!(RedisModule_ReplicateVerbatim)?;
-    // SAFETY: the context is valid.
-    unsafe { call(ctx.as_ptr()) };
+    ctx.context().replicate_verbatim();
     Some(())
 }
 
@@ -74,61 +72,22 @@ pub fn publish(ctx: Ctx<'_>, shard: bool, channel: &Text<'_>, message: &Text<'_>
 }
 
 /// A keyspace event: its class and its name.
-#[derive(Clone, Copy)]
-pub struct Event {
-    class: c_int,
-    name: &'static CStr,
-}
-
-impl Event {
-    pub const fn hash(name: &'static CStr) -> Self {
-        Self {
-            class: raw::REDISMODULE_NOTIFY_HASH,
-            name,
-        }
-    }
-
-    pub const fn string(name: &'static CStr) -> Self {
-        Self {
-            class: raw::REDISMODULE_NOTIFY_STRING,
-            name,
-        }
-    }
-
-    pub const fn generic(name: &'static CStr) -> Self {
-        Self {
-            class: raw::REDISMODULE_NOTIFY_GENERIC,
-            name,
-        }
-    }
-
-    /// An event of a module's own.
-    pub const fn module(name: &'static CStr) -> Self {
-        Self {
-            class: raw::REDISMODULE_NOTIFY_MODULE,
-            name,
-        }
-    }
-}
+pub type Event = (NotifyEvent, &'static CStr);
 
 /// Emits a keyspace event, unless a key is open.
-pub fn notify(ctx: Ctx<'_>, event: Event, key: &Text<'_>) {
+pub fn notify(ctx: Ctx<'_>, (class, name): Event, key: &Text<'_>) {
     if any_is_open() {
         return;
     }
     if let Some(call) = api!(RedisModule_NotifyKeyspaceEvent) {
         // SAFETY: context, name and key are valid.
-        unsafe { call(ctx.as_ptr(), event.class, event.name.as_ptr(), key.as_ptr()) };
+        unsafe { call(ctx.as_ptr(), class.bits(), name.as_ptr(), key.as_ptr()) };
     }
 }
 
 /// Whether clients can hear keyspace events: the server is set to publish some.
 pub fn publishes_events() -> bool {
-    let classes = api!(RedisModule_GetNotifyKeyspaceEvents).map(|call| {
-        // SAFETY: it takes nothing.
-        unsafe { call() }
-    });
-    classes != Some(0)
+    !raw::get_keyspace_events().is_empty()
 }
 
 /// Tells the server that a key changed (WATCH, client-side caching). `None`: it cannot.

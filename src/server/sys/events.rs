@@ -1,34 +1,14 @@
 //! What the server tells: events of keys, and of itself.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
-use std::ops::BitOr;
 
-use redis_module::raw;
+use redis_module::{raw, NotifyEvent};
 
 use super::api::api;
 use super::ctx::Ctx;
 use super::guard::guarded;
 use super::text::bytes_of;
 use crate::lock::ClientId;
-
-/// Classes of key events.
-#[derive(Clone, Copy)]
-pub struct Classes(c_int);
-
-impl Classes {
-    pub const GENERIC: Self = Self(raw::REDISMODULE_NOTIFY_GENERIC);
-    pub const EXPIRED: Self = Self(raw::REDISMODULE_NOTIFY_EXPIRED);
-    pub const EVICTED: Self = Self(raw::REDISMODULE_NOTIFY_EVICTED);
-    pub const HASH: Self = Self(raw::REDISMODULE_NOTIFY_HASH);
-}
-
-impl BitOr for Classes {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
 
 /// Who hears key events.
 pub trait OnKey {
@@ -40,10 +20,10 @@ pub trait OnKey {
 }
 
 /// Subscribes to key events, for good. `false`: the server refused.
-pub fn subscribe_keys<H: OnKey>(ctx: Ctx<'_>, classes: Classes) -> bool {
+pub fn subscribe_keys<H: OnKey>(ctx: Ctx<'_>, classes: NotifyEvent) -> bool {
     let status = api!(RedisModule_SubscribeToKeyspaceEvents).map(|call| {
         // SAFETY: the context is valid.
-        unsafe { call(ctx.as_ptr(), classes.0, Some(on_key::<H>)) }
+        unsafe { call(ctx.as_ptr(), classes.bits(), Some(on_key::<H>)) }
     });
     status == Some(raw::REDISMODULE_OK as c_int)
 }
@@ -87,7 +67,6 @@ pub enum ServerEvent {
 }
 
 /// What an event told.
-#[derive(Clone, Copy)]
 pub enum Told<'a> {
     /// This server is a master now, or a replica.
     Role { master: bool },
@@ -110,22 +89,9 @@ pub enum Told<'a> {
     /// The event loop is about to sleep, or has slept.
     EventLoop { slept: bool },
     /// Settings were changed.
-    Settings(Names<'a>),
+    Settings(Vec<&'a [u8]>),
     /// This key, in the database that is selected, is about to be overwritten.
     Overwritten(&'a [u8]),
-}
-
-/// Names of settings.
-#[derive(Clone, Copy)]
-pub struct Names<'a>(&'a [*const c_char]);
-
-impl Names<'_> {
-    pub fn has(self, name: &str) -> bool {
-        self.0.iter().any(|text| {
-            // SAFETY: the server passes C strings, which live until the callback returns.
-            !text.is_null() && unsafe { CStr::from_ptr(*text) }.to_bytes() == name.as_bytes()
-        })
-    }
 }
 
 /// Who hears events of the server.
@@ -240,15 +206,20 @@ unsafe fn read<'a>(event: u64, part: u64, data: *mut c_void) -> Option<Told<'a>>
 ///
 /// # Safety
 /// `data` is null or a `RedisModuleConfigChange` that lives for `'a`.
-unsafe fn names<'a>(data: *mut c_void) -> Names<'a> {
+unsafe fn names<'a>(data: *mut c_void) -> Vec<&'a [u8]> {
     // SAFETY: as the caller says.
     let change = unsafe { data.cast::<raw::RedisModuleConfigChangeV1>().as_ref() };
     let Some(change) = change.filter(|change| !change.config_names.is_null()) else {
-        return Names(&[]);
+        return Vec::new();
     };
     let len = usize::try_from(change.num_changes).unwrap_or(0);
     // SAFETY: so many names stand there until the callback returns.
-    Names(unsafe { std::slice::from_raw_parts(change.config_names, len) })
+    let names = unsafe { std::slice::from_raw_parts(change.config_names, len) };
+    let there = names.iter().filter(|name| !name.is_null());
+    // SAFETY: C strings, which live as long.
+    there
+        .map(|name| unsafe { CStr::from_ptr(*name) }.to_bytes())
+        .collect()
 }
 
 /// The name of the key that an event is of.

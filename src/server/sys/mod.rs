@@ -7,11 +7,12 @@
 //! owner; and the server's callbacks are functions of this module, which hand safe values
 //! to a trait or to a function pointer, and let no panic cross into the server.
 //!
-//! Each function of the API is looked up before it is called, for an older server may
-//! lack it. Of `redis-module` the bindings are used, and its calls whose reply is a value
-//! (`call::ask`). Its other wrappers do not fit: they keep no lifetimes, panic where a
-//! function is missing, and lack most of what is needed here (clients blocked on keys,
-//! half of the events).
+//! Each function of the API that we call is looked up before, for an older server may lack
+//! it. Of `redis-module` the bindings are used, its flags, and those of its wrappers that
+//! need no more than a context that is valid, and a function that all servers have on
+//! which rlock runs: replies, `call::ask`. Its other wrappers do not fit: they keep no
+//! lifetimes, take a text for a format, or lack most of what is needed here (clients
+//! blocked on keys, half of the events).
 
 #![deny(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
@@ -43,9 +44,7 @@ pub use ctx::{Ctx, Selected};
 pub use emit::{
     count_a_write, notify, publish, publishes_events, replicate, signal_modified, Event, To,
 };
-pub use events::{
-    subscribe, subscribe_keys, unsubscribe, Classes, Listener, Names, OnKey, ServerEvent, Told,
-};
+pub use events::{subscribe, subscribe_keys, unsubscribe, Listener, OnKey, ServerEvent, Told};
 pub use global::{Global, MainThread};
 pub use guard::under_way;
 pub use info::{show_info, OnInfo, ServerInfo};
