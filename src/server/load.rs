@@ -29,10 +29,10 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let Some(server) = Server::detect(ctx) else {
         return Status::Err;
     };
-    let situation = Situation::new(
-        ctx.flags().contains(ContextFlags::MASTER),
-        records::has_replicas(ctx),
-    );
+    let situation = Situation::default();
+    let master = ctx.flags().contains(ContextFlags::MASTER);
+    situation.master.set(master);
+    situation.replicas.set(records::has_replicas(ctx));
     if !shell::install(ctx, server, situation, &inbound::CALLBACKS) {
         return Status::Err;
     }

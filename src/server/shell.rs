@@ -58,7 +58,8 @@ pub fn uninstall(ctx: Ctx<'_>) -> bool {
 impl Shell {
     /// Whether an event of a key is news: not our own doing, and not history.
     pub fn listens(&self) -> bool {
-        !self.own_work.is_writing() && self.situation.heeds_keys()
+        let situation = &self.situation;
+        !self.own_work.writing.get() && !situation.loading.get() && situation.master.get()
     }
 
     /// Has the timer fire as soon as the event loop comes round.

@@ -155,7 +155,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
     let Some(known) = shell.locks.ask(|core| core.knows(db, name)) else {
         // The core is looking at a key, and opening it has expired it.
         if event == b"expired" {
-            shell.own_work.note_ran_out();
+            shell.own_work.ran_out.set(true);
         }
         return;
     };

@@ -15,7 +15,7 @@ pub fn look(shell: &Shell, ctx: Ctx<'_>) {
         Some(RedisValue::Array(modules)) => !modules.iter().any(is_another),
         _ => false,
     };
-    shell.situation.set_alone(alone);
+    shell.situation.alone.set(alone);
     let whom = if alone { "only" } else { "and other modules" };
     ctx.log(
         c"verbose",

@@ -71,13 +71,15 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Removed)),
         Told::Swapped(one, other) => replaced(shell, ctx, Note::Swapped(one, other)),
         Told::Loading { over } => {
-            situation.set_loading(!over);
+            situation.loading.set(!over);
+            situation.records.set(None);
             if over {
                 loaded(shell, ctx);
             }
         }
         Told::Role { master } => {
-            situation.set_master(master);
+            situation.master.set(master);
+            situation.records.set(None);
             if master {
                 // What happened to keys meanwhile was not noted.
                 replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
@@ -87,10 +89,13 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         // A child may be forked to bring a replica up: that serves subscribers for a while
         // before the server calls it online.
-        Told::Replicas => situation.expect_replicas(),
+        Told::Replicas => {
+            situation.replicas.set(true);
+            situation.records.set(None);
+        }
         // SAVE needs no child, and its file tells where in the backlog it was made: a
         // replica that begins with it asks for what comes after.
-        Told::Saved => situation.doubt_records(),
+        Told::Saved => situation.records.set(None),
         // One that goes is shown still.
         Told::Modules => neighbours::look(shell, ctx),
         Told::Cron { hz } => {
@@ -108,7 +113,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         Told::Settings(names) => {
             // The AOF may be on now.
-            situation.doubt_records();
+            situation.records.set(None);
             advice::changed(shell, ctx, &names);
         }
         Told::Overwritten(_) => {}

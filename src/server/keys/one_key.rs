@@ -11,8 +11,8 @@ use crate::server::sys::{Access, Ctx, Given, OpenKey, Selected, Text};
 
 /// The key that is open, if one is.
 pub struct OneKey<'a> {
-    ctx: Ctx<'a>,
-    given: Given<'a>,
+    pub ctx: Ctx<'a>,
+    pub given: Given<'a>,
     access: Access,
     open: Option<Named<'a>>,
 }
@@ -49,14 +49,6 @@ impl<'a> OneKey<'a> {
             access,
             open: None,
         }
-    }
-
-    pub fn ctx(&self) -> Ctx<'a> {
-        self.ctx
-    }
-
-    pub fn given(&self) -> Given<'a> {
-        self.given
     }
 
     /// Closes the key that is open, before anything runs that may change it.

@@ -7,7 +7,7 @@ use crate::config;
 use crate::lock::{Key, Listening, Whom};
 use crate::redisson;
 use crate::server::shell::Shell;
-use crate::server::sys::{self, Ctx, Scope, Text};
+use crate::server::sys::{self, Ctx, Scope, Text, To};
 
 /// Tells those who wait by subscription that the lock was left free; whether anybody
 /// does, if that matters to the core.
@@ -65,9 +65,10 @@ fn publish(shell: &Shell, ctx: Ctx<'_>, by: By, channel: &[u8], message: &Text<'
     let cluster = shell.server.cluster;
     let heard = sys::publish(ctx, cluster, &channel, message);
     // The call above reaches only subscribers of this server, outside a cluster.
-    if !cluster && shell.situation.may_have_replicas() {
-        let replicas = Replication::new(ctx, &shell.server, &shell.situation, by);
-        if replicas.publish(&channel, message).is_none() {
+    if !cluster && shell.situation.replicas.get() {
+        let args = [&channel, message];
+        let sent = Replication { shell, ctx, by }.send(To::Replicas, c"PUBLISH", args, None);
+        if sent.is_none() {
             ctx.warn("rlock: the server did not replicate a wake-up message");
         }
     }

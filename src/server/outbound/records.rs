@@ -23,20 +23,22 @@ use std::ffi::CStr;
 
 use redis_module::ContextFlags;
 
-use crate::server::state::{Server, Situation};
+use crate::server::shell::Shell;
 use crate::server::sys::{Ctx, ServerInfo};
 
 /// Whether writes of a client's command are to be replicated.
-pub fn are_kept(ctx: Ctx<'_>, server: &Server, situation: &Situation) -> bool {
-    situation.records().unwrap_or_else(|| {
-        let kept = ask(ctx, server, situation);
-        situation.know_records(kept);
+pub fn are_kept(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    let records = &shell.situation.records;
+    records.get().unwrap_or_else(|| {
+        let kept = ask(shell, ctx);
+        records.set(Some(kept));
         kept
     })
 }
 
-fn ask(ctx: Ctx<'_>, server: &Server, situation: &Situation) -> bool {
-    if server.cluster || situation.is_loading() || ctx.flags().contains(ContextFlags::AOF) {
+fn ask(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    let always = shell.server.cluster || shell.situation.loading.get();
+    if always || ctx.flags().contains(ContextFlags::AOF) {
         return true;
     }
     let fields = [c"connected_slaves", c"repl_backlog_active"];

@@ -4,10 +4,9 @@
 use std::ffi::CStr;
 
 use super::records;
-use crate::lock::WallMs;
 use crate::server::keys::slots;
-use crate::server::state::{Server, Situation};
-use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Selected, Text, To};
+use crate::server::shell::Shell;
+use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Text, To};
 
 /// The commands that writes are replicated as, and the one that the gate asks by. A
 /// server on which one of them was renamed away would lose writes, or grant where it must
@@ -32,92 +31,36 @@ pub enum By {
     Ourselves,
 }
 
-/// The way to the replicas and the AOF. Each function here: `None` if the server did not
-/// take it.
+/// The way to the replicas and the AOF.
 pub struct Replication<'a> {
-    ctx: Ctx<'a>,
-    server: &'a Server,
-    situation: &'a Situation,
-    by: By,
+    pub shell: &'a Shell,
+    pub ctx: Ctx<'a>,
+    pub by: By,
 }
 
-impl<'a> Replication<'a> {
-    pub fn new(ctx: Ctx<'a>, server: &'a Server, situation: &'a Situation, by: By) -> Self {
-        Self {
-            ctx,
-            server,
-            situation,
-            by,
-        }
-    }
-
-    fn send<const N: usize>(&self, db: i32, command: &CStr, args: [&Text<'_>; N]) -> Option<()> {
-        if !self.is_needed() {
-            return count_a_write(self.ctx);
-        }
-        let _db = Selected::new(self.ctx, db);
-        replicate(self.ctx, command, To::Everybody, args)
-    }
-
-    /// Whether anybody would get it: if not, the rest need not be made into strings.
-    fn is_needed(&self) -> bool {
-        self.by == By::Ourselves || records::are_kept(self.ctx, self.server, self.situation)
-    }
-
-    pub fn hset(&self, db: i32, name: &Text<'_>, field: &Text<'_>, value: &Text<'_>) -> Option<()> {
-        self.send(db, c"HSET", [name, field, value])
-    }
-
-    pub fn hincrby(&self, db: i32, name: &Text<'_>, field: &Text<'_>, by: i64) -> Option<()> {
-        if !self.is_needed() {
-            return count_a_write(self.ctx);
-        }
-        self.send(db, c"HINCRBY", [name, field, &Text::number(by)?])
-    }
-
-    pub fn hdel(&self, db: i32, name: &Text<'_>, field: &Text<'_>) -> Option<()> {
-        self.send(db, c"HDEL", [name, field])
-    }
-
-    /// SET name value, with PXAT if it ends at some time.
-    pub fn set(
+impl Replication<'_> {
+    /// Sends a command, with a number behind its other arguments if one is given, in the
+    /// database that is selected. Where nobody would get it the number is not even made
+    /// into a string. `None`: the server did not take it.
+    pub fn send<const N: usize>(
         &self,
-        db: i32,
-        name: &Text<'_>,
-        value: &Text<'_>,
-        at: Option<WallMs>,
+        to: To,
+        command: &CStr,
+        args: [&Text<'_>; N],
+        number: Option<i64>,
     ) -> Option<()> {
-        let Some(at) = at.filter(|_| self.is_needed()) else {
-            return self.send(db, c"SET", [name, value]);
-        };
-        let (pxat, at) = (Text::new(b"PXAT")?, Text::number(at.0)?);
-        self.send(db, c"SET", [name, value, &pxat, &at])
-    }
-
-    pub fn pexpireat(&self, db: i32, name: &Text<'_>, at: WallMs) -> Option<()> {
-        if !self.is_needed() {
-            return count_a_write(self.ctx);
+        if self.by == By::Ourselves || records::are_kept(self.shell, self.ctx) {
+            return replicate(self.ctx, command, to, args, number);
         }
-        self.send(db, c"PEXPIREAT", [name, &Text::number(at.0)?])
-    }
-
-    pub fn del(&self, db: i32, name: &Text<'_>) -> Option<()> {
-        self.send(db, c"DEL", [name])
-    }
-
-    /// To replicas only, for their subscribers.
-    pub fn publish(&self, channel: &Text<'_>, message: &Text<'_>) -> Option<()> {
-        if !self.is_needed() {
-            return count_a_write(self.ctx);
-        }
-        replicate(self.ctx, c"PUBLISH", To::Replicas, [channel, message])
+        count_a_write(self.ctx);
+        Some(())
     }
 }
 
 /// Asks the replicas to acknowledge what they have, as WAIT does.
 pub fn ask_for_ack(ctx: Ctx<'_>) -> Option<()> {
     let (getack, all) = (Text::new(b"GETACK")?, Text::new(b"*")?);
-    replicate(ctx, c"REPLCONF", To::Replicas, [&getack, &all])
+    replicate(ctx, c"REPLCONF", To::Replicas, [&getack, &all], None)
 }
 
 /// The first of [`COMMANDS`] that this server does not know, in a cluster also of those

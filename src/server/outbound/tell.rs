@@ -52,7 +52,7 @@ pub fn tell(shell: &Shell, ctx: Ctx<'_>, by: By, given: Given<'_>, notices: &mut
 /// set to publish some, and modules only if another one is loaded. Emitting one
 /// that nobody hears costs an uncontended lock a tenth.
 fn are_heard(shell: &Shell) -> bool {
-    !shell.situation.is_alone() || sys::publishes_events()
+    !shell.situation.alone.get() || sys::publishes_events()
 }
 
 /// Emits the keyspace events of a write.

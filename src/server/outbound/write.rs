@@ -6,33 +6,20 @@ use super::replication::Replication;
 use crate::lock::{layout, Key, Mode, Token, WallMs, Write};
 use crate::redisson;
 use crate::server::keys::{lease_keys, Named, OneKey};
-use crate::server::sys::{signal_modified, Ctx, Text, Type};
+use crate::server::sys::{signal_modified, Text, To, Type};
 
-/// What became of a write that the server did not refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
-    Done,
-    /// There was nothing to write.
-    Needless,
-}
-
-/// Who writes: by which handle, and how it is replicated.
+/// Who writes: by which handle, and how it is replicated. Each write here: whether there
+/// was anything to write. `None`: the server refused.
+///
+/// The key that is written to is open, and so its database is selected.
 pub struct Writer<'w, 'a> {
-    keys: &'w mut OneKey<'a>,
-    ctx: Ctx<'a>,
-    to: &'w Replication<'a>,
-    /// The string `1`.
-    one: &'w Text<'static>,
+    pub keys: &'w mut OneKey<'a>,
+    pub to: &'w Replication<'a>,
 }
 
-impl<'w, 'a> Writer<'w, 'a> {
-    pub fn new(keys: &'w mut OneKey<'a>, to: &'w Replication<'a>, one: &'w Text<'static>) -> Self {
-        let ctx = keys.ctx();
-        Self { keys, ctx, to, one }
-    }
-
-    /// Carries out a write. `None`: the server refused.
-    pub fn carry_out(self, key: &Key, write: &Write) -> Option<Written> {
+impl Writer<'_, '_> {
+    /// Carries out a write.
+    pub fn carry_out(self, key: &Key, write: &Write) -> Option<bool> {
         match write {
             Write::Take { owner, holds, at } => self.take(key, owner, *holds, *at),
             Write::Count {
@@ -48,88 +35,81 @@ impl<'w, 'a> Writer<'w, 'a> {
             Write::EndLease { owner, index } => self.end_lease(key, owner, *index),
             Write::Fence(token) => self.fence(key, *token),
             Write::ExpireAt(at) => self.end_at(key, *at),
-            Write::Delete => delete(self.keys.open(key)?, self.ctx, self.to, key),
+            Write::Delete => delete(self.keys.open(key)?, self.to),
         }
     }
 
-    fn take(self, key: &Key, owner: &[u8], holds: i64, at: WallMs) -> Option<Written> {
-        let owner = self.keys.given().text(owner)?;
+    fn take(self, key: &Key, owner: &[u8], holds: i64, at: WallMs) -> Option<bool> {
+        let owner = self.keys.given.text(owner)?;
         let other = (holds != 1).then(|| Text::number(holds));
         let holds = match &other {
-            None => self.one,
+            None => &self.to.shell.server.one,
             Some(other) => other.as_ref()?,
         };
         let open = open_to_take(self.keys, self.to, key)?;
-        open.set_field(&owner, Some(holds))?;
-        self.to.hset(key.db, open.name(), &owner, holds)?;
-        expire_at(open, self.to, key, at)?;
-        touched(open, self.ctx)
+        set_field(open, self.to, &owner, holds)?;
+        expire_at(open, self.to, at)?;
+        touched(open, self.to)
     }
 
-    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<Written> {
+    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<bool> {
         let field = field(self.keys, owner, mode)?;
         let value = Text::number(holds)?;
         // A key that is gone meanwhile must not come back without a TTL.
         let open = self.keys.open(key).filter(|open| open.is_there())?;
-        open.set_field(&field, Some(&value))?;
         if holds == by {
-            self.to.hset(key.db, open.name(), &field, &value)?;
+            set_field(open, self.to, &field, &value)?;
         } else {
-            self.to.hincrby(key.db, open.name(), &field, by)?;
+            open.set_field(&field, Some(&value))?;
+            let args = [open.name(), &field];
+            self.to.send(To::Everybody, c"HINCRBY", args, Some(by))?;
         }
-        touched(open, self.ctx)
+        touched(open, self.to)
     }
 
-    fn drop_field(self, key: &Key, owner: &[u8], mode: Mode) -> Option<Written> {
+    fn drop_field(self, key: &Key, owner: &[u8], mode: Mode) -> Option<bool> {
         let field = field(self.keys, owner, mode)?;
         let Some(open) = self.keys.open(key).filter(|open| open.is_there()) else {
-            return Some(Written::Needless);
+            return Some(false);
         };
         open.set_field(&field, None)?;
-        self.to.hdel(key.db, open.name(), &field)?;
-        touched(open, self.ctx)
+        let args = [open.name(), &field];
+        self.to.send(To::Everybody, c"HDEL", args, None)?;
+        touched(open, self.to)
     }
 
-    fn set_mode(self, key: &Key, mode: Mode) -> Option<Written> {
-        let (field, value) = (
-            Text::new(layout::MODE)?,
-            Text::new(layout::mode_text(mode))?,
-        );
+    fn set_mode(self, key: &Key, mode: Mode) -> Option<bool> {
+        let field = Text::new(layout::MODE)?;
+        let value = Text::new(layout::mode_text(mode))?;
         let open = open_to_take(self.keys, self.to, key)?;
-        open.set_field(&field, Some(&value))?;
-        self.to.hset(key.db, open.name(), &field, &value)?;
-        touched(open, self.ctx)
+        set_field(open, self.to, &field, &value)?;
+        touched(open, self.to)
     }
 
-    fn lease(self, key: &Key, owner: &[u8], index: i64, at: Option<WallMs>) -> Option<Written> {
-        let value = self.keys.given().text(&key.name)?;
+    fn lease(self, key: &Key, owner: &[u8], index: i64, at: Option<WallMs>) -> Option<bool> {
+        let value = self.keys.given.text(&key.name)?;
         let open = self.keys.open_lease(key, owner, index)?;
-        open.set_string(&value)?;
-        if let Some(at) = at {
-            open.expire_at(at)?;
-        }
-        self.to.set(key.db, open.name(), &value, at)?;
-        touched(open, self.ctx)
+        set_string(open, self.to, &value, at)
     }
 
-    fn lease_at(self, key: &Key, owner: &[u8], index: i64, at: WallMs) -> Option<Written> {
+    fn lease_at(self, key: &Key, owner: &[u8], index: i64, at: WallMs) -> Option<bool> {
         match self.keys.open_lease(key, owner, index) {
             Some(open) if lease_keys::is_of(open, key) => {
-                expire_at(open, self.to, key, at)?;
-                touched(open, self.ctx)
+                expire_at(open, self.to, at)?;
+                touched(open, self.to)
             }
-            _ => Some(Written::Needless),
+            _ => Some(false),
         }
     }
 
-    fn end_lease(self, key: &Key, owner: &[u8], index: i64) -> Option<Written> {
+    fn end_lease(self, key: &Key, owner: &[u8], index: i64) -> Option<bool> {
         match self.keys.open_lease(key, owner, index) {
-            Some(open) if lease_keys::is_of(open, key) => delete(open, self.ctx, self.to, key),
-            _ => Some(Written::Needless),
+            Some(open) if lease_keys::is_of(open, key) => delete(open, self.to),
+            _ => Some(false),
         }
     }
 
-    fn fence(self, key: &Key, token: Token) -> Option<Written> {
+    fn fence(self, key: &Key, token: Token) -> Option<bool> {
         let value = Text::number(token.0)?;
         let name = Key::new(key.db, &redisson::counter(&key.name));
         let open = self.keys.open(&name)?;
@@ -137,23 +117,17 @@ impl<'w, 'a> Writer<'w, 'a> {
         if open.is_there() && !open.is(Type::String) {
             return None;
         }
-        let expires = open.expires();
-        open.set_string(&value)?;
-        if let Some(at) = expires {
-            open.expire_at(at)?;
-        }
-        self.to.set(key.db, open.name(), &value, expires)?;
-        touched(open, self.ctx)
+        set_string(open, self.to, &value, open.expires())
     }
 
-    fn end_at(self, key: &Key, at: WallMs) -> Option<Written> {
+    fn end_at(self, key: &Key, at: WallMs) -> Option<bool> {
         let open = self.keys.open(key)?;
         // Run out since it was looked at.
         if !open.is_there() {
-            return Some(Written::Needless);
+            return Some(false);
         }
-        expire_at(open, self.to, key, at)?;
-        touched(open, self.ctx)
+        expire_at(open, self.to, at)?;
+        touched(open, self.to)
     }
 }
 
@@ -164,10 +138,9 @@ fn open_to_take<'k, 'a>(
     to: &Replication<'_>,
     key: &Key,
 ) -> Option<&'k Named<'a>> {
-    let ctx = keys.ctx();
     let open = keys.open(key)?;
     if open.len() == 1 && open.fields().is_empty() {
-        delete(open, ctx, to, key)?;
+        delete(open, to)?;
     }
     Some(open)
 }
@@ -176,26 +149,54 @@ fn open_to_take<'k, 'a>(
 fn field<'a>(keys: &OneKey<'a>, owner: &[u8], mode: Mode) -> Option<Text<'a>> {
     match mode {
         Mode::Write => Text::new(&layout::writer_field(owner)),
-        Mode::Exclusive | Mode::Read => keys.given().text(owner),
+        Mode::Exclusive | Mode::Read => keys.given.text(owner),
     }
 }
 
-fn expire_at(open: &Named<'_>, to: &Replication<'_>, key: &Key, at: WallMs) -> Option<()> {
+fn set_field(
+    open: &Named<'_>,
+    to: &Replication<'_>,
+    field: &Text<'_>,
+    value: &Text<'_>,
+) -> Option<()> {
+    open.set_field(field, Some(value))?;
+    to.send(To::Everybody, c"HSET", [open.name(), field, value], None)
+}
+
+/// Puts a string there, with an end if it has one.
+fn set_string(
+    open: &Named<'_>,
+    to: &Replication<'_>,
+    value: &Text<'_>,
+    at: Option<WallMs>,
+) -> Option<bool> {
+    open.set_string(value)?;
+    if let Some(at) = at {
+        open.expire_at(at)?;
+        let args = [open.name(), value, &to.shell.server.pxat];
+        to.send(To::Everybody, c"SET", args, Some(at.0))?;
+    } else {
+        to.send(To::Everybody, c"SET", [open.name(), value], None)?;
+    }
+    touched(open, to)
+}
+
+fn expire_at(open: &Named<'_>, to: &Replication<'_>, at: WallMs) -> Option<()> {
     open.expire_at(at)?;
-    to.pexpireat(key.db, open.name(), at)
+    to.send(To::Everybody, c"PEXPIREAT", [open.name()], Some(at.0))
 }
 
-fn delete(open: &Named<'_>, ctx: Ctx<'_>, to: &Replication<'_>, key: &Key) -> Option<Written> {
+fn delete(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
     if !open.delete()? {
-        return Some(Written::Needless);
+        return Some(false);
     }
-    to.del(key.db, open.name())?;
-    touched(open, ctx)
+    to.send(To::Everybody, c"DEL", [open.name()], None)?;
+    touched(open, to)
 }
 
 /// Tells the server that the open key changed (WATCH, client-side caching). Not left
 /// to the server, which would do it for a refused try too.
-fn touched(open: &Named<'_>, ctx: Ctx<'_>) -> Option<Written> {
-    signal_modified(ctx, open.name())?;
-    Some(Written::Done)
+fn touched(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
+    signal_modified(to.ctx, open.name())?;
+    Some(true)
 }

@@ -7,9 +7,8 @@ use crate::lock::{
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, Named, OneKey};
 use crate::server::outbound::replication::{By, Replication};
-use crate::server::outbound::write::{Writer, Written};
+use crate::server::outbound::write::Writer;
 use crate::server::shell::Shell;
-use crate::server::state::{OwnWork, Server, Situation};
 use crate::server::sys::{Access, Ctx, Given, Type};
 
 /// Who asks for a decision.
@@ -37,9 +36,7 @@ impl<'a> Asked<'a> {
 
 /// Lent to the core for a decision.
 pub struct ServerKeyspace<'a> {
-    server: &'a Server,
-    situation: &'a Situation,
-    own_work: &'a OwnWork,
+    shell: &'a Shell,
     to: Replication<'a>,
     keys: OneKey<'a>,
     /// In a cluster: a command sees keys of this name's slot and no others.
@@ -50,10 +47,8 @@ impl<'a> ServerKeyspace<'a> {
     pub fn new(asked: &Asked<'a>, access: Access) -> Self {
         let Asked { shell, ctx, by, .. } = *asked;
         Self {
-            server: &shell.server,
-            situation: &shell.situation,
-            own_work: &shell.own_work,
-            to: Replication::new(ctx, &shell.server, &shell.situation, by),
+            shell,
+            to: Replication { shell, ctx, by },
             keys: OneKey::new(ctx, access, asked.given),
             slot_of: asked.first_key.filter(|_| shell.server.cluster),
         }
@@ -61,12 +56,13 @@ impl<'a> ServerKeyspace<'a> {
 
     /// The key as its own value shows it, without any lease key.
     fn look_at_hash(&mut self, key: &Key, owner: &[u8]) -> Look {
-        self.own_work.look();
-        let given = self.keys.given();
+        let ran_out = &self.shell.own_work.ran_out;
+        ran_out.set(false);
+        let given = self.keys.given;
         let open = self.keys.open(key);
         let Some((open, kind)) = open.and_then(|open| Some((open, open.kind()?))) else {
             return Look {
-                ran_out: self.own_work.has_run_out(),
+                ran_out: ran_out.get(),
                 ..Look::FREE
             };
         };
@@ -133,7 +129,7 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
-        let given = self.keys.given();
+        let given = self.keys.given;
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
@@ -154,10 +150,10 @@ impl Keyspace for ServerKeyspace<'_> {
     fn counter(&mut self, key: &Key) -> Counter {
         // Opening it may expire it, and another module that hears of that could
         // change the lock.
-        if !self.situation.is_alone() {
+        if !self.shell.situation.alone.get() {
             self.keys.close();
         }
-        counter::read(self.keys.ctx(), key, self.server.cluster)
+        counter::read(self.keys.ctx, key, self.shell.server.cluster)
     }
 
     fn is_at_hand(&self, key: &Key) -> bool {
@@ -166,36 +162,36 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn is_settled(&mut self, key: &Key) -> bool {
-        if !self.server.cluster {
+        if !self.shell.server.cluster {
             return true;
         }
         self.keys.close();
-        slots::is_settled(self.keys.ctx(), key)
+        slots::is_settled(self.keys.ctx, key)
     }
 
     fn has_neighbours(&self) -> bool {
-        self.server.cluster
+        self.shell.server.cluster
     }
 
     fn slot(&mut self, key: &Key) -> Slot {
         // The server has let the command in for the second of these.
-        if !self.server.cluster || self.slot_of == Some(&key.name[..]) {
+        if !self.shell.server.cluster || self.slot_of == Some(&key.name[..]) {
             return Slot::Ours;
         }
         self.keys.close();
-        slots::whose(self.keys.ctx(), key)
+        slots::whose(self.keys.ctx, key)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
-        let writing = self.own_work.write();
-        let writer = Writer::new(&mut self.keys, &self.to, &self.server.one);
-        let written = writer.carry_out(key, write);
+        let writing = self.shell.own_work.write();
+        let (keys, to) = (&mut self.keys, &self.to);
+        let written = Writer { keys, to }.carry_out(key, write);
         drop(writing);
         if written.is_none() {
             let text = format!("rlock: the server refused a write: {write:?} of {key:?}");
-            self.keys.ctx().warn(&text);
+            self.keys.ctx.warn(&text);
         }
-        written == Some(Written::Done)
+        written == Some(true)
     }
 }

@@ -6,9 +6,9 @@ use std::cell::Cell;
 #[derive(Default)]
 pub struct OwnWork {
     /// Our own writes are under way, and the events they cause are known to us.
-    writing: Cell<bool>,
+    pub writing: Cell<bool>,
     /// A key that the core looks at had run out.
-    ran_out: Cell<bool>,
+    pub ran_out: Cell<bool>,
 }
 
 impl OwnWork {
@@ -19,24 +19,6 @@ impl OwnWork {
             work: self,
             before: self.writing.replace(true),
         }
-    }
-
-    pub fn is_writing(&self) -> bool {
-        self.writing.get()
-    }
-
-    /// A look begins.
-    pub fn look(&self) {
-        self.ran_out.set(false);
-    }
-
-    /// A key has run out while the core looks.
-    pub fn note_ran_out(&self) {
-        self.ran_out.set(true);
-    }
-
-    pub fn has_run_out(&self) -> bool {
-        self.ran_out.get()
     }
 }
 

@@ -31,9 +31,10 @@ pub struct Server {
     pub jobs: bool,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
-    /// The strings `0` and `1`, made once.
+    /// The strings `0`, `1` and `PXAT`, made once.
     pub zero: Text<'static>,
     pub one: Text<'static>,
+    pub pxat: Text<'static>,
 }
 
 impl Server {
@@ -55,6 +56,7 @@ impl Server {
             uuid: uuid::Uuid::new_v4().to_string(),
             zero: Text::new(b"0")?,
             one: Text::new(b"1")?,
+            pxat: Text::new(b"PXAT")?,
         })
     }
 }

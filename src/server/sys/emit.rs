@@ -19,20 +19,25 @@ pub enum To {
     Replicas,
 }
 
-/// Replicates a command. `None`: the server did not take it.
+/// Replicates a command, with a number behind its other arguments if one is given. `None`:
+/// the server did not take it.
 pub fn replicate<const N: usize>(
     ctx: Ctx<'_>,
     command: &CStr,
     to: To,
     args: [&Text<'_>; N],
+    number: Option<i64>,
 ) -> Option<()> {
     let call = api!(RedisModule_Replicate)?;
-    let format = match to {
-        To::Everybody => c"v",
-        To::Replicas => c"Av",
+    let format = match (to, number) {
+        (To::Everybody, None) => c"v",
+        (To::Everybody, Some(_)) => c"vl",
+        (To::Replicas, None) => c"Av",
+        (To::Replicas, Some(_)) => c"Avl",
     };
     let mut args = args.map(Text::as_ptr);
-    // SAFETY: the context is valid; `v` takes the array of strings and its length.
+    // SAFETY: the context is valid; `v` takes the array of strings and its length, `l` the
+    // number, which is not looked at without it.
     let status = unsafe {
         call(
             ctx.as_ptr(),
@@ -40,6 +45,7 @@ pub fn replicate<const N: usize>(
             format.as_ptr(),
             args.as_mut_ptr(),
             args.len(),
+            number.unwrap_or(0),
         )
     };
     (status == raw::REDISMODULE_OK as c_int).then_some(())
@@ -48,9 +54,8 @@ pub fn replicate<const N: usize>(
 /// In place of replicating a write: lets the server count it as one, for its save
 /// points. It takes the client's command for what is to be replicated, and throws that
 /// away where nobody keeps a record.
-pub fn count_a_write(ctx: Ctx<'_>) -> Option<()> {
+pub fn count_a_write(ctx: Ctx<'_>) {
     ctx.context().replicate_verbatim();
-    Some(())
 }
 
 /// Publishes to the subscribers of this server, in a cluster to those of the shard. How
