@@ -3,7 +3,7 @@
 use redis_module::RedisValue;
 
 use crate::server::shell::Shell;
-use crate::server::sys::{ask, Ctx};
+use crate::server::sys::{ask, bytes, Ctx};
 
 /// What this module is called.
 const NAME: &[u8] = b"rlock";
@@ -43,16 +43,6 @@ fn is_another(module: &RedisValue) -> bool {
 /// 9.1 `lua` with its name as its path. They listen to no keys.
 fn is_built_in(name: &[u8], path: &[u8]) -> bool {
     path.is_empty() || path == name
-}
-
-fn bytes(value: &RedisValue) -> Option<&[u8]> {
-    match value {
-        RedisValue::SimpleString(text) | RedisValue::BulkString(text) => Some(text.as_bytes()),
-        RedisValue::BulkRedisString(text) => Some(text.as_slice()),
-        RedisValue::StringBuffer(bytes) => Some(bytes),
-        RedisValue::SimpleStringStatic(text) => Some(text.as_bytes()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

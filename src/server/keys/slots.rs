@@ -12,7 +12,7 @@ use redis_module::ContextFlags;
 
 use crate::lock::{Key, Slot};
 use crate::redisson;
-use crate::server::sys::{call, Called, Ctx, Scope, Selected, Text};
+use crate::server::sys::{call, Ctx, Scope, Selected};
 
 /// The commands that are asked by. COPY has two keys; RESTORE-ASKING is what the nodes
 /// send each other the keys by, and the one that they take while a slot arrives.
@@ -46,27 +46,21 @@ pub fn is_settled(ctx: Ctx<'_>, lock: &Key) -> bool {
 /// the lock.
 fn ask_for_two(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let [one, other] = redisson::probes(&lock.name)?;
-    let (one, other) = (Text::new(&one)?, Text::new(&other)?);
-    let nonsense = Text::new(NONSENSE)?;
-    let _db = Selected::new(ctx, lock.db);
-    let called = call(ctx, c"COPY", Scope::Plain, [&one, &other, &nonsense])?;
-    Some(was_let_in(&called))
+    was_let_in(ctx, lock, c"COPY", &[&one, &other, NONSENSE])
 }
 
 /// Whether the lock's own key can be had here: if the slot is on its way from here only
 /// while the key is here, if it is on its way to here in any case.
 fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
-    let (name, zero) = (Text::new(&lock.name)?, Text::new(b"0")?);
-    let (nothing, nonsense) = (Text::new(b"")?, Text::new(NONSENSE)?);
-    let _db = Selected::new(ctx, lock.db);
-    let args = [&name, &zero, &nothing, &nonsense];
-    let called = call(ctx, c"RESTORE-ASKING", Scope::Plain, args)?;
-    Some(was_let_in(&called))
+    let args = [&lock.name[..], b"0", b"", NONSENSE];
+    was_let_in(ctx, lock, c"RESTORE-ASKING", &args)
 }
 
 /// Whether the server came as far as the command itself: a refusal of its own has a
 /// number, the command's has none.
-fn was_let_in(called: &Called<'_>) -> bool {
+fn was_let_in(ctx: Ctx<'_>, lock: &Key, command: &CStr, args: &[&[u8]]) -> Option<bool> {
+    let _db = Selected::new(ctx, lock.db);
+    let called = call(ctx, command, Scope::Plain, args)?;
     let refusals = [
         libc::EPERM,
         libc::ENETDOWN,
@@ -74,5 +68,5 @@ fn was_let_in(called: &Called<'_>) -> bool {
         libc::ENOENT,
         libc::EINVAL,
     ];
-    !called.has_no_reply() && !refusals.contains(&called.errno())
+    Some(called.replied && !refusals.contains(&called.errno))
 }

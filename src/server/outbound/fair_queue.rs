@@ -9,7 +9,7 @@ use redis_module::RedisValue;
 
 use crate::lock::Key;
 use crate::redisson;
-use crate::server::sys::{ask, Access, Ctx, OpenKey, Selected, Text, Type};
+use crate::server::sys::{ask, bytes, Access, Ctx, OpenKey, Selected, Text, Type};
 
 /// So many are looked at whose time is over: Redisson removes them as it goes.
 const MOST_STALE: &[u8] = b"31";
@@ -28,12 +28,13 @@ pub fn head(ctx: Ctx<'_>, lock: &Key) -> Option<Vec<u8>> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     let now_ms = now.as_secs_f64() * 1000.0;
     let timeouts = redisson::fair_timeouts(&lock.name);
-    let waits_still = |owner: &Vec<u8>| {
+    let waits_still = |owner: &&[u8]| {
         let score = ask(ctx, "ZSCORE", &[&timeouts[..], owner]);
-        let score = score.and_then(bytes).and_then(|score| number(&score));
+        let score = score.as_ref().and_then(bytes).and_then(number);
         score.is_none_or(|until| until > now_ms)
     };
-    owners.into_iter().filter_map(bytes).find(waits_still)
+    let head = owners.iter().filter_map(bytes).find(waits_still);
+    head.map(<[u8]>::to_vec)
 }
 
 /// Looked up for every lock that is left free, so without more than that.
@@ -44,16 +45,6 @@ fn is_list(ctx: Ctx<'_>, name: &[u8]) -> bool {
     // For writing: such a look counts as no miss.
     let open = OpenKey::new(ctx, &name, Access::Write);
     open.is_some_and(|open| open.is(Type::List))
-}
-
-fn bytes(value: RedisValue) -> Option<Vec<u8>> {
-    match value {
-        RedisValue::SimpleString(text) | RedisValue::BulkString(text) => Some(text.into_bytes()),
-        RedisValue::StringBuffer(bytes) => Some(bytes),
-        RedisValue::Float(number) => Some(number.to_string().into_bytes()),
-        RedisValue::Integer(number) => Some(number.to_string().into_bytes()),
-        _ => None,
-    }
 }
 
 fn number(text: &[u8]) -> Option<f64> {

@@ -1,13 +1,15 @@
 //! The wake-up message for those who wait by subscription, as Redisson does: they
 //! subscribe to a channel named after the lock and try again when a message comes.
 
+use redis_module::RedisValue;
+
 use super::fair_queue;
 use super::replication::{By, Replication};
 use crate::config;
 use crate::lock::{Key, Listening, Whom};
 use crate::redisson;
 use crate::server::shell::Shell;
-use crate::server::sys::{self, Ctx, Scope, Text, To};
+use crate::server::sys::{self, Ctx, Text, To};
 
 /// Tells those who wait by subscription that the lock was left free; whether anybody
 /// does, if that matters to the core.
@@ -78,16 +80,16 @@ fn publish(shell: &Shell, ctx: Ctx<'_>, by: By, channel: &[u8], message: &Text<'
 /// Whether anybody subscribes to the channel by its name. Those who listen to a
 /// pattern do not wait for the lock.
 fn subscribed(shell: &Shell, ctx: Ctx<'_>, channel: &[u8]) -> bool {
-    let ask: &[u8] = if shell.server.cluster {
+    let which: &[u8] = if shell.server.cluster {
         b"SHARDNUMSUB"
     } else {
         b"NUMSUB"
     };
-    let (Some(ask), Some(channel)) = (Text::new(ask), Text::new(channel)) else {
-        return false;
-    };
-    let called = sys::call(ctx, c"PUBSUB", Scope::Plain, [&ask, &channel]);
     // The channel, and how many subscribe to it.
-    let count = called.and_then(|called| called.number_at(1));
-    count.is_some_and(|count| count > 0)
+    match sys::ask(ctx, "PUBSUB", &[which, channel]) {
+        Some(RedisValue::Array(pair)) => {
+            matches!(pair.get(1), Some(RedisValue::Integer(count)) if *count > 0)
+        }
+        _ => false,
+    }
 }

@@ -11,7 +11,7 @@ use redis_module::ContextFlags;
 use crate::lock::Gate;
 use crate::server::outbound::replication::ask_for_ack;
 use crate::server::state::{Hearing, Pulse, Replicas};
-use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo, Text};
+use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo};
 
 /// A write that changes nothing: no value is put at the start of a key that
 /// nobody has. The server refuses it when it would refuse any write.
@@ -48,15 +48,10 @@ fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
 /// Whether the server would run a client's write: enough replicas
 /// (min-replicas-to-write), no disk error (MISCONF).
 fn would_write(ctx: Ctx<'_>) -> bool {
-    let args = (Text::new(PROBE), Text::new(b"0"), Text::new(b""));
-    let (Some(name), Some(zero), Some(nothing)) = args else {
-        return false;
-    };
-    let args = [&name, &zero, &nothing];
     // Refused, but not for a reason of ours: another node of the cluster has that
     // key, and the other checks came first; or it ran, and somebody has such a key.
-    sys::call(ctx, c"SETRANGE", Scope::Script, args)
-        .is_some_and(|called| !called.is_error() || matches!(called.errno(), 0 | libc::EPERM))
+    sys::call(ctx, c"SETRANGE", Scope::Script, &[PROBE, b"0", b""])
+        .is_some_and(|called| !called.failed || matches!(called.errno, 0 | libc::EPERM))
 }
 
 /// Whether the server has heard what happened while it stood still. Where it may write:
@@ -73,11 +68,7 @@ fn hearing(pulse: &Pulse, ctx: Ctx<'_>) -> Hearing {
 
 /// The replicas of this master, as INFO shows them.
 fn replicas(ctx: Ctx<'_>) -> Replicas {
-    let mut replicas = Replicas {
-        offset: 0,
-        acknowledged: Vec::new(),
-        needed: 0,
-    };
+    let mut replicas = Replicas::default();
     let Some(info) = ServerInfo::section(ctx, c"replication") else {
         return replicas;
     };

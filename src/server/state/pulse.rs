@@ -61,6 +61,7 @@ pub enum Hearing {
 }
 
 /// The replicas of this master, as it knows them.
+#[derive(Default)]
 pub struct Replicas {
     /// How far this server has written, in bytes.
     pub offset: i64,

@@ -36,7 +36,7 @@ mod text;
 mod version;
 
 pub use blocked::{block, Blocked, OnBlocked};
-pub use call::{ask, call, is_missing, number_setting, setting, Called, Scope};
+pub use call::{ask, bytes, call, is_missing, number_setting, setting, Scope};
 pub use clock::MachineUs;
 pub use command::{register, Handler, Keys, Spec, Use};
 pub use command_info::{describe, Doc, DocKind};
