@@ -4,7 +4,7 @@ use redis_module::{Context, ContextFlags, RedisString, Status};
 
 use super::inbound;
 use super::outbound::{records, replication};
-use super::shell::{self, Shell};
+use super::shell::{Shell, SHELL};
 use super::state::{Server, Situation};
 use super::sys::{self, Ctx};
 use crate::config;
@@ -33,10 +33,11 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let master = ctx.flags().contains(ContextFlags::MASTER);
     situation.master.set(master);
     situation.replicas.set(records::has_replicas(ctx));
-    if !shell::install(ctx, server, situation, &inbound::CALLBACKS) {
+    let shell = Shell::new(server, situation, inbound::CALLBACKS);
+    if !SHELL.install(ctx, shell) {
         return Status::Err;
     }
-    if shell::with(ctx, |shell| set_up(shell, ctx, commands)) == Some(true) {
+    if SHELL.with(ctx, |shell| set_up(shell, ctx, commands)) == Some(true) {
         Status::Ok
     } else {
         ctx.warn("rlock: the server refused a command or an event");
@@ -85,8 +86,10 @@ pub fn unload(context: &Context) -> Status {
     let Some(ctx) = Ctx::of(context) else {
         return Status::Err;
     };
-    let why = shell::with(ctx, |shell| forbids_unload(shell, ctx)).flatten();
-    let why = why.or_else(|| (!shell::uninstall(ctx)).then_some("it is at work"));
+    let why = SHELL
+        .with(ctx, |shell| forbids_unload(shell, ctx))
+        .flatten();
+    let why = why.or_else(|| (!SHELL.remove(ctx)).then_some("it is at work"));
     if let Some(why) = why {
         ctx.warn(&format!("rlock: not unloaded: {why}"));
         return Status::Err;

@@ -19,8 +19,8 @@ use crate::server::outbound::replication::By;
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::tell::Found;
 use crate::server::run::{self, Asked, ServerKeyspace};
-use crate::server::shell::{self, Shell};
-use crate::server::state::Clock;
+use crate::server::shell::{Shell, SHELL};
+use crate::server::state::clock;
 use crate::server::sys::{self, Args, Ctx, Given, Handler, Keys, Spec};
 
 /// A request for so many keys is long work: some hundred microseconds.
@@ -56,7 +56,7 @@ impl<C: Command> Handler for Entry<C> {
     const WHAT: &'static str = C::SPEC.usage;
 
     fn run(ctx: Ctx<'_>, args: Args<'_>) {
-        let done = shell::with(ctx, |shell| {
+        let done = SHELL.with(ctx, |shell| {
             let named = [args.get(0), args.get(1)];
             let first_key = match C::SPEC.keys {
                 Keys::None => None,
@@ -199,9 +199,9 @@ impl<'a> Call<'a> {
         }
         let now = |core: &Core| {
             if waits || core.waiting() > 0 || core.has_places() {
-                shell.clock.now()
+                clock::now()
             } else {
-                Clock::now_by_wall()
+                clock::now_by_wall()
             }
         };
         let decided = run::decide(&self.asked, now, ask);

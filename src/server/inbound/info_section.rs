@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 
 use crate::lock::{Core, Stats};
-use crate::server::shell;
+use crate::server::shell::SHELL;
 use crate::server::sys::{show_info, Ctx, MainThread, OnInfo};
 
 /// Tells the server whom to ask.
@@ -16,7 +16,7 @@ struct Section;
 
 impl OnInfo for Section {
     fn fields(here: MainThread<'_>) -> Option<Vec<(&'static CStr, u64)>> {
-        let stats = shell::with(here, |shell| shell.locks.ask(Core::stats));
+        let stats = SHELL.with(here, |shell| shell.locks.ask(Core::stats));
         Some(fields(&stats.flatten()?))
     }
 }

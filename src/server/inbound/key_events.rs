@@ -12,7 +12,7 @@ use redis_module::NotifyEvent;
 use super::notes::{changed, leave};
 use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
-use crate::server::shell::{self, Shell};
+use crate::server::shell::{Shell, SHELL};
 use crate::server::state::Read;
 use crate::server::sys::{
     subscribe, subscribe_keys, unsubscribe, Ctx, Listener, OnKey, ServerEvent, Told,
@@ -67,7 +67,7 @@ impl OnKey for Keys {
     const WHAT: &'static str = "a key event";
 
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
-        shell::with(ctx, |shell| {
+        SHELL.with(ctx, |shell| {
             let db = ctx.db();
             if shell.listens() && !is_strange(shell, db, name) {
                 key_changed(shell, ctx, db, event, name);
@@ -82,8 +82,8 @@ impl OnKey for Keys {
 /// would go to the wrong one. Elsewhere it changes nothing.
 fn put_back(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8]) {
     match event {
-        b"move_from" => shell.inbox.moves_from(db),
-        b"move_to" => ctx.select(shell.inbox.moved_from()),
+        b"move_from" => shell.inbox.moved_from.set(db),
+        b"move_to" => ctx.select(shell.inbox.moved_from.get()),
         _ => {}
     }
 }
@@ -94,7 +94,7 @@ impl OnKey for Hashes {
     const WHAT: &'static str = "a hash event";
 
     fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
-        shell::with(ctx, |shell| {
+        SHELL.with(ctx, |shell| {
             let db = ctx.db();
             if shell.listens() && shell.knows(db, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
@@ -111,7 +111,7 @@ struct Overwrites;
 impl Listener for Overwrites {
     fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
         if let Told::Overwritten(name) = told {
-            shell::with(ctx, |shell| {
+            SHELL.with(ctx, |shell| {
                 if shell.listens() {
                     overwritten(shell, ctx, name);
                 }

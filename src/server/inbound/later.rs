@@ -4,13 +4,14 @@ use super::watching;
 use crate::lock::Occasion;
 use crate::server::outbound::closes;
 use crate::server::run::{schedule, serve};
-use crate::server::shell::{self, Callbacks};
+use crate::server::shell::SHELL;
+use crate::server::state::Callbacks;
 use crate::server::sys::Ctx;
 
 pub const CALLBACKS: Callbacks = Callbacks { on_timer, on_job };
 
 fn on_timer(ctx: Ctx<'_>) {
-    shell::with(ctx, |shell| {
+    SHELL.with(ctx, |shell| {
         let firing = shell.alarm.fire();
         serve(shell, ctx, Occasion::Timer);
         watching::relax(shell, ctx);
@@ -21,8 +22,8 @@ fn on_timer(ctx: Ctx<'_>) {
 }
 
 fn on_job(ctx: Ctx<'_>) {
-    shell::with(ctx, |shell| {
-        shell.alarm.start_job();
+    SHELL.with(ctx, |shell| {
+        shell.alarm.job.set(false);
         serve(shell, ctx, Occasion::Job);
         schedule::arm_for_next(shell, ctx);
     });

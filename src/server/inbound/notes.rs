@@ -11,7 +11,7 @@ pub fn leave(shell: &Shell, ctx: Ctx<'_>, notes: impl IntoIterator<Item = Note>,
     notes.into_iter().for_each(|note| shell.inbox.push(note));
     let by_job = read == Read::AfterCommand && shell.server.jobs;
     if !(by_job && shell.alarm.add_job(ctx)) {
-        shell.wake_soon(ctx);
+        shell.alarm.arm_now(ctx);
     }
 }
 

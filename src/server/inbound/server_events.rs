@@ -10,7 +10,7 @@ use super::{advice, neighbours};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, closes};
 use crate::server::run::schedule;
-use crate::server::shell::{self, Shell};
+use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{Read, Wakeup};
 use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
 
@@ -53,7 +53,7 @@ pub fn unwatch_clients(shell: &Shell, ctx: Ctx<'_>) {
     if shell.subscriptions.clients.replace(false) {
         sys::unsubscribe(ctx, ServerEvent::Client);
         sys::unsubscribe(ctx, ServerEvent::EventLoop);
-        shell.alarm.set_awake(false);
+        shell.alarm.awake.set(false);
     }
 }
 
@@ -61,7 +61,7 @@ struct Events;
 
 impl Listener for Events {
     fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
-        shell::with(ctx, |shell| heard(shell, ctx, told));
+        SHELL.with(ctx, |shell| heard(shell, ctx, told));
     }
 }
 
@@ -104,7 +104,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         Told::Closed(client) => closed(shell, ctx, client),
         Told::EventLoop { slept } => {
-            shell.alarm.set_awake(slept);
+            shell.alarm.awake.set(slept);
             match shell.server.wakeup {
                 _ if slept => answers::turn_over(shell),
                 Wakeup::BeforeSleep => answers::deliver(shell),

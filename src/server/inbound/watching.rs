@@ -6,6 +6,7 @@ use super::{advice, key_events, server_events};
 use crate::lock::{Core, ROUND_MS};
 use crate::server::run::schedule::{self, IDLE_MS};
 use crate::server::shell::Shell;
+use crate::server::state::clock;
 use crate::server::sys::Ctx;
 
 /// Subscribes to what the locks there are need now. What is not needed any more is
@@ -13,11 +14,11 @@ use crate::server::sys::Ctx;
 pub fn update(shell: &Shell, ctx: Ctx<'_>) {
     if !shell.subscriptions.clients.get() {
         server_events::watch_clients(shell, ctx);
-        shell.alarm.arm(ctx, shell.clock.now(), IDLE_MS);
+        shell.alarm.arm(ctx, clock::now(), IDLE_MS);
     }
     if shell.locks.ask(Core::is_watching).unwrap_or(false) {
         if !key_events::watch_overwrites(shell, ctx) {
-            shell.alarm.arm(ctx, shell.clock.now(), ROUND_MS);
+            shell.alarm.arm(ctx, clock::now(), ROUND_MS);
         }
         advice::watchdog_in_use(shell, ctx);
     }

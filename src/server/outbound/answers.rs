@@ -7,8 +7,8 @@
 //! a wait when the client goes, is unblocked by hand, or is redirected.
 
 use super::reply::Responder;
-use crate::lock::{self, ClientId, Core, Note, Outcome, WaiterId};
-use crate::server::shell::{self, Shell};
+use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
+use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{Ended, Wake, Wakeup};
 use crate::server::sys::{self, Ctx, OnBlocked, Text};
 
@@ -34,7 +34,7 @@ pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
         Wake::TooLate => {}
         // At the end of this turn, or of the next one.
         Wake::Later if shell.server.wakeup == Wakeup::BeforeSleep => shell.alarm.keep_awake(),
-        Wake::Later => shell.wake_soon(ctx),
+        Wake::Later => shell.alarm.arm_now(ctx),
     }
 }
 
@@ -66,26 +66,25 @@ pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
 }
 
 fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
-    shell.note(ctx, Note::Lost(waiter));
+    shell.inbox.push(Note::Lost(waiter));
+    shell.alarm.arm_now(ctx);
 }
 
 /// The server has ended a wait.
 fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended) {
     match how {
-        Ended::InQueue => left(shell, ctx, waiter),
+        Ended::InQueue => {
+            let unsettled = shell.locks.change(|core| {
+                lock::leave(core, waiter);
+                core.is_unsettled()
+            });
+            // Whoever that lets in is looked for by the timer.
+            if unsettled.unwrap_or(false) {
+                shell.alarm.arm_now(ctx);
+            }
+        }
         Ended::Granted => lost(shell, ctx, waiter),
         Ended::Other => {}
-    }
-}
-
-/// A waiter has left the queue. Whoever that lets in is looked for by the timer.
-fn left(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
-    let leave = |core: &mut Core| {
-        lock::leave(core, waiter);
-        core.is_unsettled()
-    };
-    if shell.locks.change(leave).unwrap_or(false) {
-        shell.wake_soon(ctx);
     }
 }
 
@@ -106,11 +105,11 @@ impl OnBlocked for Waits {
                 }
             }
         };
-        shell::with(ctx, reply);
+        SHELL.with(ctx, reply);
     }
 
     fn disconnected(ctx: Ctx<'_>, waiter: WaiterId) {
-        shell::with(ctx, |shell| {
+        SHELL.with(ctx, |shell| {
             let how = shell.clients.disconnected(waiter);
             ended(shell, ctx, waiter, how);
         });
@@ -120,6 +119,6 @@ impl OnBlocked for Waits {
         if gone {
             Self::disconnected(ctx, waiter);
         }
-        shell::with(ctx, |shell| shell.clients.freed(waiter));
+        SHELL.with(ctx, |shell| shell.clients.freed(waiter));
     }
 }

@@ -17,7 +17,7 @@ const BATCH: usize = 128;
 pub fn close_soon(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
     if config::closes_on_loss() {
         shell.clients.close(client);
-        shell.wake_soon(ctx);
+        shell.alarm.arm_now(ctx);
     }
 }
 

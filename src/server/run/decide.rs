@@ -2,10 +2,12 @@
 //! others are told.
 
 use super::keyspace::{Asked, ServerKeyspace};
+use crate::config;
 use crate::lock::{self, Core, Decider, Now};
 use crate::server::outbound::replication::By;
 use crate::server::outbound::tell::{tell, Found};
 use crate::server::shell::Shell;
+use crate::server::state::clock;
 use crate::server::sys::{Access, Ctx};
 
 /// Has the core decide, once or more often, and then tells what it decided. `None`: it is
@@ -17,8 +19,10 @@ pub fn decide<T>(
 ) -> Option<(T, Found)> {
     let shell = asked.shell;
     let mut ks = ServerKeyspace::new(asked, Access::Write);
-    let mut told = shell.locks.notices();
-    let answer = shell.locks.decide(now, |core, now| {
+    let mut told = shell.locks.spare.take();
+    let answer = shell.locks.change(|core| {
+        core.rules = config::rules();
+        let now = now(core);
         run(&mut Decider {
             core,
             ks: &mut ks,
@@ -29,7 +33,7 @@ pub fn decide<T>(
     drop(ks);
     let Asked { ctx, by, given, .. } = *asked;
     let found = tell(shell, ctx, by, given, &mut told);
-    shell.locks.reuse(told);
+    shell.locks.spare.set(told);
     Some((answer, found))
 }
 
@@ -40,9 +44,7 @@ pub fn inspect<'a, T>(
 ) -> Option<T> {
     let shell = asked.shell;
     let mut ks = ServerKeyspace::new(asked, Access::Read);
-    shell
-        .locks
-        .ask(|core| look(core, &mut ks, shell.clock.now()))
+    shell.locks.ask(|core| look(core, &mut ks, clock::now()))
 }
 
 /// Lets the core know who waits by subscription. Only when all else is done: a request of
@@ -51,7 +53,7 @@ pub fn inspect<'a, T>(
 pub fn attend(shell: &Shell, ctx: Ctx<'_>, by: By, mut found: Found) {
     let asked = Asked::without_command(shell, ctx, by);
     while !found.is_empty() {
-        let now = |_: &Core| shell.clock.now();
+        let now = |_: &Core| clock::now();
         let heard = decide(&asked, now, |with| lock::attend(with, found));
         found = heard.map(|((), more)| more).unwrap_or_default();
     }

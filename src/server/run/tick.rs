@@ -8,7 +8,7 @@ use crate::lock::{self, Gate, Note, Now, Occasion};
 use crate::server::outbound::answers;
 use crate::server::outbound::replication::By;
 use crate::server::shell::Shell;
-use crate::server::state::Wakeup;
+use crate::server::state::{clock, Wakeup};
 use crate::server::sys::Ctx;
 
 /// Does what is due. What the gate forbids stays due; the timer is armed by the caller.
@@ -23,7 +23,7 @@ pub fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
         ctx,
         occasion,
     };
-    let now = |_: &_| shell.clock.now();
+    let now = |_: &_| clock::now();
     let served = decide(&asked, now, |with| lock::run(with, &outside, occasion));
     if let Some(((), found)) = served {
         attend(shell, ctx, by, found);
@@ -42,7 +42,7 @@ struct Outside<'a> {
 
 impl lock::Outside for Outside<'_> {
     fn now(&self) -> Now {
-        self.shell.clock.now()
+        clock::now()
     }
 
     fn gate(&self) -> Gate {

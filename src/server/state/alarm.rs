@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 
-use super::clock::Clock;
+use super::clock;
 use super::server::Wakeup;
 use crate::lock::{MonoUs, Now, WallMs};
 use crate::server::sys::{self, Ctx, Run, Timer};
@@ -25,13 +25,19 @@ pub struct Alarm {
     armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
-    /// Jobs that run when the command under way is done.
-    jobs: Cell<u32>,
+    /// A job runs when the command under way is done.
+    pub job: Cell<bool>,
     /// The event loop is known to come to its end of a turn before it sleeps.
-    awake: Cell<bool>,
+    pub awake: Cell<bool>,
     wakeup: Wakeup,
-    on_timer: Run,
-    on_job: Run,
+    callbacks: Callbacks,
+}
+
+/// What is called later, and by whom.
+#[derive(Clone, Copy)]
+pub struct Callbacks {
+    pub on_timer: Run,
+    pub on_job: Run,
 }
 
 /// A moment by both clocks.
@@ -51,16 +57,15 @@ impl Armed {
 }
 
 impl Alarm {
-    pub fn new(wakeup: Wakeup, on_timer: Run, on_job: Run) -> Self {
+    pub fn new(wakeup: Wakeup, callbacks: Callbacks) -> Self {
         Self {
             timer: Cell::new(None),
             armed: Cell::new(None),
             firing: Cell::new(false),
-            jobs: Cell::new(0),
+            job: Cell::new(false),
             awake: Cell::new(false),
             wakeup,
-            on_timer,
-            on_job,
+            callbacks,
         }
     }
 
@@ -72,7 +77,7 @@ impl Alarm {
             return;
         }
         self.stop(ctx);
-        let timer = Timer::start(ctx, ms, self.on_timer);
+        let timer = Timer::start(ctx, ms, self.callbacks.on_timer);
         self.armed.set(timer.is_some().then_some(Armed {
             mono: at,
             wall: now.deadline(ms),
@@ -89,9 +94,9 @@ impl Alarm {
     }
 
     /// Sees to it that the timer fires as soon as the event loop comes round.
-    pub fn arm_now(&self, ctx: Ctx<'_>, clock: &Clock) {
+    pub fn arm_now(&self, ctx: Ctx<'_>) {
         if !self.firing.get() {
-            self.arm(ctx, clock.now(), 0);
+            self.arm(ctx, clock::now(), 0);
             sys::keep_loop_awake();
         }
     }
@@ -123,11 +128,6 @@ impl Alarm {
         Firing(self)
     }
 
-    /// The event loop has slept and is at work, or comes to its end.
-    pub fn set_awake(&self, awake: bool) {
-        self.awake.set(awake);
-    }
-
     /// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
     /// behind a request that was just unblocked. So what comes up there (a timer, a grant)
     /// would wait until something else wakes the loop. Unless this turn of it is known not
@@ -140,25 +140,16 @@ impl Alarm {
 
     /// Has the job run after the command under way. `false`: this server cannot.
     pub fn add_job(&self, ctx: Ctx<'_>) -> bool {
-        if self.jobs.get() > 0 {
-            return true;
+        if !self.job.get() {
+            self.job.set(sys::after_command(ctx, self.callbacks.on_job));
         }
-        let added = sys::after_command(ctx, self.on_job);
-        if added {
-            self.jobs.set(1);
-        }
-        added
-    }
-
-    /// The job runs.
-    pub fn start_job(&self) {
-        self.jobs.set(self.jobs.get().saturating_sub(1));
+        self.job.get()
     }
 
     /// What of ours the server has still to call.
     pub fn awaits(&self) -> Option<&'static str> {
         let reasons = [
-            (self.jobs.get() > 0, "it has yet to look at a key"),
+            (self.job.get(), "it has yet to look at a key"),
             (
                 sys::loop_is_kept_awake(),
                 "the event loop is yet to come to it",

@@ -86,8 +86,8 @@ impl Clients {
 
     /// Whether no request waits, and no reply to one is on its way.
     pub fn none_waits(&self) -> bool {
-        let lists = self.0.try_borrow();
-        lists.is_ok_and(|lists| lists.blocked.is_empty() && lists.fresh.is_empty())
+        self.with(|lists| lists.blocked.is_empty() && lists.fresh.is_empty())
+            .unwrap_or(false)
     }
 
     /// A request waits.
@@ -207,8 +207,8 @@ impl Clients {
 
     /// Whether connections are to be closed yet.
     pub fn any_closing(&self) -> bool {
-        let lists = self.0.try_borrow();
-        lists.is_ok_and(|lists| !lists.closing.is_empty())
+        self.with(|lists| !lists.closing.is_empty())
+            .unwrap_or(false)
     }
 
     /// The next of those that are to be closed.

@@ -14,7 +14,7 @@ const MOST_NOTES: usize = 16_384;
 pub struct Inbox {
     notes: RefCell<Notes>,
     /// The database that the last key left by MOVE.
-    moved_from: Cell<i32>,
+    pub moved_from: Cell<i32>,
 }
 
 /// After what notes are to be read.
@@ -37,8 +37,7 @@ impl Inbox {
     }
 
     pub fn is_empty(&self) -> bool {
-        let notes = self.notes.try_borrow();
-        notes.is_ok_and(|notes| notes.list.is_empty())
+        self.with(|notes| notes.list.is_empty()).unwrap_or(false)
     }
 
     pub fn push(&self, note: Note) {
@@ -55,29 +54,16 @@ impl Inbox {
         self.with(|notes| notes.leaving.take()).flatten()
     }
 
-    /// A key left this database by MOVE.
-    pub fn moves_from(&self, db: i32) {
-        self.moved_from.set(db);
-    }
-
-    pub fn moved_from(&self) -> i32 {
-        self.moved_from.get()
-    }
-
     /// Whether a note says that a key that is known goes by this name.
     pub fn has_arrived(&self, db: i32, name: &[u8]) -> bool {
-        let notes = self.notes.try_borrow();
-        notes.is_ok_and(|notes| {
-            !notes.arrived.is_empty() && notes.arrived.contains(&Key::new(db, name))
-        })
+        self.with(|notes| !notes.arrived.is_empty() && notes.arrived.contains(&Key::new(db, name)))
+            .unwrap_or(false)
     }
 
     /// Whether a key may be of interest for what became of another one.
     pub fn has_moves(&self) -> bool {
-        let notes = self.notes.try_borrow();
-        notes.map_or(true, |notes| {
-            notes.leaving.is_some() || !notes.arrived.is_empty()
-        })
+        self.with(|notes| notes.leaving.is_some() || !notes.arrived.is_empty())
+            .unwrap_or(true)
     }
 
     /// A data set was loaded: that it was emptied before that is part of it.
@@ -91,7 +77,11 @@ impl Inbox {
 
     /// Takes out all notes.
     pub fn take(&self) -> Vec<Note> {
-        self.with(Notes::take).unwrap_or_default()
+        let take = |notes: &mut Notes| {
+            notes.arrived.clear();
+            std::mem::take(&mut notes.list)
+        };
+        self.with(take).unwrap_or_default()
     }
 }
 
@@ -122,7 +112,10 @@ impl Notes {
             _ => {}
         }
         if self.list.len() >= MOST_NOTES && is_of_keys(&note) {
-            self.forget_keys();
+            // Connections and grants are as they were; there are no more of those than
+            // clients.
+            self.list.retain(|note| !is_of_keys(note));
+            self.arrived.clear();
             self.list.push(Note::Replaced(None, Cause::Unknown));
             return;
         }
@@ -130,18 +123,6 @@ impl Notes {
             self.arrived.insert(to.clone());
         }
         self.list.push(note);
-    }
-
-    /// Notes of keys are void. Connections and grants are as they were; there are no
-    /// more of those than clients.
-    fn forget_keys(&mut self) {
-        self.list.retain(|note| !is_of_keys(note));
-        self.arrived.clear();
-    }
-
-    fn take(&mut self) -> Vec<Note> {
-        self.arrived.clear();
-        std::mem::take(&mut self.list)
     }
 }
 

@@ -3,13 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::config;
-use crate::lock::{Core, Notices, Now};
+use crate::lock::{Core, Notices};
 
 pub struct Locks {
     core: RefCell<Core>,
     /// A list of notices to use again.
-    spare: Cell<Notices>,
+    pub spare: Cell<Notices>,
 }
 
 impl Locks {
@@ -29,28 +28,5 @@ impl Locks {
     pub fn change<T>(&self, change: impl FnOnce(&mut Core) -> T) -> Option<T> {
         let core = self.core.try_borrow_mut();
         core.ok().map(|mut core| change(&mut core))
-    }
-
-    /// Has it decide, at this time. `None`: it is deciding.
-    pub fn decide<T>(
-        &self,
-        now: impl FnOnce(&Core) -> Now,
-        run: impl FnOnce(&mut Core, Now) -> T,
-    ) -> Option<T> {
-        let mut core = self.core.try_borrow_mut().ok()?;
-        core.rules = config::rules();
-        let now = now(&core);
-        Some(run(&mut core, now))
-    }
-
-    /// An empty list of notices.
-    pub fn notices(&self) -> Notices {
-        self.spare.take()
-    }
-
-    /// Takes it back.
-    pub fn reuse(&self, mut notices: Notices) {
-        notices.clear();
-        self.spare.set(notices);
     }
 }

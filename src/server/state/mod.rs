@@ -1,5 +1,5 @@
-//! What is remembered between two callbacks, each part with its own owner, whose fields
-//! are private.
+//! What is remembered between two callbacks, each part with its own owner. Fields are
+//! private where one depends on another; else they are plain cells.
 //!
 //! The server runs all of our code on its main thread, but it may call back into us while
 //! we call it: opening a key can expire it, and its notification runs in the middle of our
@@ -9,7 +9,7 @@
 
 mod alarm;
 mod clients;
-mod clock;
+pub mod clock;
 mod inbox;
 mod locks;
 mod own_work;
@@ -18,9 +18,8 @@ mod server;
 mod situation;
 mod subscriptions;
 
-pub use alarm::Alarm;
+pub use alarm::{Alarm, Callbacks};
 pub use clients::{Clients, Ended, Wake};
-pub use clock::Clock;
 pub use inbox::{Inbox, Read};
 pub use locks::Locks;
 pub use own_work::OwnWork;

@@ -1,10 +1,9 @@
 //! A value that lives from load to unload, for callbacks to find.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::ptr;
+use std::rc::Rc;
 
-use super::count::Count;
 use super::ctx::Ctx;
 
 /// Proof that a callback of the server runs, which it does on its main thread only.
@@ -26,28 +25,22 @@ impl<'a> From<Ctx<'a>> for MainThread<'a> {
 }
 
 /// At most one value, which is lent and never copied, and not given back while it is lent.
-pub struct Global<T> {
-    value: Cell<*const T>,
-    lent: Count,
-}
+pub struct Global<T>(RefCell<Option<Rc<T>>>);
 
-// SAFETY: whoever touches the cells or the value shows that this is the main thread.
+// SAFETY: whoever touches the cell or the value shows that this is the main thread.
 unsafe impl<T> Sync for Global<T> {}
 
 impl<T: 'static> Global<T> {
     pub const fn empty() -> Self {
-        Self {
-            value: Cell::new(ptr::null()),
-            lent: Count::zero(),
-        }
+        Self(RefCell::new(None))
     }
 
     /// Puts a value in. `false`: there is one.
     pub fn install<'a>(&self, _here: impl Into<MainThread<'a>>, value: T) -> bool {
-        if !self.value.get().is_null() {
+        if self.0.borrow().is_some() {
             return false;
         }
-        self.value.set(Box::into_raw(Box::new(value)));
+        self.0.replace(Some(Rc::new(value)));
         true
     }
 
@@ -57,39 +50,18 @@ impl<T: 'static> Global<T> {
         _here: impl Into<MainThread<'a>>,
         using: impl FnOnce(&T) -> R,
     ) -> Option<R> {
-        // SAFETY: null, or a box of `install`, which `remove` leaves alone while it is lent.
-        let value = unsafe { self.value.get().as_ref() }?;
-        let _lent = Lent::new(&self.lent);
-        Some(using(value))
+        let lent = self.0.borrow().clone()?;
+        Some(using(&lent))
     }
 
     /// Drops the value. `false`: it is lent.
     pub fn remove<'a>(&self, _here: impl Into<MainThread<'a>>) -> bool {
-        if self.lent.get() > 0 {
+        let is_lent = |value: &Rc<T>| Rc::strong_count(value) > 1;
+        if self.0.borrow().as_ref().is_some_and(is_lent) {
             return false;
         }
-        let value = self.value.replace(ptr::null());
-        if !value.is_null() {
-            // SAFETY: it was a box in `install`, and nobody has it: it is not lent.
-            drop(unsafe { Box::from_raw(value.cast_mut()) });
-        }
+        self.0.take();
         true
-    }
-}
-
-/// Counts one who uses the value, to the end of it or to a panic.
-struct Lent<'a>(&'a Count);
-
-impl<'a> Lent<'a> {
-    fn new(count: &'a Count) -> Self {
-        count.more();
-        Self(count)
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        self.0.less();
     }
 }
 
