@@ -21,7 +21,7 @@ use crate::server::outbound::tell::Found;
 use crate::server::run::{self, Asked, ServerKeyspace};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::clock;
-use crate::server::sys::{self, Args, Ctx, Given, Handler, Keys, Spec};
+use crate::server::sys::{self, Access, Args, Ctx, Given, Handler, Keys, Spec};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
@@ -219,7 +219,9 @@ impl<'a> Call<'a> {
         &self,
         look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
     ) -> Result<T, Error> {
-        run::inspect(&self.asked, look).ok_or_else(Error::busy)
+        let mut ks = ServerKeyspace::new(&self.asked, Access::Read);
+        let ask = |core: &Core| look(core, &mut ks, clock::now());
+        self.shell().locks.ask(ask).ok_or_else(Error::busy)
     }
 
     /// The reply to a request for several keys. Where they are very many the client gets

@@ -7,6 +7,8 @@
 //! once somebody waits for a read/write lock; overwritten keys, while a watchdog's
 //! connection is to be told of its loss at once.
 
+use std::cell::Cell;
+
 use redis_module::NotifyEvent;
 
 use super::notes::{changed, leave};
@@ -14,50 +16,30 @@ use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::Read;
-use crate::server::sys::{
-    subscribe, subscribe_keys, unsubscribe, Ctx, Listener, OnKey, ServerEvent, Told,
-};
+use crate::server::sys::{subscribe_keys, Ctx, OnKey};
 
 /// From the first lock on: what becomes of its key.
 pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.keys.get() {
-        return;
-    }
     let classes = NotifyEvent::GENERIC | NotifyEvent::EXPIRED | NotifyEvent::EVICTED;
-    if subscribe_keys::<Keys>(ctx, classes) {
-        shell.subscriptions.keys.set(true);
-    } else {
-        ctx.warn("rlock: no keyspace events to be had; a key changed by hand goes unnoticed");
-    }
+    let otherwise = "rlock: no keyspace events to be had; a key changed by hand goes unnoticed";
+    listen::<Keys>(&shell.subscriptions.keys, ctx, classes, otherwise);
 }
 
 /// For good, once a request waits for a read/write lock: a reader or writer that
 /// knows nothing of rlock may leave while others stay.
 pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.hashes.get() {
+    let otherwise = "rlock: no hash events to be had; a hold that others end goes unnoticed";
+    let hashes = &shell.subscriptions.hashes;
+    listen::<Hashes>(hashes, ctx, NotifyEvent::HASH, otherwise);
+}
+
+fn listen<H: OnKey>(on: &Cell<bool>, ctx: Ctx<'_>, classes: NotifyEvent, otherwise: &str) {
+    if on.get() {
         return;
     }
-    if subscribe_keys::<Hashes>(ctx, NotifyEvent::HASH) {
-        shell.subscriptions.hashes.set(true);
-    } else {
-        ctx.warn("rlock: no hash events to be had; a hold that others end goes unnoticed");
-    }
-}
-
-/// While there is a watchdog hold: keys that are overwritten (SET over a lock), which
-/// is no event of the classes above. `false`: this server (Redis 7.0) cannot tell.
-pub fn watch_overwrites(shell: &Shell, ctx: Ctx<'_>) -> bool {
-    if !shell.subscriptions.overwrites.get() {
-        let told = subscribe::<Overwrites>(ctx, ServerEvent::Key);
-        shell.subscriptions.overwrites.replace(told);
-    }
-    shell.subscriptions.overwrites.get()
-}
-
-/// When the last watchdog hold has ended.
-pub fn unwatch_overwrites(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.overwrites.replace(false) {
-        unsubscribe(ctx, ServerEvent::Key);
+    on.set(subscribe_keys::<H>(ctx, classes));
+    if !on.get() {
+        ctx.warn(otherwise);
     }
 }
 
@@ -106,21 +88,10 @@ impl OnKey for Hashes {
 }
 
 /// A key is about to be overwritten.
-struct Overwrites;
-
-impl Listener for Overwrites {
-    fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
-        if let Told::Overwritten(name) = told {
-            SHELL.with(ctx, |shell| {
-                if shell.listens() {
-                    overwritten(shell, ctx, name);
-                }
-            });
-        }
+pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
+    if !shell.listens() {
+        return;
     }
-}
-
-fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     let db = ctx.db();
     if shell.knows(db, name) {
         let key = Key::new(db, name);

@@ -6,7 +6,7 @@
 //! a hold belongs to a connection, for they cost something each time.
 
 use super::notes::leave;
-use super::{advice, neighbours};
+use super::{advice, key_events, neighbours};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, closes};
 use crate::server::run::schedule;
@@ -57,6 +57,24 @@ pub fn unwatch_clients(shell: &Shell, ctx: Ctx<'_>) {
     }
 }
 
+/// While there is a watchdog hold: keys that are overwritten (SET over a lock), which
+/// is no event of the classes that `key_events` listens to. `false`: this server (Redis
+/// 7.0) cannot tell.
+pub fn watch_overwrites(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    let on = &shell.subscriptions.overwrites;
+    if !on.get() {
+        on.set(sys::subscribe::<Events>(ctx, ServerEvent::Key));
+    }
+    on.get()
+}
+
+/// When the last watchdog hold has ended.
+pub fn unwatch_overwrites(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.overwrites.replace(false) {
+        sys::unsubscribe(ctx, ServerEvent::Key);
+    }
+}
+
 struct Events;
 
 impl Listener for Events {
@@ -74,7 +92,11 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
             situation.loading.set(!over);
             situation.records.set(None);
             if over {
-                loaded(shell, ctx);
+                // The flush before the load is part of it.
+                shell.inbox.forget_flushes();
+                // A lock that is there again is the same one: DEBUG RELOAD, a load that
+                // failed.
+                replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
             }
         }
         Told::Role { master } => {
@@ -116,15 +138,8 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
             situation.records.set(None);
             advice::changed(shell, ctx, &names);
         }
-        Told::Overwritten(_) => {}
+        Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
     }
-}
-
-fn loaded(shell: &Shell, ctx: Ctx<'_>) {
-    // The flush before the load is part of it.
-    shell.inbox.forget_flushes();
-    // A lock that is there again is the same one: DEBUG RELOAD, a load that failed.
-    replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
 }
 
 /// Whole databases changed. Nothing to do if nothing is known.

@@ -2,7 +2,7 @@
 //! while nobody waits and no hold belongs to a connection, for each kind of event
 //! costs something each time.
 
-use super::{advice, key_events, server_events};
+use super::{advice, server_events};
 use crate::lock::{Core, ROUND_MS};
 use crate::server::run::schedule::{self, IDLE_MS};
 use crate::server::shell::Shell;
@@ -17,7 +17,7 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
         shell.alarm.arm(ctx, clock::now(), IDLE_MS);
     }
     if shell.locks.ask(Core::is_watching).unwrap_or(false) {
-        if !key_events::watch_overwrites(shell, ctx) {
+        if !server_events::watch_overwrites(shell, ctx) {
             shell.alarm.arm(ctx, clock::now(), ROUND_MS);
         }
         advice::watchdog_in_use(shell, ctx);
@@ -43,7 +43,7 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
         return;
     };
     if !watching {
-        key_events::unwatch_overwrites(shell, ctx);
+        server_events::unwatch_overwrites(shell, ctx);
     } else if !shell.subscriptions.overwrites.get() {
         update(shell, ctx);
     }

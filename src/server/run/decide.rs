@@ -37,16 +37,6 @@ pub fn decide<T>(
     Some((answer, found))
 }
 
-/// Looks without changing anything. `None`: the core is deciding.
-pub fn inspect<'a, T>(
-    asked: &Asked<'a>,
-    look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
-) -> Option<T> {
-    let shell = asked.shell;
-    let mut ks = ServerKeyspace::new(asked, Access::Read);
-    shell.locks.ask(|core| look(core, &mut ks, clock::now()))
-}
-
 /// Lets the core know who waits by subscription. Only when all else is done: a request of
 /// this very command that is to wait can be granted by it, and must be blocked by then. A
 /// command, or the timer, with the gate open.

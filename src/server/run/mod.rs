@@ -7,6 +7,6 @@ mod keyspace;
 pub mod schedule;
 mod tick;
 
-pub use decide::{attend, decide, inspect};
+pub use decide::{attend, decide};
 pub use keyspace::{Asked, ServerKeyspace};
 pub use tick::serve;
