@@ -39,7 +39,7 @@ pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
 /// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
 pub const LONGEST_TURN_MS: i64 = 10_000;
 
-/// The greatest `watchdog-max`, ms: what a double counts exactly.
+/// The greatest lease, BLOCK time and `watchdog-max`, ms: what a double counts exactly.
 pub const MOST_MS: i64 = (1 << 53) - 1;
 
 enum_configuration! {

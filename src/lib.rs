@@ -41,7 +41,7 @@ use command::{
 };
 use redis_module::configuration::ConfigurationFlags;
 use redis_module::{redis_module, Context, RedisString, Status};
-use server::{register, Ctx};
+use server::{register, unload, Ctx};
 
 /// In the server, memory comes from the server, so that `used_memory` counts it.
 #[cfg(not(test))]
@@ -66,10 +66,6 @@ fn commands(ctx: Ctx<'_>) -> bool {
 
 fn load(context: &Context, args: &[RedisString]) -> Status {
     server::load(context, args, commands)
-}
-
-fn unload(context: &Context) -> Status {
-    server::unload(context)
 }
 
 redis_module! {

@@ -124,8 +124,8 @@ pub fn slot_part(name: &[u8]) -> &[u8] {
 /// What stands between owner and number in a lease key's name.
 const LEASE: &[u8] = b":rwlock_timeout:";
 
-/// An owner of more bytes is none of ours.
-const LONGEST_OWNER: usize = 512;
+/// The longest owner id, bytes: one of more is none of ours.
+pub const LONGEST_OWNER: usize = 512;
 
 /// The locks, with their readers, that a lease key of this name may belong to. More
 /// than one, for both names and owners may hold what stands between them; none, if

@@ -1,14 +1,10 @@
 //! Reads a command's arguments from left to right.
 
+use crate::config::MOST_MS;
 use crate::error::{shown, Error};
 use crate::lock::{Ask, ClientId, Mode, Wait, MOST_KEYS};
+use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
-
-/// The longest lease and BLOCK time, ms: what a double counts exactly.
-const MOST_MS: i64 = (1 << 53) - 1;
-
-/// The longest owner id, bytes.
-const LONGEST_OWNER: usize = 512;
 
 /// An owner as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]

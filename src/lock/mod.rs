@@ -56,7 +56,7 @@ mod work;
 mod write;
 
 pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
-pub use core::{Contended, Core, Rules, Stats, Waiting};
+pub use core::{Contended, Core, Rules, Waiting};
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{

@@ -69,7 +69,7 @@ fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
     }
     let valkey = shell.server.valkey;
     sys::set_options(ctx, valkey);
-    inbound::register_info(ctx);
+    sys::show_info::<inbound::InfoSection>(ctx);
     inbound::look_around(shell, ctx);
     ctx.notice(&format!(
         "rlock {} on {}: ready; owner * is {}:<client id>",

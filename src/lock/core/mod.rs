@@ -5,7 +5,6 @@ mod describe;
 mod stats;
 
 pub use describe::{Contended, Waiting};
-pub use stats::Stats;
 
 use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;

@@ -3,43 +3,35 @@
 
 use std::ffi::CStr;
 
-use crate::lock::{Core, Stats};
+use crate::lock::Core;
 use crate::server::shell::SHELL;
-use crate::server::sys::{show_info, Ctx, MainThread, OnInfo};
+use crate::server::sys::{MainThread, OnInfo};
 
-/// Tells the server whom to ask.
-pub fn register(ctx: Ctx<'_>) {
-    show_info::<Section>(ctx);
-}
+pub struct InfoSection;
 
-struct Section;
-
-impl OnInfo for Section {
+impl OnInfo for InfoSection {
     fn fields(here: MainThread<'_>) -> Option<Vec<(&'static CStr, u64)>> {
         let stats = SHELL.with(here, |shell| shell.locks.ask(Core::stats));
-        Some(fields(&stats.flatten()?))
+        let stats = stats.flatten()?;
+        Some(vec![
+            (c"acquired", stats.acquired),
+            (c"contended", stats.contended),
+            (c"granted_after_wait", stats.granted),
+            (c"timed_out", stats.timed_out),
+            (c"released", stats.released),
+            (c"renewed", stats.renewed),
+            (c"expired", stats.expired),
+            (c"forced", stats.forced),
+            (c"evicted", stats.evicted),
+            (c"deadlocks_refused", stats.deadlocks),
+            (c"grants_taken_back", stats.taken_back),
+            (c"redisson_turns", stats.turns),
+            (c"redisson_turns_used", stats.turns_used),
+            (c"waiting", stats.waiting),
+            (c"watchdog_holds", stats.watched),
+            (c"wait_p50_us", stats.wait_p50_us),
+            (c"wait_p99_us", stats.wait_p99_us),
+            (c"wait_max_us", stats.wait_max_us),
+        ])
     }
-}
-
-fn fields(stats: &Stats) -> Vec<(&'static CStr, u64)> {
-    vec![
-        (c"acquired", stats.acquired),
-        (c"contended", stats.contended),
-        (c"granted_after_wait", stats.granted),
-        (c"timed_out", stats.timed_out),
-        (c"released", stats.released),
-        (c"renewed", stats.renewed),
-        (c"expired", stats.expired),
-        (c"forced", stats.forced),
-        (c"evicted", stats.evicted),
-        (c"deadlocks_refused", stats.deadlocks),
-        (c"grants_taken_back", stats.taken_back),
-        (c"redisson_turns", stats.turns),
-        (c"redisson_turns_used", stats.turns_used),
-        (c"waiting", stats.waiting),
-        (c"watchdog_holds", stats.watched),
-        (c"wait_p50_us", stats.wait_p50_us),
-        (c"wait_p99_us", stats.wait_p99_us),
-        (c"wait_max_us", stats.wait_max_us),
-    ]
 }

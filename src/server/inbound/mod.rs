@@ -13,6 +13,6 @@ mod server_events;
 mod watching;
 
 pub use command::{register, Call, Command};
-pub use info_section::register as register_info;
+pub use info_section::InfoSection;
 pub use later::CALLBACKS;
 pub use server_events::{look_around, subscribe};

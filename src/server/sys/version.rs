@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use redis_module::raw;
+use redis_module::raw::ModuleOptions;
 
 use super::api::api;
 use super::ctx::Ctx;
@@ -79,19 +79,16 @@ pub fn avoids_replica_traffic() -> bool {
 
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not in the
 /// bindings, which are Redis'.
-const HANDLE_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
+const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 
 /// Declares what the module copes with.
 pub fn set_options(ctx: Ctx<'_>, valkey: bool) {
     // Writes are announced to WATCH by hand: a refused try is none. Loading a data set
     // beside the old one is fine, and is looked at again when it ends.
-    let mut options = raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED
-        | raw::REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD;
+    let mut options =
+        ModuleOptions::NO_IMPLICIT_SIGNAL_MODIFIED | ModuleOptions::HANDLE_REPL_ASYNC_LOAD;
     if valkey {
-        options |= HANDLE_ATOMIC_SLOT_MIGRATION;
+        options |= ModuleOptions::from_bits_retain(HANDLE_ATOMIC_SLOT_MIGRATION);
     }
-    if let Some(call) = api!(RedisModule_SetModuleOptions) {
-        // SAFETY: the context is valid.
-        unsafe { call(ctx.as_ptr(), options as c_int) };
-    }
+    ctx.context().set_module_options(options);
 }
