@@ -7,7 +7,8 @@ use redis_module::RedisValue;
 
 use crate::lock::Key;
 use crate::redisson;
-use crate::server::sys::{ask, bytes, wall_us, Access, Ctx, OpenKey, Selected, Text, Type};
+use crate::server::state::clock;
+use crate::server::sys::{ask, bytes, Access, Ctx, OpenKey, Selected, Text, Type};
 
 /// So many are looked at whose time is over: Redisson removes them as it goes.
 const MOST_STALE: &[u8] = b"31";
@@ -23,7 +24,7 @@ pub fn head(ctx: Ctx<'_>, lock: &Key) -> Option<Vec<u8>> {
     else {
         return None;
     };
-    let now_ms = wall_us() as f64 / 1000.0;
+    let now_ms = clock::now_by_wall().wall.0 as f64 / 1000.0;
     let timeouts = redisson::fair_timeouts(&lock.name);
     let waits_still = |owner: &&[u8]| {
         let score = ask(ctx, "ZSCORE", &[&timeouts[..], owner]);

@@ -37,7 +37,7 @@ mod version;
 
 pub use blocked::{block, Blocked, OnBlocked};
 pub use call::{ask, bytes, call, is_missing, number_setting, setting, Scope};
-pub use clock::{mono_us, wall_us, MachineUs};
+pub use clock::MachineUs;
 pub use command::{register, Handler, Keys, Spec, Use};
 pub use command_info::{describe, Doc, DocKind};
 pub use ctx::{Ctx, Selected};
