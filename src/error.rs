@@ -68,23 +68,17 @@ pub fn of(refusal: &Refusal) -> String {
         Refusal::OtherMode {
             key,
             owner,
-            held_for: Mode::Exclusive,
-        } => format!(
-            "WRONGMODE owner {} holds {} as a plain lock, which does not mix with READ and \
-             WRITE: release it first, or use another name",
-            shown(owner),
-            shown(&key.name)
-        ),
-        Refusal::OtherMode {
-            key,
-            owner,
             held_for,
         } => format!(
-            "WRONGMODE owner {} holds {} for {}, which does not mix with a plain lock: \
-             release it first, or use another name",
+            "WRONGMODE owner {} holds {} {}, which does not mix with {}: release it first, or \
+             use another name",
             shown(owner),
             shown(&key.name),
-            word(*held_for)
+            held(*held_for),
+            match held_for {
+                Mode::Exclusive => "READ and WRITE",
+                Mode::Read | Mode::Write => "a plain lock",
+            }
         ),
         Refusal::LeaseKeyTaken { key, owner } => format!(
             "{WRONG_TYPE}: the lease key that owner {} needs to read {} belongs to something \
@@ -108,26 +102,30 @@ pub fn of(refusal: &Refusal) -> String {
 }
 
 fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> String {
-    match (asked, held_for) {
-        (_, None) => format!(
+    let Some(mode) = held_for else {
+        return format!(
             "NOTHELD owner {owner} does not hold {key}: its lease ended, it was released, or \
              never acquired"
-        ),
-        (Mode::Exclusive, Some(mode)) => format!(
-            "NOTHELD owner {owner} does not hold {key} as a plain lock, it holds it for \
-             {0}: say {0}",
-            word(mode)
-        ),
-        (_, Some(Mode::Exclusive)) => format!(
-            "NOTHELD owner {owner} does not hold {key} for {}, it holds it as a plain lock: \
-             leave the mode out",
-            word(asked)
-        ),
-        (_, Some(mode)) => format!(
-            "NOTHELD owner {owner} does not hold {key} for {}, it holds it for {1}: say {1}",
-            word(asked),
-            word(mode)
-        ),
+        );
+    };
+    let advice = match mode {
+        Mode::Exclusive => "leave the mode out",
+        Mode::Read => "say READ",
+        Mode::Write => "say WRITE",
+    };
+    format!(
+        "NOTHELD owner {owner} does not hold {key} {}, it holds it {}: {advice}",
+        held(asked),
+        held(mode)
+    )
+}
+
+/// In which way a lock is held.
+fn held(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "as a plain lock",
+        Mode::Read => "for READ",
+        Mode::Write => "for WRITE",
     }
 }
 
@@ -147,14 +145,6 @@ const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong ki
 /// The server's own too, for a command with several keys: cluster clients know what to
 /// do.
 const TRY_AGAIN: &str = "TRYAGAIN Multiple keys request during rehashing of slot";
-
-fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Exclusive => "exclusive use",
-        Mode::Read => "READ",
-        Mode::Write => "WRITE",
-    }
-}
 
 /// A name as it can stand in a line: quoted, other than printable ASCII escaped,
 /// cut when it is long, so that two of them leave room for the rest.

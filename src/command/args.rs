@@ -136,13 +136,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// A lease, ms.
     pub fn lease(&mut self) -> Result<i64, Error> {
-        let given = self.next()?;
-        number(given, 1).ok_or_else(|| {
-            Error::new(format!(
-                "the lease must be a whole number of ms from 1 to {MOST_MS}, got {}",
-                shown(given)
-            ))
-        })
+        let what = "the lease must be a whole number of ms from 1";
+        number(self.next()?, 1, MOST_MS, what)
     }
 
     /// The time after BLOCK, ms; 0: for ever.
@@ -153,12 +148,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 self.usage
             )));
         };
-        number(given, 0).map(Wait::of).ok_or_else(|| {
-            Error::new(format!(
-                "BLOCK must be a whole number of ms from 0 (for ever) to {MOST_MS}, got {}",
-                shown(given)
-            ))
-        })
+        let what = "BLOCK must be a whole number of ms from 0 (for ever)";
+        number(given, 0, MOST_MS, what).map(Wait::of)
     }
 
     /// The keywords at the end, each at most once and in any order: those that this
@@ -189,14 +180,9 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// A number of keys, and the keys, each once.
     pub fn keys(&mut self) -> Result<Vec<&'a [u8]>, Error> {
-        let given = self.next()?;
         let most = i64::try_from(MOST_KEYS).unwrap_or(i64::MAX);
-        let Some(count) = number(given, 1).filter(|count| *count <= most) else {
-            return Err(Error::new(format!(
-                "numkeys must be a whole number from 1 to {MOST_KEYS}, got {}",
-                shown(given)
-            )));
-        };
+        let what = "numkeys must be a whole number from 1";
+        let count = number(self.next()?, 1, most, what)?;
         let mut keys = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for _ in 0..count {
@@ -214,13 +200,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// The number after COUNT.
     fn count(&mut self) -> Result<usize, Error> {
-        let given = self.next()?;
-        let Some(count) = number(given, 1) else {
-            return Err(Error::new(format!(
-                "COUNT must be a whole number from 1 to {MOST_MS}, got {}",
-                shown(given)
-            )));
-        };
+        let what = "COUNT must be a whole number from 1";
+        let count = number(self.next()?, 1, MOST_MS, what)?;
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
@@ -229,15 +210,20 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 }
 
+/// A number from `least` to `most`. `what` begins the error where it is none.
+fn number(given: &[u8], least: i64, most: i64, what: &str) -> Result<i64, Error> {
+    let value = decimal(given).filter(|value| (least..=most).contains(value));
+    value.ok_or_else(|| Error::new(format!("{what} to {most}, got {}", shown(given))))
+}
+
 /// A decimal number without sign, blanks or leading zeros, as the server reads it.
-fn number(text: &[u8], least: i64) -> Option<i64> {
+fn decimal(text: &[u8]) -> Option<i64> {
     let digits = std::str::from_utf8(text).ok()?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     if !plain || (digits.len() > 1 && digits.starts_with('0')) {
         return None;
     }
-    let value: i64 = digits.parse().ok()?;
-    (least..=MOST_MS).contains(&value).then_some(value)
+    digits.parse().ok()
 }
 
 #[cfg(test)]
@@ -246,6 +232,7 @@ mod tests {
 
     #[test]
     fn a_number_is_what_the_server_takes_for_one() {
+        let number = |text: &[u8], least| number(text, least, MOST_MS, "it").ok();
         assert_eq!(number(b"0", 0), Some(0));
         assert_eq!(number(b"9007199254740991", 1), Some(MOST_MS));
         for bad in [
