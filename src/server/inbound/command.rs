@@ -246,17 +246,14 @@ impl<'a> Call<'a> {
             None => core.number(),
         });
         watching::update(shell, ctx);
-        match id {
-            Some(id) if answers::block(shell, ctx, id, first) => {
+        if let Some(id) = id {
+            if answers::block(shell, ctx, id, first) {
                 answers::settle(shell, ctx, id, outcome);
-                Responder::Later
+                return Responder::Later;
             }
-            Some(id) => {
-                shell.locks.change(|core| core.confirm(id));
-                Responder::of(&outcome)
-            }
-            None => Responder::of(&outcome),
+            shell.locks.change(|core| core.confirm(id));
         }
+        Responder::of(&outcome)
     }
 
     /// Blocks the client until its request, which is in the queue, is settled. A

@@ -118,14 +118,11 @@ pub struct Selected<'a> {
 impl<'a> Selected<'a> {
     pub fn new(ctx: Ctx<'a>, db: i32) -> Self {
         let now = ctx.db();
-        if now == db {
-            return Self { ctx, back: None };
+        let back = (now != db).then_some(now);
+        if back.is_some() {
+            ctx.select(db);
         }
-        ctx.select(db);
-        Self {
-            ctx,
-            back: Some(now),
-        }
+        Self { ctx, back }
     }
 }
 
