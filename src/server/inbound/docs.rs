@@ -54,21 +54,21 @@ pub fn parse(usage: &str) -> Vec<Doc> {
     let mut docs: Vec<Doc> = Vec::new();
     let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
     while !rest.is_empty() {
-        let (word, then) = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
+        let then = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
             Some((inside, then)) => {
                 match docs.last_mut() {
                     // `key [key ...]`
-                    Some(last) if inside.ends_with("...") => {
-                        last.multiple = true;
-                    }
+                    Some(last) if inside.ends_with("...") => last.multiple = true,
                     _ => docs.push(optional(inside)),
                 }
-                rest = then.trim_start();
-                continue;
+                then
             }
-            None => rest.split_once(' ').unwrap_or((rest, "")),
+            None => {
+                let (word, then) = rest.split_once(' ').unwrap_or((rest, ""));
+                docs.push(value(word));
+                then
+            }
         };
-        docs.push(value(word));
         rest = then.trim_start();
     }
     docs
