@@ -13,8 +13,8 @@
 //!   puts them together.
 //! - `keys`: how locks are laid out in keys, read.
 //! - `outbound`: writes, replication, messages, events, replies, closed connections.
-//! - `run`: decisions of the core, and the one loop of what is due.
-//! - `inbound`: commands, key events, events of the server, the timer.
+//! - `run`: decisions of the core, whether they may be made, and when the next is due.
+//! - `inbound`: commands, key events, events of the server, the timer with its loop.
 //! - `load`: loading and unloading.
 
 #[forbid(unsafe_code)]

@@ -2,10 +2,10 @@
 //! at load. It decides nothing itself.
 
 use super::state::{
-    Alarm, Callbacks, Clients, Inbox, Locks, OwnWork, Pulse, Server, Situation, Subscriptions,
+    Alarm, Callbacks, Clients, Inbox, Locks, OwnWork, Pulse, Read, Server, Situation, Subscriptions,
 };
-use super::sys::Global;
-use crate::lock::Core;
+use super::sys::{Ctx, Global};
+use crate::lock::{Core, Note};
 
 /// The module's state, for a callback; empty while it is not loaded.
 pub static SHELL: Global<Shell> = Global::empty();
@@ -42,6 +42,16 @@ impl Shell {
     pub fn listens(&self) -> bool {
         let situation = &self.situation;
         !self.own_work.writing.get() && !situation.loading.get() && situation.master.get()
+    }
+
+    /// Leaves notes of what was seen, and sees to it that they are read: right after the
+    /// command that caused them, where the server can do that, else by the timer.
+    pub fn leave(&self, ctx: Ctx<'_>, notes: impl IntoIterator<Item = Note>, read: Read) {
+        notes.into_iter().for_each(|note| self.inbox.push(note));
+        let by_job = read == Read::AfterCommand && self.server.jobs;
+        if !(by_job && self.alarm.add_job(ctx)) {
+            self.alarm.arm_now(ctx);
+        }
     }
 
     /// Whether something is to be looked at: notes, or what the core has put off.

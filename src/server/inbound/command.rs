@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use redis_module::ContextFlags;
 
-use super::{docs, key_events, watching};
+use super::{docs, key_events, tick, watching};
 use crate::error::{self, Error};
 use crate::lock::{
     self, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
@@ -195,7 +195,7 @@ impl<'a> Call<'a> {
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if shell.has_notes() {
-            run::serve(shell, ctx, Occasion::Command);
+            tick::serve(shell, ctx, Occasion::Command);
         }
         let now = |core: &Core| {
             if waits || core.waiting() > 0 || core.has_places() {

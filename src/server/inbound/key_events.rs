@@ -11,7 +11,6 @@ use std::cell::Cell;
 
 use redis_module::NotifyEvent;
 
-use super::notes::{changed, leave};
 use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{Shell, SHELL};
@@ -80,8 +79,8 @@ impl OnKey for Hashes {
             let db = ctx.db();
             if shell.listens() && shell.knows(db, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
-                let key = Key::new(db, name);
-                changed(shell, ctx, key, Cause::Unknown, Read::AfterCommand);
+                let note = Note::Changed(Key::new(db, name), Cause::Unknown);
+                shell.leave(ctx, [note], Read::AfterCommand);
             }
         });
     }
@@ -94,8 +93,8 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     }
     let db = ctx.db();
     if shell.knows(db, name) {
-        let key = Key::new(db, name);
-        changed(shell, ctx, key, Cause::Removed, Read::AfterCommand);
+        let note = Note::Changed(Key::new(db, name), Cause::Removed);
+        shell.leave(ctx, [note], Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
         reader_changed(shell, ctx, db, name, Cause::Unknown, Read::AfterCommand);
@@ -118,7 +117,7 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Caus
             .collect::<Vec<_>>()
     });
     if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
-        leave(shell, ctx, notes, read);
+        shell.leave(ctx, notes, read);
     }
 }
 
@@ -138,14 +137,16 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         b"rename_to" | b"move_to" => {
             let to = Key::new(db, name);
             match shell.inbox.take_leaving() {
-                Some(from) => leave(shell, ctx, [Note::Renamed(from, to)], Read::AfterCommand),
-                None if known => changed(shell, ctx, to, Cause::Removed, Read::AfterCommand),
+                Some(from) => shell.leave(ctx, [Note::Renamed(from, to)], Read::AfterCommand),
+                None if known => {
+                    shell.leave(ctx, [Note::Changed(to, Cause::Removed)], Read::AfterCommand)
+                }
                 None => {}
             }
         }
         _ if known => {
             let (cause, read) = cause_of(event);
-            changed(shell, ctx, Key::new(db, name), cause, read);
+            shell.leave(ctx, [Note::Changed(Key::new(db, name), cause)], read);
         }
         _ => {}
     }

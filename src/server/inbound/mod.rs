@@ -6,13 +6,12 @@ mod command;
 mod docs;
 mod info_section;
 mod key_events;
-mod later;
 mod neighbours;
-mod notes;
 mod server_events;
+mod tick;
 mod watching;
 
 pub use command::{register, Call, Command};
 pub use info_section::InfoSection;
-pub use later::CALLBACKS;
 pub use server_events::{look_around, subscribe};
+pub use tick::CALLBACKS;

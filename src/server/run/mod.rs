@@ -5,8 +5,6 @@ mod decide;
 pub mod gate;
 mod keyspace;
 pub mod schedule;
-mod tick;
 
 pub use decide::{attend, decide};
 pub use keyspace::{Asked, ServerKeyspace};
-pub use tick::serve;

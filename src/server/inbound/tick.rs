@@ -1,18 +1,39 @@
-//! Has the core do what is due without a command of a client.
+//! Has the core do what is due without a command of a client: when the timer fires, when
+//! a job runs after a command, or before a command of ours.
 
-use super::decide::{attend, decide};
-use super::gate;
-use super::keyspace::Asked;
+use super::watching;
 use crate::config;
 use crate::lock::{self, Gate, Note, Now, Occasion};
-use crate::server::outbound::answers;
 use crate::server::outbound::replication::By;
-use crate::server::shell::Shell;
-use crate::server::state::{clock, Wakeup};
+use crate::server::outbound::{answers, closes};
+use crate::server::run::{attend, decide, gate, schedule, Asked};
+use crate::server::shell::{Shell, SHELL};
+use crate::server::state::{clock, Callbacks, Wakeup};
 use crate::server::sys::Ctx;
 
+pub const CALLBACKS: Callbacks = Callbacks { on_timer, on_job };
+
+fn on_timer(ctx: Ctx<'_>) {
+    SHELL.with(ctx, |shell| {
+        let firing = shell.alarm.fire();
+        serve(shell, ctx, Occasion::Timer);
+        watching::relax(shell, ctx);
+        closes::close_some(shell, ctx);
+        drop(firing);
+        schedule::arm_for_next(shell, ctx);
+    });
+}
+
+fn on_job(ctx: Ctx<'_>) {
+    SHELL.with(ctx, |shell| {
+        shell.alarm.job.set(false);
+        serve(shell, ctx, Occasion::Job);
+        schedule::arm_for_next(shell, ctx);
+    });
+}
+
 /// Does what is due. What the gate forbids stays due; the timer is armed by the caller.
-pub fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
+pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
     let by = match occasion {
         Occasion::Command => By::Command,
         Occasion::Timer | Occasion::Job => By::Ourselves,
