@@ -18,14 +18,15 @@ pub struct Deadlines<At, T> {
     due: BTreeSet<(At, T)>,
 }
 
-impl<At: Moment, T: Ord + Clone> Deadlines<At, T> {
-    /// An empty index; `never` stands in it as what is never due.
-    pub fn new(never: T) -> Self {
+impl<At: Moment, T: Ord + Default> Default for Deadlines<At, T> {
+    fn default() -> Self {
         Self {
-            due: BTreeSet::from([(At::NEVER, never)]),
+            due: BTreeSet::from([(At::NEVER, T::default())]),
         }
     }
+}
 
+impl<At: Moment, T: Ord + Clone> Deadlines<At, T> {
     /// Moves `what` from one moment to another; `None`: it has none.
     pub fn change(&mut self, what: &T, from: Option<At>, to: Option<At>) {
         if from == to {

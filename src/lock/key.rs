@@ -6,7 +6,7 @@ use std::rc::Rc;
 pub type Bytes = Rc<[u8]>;
 
 /// Where a lock lives: a key name in a numbered database.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub db: i32,
     pub name: Bytes,

@@ -11,16 +11,9 @@ use super::{Now, Token};
 
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tokens {
     last: Token,
-}
-
-impl Default for Tokens {
-    fn default() -> Self {
-        let last = Token::BEFORE_FIRST;
-        Self { last }
-    }
 }
 
 impl Tokens {

@@ -42,8 +42,14 @@ impl Rules {
     };
 }
 
+impl Default for Rules {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
 /// All locks of a server, as far as more than the keyspace is known of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Core {
     pub(in crate::lock) locks: Locks,
     /// What is to be looked at yet.
@@ -64,22 +70,6 @@ pub struct Core {
 }
 
 impl Core {
-    pub fn new() -> Self {
-        Self {
-            locks: Locks::default(),
-            heard: Heard::default(),
-            due: Work::default(),
-            queues: Queues::default(),
-            subscribers: Subscribers::default(),
-            in_flight: InFlight::default(),
-            away: Away::default(),
-            watchdogs: Watchdogs::default(),
-            tokens: Tokens::default(),
-            counters: Counters::default(),
-            rules: Rules::DEFAULT,
-        }
-    }
-
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
         self.locks.knows(db, name) || self.has_turn(db, name)

@@ -56,7 +56,7 @@ pub struct Gone {
     pub others: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Queues {
     waiters: HashMap<WaiterId, Waiter>,
     by_owner: HashMap<Owner, Requests>,
@@ -67,19 +67,6 @@ pub struct Queues {
     timeouts: Deadlines<MonoUs, WaiterId>,
     /// The number of the next request.
     next: WaiterId,
-}
-
-impl Default for Queues {
-    fn default() -> Self {
-        Self {
-            waiters: HashMap::new(),
-            by_owner: HashMap::new(),
-            by_client: HashMap::new(),
-            lines: BTreeMap::new(),
-            timeouts: Deadlines::new(WaiterId::FIRST),
-            next: WaiterId::FIRST,
-        }
-    }
 }
 
 impl Queues {

@@ -43,7 +43,7 @@ pub struct Place {
     pub turn: Option<MonoUs>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Subscribers {
     known: HashMap<Key, Known>,
     due: Deadlines<MonoUs, Key>,
@@ -51,17 +51,6 @@ pub struct Subscribers {
     places: usize,
     /// Of the names.
     bytes: usize,
-}
-
-impl Default for Subscribers {
-    fn default() -> Self {
-        Self {
-            known: HashMap::new(),
-            due: Deadlines::new(Key::new(0, b"")),
-            places: 0,
-            bytes: 0,
-        }
-    }
 }
 
 impl Subscribers {

@@ -6,19 +6,10 @@ use super::names::{Names, Place};
 use crate::lock::deadlines::Deadlines;
 use crate::lock::{Bytes, WallMs};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
     entries: Names<Entry>,
     leases: Deadlines<WallMs, Bytes>,
-}
-
-impl Default for Table {
-    fn default() -> Self {
-        Self {
-            entries: Names::default(),
-            leases: Deadlines::new(Bytes::from(&b""[..])),
-        }
-    }
 }
 
 impl Table {

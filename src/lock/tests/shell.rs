@@ -38,7 +38,7 @@ pub struct Shell {
 impl Shell {
     pub fn new() -> Self {
         let mut shell = Self {
-            core: Core::new(),
+            core: Core::default(),
             ks: Memory::default(),
             now: Now {
                 wall: WallUs(1_700_000_000_000_000),

@@ -21,7 +21,7 @@ pub struct WallMs(pub i64);
 pub struct WallUs(pub i64);
 
 /// Of a clock that is never set back, us since some fixed moment: what is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct MonoUs(pub i64);
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 /// An owner's name, shared: cheap to clone, compared by content, any bytes. Whoever only
 /// looks an owner up passes the bytes.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Owner(Rc<[u8]>);
 

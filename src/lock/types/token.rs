@@ -1,7 +1,7 @@
 //! A fencing token.
 
 /// What storage can refuse a former holder by: of two holds the later one has the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Token(pub i64);
 

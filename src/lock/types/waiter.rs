@@ -14,3 +14,9 @@ impl WaiterId {
         Self(self.0.saturating_add(1))
     }
 }
+
+impl Default for WaiterId {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}

@@ -37,7 +37,7 @@ impl Indexed {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Watchdogs {
     /// When watched leases are renewed.
     renewals: Deadlines<WallMs, Bond>,
@@ -48,19 +48,6 @@ pub struct Watchdogs {
     round_at: MonoUs,
     /// and which of them was the last.
     round_behind: Option<(ClientId, Bond)>,
-}
-
-impl Default for Watchdogs {
-    fn default() -> Self {
-        let never = (Key::new(0, b""), Owner::from(&b""[..]));
-        Self {
-            renewals: Deadlines::new(never),
-            bonds: BTreeMap::new(),
-            lapsed: Lapsed::default(),
-            round_at: MonoUs(0),
-            round_behind: None,
-        }
-    }
 }
 
 impl Watchdogs {

@@ -14,7 +14,7 @@ pub struct Locks {
 impl Locks {
     pub fn new() -> Self {
         Self {
-            core: RefCell::new(Core::new()),
+            core: RefCell::new(Core::default()),
             spare: Cell::default(),
         }
     }
