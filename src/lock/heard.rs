@@ -219,8 +219,7 @@ impl Heard {
         if self.sweeps.is_empty() {
             return None;
         }
-        let stamp = locks.stamp_of(key)?;
-        let cause = self.swept(key.db, stamp)?;
+        let cause = self.swept(key.db, locks.get(key)?.stamp)?;
         locks.restamp(key);
         Some(cause)
     }

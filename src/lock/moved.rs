@@ -12,7 +12,7 @@ use super::{ClientId, Core, Decision, Key, Lease, Owner};
 /// connections that have lost watchdog holds by it.
 pub fn demoted(core: &mut Core) -> Vec<ClientId> {
     let clients = core.watchdogs.clients().collect();
-    for key in core.locks.keys(None) {
+    for key in core.locks.keys() {
         core.locks.forget_holders(&key);
     }
     core.watchdogs = Default::default();

@@ -72,7 +72,7 @@ pub struct Core {
 impl Core {
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
-        self.locks.knows(db, name) || self.has_turn(db, name)
+        self.locks.by_name(db, name).is_some() || self.has_turn(db, name)
     }
 
     /// Nothing is remembered of any key.
@@ -89,10 +89,7 @@ impl Core {
         self.subscribers.check();
         self.heard.check();
         for key in self.queues.keys() {
-            assert!(self
-                .locks
-                .get(key)
-                .is_some_and(|entry| entry.is_waited_for()));
+            assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
     }
 

@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
         let is_over = |end: Option<WallMs>| end.is_some_and(|at| at < now);
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
-        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline());
+        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
         let mut found = None;
         if let Some(hold) = entry.plain().filter(lives) {
             found = self.edge(at, &hold.owner).or(found);

@@ -42,7 +42,8 @@ pub fn give(
                 client: want.client,
                 ..Hold::found(want.owner.clone())
             };
-            d.core.locks.set_plain(key, hold, Some(at));
+            d.core.locks.set_plain(key, hold);
+            d.core.locks.set_deadline(key, Some(at));
         }
         (Mode::Exclusive, _) => {
             nest(d, key, want, look)?;

@@ -34,23 +34,23 @@ pub fn diff(
         let shared = matches!(found.kind, Kind::ReadWrite(_)) && found.fields > 0;
         return shared.then_some(Change::Holders);
     };
-    let any = entry.is_held() || entry.deadline().is_some();
+    let any = entry.is_held() || entry.deadline.is_some();
     let cause = heard.unwrap_or(Cause::Unknown);
     let over = |cause, free| any.then_some(Change::Over { cause, free });
     let by_hand = cause.max(Cause::Removed);
     match found.kind {
         Kind::Free => over(cause.or_seen(found), true),
         // SET over a lock is no event that rlock hears everywhere.
-        Kind::Foreign(_) if entry.is_foreign() => None,
+        Kind::Foreign(_) if entry.foreign => None,
         Kind::Foreign(_) => over(by_hand, false),
         // Gone and there again: another hold, be it the same owner's.
         _ if cause > Cause::Unknown && any => over(by_hand, false),
         Kind::Plain if entry.shared().is_some() || is_replaced(entry, owner, found) => {
             over(by_hand, false)
         }
-        Kind::Plain if !entry.is_held() && entry.is_waited_for() => Some(Change::Holders),
+        Kind::Plain if !entry.is_held() && entry.waited_for => Some(Change::Holders),
         Kind::Plain => {
-            let moved = any && entry.deadline() != found.expires;
+            let moved = any && entry.deadline != found.expires;
             moved.then_some(Change::Ends(None))
         }
         // All holders are gone. If none is known it is somebody's data.

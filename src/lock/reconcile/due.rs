@@ -53,7 +53,7 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
         review_key(d, key, Cause::Unknown);
     }
     // Whatever is there has not ended: it is not due again and again.
-    let deadline = d.core.locks.get(key).and_then(Entry::deadline);
+    let deadline = d.core.locks.get(key).and_then(|entry| entry.deadline);
     let long_ago = d.now.wall_ms().plus_ms(-CLOCKS_APART_MS);
     if deadline.is_some_and(|at| at < long_ago) {
         let expires = d.ks.look(key, &[]).expires;

@@ -33,6 +33,6 @@ pub fn found_held(d: &mut Decision<'_>, key: &Key, found: &Look) {
 /// As [`know_holder`], for an owner that has it for certain.
 pub fn know_plain(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) {
     if found.kind == Kind::Plain && d.core.locks.hold(key, owner).is_none() {
-        d.core.locks.replace_plain(key, Hold::found(owner.clone()));
+        d.core.locks.set_plain(key, Hold::found(owner.clone()));
     }
 }

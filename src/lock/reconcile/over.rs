@@ -39,7 +39,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> Over {
     let Some(entry) = d.core.locks.get(key) else {
         return over;
     };
-    let (deadline, foreign) = (entry.deadline(), entry.is_foreign());
+    let (deadline, foreign) = (entry.deadline, entry.foreign);
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
     let plain = entry.plain().cloned().filter(|hold| hold.watch.is_some());
     let shared = entry.shared().cloned();

@@ -15,26 +15,20 @@ pub struct Entry {
     /// The holders of a read/write lock. Both: somebody made a read/write lock of
     /// a plain one that is held.
     pub(super) shared: Option<Box<Shared>>,
-    /// The moment under which the key stands in the index of leases.
-    pub(super) deadline: Option<WallMs>,
+    /// When something here ends: the moment under which the key stands in the index of
+    /// leases.
+    pub deadline: Option<WallMs>,
     /// The deadline is that of a key that is no lock.
-    pub(super) foreign: bool,
+    pub foreign: bool,
     /// How often it was handed on since it was last asked who waits by subscription.
     pub(super) passes: u8,
     /// When it was made or last attended to, as sweeps count (`heard`).
-    pub(super) stamp: u32,
+    pub stamp: u32,
     /// Somebody waits for it.
-    pub(super) waited_for: bool,
+    pub waited_for: bool,
 }
 
 impl Entry {
-    pub(super) fn new(stamp: u32) -> Self {
-        Self {
-            stamp,
-            ..Self::default()
-        }
-    }
-
     /// The holder of a plain lock.
     pub fn plain(&self) -> Option<&Hold> {
         self.plain.as_ref()
@@ -43,21 +37,6 @@ impl Entry {
     /// The holders of a read/write lock.
     pub fn shared(&self) -> Option<&Shared> {
         self.shared.as_deref()
-    }
-
-    /// When something here ends.
-    pub fn deadline(&self) -> Option<WallMs> {
-        self.deadline
-    }
-
-    /// The deadline is that of a key that is no lock.
-    pub fn is_foreign(&self) -> bool {
-        self.foreign
-    }
-
-    /// Somebody waits for it.
-    pub fn is_waited_for(&self) -> bool {
-        self.waited_for
     }
 
     /// All that are known to hold it.

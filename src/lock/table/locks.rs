@@ -30,33 +30,26 @@ pub struct Locks {
 
 impl Locks {
     pub fn is_empty(&self) -> bool {
-        self.tables.values().all(Table::is_empty)
-    }
-
-    /// Whether anything is remembered of the key.
-    pub fn knows(&self, db: i32, name: &[u8]) -> bool {
-        self.tables.get(&db).is_some_and(|t| t.contains(name))
+        let mut tables = self.tables.values();
+        tables.all(|table| table.entries.is_empty())
     }
 
     /// The key by this name, which is shared with the copy here if there is one.
     pub fn key(&self, db: i32, name: &[u8]) -> Key {
-        let known = self.tables.get(&db).and_then(|t| t.name(name));
-        match known {
-            Some(name) => Key {
-                db,
-                name: name.clone(),
-            },
-            None => Key::new(db, name),
-        }
+        let known = self.tables.get(&db).and_then(|t| t.entries.get(name));
+        let name = known.map_or_else(|| Bytes::from(name), |(name, _)| name.clone());
+        Key { db, name }
     }
 
-    /// All keys of a database, or of all databases.
-    pub fn keys(&self, db: Option<i32>) -> Vec<Key> {
-        self.tables
-            .iter()
-            .filter(|(number, _)| db.is_none_or(|db| db == **number))
-            .flat_map(|(number, table)| table.names().map(|name| (*number, name.clone())))
-            .map(|(db, name)| Key { db, name })
+    /// All keys of which anything is remembered.
+    pub fn keys(&self) -> Vec<Key> {
+        let key = |db: i32, name: &Bytes| Key {
+            db,
+            name: name.clone(),
+        };
+        let tables = self.tables.iter();
+        tables
+            .flat_map(|(db, table)| table.entries.iter().map(|(name, _)| key(*db, name)))
             .collect()
     }
 
@@ -88,7 +81,7 @@ impl Locks {
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
         let table = self.tables.get_mut(&key.db)?;
-        table.get_mut(&key.name)
+        table.entries.get_mut(&key.name)
     }
 
     fn get_or_new(&mut self, key: &Key) -> &mut Entry {
@@ -126,19 +119,11 @@ impl Locks {
 
     // Holders.
 
-    /// Records the one owner of a plain lock, and until when it is its.
-    pub fn set_plain(&mut self, key: &Key, hold: Hold, at: Option<WallMs>) {
+    /// Records the one owner of a plain lock.
+    pub fn set_plain(&mut self, key: &Key, hold: Hold) {
         let entry = self.get_or_new(key);
         entry.plain = Some(hold);
         entry.foreign = false;
-        self.put_deadline(key, at);
-    }
-
-    /// The same for an owner that was found to hold it; who was known before.
-    pub fn replace_plain(&mut self, key: &Key, hold: Hold) -> Option<Hold> {
-        let entry = self.get_or_new(key);
-        entry.foreign = false;
-        entry.plain.replace(hold)
     }
 
     /// Takes away what is known of a plain hold.
@@ -163,62 +148,33 @@ impl Locks {
         self.set_deadline(key, to);
     }
 
-    /// Puts this in the place of what was known of a read/write lock.
-    pub fn replace_shared(
-        &mut self,
-        key: &Key,
-        shared: Option<Box<Shared>>,
-    ) -> Option<Box<Shared>> {
-        let is = shared.is_some();
-        let was = std::mem::replace(&mut self.get_or_new(key).shared, shared);
-        self.lengths.change(key.name.len(), was.is_some(), is);
-        was
-    }
-
-    /// Forgets who held the key and until when. Its waiters stay. What was known of
-    /// the holders.
+    /// Forgets who held the key and until when. Its waiters stay. The holds that have a
+    /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
-        let table = self.tables.get_mut(&key.db);
-        let holders = table.and_then(|table| {
-            table.change(&key.name, |entry| {
-                entry.foreign = false;
-                (entry.plain.take(), entry.shared.take())
-            })
-        });
-        let (plain, shared) = holders.unwrap_or_default();
-        self.lengths.change(key.name.len(), shared.is_some(), false);
-        match (plain, shared) {
-            // Nothing to give back of a lock that nobody watched.
-            (Some(hold), None) if hold.watch.is_none() => Vec::new(),
-            (plain, None) => plain.into_iter().collect(),
-            (plain, Some(shared)) => {
-                let parties = shared.parties().map(|party| party.hold.clone());
-                plain.into_iter().chain(parties).collect()
-            }
-        }
+        let Holders { plain, shared, .. } = self.lift(key);
+        let parties = shared.iter().flat_map(|shared| shared.parties());
+        let parties = parties.map(|party| party.hold.clone());
+        let all = plain.into_iter().chain(parties);
+        all.filter(|hold| hold.watch.is_some()).collect()
     }
 
     /// Takes away what is known of a key's holders, to be put to another.
     pub fn lift(&mut self, key: &Key) -> Holders {
-        let Some(entry) = self.get_mut(key) else {
-            return Holders::default();
-        };
-        let deadline = entry.deadline.filter(|_| !entry.foreign);
-        let plain = entry.plain.take();
-        let shared = self.replace_shared(key, None);
-        self.set_deadline(key, None);
-        self.tidy(key);
-        Holders {
-            plain,
-            shared,
-            deadline,
-        }
+        let table = self.tables.get_mut(&key.db);
+        let holders = table.and_then(|table| table.lift(&key.name));
+        let holders = holders.unwrap_or_default();
+        self.lengths
+            .change(key.name.len(), holders.shared.is_some(), false);
+        holders
     }
 
     pub fn lay(&mut self, key: &Key, holders: Holders) {
         if holders.plain.is_some() || holders.shared.is_some() {
-            self.get_or_new(key).plain = holders.plain;
-            self.replace_shared(key, holders.shared);
+            let is = holders.shared.is_some();
+            let entry = self.get_or_new(key);
+            entry.plain = holders.plain;
+            let was = std::mem::replace(&mut entry.shared, holders.shared);
+            self.lengths.change(key.name.len(), was.is_some(), is);
         }
         self.set_deadline(key, holders.deadline);
         self.tidy(key);
@@ -236,11 +192,12 @@ impl Locks {
     /// Puts the key under another moment of the index: the one at which something of
     /// a lock ends.
     pub fn set_deadline(&mut self, key: &Key, to: Option<WallMs>) {
-        let from = self.get(key).and_then(|entry| entry.deadline);
-        if from != to {
-            self.get_or_new(key).foreign = false;
-            self.put_deadline(key, to);
+        // Nothing is remembered of a key only because nothing ends there.
+        if to.is_none() && self.get(key).is_none() {
+            return;
         }
+        let table = self.tables.entry(key.db).or_default();
+        table.set_deadline(&key.name, to, self.stamp);
     }
 
     /// The same for a key that is no lock, and is waited for.
@@ -249,16 +206,10 @@ impl Locks {
         self.get_or_new(key).foreign = to.is_some();
     }
 
-    fn put_deadline(&mut self, key: &Key, to: Option<WallMs>) {
-        if let Some(table) = self.tables.get_mut(&key.db) {
-            table.set_deadline(&key.name, to);
-        }
-    }
-
     /// When the first of them ends.
     pub fn first_deadline(&self) -> Option<WallMs> {
-        let firsts = self.tables.values().filter_map(Table::first_deadline);
-        firsts.min()
+        let tables = self.tables.values();
+        tables.filter_map(|table| table.leases.first()).min()
     }
 
     /// The locks on which something has ended, at most so many, earliest first.
@@ -266,7 +217,7 @@ impl Locks {
         let mut due = Vec::new();
         for (db, table) in &self.tables {
             let room = most.saturating_sub(due.len());
-            let names = table.due(now.wall_ms(), room).into_iter();
+            let names = table.leases.before(now.wall_ms(), room).into_iter();
             due.extend(names.map(|name| Key { db: *db, name }));
         }
         due
@@ -282,8 +233,10 @@ impl Locks {
         let mut over = Vec::new();
         for (db, table) in &self.tables {
             let room = most.saturating_sub(over.len());
-            let due = table.due_behind(behind.get(db), now.wall_ms(), room);
-            let due = due.into_iter();
+            let due = table
+                .leases
+                .between(behind.get(db), now.wall_ms(), room)
+                .into_iter();
             over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
         }
         over
@@ -318,8 +271,9 @@ impl Locks {
 
     /// The databases of which anything is known.
     pub fn databases(&self) -> impl Iterator<Item = i32> + '_ {
-        let tables = self.tables.iter().filter(|(_, table)| !table.is_empty());
-        tables.map(|(db, _)| *db)
+        let tables = self.tables.iter();
+        let known = tables.filter(|(_, table)| !table.entries.is_empty());
+        known.map(|(db, _)| *db)
     }
 
     /// The stamp of a sweep that begins now: it means all entries there are.
@@ -330,14 +284,9 @@ impl Locks {
 
     /// The name before a place of a database, which moves there, with its stamp.
     pub fn before(&self, db: i32, place: &mut Place) -> Option<(Key, u32)> {
-        let (name, entry) = self.tables.get(&db)?.before(place)?;
+        let (name, entry) = self.tables.get(&db)?.entries.before(place)?;
         let name = name.clone();
         Some((Key { db, name }, entry.stamp))
-    }
-
-    /// When the entry was made, or last looked at by a sweep.
-    pub fn stamp_of(&self, key: &Key) -> Option<u32> {
-        self.get(key).map(|entry| entry.stamp)
     }
 
     /// No sweep so far means the entry any more.
@@ -351,7 +300,7 @@ impl Locks {
     /// How many moments stand in the index.
     #[cfg(test)]
     pub fn deadlines(&self) -> usize {
-        self.tables.values().map(Table::deadlines).sum()
+        self.tables.values().map(|table| table.leases.len()).sum()
     }
 
     /// Asserts that the index and the lengths are those of the entries.
@@ -360,7 +309,7 @@ impl Locks {
         let mut lengths = Lengths::default();
         for table in self.tables.values() {
             let mut due = 0;
-            for (name, entry) in table.iter() {
+            for (name, entry) in table.entries.iter() {
                 lengths.change(name.len(), false, entry.shared.is_some());
                 due += usize::from(entry.deadline.is_some());
                 assert!(!entry.is_idle(), "{name:?} is remembered for nothing");
@@ -368,7 +317,7 @@ impl Locks {
                     shared.check();
                 }
             }
-            assert_eq!(table.deadlines(), due);
+            assert_eq!(table.leases.len(), due);
         }
         assert_eq!(self.lengths, lengths);
     }

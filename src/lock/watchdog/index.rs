@@ -176,7 +176,7 @@ impl Watchdogs {
             }
         }
         let mut due = 0;
-        for key in locks.keys(None) {
+        for key in locks.keys() {
             for hold in locks.get(&key).into_iter().flat_map(|entry| entry.holds()) {
                 let Some(watch) = &hold.watch else { continue };
                 let bond = (key.clone(), hold.owner.clone());

@@ -125,7 +125,7 @@ impl Run {
             self.step(&Op::Other { what, late });
         }
         let core = &self.world.shell.core;
-        assert!(core.is_idle(), "remembered: {:?}", core.locks.keys(None));
+        assert!(core.is_idle(), "remembered: {:?}", core.locks.keys());
         assert!(core.in_flight.iter().next().is_none() && core.queues.is_empty());
         assert_eq!((core.next_expiry(), core.next_timeout()), (None, None));
     }

@@ -243,8 +243,8 @@ impl<'a> Page<'a> {
 
     fn entry(&mut self, key: &Key, entry: &Entry) {
         let names = self.names;
-        self.moment(entry.deadline());
-        self.flag(entry.is_foreign());
+        self.moment(entry.deadline);
+        self.flag(entry.foreign);
         let line = self.world.shell.core.queues.line(key);
         self.ids(line.queue().values());
         self.ids(line.entangled().values());
