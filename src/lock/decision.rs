@@ -98,7 +98,7 @@ impl<'a> Decision<'a> {
             return;
         };
         // Where nobody waits, nobody waits for the new holder.
-        if queues.line(key).queue().is_empty() {
+        if queues.line(key).queue.is_empty() {
             return;
         }
         let requests = queues.requests(&owner, key).into_iter();

@@ -47,7 +47,7 @@ impl Core {
         // The first to be served is not always the first that came.
         let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
-            waiters: self.queues.line(&key).queue().len(),
+            waiters: self.queues.line(&key).queue.len(),
             oldest_wait_ms: oldest.map(|since| now.mono.ms_since(since)),
         }
     }

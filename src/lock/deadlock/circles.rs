@@ -22,7 +22,7 @@ pub fn closes_a_circle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>>
     let waiter = core.queues.get(id)?;
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
-        let last = core.queues.line(key).queue().last_key_value();
+        let last = core.queues.line(key).queue.last_key_value();
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);
@@ -86,7 +86,7 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
         for key in core.queues.keys() {
             left = left.saturating_sub(1);
             let entry = core.locks.get(key).filter(|e| e.hold(waited_for).is_some());
-            queues.extend(entry.map(|_| core.queues.line(key).queue().range::<Rank, _>(..)));
+            queues.extend(entry.map(|_| core.queues.line(key).queue.range::<Rank, _>(..)));
             if left == 0 {
                 return false;
             }
@@ -94,7 +94,7 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
         for waiter in core.queues.of_owner(waited_for) {
             let behind = (Bound::Excluded(&waiter.rank), Bound::Unbounded);
             let lines = waiter.keys.iter().map(|key| core.queues.line(key));
-            queues.extend(lines.map(|line| line.queue().range(behind)));
+            queues.extend(lines.map(|line| line.queue.range(behind)));
         }
         for (_, id) in queues.into_iter().flatten() {
             left = left.saturating_sub(1);
@@ -115,7 +115,7 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
 pub fn foremost_that_waits_for(core: &Core, id: WaiterId, now: Now) -> Option<Rank> {
     let waiter = core.queues.get(id)?;
     let lines = waiter.keys.iter().map(|key| core.queues.line(key));
-    let ahead = lines.flat_map(|line| line.queue().range(..&waiter.rank));
+    let ahead = lines.flat_map(|line| line.queue.range(..&waiter.rank));
     let mut all: Vec<(Rank, WaiterId)> = ahead.map(|(rank, id)| (rank.clone(), *id)).collect();
     all.sort();
     all.dedup();

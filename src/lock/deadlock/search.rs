@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     /// stands for them.
     fn expand_ahead_of_reader(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let queues = &self.core.queues;
-        let ahead = queues.line(at.key).queue().range(..self.place(at)).rev();
+        let ahead = queues.line(at.key).queue.range(..self.place(at)).rev();
         let others = ahead.filter_map(|(_, id)| queues.get(*id));
         let mut found = None;
         for other in others.filter(|w| w.want.mode != Mode::Read) {
@@ -175,7 +175,7 @@ impl<'a> Search<'a> {
         }
         let queues = &self.core.queues;
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
-        let entangled = queues.line(at.key).entangled();
+        let entangled = &queues.line(at.key).entangled;
         let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(place)));
         let mut found = None;
         for other in ahead.filter_map(|(_, id)| queues.get(*id)) {

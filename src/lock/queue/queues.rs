@@ -23,21 +23,13 @@ static NOBODY: Line = Line {
 /// Those who wait for one key.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    queue: Order,
+    pub queue: Order,
     /// Those of them whose owners wait in another place too: only through such can
     /// waiting go round in a circle.
-    entangled: Order,
+    pub entangled: Order,
 }
 
 impl Line {
-    pub fn queue(&self) -> &Order {
-        &self.queue
-    }
-
-    pub fn entangled(&self) -> &Order {
-        &self.entangled
-    }
-
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
         let first = self.queue.first_key_value();
         first.map(|(rank, id)| (rank, *id))
@@ -125,7 +117,7 @@ impl Queues {
 
     pub fn ids_of(&self, owner: &[u8]) -> impl Iterator<Item = WaiterId> + '_ {
         let requests = self.by_owner.get(owner);
-        requests.into_iter().flat_map(Requests::ids)
+        requests.into_iter().flat_map(|of| of.ids.iter().copied())
     }
 
     /// When the first BLOCK time is over.
@@ -143,7 +135,8 @@ impl Queues {
         self.timeouts.change(&id, None, waiter.until);
         let owner = waiter.want.owner.clone();
         let was_entangled = self.waits_twice(&owner);
-        self.by_owner.entry(owner.clone()).or_default().insert(id);
+        let requests = self.by_owner.entry(owner.clone()).or_default();
+        requests.ids.insert(id);
         if let Some(client) = waiter.want.client {
             self.by_client.insert(client, id);
         }
@@ -174,8 +167,8 @@ impl Queues {
         let waiter = self.waiters.remove(&id)?;
         self.timeouts.change(&id, waiter.until, None);
         if let Some(requests) = self.by_owner.get_mut(&owner) {
-            requests.remove(id);
-            if requests.is_empty() {
+            requests.ids.remove(&id);
+            if requests.ids.is_empty() {
                 self.by_owner.remove(&owner);
             }
         }
@@ -288,7 +281,7 @@ impl Queues {
     #[cfg(test)]
     pub fn check(&self) {
         for (id, waiter) in &self.waiters {
-            assert!(self.by_owner[&waiter.want.owner].ids().any(|of| of == *id));
+            assert!(self.by_owner[&waiter.want.owner].ids.contains(id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
                 assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
@@ -300,10 +293,7 @@ impl Queues {
         let lines = self.lines.values();
         assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
-        let owned = self
-            .by_owner
-            .values()
-            .map(|requests| requests.ids().count());
+        let owned = self.by_owner.values().map(|requests| requests.ids.len());
         assert_eq!(owned.sum::<usize>(), self.waiters.len());
         let timed = self.waiters.values().filter(|w| w.until.is_some()).count();
         assert_eq!(self.timeouts.len(), timed);

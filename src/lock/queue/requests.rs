@@ -10,28 +10,12 @@ use crate::lock::{Key, WaiterId};
 
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    ids: BTreeSet<WaiterId>,
+    pub ids: BTreeSet<WaiterId>,
     /// The places of all of them, in order, while the owner waits in several.
     places: BTreeMap<Key, Vec<(Rank, WaiterId)>>,
 }
 
 impl Requests {
-    pub fn insert(&mut self, id: WaiterId) {
-        self.ids.insert(id);
-    }
-
-    pub fn remove(&mut self, id: WaiterId) {
-        self.ids.remove(&id);
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = WaiterId> + '_ {
-        self.ids.iter().copied()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
-    }
-
     /// The only one, if there is but one.
     pub fn only(&self) -> Option<WaiterId> {
         self.ids.first().copied().filter(|_| self.ids.len() == 1)

@@ -51,7 +51,7 @@ pub enum Listening {
 
 fn put_place(core: &mut Core, key: &Key, shared: bool) {
     let id = core.queues.number();
-    let behind = core.queues.line(key).queue().keys().nth(NEAREST);
+    let behind = core.queues.line(key).queue.keys().nth(NEAREST);
     core.subscribers.put(key, shared, || match behind {
         Some(rank) => Rank::just_before(rank, id),
         None => Rank::arrived(id),
@@ -155,7 +155,7 @@ fn look_at_place(d: &mut Decision<'_>, key: &Key) {
     let look = d.core.subscribers.next_look(key);
     if look.is_some_and(|at| at <= d.now.mono) {
         let_readers_past(d, key);
-        let waits = !d.core.queues.line(key).queue().is_empty();
+        let waits = !d.core.queues.line(key).queue.is_empty();
         let next = d.now.mono.plus_us(LOOK_AT_PLACE_US);
         d.core.subscribers.look_at(key, waits.then_some(next));
     }
@@ -173,7 +173,7 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
     else {
         return;
     };
-    let queue = d.core.queues.line(key).queue();
+    let queue = &d.core.queues.line(key).queue;
     let waiters = queue.iter().filter(|(other, _)| **other > rank);
     let readers = waiters
         .take(READERS_LOOKED_AT)

@@ -162,7 +162,7 @@ pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<ClientI
     let was = Indexed::of(Some(watch));
     let bond = (key.clone(), hold.owner.clone());
     core.watchdogs.change(&bond, &was, &Indexed::default());
-    was.clients()
+    was.clients
 }
 
 /// A hold is lost: those who watched it have to know.

@@ -18,10 +18,10 @@ const CHECKED: usize = 500;
 pub type Bond = (Key, Owner);
 
 /// What the indexes have of a watch.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Indexed {
     next: Option<WallMs>,
-    clients: BTreeSet<ClientId>,
+    pub clients: BTreeSet<ClientId>,
 }
 
 impl Indexed {
@@ -30,10 +30,6 @@ impl Indexed {
             next: watch.next,
             clients: watch.clients(),
         })
-    }
-
-    pub fn clients(self) -> BTreeSet<ClientId> {
-        self.clients
     }
 }
 

@@ -246,8 +246,8 @@ impl<'a> Page<'a> {
         self.moment(entry.deadline);
         self.flag(entry.foreign);
         let line = self.world.shell.core.queues.line(key);
-        self.ids(line.queue().values());
-        self.ids(line.entangled().values());
+        self.ids(line.queue.values());
+        self.ids(line.entangled.values());
         self.hold(entry.plain());
         let Some(shared) = entry.shared() else {
             return self.put(NONE);
