@@ -11,7 +11,7 @@ use super::{ClientId, Core, Decision, Key, Lease, Owner};
 /// soon as its new master writes. Waiters are sent away by the server. The
 /// connections that have lost watchdog holds by it.
 pub fn demoted(core: &mut Core) -> Vec<ClientId> {
-    let clients = core.watchdogs.clients().collect();
+    let clients = core.watchdogs.clients();
     for key in core.locks.keys() {
         core.locks.forget_holders(&key);
     }

@@ -46,7 +46,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let end = d.core.locks.lease_end(key, owner);
     let last = bound.is_some_and(|bound| bound <= full);
     let now = d.now;
-    watchdog::reschedule(d.core, key, owner, |watch| {
+    watchdog::change_watch(d.core, key, owner, |watch| {
         watch.schedule(now);
         if last {
             watch.next = None;

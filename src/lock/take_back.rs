@@ -26,7 +26,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        watchdog::on_one_released(d.core, key, owner, mode, client);
+        watchdog::change_watch(d.core, key, owner, |watch| watch.drop_one(mode, client));
         request::end_holds(d, key, owner, look, &[(mode, 1)]);
     }
     if any {

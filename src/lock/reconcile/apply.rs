@@ -257,7 +257,7 @@ pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold),
         None => {
-            watchdog::on_all_released(d.core, key, owner, Mode::Read);
+            watchdog::change_watch(d.core, key, owner, |watch| watch.drop_all(Mode::Read));
         }
     }
     d.core.locks.tidy(key);

@@ -34,11 +34,13 @@ pub fn release_one(
         return Ok(0);
     }
     let owner = Owner::from(ended.owner);
-    if ended.all {
-        watchdog::on_all_released(d.core, key, &owner, ended.mode);
-    } else {
-        watchdog::on_one_released(d.core, key, &owner, ended.mode, ended.client);
-    }
+    watchdog::change_watch(d.core, key, &owner, |watch| {
+        if ended.all {
+            watch.drop_all(ended.mode);
+        } else {
+            watch.drop_one(ended.mode, ended.client);
+        }
+    });
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     Ok(holds.saturating_sub(by))
 }

@@ -21,7 +21,7 @@ pub struct Taken {
 }
 
 /// The holds of one owner on one key, by who took them, and what is watched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// What the lease is renewed to, ms.
     pub lease: i64,
@@ -34,16 +34,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of these holds, none of them watched yet.
-    pub fn of(taken: Vec<Taken>) -> Self {
-        Self {
-            lease: 0,
-            bound: None,
-            next: None,
-            taken,
-        }
-    }
-
     /// Some hold belongs to a connection.
     pub fn is_watched(&self) -> bool {
         self.taken.iter().any(|taken| taken.watched)

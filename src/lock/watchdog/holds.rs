@@ -30,8 +30,13 @@ fn change<T>(
 }
 
 /// The same for a hold that has a watch.
-fn change_watch(core: &mut Core, key: &Key, owner: &Owner, act: impl FnOnce(&mut Watch)) {
-    change(core, key, owner, |hold| hold.watch.as_deref_mut().map(act));
+pub fn change_watch<T>(
+    core: &mut Core,
+    key: &Key,
+    owner: &Owner,
+    act: impl FnOnce(&mut Watch) -> T,
+) -> Option<T> {
+    change(core, key, owner, |hold| hold.watch.as_deref_mut().map(act)).flatten()
 }
 
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
@@ -56,8 +61,13 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
             holds: *holds,
         };
         let there = before.iter().filter(|(_, holds)| *holds > 0);
-        let new = || Box::new(Watch::of(there.map(found).collect()));
-        let watch = hold.watch.get_or_insert_with(new);
+        let watch = hold.watch.get_or_insert_with(|| {
+            let taken = there.map(found).collect();
+            Box::new(Watch {
+                taken,
+                ..Watch::default()
+            })
+        });
         watch.add(Taken {
             client: want.client,
             watched: want.watch,
@@ -84,22 +94,6 @@ fn longest(core: &Core, now: Now) -> Option<WallMs> {
     core.rules.watchdog_max.map(|max| now.deadline(max))
 }
 
-/// An owner has one hold less in this mode, which this connection gave up.
-pub fn on_one_released(
-    core: &mut Core,
-    key: &Key,
-    owner: &Owner,
-    mode: Mode,
-    by: Option<ClientId>,
-) {
-    change_watch(core, key, owner, |watch| watch.drop_one(mode, by));
-}
-
-/// An owner has no holds in this mode any more.
-pub fn on_all_released(core: &mut Core, key: &Key, owner: &Owner, mode: Mode) {
-    change_watch(core, key, owner, |watch| watch.drop_all(mode));
-}
-
 /// The lease of a watched hold was set by hand of its owner: that is the watchdog's
 /// lease from now on. The renewal may bind all the owner's holds here to a connection.
 pub fn on_renewed(
@@ -116,8 +110,7 @@ pub fn on_renewed(
         if client.is_none() && !is_watched {
             return;
         }
-        let new = || Box::new(Watch::of(Vec::new()));
-        let watch = hold.watch.get_or_insert_with(new);
+        let watch = hold.watch.get_or_insert_default();
         watch.lease = renewal.lease;
         watch.bound = bound;
         watch.schedule(now);
@@ -134,24 +127,14 @@ pub fn on_renewed(
     });
 }
 
-/// Sets when a watch is renewed next.
-pub fn reschedule(core: &mut Core, key: &Key, owner: &Owner, set: impl FnOnce(&mut Watch)) {
-    change_watch(core, key, owner, set);
-}
-
 /// A connection that watched is closed: its holds there, as they were.
 pub fn on_closed(core: &mut Core, key: &Key, owner: &Owner, client: ClientId) -> Vec<(Mode, i64)> {
-    let mut its = Vec::new();
-    change_watch(core, key, owner, |watch| {
-        watch.taken.retain(|taken| {
-            let ends = taken.watched && taken.client == Some(client);
-            if ends {
-                its.push((taken.mode, taken.holds));
-            }
-            !ends
-        });
+    let ended = change_watch(core, key, owner, |watch| {
+        let its = |taken: &mut Taken| taken.watched && taken.client == Some(client);
+        let ended = watch.taken.extract_if(.., its);
+        ended.map(|taken| (taken.mode, taken.holds)).collect()
     });
-    its
+    ended.unwrap_or_default()
 }
 
 /// What was known of a hold that is no more: the connections that watched it.
@@ -167,9 +150,14 @@ pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<ClientI
 
 /// A hold is lost: those who watched it have to know.
 pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
-    for client in on_lost_with(d.core, key, hold) {
-        d.out.push(Notice::Close { client });
-    }
+    let clients = on_lost_with(d.core, key, hold);
+    close(d, clients);
+}
+
+/// Closes connections that have lost a watchdog hold.
+pub fn close(d: &mut Decision<'_>, clients: BTreeSet<ClientId>) {
+    let closes = clients.into_iter();
+    d.out.extend(closes.map(|client| Notice::Close { client }));
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
@@ -179,19 +167,16 @@ pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode) {
     let taken = watch.iter().flat_map(|watch| &watch.taken);
     let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
     let clients: BTreeSet<ClientId> = lost.filter_map(|taken| taken.client).collect();
-    on_all_released(d.core, key, owner, mode);
-    for client in clients {
-        d.out.push(Notice::Close { client });
-    }
+    change_watch(d.core, key, owner, |watch| watch.drop_all(mode));
+    close(d, clients);
 }
 
 /// The watched holds on all these keys are lost, for they go by other names now; those
 /// who watched them have to know.
 pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
-    let (lost, clients) = d.core.watchdogs.forget(keys);
-    let closes = clients.into_iter().map(|client| Notice::Close { client });
-    d.out.extend(closes);
-    for (key, owner) in lost {
+    let lost = d.core.watchdogs.forget(keys);
+    close(d, lost.iter().map(|(client, _)| *client).collect());
+    for (_, (key, owner)) in lost {
         let hold = d.core.locks.hold_mut(&key, &owner);
         if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
             watch.rest();

@@ -1,6 +1,6 @@
 //! The indexes of watched holds: by connection, and by when they are to be renewed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::lapsed::Lapsed;
@@ -37,8 +37,8 @@ impl Indexed {
 pub struct Watchdogs {
     /// When watched leases are renewed.
     renewals: Deadlines<WallMs, Bond>,
-    /// The connections that have watchdog holds.
-    bonds: BTreeMap<ClientId, BTreeSet<Bond>>,
+    /// Which connections have watchdog holds, and where.
+    bonds: BTreeSet<(ClientId, Bond)>,
     pub(super) lapsed: Lapsed,
     /// When watched keys were last looked at without being told to,
     round_at: MonoUs,
@@ -54,17 +54,21 @@ impl Watchdogs {
 
     /// Whether the connection has watchdog holds.
     pub fn has(&self, client: ClientId) -> bool {
-        self.bonds.contains_key(&client)
+        self.of_client(client).next().is_some()
     }
 
     /// The connections that have some.
-    pub fn clients(&self) -> impl Iterator<Item = ClientId> + '_ {
-        self.bonds.keys().copied()
+    pub fn clients(&self) -> Vec<ClientId> {
+        let mut all: Vec<_> = self.bonds.iter().map(|(client, _)| *client).collect();
+        all.dedup();
+        all
     }
 
     /// What a connection watches.
     pub fn of_client(&self, client: ClientId) -> impl Iterator<Item = &Bond> {
-        self.bonds.get(&client).into_iter().flatten()
+        let from = self.bonds.range((client, Bond::default())..);
+        let its = from.take_while(move |(other, _)| *other == client);
+        its.map(|(_, bond)| bond)
     }
 
     /// The watched leases that are to be renewed now, at most so many.
@@ -81,39 +85,19 @@ impl Watchdogs {
     pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
         self.renewals.change(bond, was.next, is.next);
         for client in was.clients.difference(&is.clients) {
-            if let Some(bonds) = self.bonds.get_mut(client) {
-                bonds.remove(bond);
-                if bonds.is_empty() {
-                    self.bonds.remove(client);
-                }
-            }
+            self.bonds.remove(&(*client, bond.clone()));
         }
         for client in is.clients.difference(&was.clients) {
-            let bonds = self.bonds.entry(*client).or_default();
-            bonds.insert(bond.clone());
+            self.bonds.insert((*client, bond.clone()));
         }
     }
 
     /// Forgets all that is watched on these keys: it, and the connections. In one pass,
     /// for there may be very many.
-    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> (Vec<Bond>, Vec<ClientId>) {
-        let (mut forgotten, mut clients) = (Vec::new(), Vec::new());
-        self.bonds.retain(|client, bonds| {
-            let before = bonds.len();
-            bonds.retain(|bond| {
-                let stays = !keys(&bond.0);
-                if !stays {
-                    forgotten.push(bond.clone());
-                }
-                stays
-            });
-            if bonds.len() < before {
-                clients.push(*client);
-            }
-            !bonds.is_empty()
-        });
+    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> Vec<(ClientId, Bond)> {
         self.renewals.retain(|(key, _)| !keys(key));
-        (forgotten, clients)
+        let theirs = |(_, (key, _)): &(ClientId, Bond)| keys(key);
+        self.bonds.extract_if(.., theirs).collect()
     }
 
     /// Whether watched keys are to be looked at.
@@ -124,52 +108,32 @@ impl Watchdogs {
     /// The next of them, in a round over all.
     pub fn go_on_round(&mut self, now: Now) -> Vec<Key> {
         self.round_at = now.mono;
-        let next = self.behind(self.round_behind.as_ref(), CHECKED);
-        self.round_behind = next.last().cloned();
-        next.into_iter().map(|(_, (key, _))| key).collect()
-    }
-
-    /// So many bonds with their connections, those behind this one first.
-    fn behind(&self, behind: Option<&(ClientId, Bond)>, most: usize) -> Vec<(ClientId, Bond)> {
-        let of = |(client, bonds): (&ClientId, &BTreeSet<Bond>)| {
-            let client = *client;
-            let bonds: Vec<Bond> = bonds.iter().take(most).cloned().collect();
-            bonds.into_iter().map(move |bond| (client, bond))
-        };
-        let Some((client, bond)) = behind else {
-            return self.bonds.iter().flat_map(of).take(most).collect();
-        };
-        let own = self.bonds.get(client).into_iter().flat_map(|bonds| {
-            let rest = bonds.range((Bound::Excluded(bond), Bound::Unbounded));
-            rest.map(|bond| (*client, bond.clone()))
-        });
-        let later = (Bound::Excluded(client), Bound::Unbounded);
-        let later = self.bonds.range(later).flat_map(of);
-        let sooner = self.bonds.range(..=client).flat_map(of);
-        let sooner = sooner.take_while(|bond| Some(bond) <= behind);
-        own.chain(later).chain(sooner).take(most).collect()
+        let last = self.round_behind.take();
+        let behind = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.bonds.range((behind, Bound::Unbounded));
+        let sooner = last.iter().flat_map(|last| self.bonds.range(..=last));
+        let next: Vec<_> = later.chain(sooner).take(CHECKED).collect();
+        self.round_behind = next.last().cloned().cloned();
+        next.into_iter().map(|(_, (key, _))| key.clone()).collect()
     }
 
     /// How many holds belong to connections.
     pub fn count(&self, locks: &Locks) -> u64 {
-        let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
-        let of =
-            |client: ClientId, bond: &Bond| watch(bond).map_or(0, |watch| watch.watched_by(client));
-        let bonds = self.bonds.iter();
-        let counts = bonds.flat_map(|(client, bonds)| bonds.iter().map(|bond| of(*client, bond)));
-        let all = counts.fold(0_i64, i64::saturating_add);
-        u64::try_from(all).unwrap_or(0)
+        let of = |(client, (key, owner)): &(ClientId, Bond)| {
+            let watch = locks.hold(key, owner)?.watch.as_ref()?;
+            Some(watch.watched_by(*client))
+        };
+        let all = self.bonds.iter().filter_map(of);
+        u64::try_from(all.fold(0, i64::saturating_add)).unwrap_or(0)
     }
 
     /// Asserts that the indexes are those of the watches.
     #[cfg(test)]
     pub fn check(&self, locks: &Locks) {
         let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
-        for (client, bonds) in &self.bonds {
-            for bond in bonds {
-                let clients = watch(bond).map(|watch| watch.clients());
-                assert!(clients.is_some_and(|all| all.contains(client)), "{bond:?}");
-            }
+        for (client, bond) in &self.bonds {
+            let clients = watch(bond).map(|watch| watch.clients());
+            assert!(clients.is_some_and(|all| all.contains(client)), "{bond:?}");
         }
         let mut due = 0;
         for key in locks.keys() {
@@ -178,7 +142,8 @@ impl Watchdogs {
                 let bond = (key.clone(), hold.owner.clone());
                 due += usize::from(watch.next.is_some());
                 for client in watch.clients() {
-                    assert!(self.bonds[&client].contains(&bond), "{bond:?}");
+                    let bond = (client, bond.clone());
+                    assert!(self.bonds.contains(&bond), "{bond:?}");
                 }
             }
         }

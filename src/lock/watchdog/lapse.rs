@@ -2,11 +2,9 @@
 //! once it may be again; but an open connection means a lock that is held, and to
 //! close one needs no write.
 
-use std::collections::BTreeSet;
-
-use super::holds::{reschedule, watched_on};
+use super::holds::{change_watch, close, watched_on};
 use super::lapsed::Lapsed;
-use crate::lock::{Decision, Key, Notice, Owner};
+use crate::lock::{Decision, Key, Owner};
 
 /// Closes the connections that watch a lease which is over. Looks at so many at
 /// most, and at each once; whether there are more. The lease is not renewed any more.
@@ -42,14 +40,11 @@ fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
-    let mut clients = BTreeSet::new();
-    reschedule(d.core, key, owner, |watch| {
+    let clients = change_watch(d.core, key, owner, |watch| {
         watch.next = None;
-        clients = watch.clients();
+        watch.clients()
     });
-    for client in clients {
-        d.out.push(Notice::Close { client });
-    }
+    close(d, clients.unwrap_or_default());
 }
 
 /// Something is written again: all leases are looked at anew.

@@ -7,8 +7,7 @@ mod lapse;
 mod lapsed;
 
 pub use holds::{
-    on_acquired, on_all_released, on_closed, on_lost, on_lost_in, on_lost_with, on_moved,
-    on_one_released, on_renewed, reschedule,
+    change_watch, on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved, on_renewed,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};

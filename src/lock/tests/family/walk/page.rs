@@ -190,7 +190,7 @@ impl<'a> Page<'a> {
                 self.flag(bonds.contains(&bond));
             }
         }
-        self.count(core.watchdogs.clients().count());
+        self.count(core.watchdogs.clients().len());
         self.keys(core.queues.keys());
         assert!(core.due.is_empty());
         self.count(core.locks.deadlines());
