@@ -37,10 +37,10 @@ pub struct Heard {
     readers: BTreeMap<Key, Readers>,
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
-    /// Connections that are closed.
-    closed: VecDeque<ClientId>,
+    /// Connections that are closed and had watchdog holds: these are to be ended.
+    pub closed: VecDeque<ClientId>,
     /// Grants whose reply is lost.
-    lost: Vec<WaiterId>,
+    pub lost: Vec<WaiterId>,
 }
 
 /// All keys of a database are to be looked at that were known at a moment.
@@ -52,6 +52,13 @@ struct Sweep {
     stamp: u32,
     /// Those behind it were looked at.
     place: Place,
+}
+
+impl Sweep {
+    /// Whether it means an entry with this stamp.
+    fn means(&self, stamp: u32) -> bool {
+        self.stamp.wrapping_sub(stamp) as i32 > 0
+    }
 }
 
 impl Heard {
@@ -100,36 +107,6 @@ impl Heard {
         }
     }
 
-    /// What sweeps say of a key of this database whose entry has this stamp.
-    fn swept(&self, db: i32, stamp: u32) -> Option<Cause> {
-        let older = |sweep: &&Sweep| sweep.db == db && sweep.stamp.wrapping_sub(stamp) as i32 > 0;
-        let sweeps = self.sweeps.iter().filter(older);
-        sweeps.map(|sweep| sweep.cause).max()
-    }
-
-    /// A connection is closed that has watchdog holds.
-    pub fn of_closed(&mut self, client: ClientId) {
-        self.closed.push_back(client);
-    }
-
-    /// Those whose holds are to be ended.
-    pub fn closed(&self) -> &VecDeque<ClientId> {
-        &self.closed
-    }
-
-    /// The holds of the first of them have ended.
-    pub fn forget_first_closed(&mut self) {
-        self.closed.pop_front();
-    }
-
-    pub fn of_lost(&mut self, grant: WaiterId) {
-        self.lost.push(grant);
-    }
-
-    pub fn take_lost(&mut self) -> Vec<WaiterId> {
-        std::mem::take(&mut self.lost)
-    }
-
     /// Nothing was heard of single keys. A sweep may be under way: it is about older
     /// things, and is asked of each key.
     pub fn has_no_single_key(&self) -> bool {
@@ -148,11 +125,9 @@ impl Heard {
     /// All keys of a database of which anything is known, or of all databases, are to
     /// be looked at.
     pub fn begin_sweep(&mut self, locks: &mut Locks, db: Option<i32>, cause: Cause) {
-        let known = locks.databases();
-        let meant: Vec<i32> = known
-            .filter(|known| db.is_none_or(|db| db == *known))
-            .collect();
-        for db in meant {
+        let mut known = locks.databases();
+        known.retain(|known| db.is_none_or(|db| db == *known));
+        for db in known {
             self.sweeps.push_back(Sweep {
                 db,
                 cause,
@@ -182,28 +157,19 @@ impl Heard {
         keys
     }
 
-    /// Steps through the sweeps under way.
-    fn swept_keys(&mut self, locks: &Locks, most: usize, keys: &mut Vec<Key>) {
-        let mut steps = most;
-        while let Some(sweep) = self.sweeps.front_mut() {
-            let (db, stamp) = (sweep.db, sweep.stamp);
-            let mut next = || locks.before(db, &mut sweep.place);
-            let mut is_over = false;
-            while steps > 0 && !is_over {
-                steps = steps.saturating_sub(1);
-                let found = next();
-                is_over = found.is_none();
-                let meant = found.filter(|(_, of)| stamp.wrapping_sub(*of) as i32 > 0);
-                keys.extend(meant.map(|(key, _)| key));
-            }
-            if !is_over {
+    /// So many steps through the sweeps under way.
+    fn swept_keys(&mut self, locks: &Locks, steps: usize, keys: &mut Vec<Key>) {
+        for _ in 0..steps {
+            let Some(sweep) = self.sweeps.front_mut() else {
                 return;
+            };
+            match locks.before(sweep.db, &mut sweep.place) {
+                Some((key, stamp)) if sweep.means(stamp) => keys.push(key),
+                Some(_) => {}
+                None if keys.is_empty() => drop(self.sweeps.pop_front()),
+                // It stays until its last keys are looked at: they ask for its cause.
+                None => return,
             }
-            // The sweep stays until its last keys are looked at: they ask for its cause.
-            if !keys.is_empty() {
-                return;
-            }
-            self.sweeps.pop_front();
         }
     }
 
@@ -219,7 +185,10 @@ impl Heard {
         if self.sweeps.is_empty() {
             return None;
         }
-        let cause = self.swept(key.db, locks.get(key)?.stamp)?;
+        let stamp = locks.get(key)?.stamp;
+        let mean_it = |sweep: &&Sweep| sweep.db == key.db && sweep.means(stamp);
+        let sweeps = self.sweeps.iter().filter(mean_it);
+        let cause = sweeps.map(|sweep| sweep.cause).max()?;
         locks.restamp(key);
         Some(cause)
     }

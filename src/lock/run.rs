@@ -187,7 +187,7 @@ impl<O: Outside> Run<'_, '_, O> {
             let core = &mut *run.with.core;
             let mut keys = core.heard.next_keys(&core.locks, BATCH);
             if run.with.ks.has_neighbours() {
-                let closed = core.heard.closed().iter();
+                let closed = core.heard.closed.iter();
                 let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));
                 let bonds = bonds.take(BATCH).map(|(key, _)| key.clone());
                 for key in bonds.chain(core.due.keys()).collect::<Vec<_>>() {
@@ -271,9 +271,9 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
             }
             Note::Closed(client) => {
                 leaving::stop_waiting(d.core, &mut d.work, client);
-                d.core.heard.of_closed(client);
+                d.core.heard.closed.push_back(client);
             }
-            Note::Lost(waiter) => d.core.heard.of_lost(waiter),
+            Note::Lost(waiter) => d.core.heard.lost.push(waiter),
         }
     }
 }
@@ -290,14 +290,14 @@ fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
         return;
     }
     let mut left = most;
-    while let Some(client) = d.core.heard.closed().front().copied() {
+    while let Some(client) = d.core.heard.closed.front().copied() {
         left = left.saturating_sub(closed::closed(d, client, left));
         if d.core.watchdogs.has(client) {
             break;
         }
-        d.core.heard.forget_first_closed();
+        d.core.heard.closed.pop_front();
     }
-    for waiter in d.core.heard.take_lost() {
+    for waiter in std::mem::take(&mut d.core.heard.lost) {
         take_back::take_back(d, waiter);
     }
 }

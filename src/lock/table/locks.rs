@@ -270,10 +270,10 @@ impl Locks {
     // Sweeps.
 
     /// The databases of which anything is known.
-    pub fn databases(&self) -> impl Iterator<Item = i32> + '_ {
+    pub fn databases(&self) -> Vec<i32> {
         let tables = self.tables.iter();
         let known = tables.filter(|(_, table)| !table.entries.is_empty());
-        known.map(|(db, _)| *db)
+        known.map(|(db, _)| *db).collect()
     }
 
     /// The stamp of a sweep that begins now: it means all entries there are.
