@@ -2,15 +2,26 @@
 
 use super::Event;
 
+/// How often each of these has happened since the module was loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    pub events: [u64; 6],
+    // The events.
+    pub acquired: u64,
+    pub released: u64,
+    pub renewed: u64,
+    pub expired: u64,
+    pub forced: u64,
+    pub evicted: u64,
+    /// Requests that did not find the lock at their disposal.
     pub contended: u64,
     pub timed_out: u64,
     pub deadlocks: u64,
     pub taken_back: u64,
+    /// A lock was left free for those who wait by subscription,
     pub turns: u64,
+    /// and one of them took it.
     pub turns_used: u64,
+    /// How long those waited who were granted.
     pub waits: Waits,
 }
 
@@ -73,22 +84,16 @@ fn upper_end(at: usize) -> u64 {
     end.unwrap_or(u64::MAX).saturating_sub(1)
 }
 
-/// The events, by their place in the counters.
-const EVENTS: [Event; 6] = [
-    Event::Acquired,
-    Event::Released,
-    Event::Renewed,
-    Event::Expired,
-    Event::Forced,
-    Event::Evicted,
-];
-
 impl Counters {
     pub fn event(&mut self, event: Event) {
-        let at = EVENTS.iter().position(|known| *known == event);
-        if let Some(count) = at.and_then(|at| self.events.get_mut(at)) {
-            *count = count.saturating_add(1);
-        }
+        Self::up(match event {
+            Event::Acquired => &mut self.acquired,
+            Event::Released => &mut self.released,
+            Event::Renewed => &mut self.renewed,
+            Event::Expired => &mut self.expired,
+            Event::Forced => &mut self.forced,
+            Event::Evicted => &mut self.evicted,
+        });
     }
 
     pub fn up(count: &mut u64) {
