@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Core, Holder, Key, Keyspace, Lease, Mode, Now};
+use crate::lock::{Core, Holder, Key, Keyspace, Mode, Now};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.INFO key`
@@ -56,10 +56,7 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responder {
     let known = core.hold_of(now, key, &holder.owner, holder.mode);
-    let remaining = match holder.lease {
-        Lease::Until(at) => Some(at.ms_from(now.wall_ms())),
-        Lease::Gone | Lease::Endless | Lease::Away => None,
-    };
+    let remaining = holder.lease.end().map(|at| at.ms_from(now.wall_ms()));
     Responder::Map(vec![
         ("owner", Responder::Text(holder.owner)),
         ("mode", text(mode_name(holder.mode))),

@@ -53,6 +53,14 @@ impl Lease {
     pub fn is_missing(self) -> bool {
         matches!(self, Self::Gone | Self::Away)
     }
+
+    /// When it ends, if that is known.
+    pub fn end(self) -> Option<WallMs> {
+        match self {
+            Self::Until(at) => Some(at),
+            Self::Gone | Self::Endless | Self::Away => None,
+        }
+    }
 }
 
 /// A key as one owner sees it.

@@ -168,10 +168,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     let Some(party) = d.core.locks.party(key, owner).cloned() else {
         return;
     };
-    let end = match party.lease {
-        Lease::Until(at) => Some(at),
-        Lease::Gone | Lease::Endless | Lease::Away => None,
-    };
+    let end = party.lease.end();
     let event = cause.event(end, d.now);
     if event == Some(Event::Expired) && revive(d, key, owner, end) {
         return;

@@ -3,7 +3,7 @@
 use super::revive::revive;
 use super::Cause;
 use crate::lock::table::{Hold, Party, Shared};
-use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, WallMs};
+use crate::lock::{leases, watchdog, Decision, Event, Key, Lease};
 
 /// How holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,7 +77,7 @@ fn end_parties(
     over: &mut Over,
 ) {
     for party in shared.parties() {
-        let end = end_of(party, shared.expires);
+        let end = party.end(shared.expires);
         let event = cause.event(end, d.now);
         let watched = party.hold.watch.is_some();
         let owner = &party.hold.owner;
@@ -101,7 +101,7 @@ fn end_parties(
 
 /// An owner of a read/write lock is not in it any more.
 pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, cause: Cause) {
-    let event = cause.event(end_of(party, None), d.now);
+    let event = cause.event(party.end(None), d.now);
     party_gone(d, key, party, event);
 }
 
@@ -110,12 +110,4 @@ fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Even
         d.tell(key, event);
     }
     watchdog::on_lost(d, key, &party.hold);
-}
-
-/// When a party's lease ends, or ended.
-fn end_of(party: &Party, hash: Option<WallMs>) -> Option<WallMs> {
-    match party.lease {
-        Lease::Until(at) => Some(hash.map_or(at, |hash| hash.min(at))),
-        Lease::Gone | Lease::Endless | Lease::Away => hash,
-    }
 }

@@ -1,7 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
-use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallUs};
+use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallMs, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -66,6 +66,11 @@ impl Party {
             Mode::Write => self.writes,
             Mode::Exclusive => false,
         }
+    }
+
+    /// When its read holds end, in a hash that ends then.
+    pub fn end(&self, hash: Option<WallMs>) -> Option<WallMs> {
+        [self.lease.end(), hash].into_iter().flatten().min()
     }
 
     pub(super) fn fields(&self) -> usize {

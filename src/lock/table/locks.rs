@@ -9,7 +9,7 @@ use super::lengths::Lengths;
 use super::names::Place;
 use super::shared::Shared;
 use super::table::Table;
-use crate::lock::{Bytes, Key, Lease, Now, Owner, WallMs};
+use crate::lock::{Bytes, Key, Now, Owner, WallMs};
 
 /// What is known of a lock's holders, and when it ends.
 #[derive(Debug, Default)]
@@ -250,10 +250,7 @@ impl Locks {
         };
         match shared.party(owner)? {
             party if party.writes => shared.expires,
-            party => match party.lease {
-                Lease::Until(at) => Some(shared.expires.map_or(at, |end| end.min(at))),
-                Lease::Gone | Lease::Endless | Lease::Away => shared.expires,
-            },
+            party => party.end(shared.expires),
         }
     }
 

@@ -9,13 +9,10 @@ use crate::lock::{Lease, Owner, WallMs};
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
     parties: BTreeMap<Owner, Party>,
-    /// When the leases of readers end, earliest first.
-    ends: BTreeSet<(WallMs, Owner)>,
+    /// The leases of readers: by when they end, then those without an end, and then
+    /// those of which there is no news.
+    leases: BTreeSet<(Lease, Owner)>,
     writer: Option<Owner>,
-    /// Readers whose lease has no end.
-    endless: usize,
-    /// Readers of whose lease there is no news.
-    away: usize,
     /// The fields of the hash that the parties account for.
     fields: usize,
     /// When the hash itself ends.
@@ -51,13 +48,8 @@ impl Shared {
     pub fn put(&mut self, party: Party) {
         let owner = party.hold.owner.clone();
         self.remove(&owner);
-        match party.lease {
-            Lease::Until(at) => {
-                self.ends.insert((at, owner.clone()));
-            }
-            Lease::Endless => self.endless = self.endless.saturating_add(1),
-            Lease::Away => self.away = self.away.saturating_add(1),
-            Lease::Gone => {}
+        if party.lease != Lease::Gone {
+            self.leases.insert((party.lease, owner.clone()));
         }
         if party.writes {
             self.writer = Some(owner.clone());
@@ -68,14 +60,7 @@ impl Shared {
 
     pub fn remove(&mut self, owner: &[u8]) -> Option<Party> {
         let party = self.parties.remove(owner)?;
-        match party.lease {
-            Lease::Until(at) => {
-                self.ends.remove(&(at, party.hold.owner.clone()));
-            }
-            Lease::Endless => self.endless = self.endless.saturating_sub(1),
-            Lease::Away => self.away = self.away.saturating_sub(1),
-            Lease::Gone => {}
-        }
+        self.leases.remove(&(party.lease, party.hold.owner.clone()));
         if self.writer.as_deref() == Some(owner) {
             // Somebody's hand can have made two.
             let mut others = self.parties.values();
@@ -101,7 +86,7 @@ impl Shared {
     /// One that is not this owner: the writer, or the reader that stays longest.
     pub fn other_than(&self, owner: &[u8]) -> Option<Owner> {
         let writer = self.writer.iter();
-        let longest = self.ends.iter().rev().map(|(_, reader)| reader).take(2);
+        let longest = self.leases.iter().rev().map(|(_, reader)| reader).take(2);
         let rest = self.parties.keys().take(2);
         let mut all = writer.chain(longest).chain(rest);
         all.find(|other| ***other != *owner).cloned()
@@ -109,31 +94,26 @@ impl Shared {
 
     /// Of some reader it is not known whether it lives.
     pub fn is_half(&self) -> bool {
-        self.away > 0
+        matches!(self.leases.last(), Some((Lease::Away, _)))
     }
 
     /// The latest end of a reader's lease; `None` where one has no end or none that is
     /// known, or where there is no reader.
     pub fn last_end(&self) -> Option<WallMs> {
-        if self.endless > 0 || self.away > 0 {
-            return None;
-        }
-        self.ends.last().map(|(at, _)| *at)
+        self.leases.last()?.0.end()
     }
 
     /// The earliest moment at which something here ends.
     pub fn first_end(&self) -> Option<WallMs> {
-        let first = self.ends.first().map(|(at, _)| *at);
+        let first = self.leases.first().and_then(|(lease, _)| lease.end());
         [first, self.expires].into_iter().flatten().min()
     }
 
     /// The readers whose lease ended before this.
     pub fn over(&self, now: WallMs) -> Vec<Owner> {
-        self.ends
-            .iter()
-            .take_while(|(at, _)| *at < now)
-            .map(|(_, owner)| owner.clone())
-            .collect()
+        let all = self.leases.iter();
+        let over = all.take_while(|(lease, _)| *lease < Lease::Until(now));
+        over.map(|(_, owner)| owner.clone()).collect()
     }
 
     /// Asserts that the indexes are those of the parties.
@@ -148,8 +128,7 @@ impl Shared {
             assert!(party.reads || party.writes, "{owner:?} holds nothing");
             made.put(party.clone());
         }
-        assert_eq!(self.ends, made.ends);
-        assert_eq!((self.endless, self.away), (made.endless, made.away));
+        assert_eq!(self.leases, made.leases);
         assert_eq!(self.fields, made.fields);
         let writes = |owner: &Owner| self.parties.get(owner).is_some_and(|party| party.writes);
         assert_eq!(self.writer.is_some(), made.writer.is_some());
