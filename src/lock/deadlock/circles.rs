@@ -1,6 +1,6 @@
 //! The circles that an owner or a request is part of, as far as is known.
 
-use super::search::{Found, Search};
+use super::search::{Search, TooFar};
 use std::collections::HashSet;
 use std::ops::Bound;
 
@@ -45,13 +45,9 @@ fn circle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Optio
     }
     let search = |most| Search::new(core, owner, most, now).run(owner, only);
     match search(FEW_OWNERS) {
-        Found::Way(circle) => Some(circle),
-        Found::None => None,
-        Found::TooFar if waits_for_nobody_back(core, owner) => None,
-        Found::TooFar => match search(usize::MAX) {
-            Found::Way(circle) => Some(circle),
-            Found::None | Found::TooFar => None,
-        },
+        Ok(circle) => circle,
+        Err(TooFar) if waits_for_nobody_back(core, owner) => None,
+        Err(TooFar) => search(usize::MAX).unwrap_or(None),
     }
 }
 
@@ -123,7 +119,7 @@ pub fn foremost_that_waits_for(core: &Core, id: WaiterId, now: Now) -> Option<Ra
     let mut search = Search::new(core, goal, usize::MAX, now);
     all.into_iter().find_map(|(rank, other)| {
         let owner = &core.queues.get(other)?.want.owner;
-        let waits = owner != goal && search.run(owner, None).is_way();
+        let waits = owner != goal && matches!(search.run(owner, None), Ok(Some(_)));
         waits.then_some(rank)
     })
 }

@@ -1,25 +1,14 @@
 //! A search over owners, along who waits for whom.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
 
 use crate::lock::queue::{Rank, Waiter};
 use crate::lock::table::{Entry, Hold, Party};
-use crate::lock::{Core, Key, Lease, Link, Mode, Now, Owner, WaiterId, WallMs};
+use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId, WallMs};
 
-/// What became of a search.
-pub enum Found {
-    Way(Vec<Link>),
-    None,
-    /// It was to come to so many owners and no more.
-    TooFar,
-}
-
-impl Found {
-    pub fn is_way(&self) -> bool {
-        matches!(self, Self::Way(_))
-    }
-}
+/// A search was to come to so many owners and no more.
+pub struct TooFar;
 
 /// One request on one key.
 #[derive(Clone, Copy)]
@@ -32,9 +21,8 @@ struct At<'b> {
 pub struct Search<'a> {
     core: &'a Core,
     goal: &'a Owner,
-    /// How each owner was come to; not for those it began with.
-    by: HashMap<Owner, Link>,
-    seen: HashSet<Owner>,
+    /// How each owner was come to; `None`: it began there.
+    by: HashMap<Owner, Option<Link>>,
     todo: VecDeque<Owner>,
     /// To how many more owners it may come.
     left: usize,
@@ -50,7 +38,6 @@ impl<'a> Search<'a> {
             core,
             goal,
             by: HashMap::new(),
-            seen: HashSet::new(),
             todo: VecDeque::new(),
             left: most,
             now: now.wall_ms(),
@@ -58,11 +45,16 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The way from an owner to the goal. A search that found none can go on from
-    /// another owner; what it has seen leads nowhere. `only`: it begins with this
-    /// request of the owner's.
-    pub fn run(&mut self, from: &Owner, only: Option<WaiterId>) -> Found {
-        if self.seen.insert(from.clone()) {
+    /// The way from an owner to the goal, if there is one. A search that found none can
+    /// go on from another owner; what it has seen leads nowhere. `only`: it begins with
+    /// this request of the owner's.
+    pub fn run(
+        &mut self,
+        from: &Owner,
+        only: Option<WaiterId>,
+    ) -> Result<Option<Vec<Link>>, TooFar> {
+        if !self.by.contains_key(from) {
+            self.by.insert(from.clone(), None);
             self.todo.push_back(from.clone());
         }
         while let Some(owner) = self.todo.pop_front() {
@@ -72,15 +64,15 @@ impl<'a> Search<'a> {
             for waiter in ids.filter_map(|id| self.core.queues.get(id)) {
                 for key in &waiter.keys {
                     if let Some(last) = self.expand(waiter, key) {
-                        return Found::Way(self.way(last));
+                        return Ok(Some(self.way(last)));
                     }
                     if self.left == 0 {
-                        return Found::TooFar;
+                        return Err(TooFar);
                     }
                 }
             }
         }
-        Found::None
+        Ok(None)
     }
 
     /// Follows the edges of one request on one key; the one that leads to the
@@ -108,10 +100,8 @@ impl<'a> Search<'a> {
         // A watched one may have only stood still.
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
         let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
-        let mut found = None;
-        if let Some(hold) = entry.plain().filter(lives) {
-            found = self.edge(at, &hold.owner).or(found);
-        }
+        let plain = entry.plain().filter(lives);
+        let mut found = plain.and_then(|hold| self.edge(at, &hold.owner));
         let shared = entry.shared().filter(|shared| {
             let mut holds = shared.parties().map(|party| &party.hold);
             !is_over(shared.expires) || holds.any(renewed)
@@ -119,10 +109,8 @@ impl<'a> Search<'a> {
         let Some(shared) = shared else {
             return found;
         };
-        let lives = |party: &&Party| match party.lease {
-            Lease::Until(at) => party.writes || renewed(&party.hold) || !is_over(Some(at)),
-            Lease::Gone | Lease::Endless | Lease::Away => true,
-        };
+        let lives =
+            |party: &&Party| party.writes || renewed(&party.hold) || !is_over(party.lease.end());
         match (at.waiter.want.mode, shared.writer()) {
             (Mode::Read, Some(writer)) => self.edge(at, writer).or(found),
             (Mode::Read, None) => found,
@@ -205,9 +193,9 @@ impl<'a> Search<'a> {
         if other == self.goal {
             return Some(link());
         }
-        if self.core.queues.owner(other).is_some() && self.seen.insert(other.clone()) {
+        if self.core.queues.owner(other).is_some() && !self.by.contains_key(other) {
             self.left = self.left.saturating_sub(1);
-            self.by.insert(other.clone(), link());
+            self.by.insert(other.clone(), Some(link()));
             self.todo.push_back(other.clone());
         }
         None
@@ -215,7 +203,10 @@ impl<'a> Search<'a> {
 
     fn way(&self, last: Link) -> Vec<Link> {
         let mut way = vec![last];
-        while let Some(link) = way.last().and_then(|link| self.by.get(&link.waits)) {
+        while let Some(link) = way
+            .last()
+            .and_then(|link| self.by.get(&link.waits)?.as_ref())
+        {
             way.push(link.clone());
         }
         way.reverse();

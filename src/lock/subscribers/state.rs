@@ -66,7 +66,7 @@ impl Subscribers {
 
     /// Whether anything is known of those who wait for this lock.
     pub fn knows(&self, key: &Key) -> bool {
-        !self.known.is_empty() && self.known.contains_key(key)
+        self.known.contains_key(key)
     }
 
     pub fn place(&self, key: &Key) -> Option<&Place> {
@@ -123,20 +123,16 @@ impl Subscribers {
         if self.known.len() >= MOST_KNOWN || self.bytes >= MOST_BYTES {
             self.forget_turns_in_vain();
         }
-        if !self.known.contains_key(key) {
-            let new = Known {
+        let known = self.known.entry(key.clone()).or_insert_with(|| {
+            self.bytes = self.bytes.saturating_add(key.name.len());
+            Known {
                 shared,
                 distance: NEAR,
                 not_before: 0,
                 place: None,
                 due: None,
-            };
-            self.known.insert(key.clone(), new);
-            self.bytes = self.bytes.saturating_add(key.name.len());
-        }
-        let Some(known) = self.known.get_mut(key) else {
-            return;
-        };
+            }
+        });
         known.shared = shared;
         if known.place.is_none() && known.not_before == 0 {
             let (rank, turn) = (rank(), None);
@@ -198,9 +194,6 @@ impl Subscribers {
 
     /// One grant more of the key, to an owner that had it not.
     pub fn count_grant(&mut self, key: &Key) {
-        if self.known.is_empty() {
-            return;
-        }
         if let Some(known) = self.known.get_mut(key) {
             known.not_before = known.not_before.saturating_sub(1);
         }
