@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 
 use super::ask::Want;
+#[cfg(test)]
+use super::queue::Queues;
 use super::{ClientId, Key, Token, WaiterId};
 
 /// A grant on its way to its client.
@@ -23,18 +25,11 @@ pub struct Grant {
 
 #[derive(Clone, Debug, Default)]
 pub struct InFlight {
-    grants: HashMap<WaiterId, Grant>,
+    /// By the requests that were granted.
+    pub grants: HashMap<WaiterId, Grant>,
 }
 
 impl InFlight {
-    pub fn insert(&mut self, id: WaiterId, grant: Grant) {
-        self.grants.insert(id, grant);
-    }
-
-    pub fn remove(&mut self, id: WaiterId) -> Option<Grant> {
-        self.grants.remove(&id)
-    }
-
     /// What a connection was granted of a key, and never got, is over with it.
     pub fn forget_watched(&mut self, client: ClientId, key: &Key) {
         let its = |grant: &&mut Grant| grant.want.watch && grant.want.client == Some(client);
@@ -51,9 +46,13 @@ impl InFlight {
         }
     }
 
-    /// All of them, by their requests.
+    /// Asserts that who was granted what it asked for has left the queues, and that
+    /// whoever watches can be closed.
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = (WaiterId, &Grant)> {
-        self.grants.iter().map(|(id, grant)| (*id, grant))
+    pub fn check(&self, queues: &Queues) {
+        for (id, grant) in &self.grants {
+            assert!(queues.get(*id).is_none(), "{grant:?} waits still");
+            assert!(!grant.want.watch || grant.want.client.is_some(), "{grant:?}");
+        }
     }
 }

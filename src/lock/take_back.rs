@@ -6,7 +6,7 @@ use super::{Decision, WaiterId};
 
 /// The holds of such a grant end as if they were released.
 pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
-    let Some(grant) = d.core.in_flight.remove(id) else {
+    let Some(grant) = d.core.in_flight.grants.remove(&id) else {
         return;
     };
     let mut any = false;

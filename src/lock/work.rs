@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(test)]
+use super::queue::Queues;
 use super::queue::Rank;
 use super::{Key, Owner, WaiterId, Whom};
 
@@ -46,6 +48,16 @@ impl Work {
         self.nesting.retain(|(_, _, of)| of != key);
         self.risen.retain(|(of, _)| of != key);
         self.freed.remove(key);
+    }
+
+    /// Asserts that whoever is to nest has asked for that very key.
+    #[cfg(test)]
+    pub fn check(&self, queues: &Queues) {
+        for (_, id, key) in &self.nesting {
+            let waiter = queues.get(*id);
+            let asks = waiter.is_none_or(|waiter| waiter.keys.contains(key));
+            assert!(asks, "{id:?} does not wait for {key:?}");
+        }
     }
 
     /// Adds all of another's.

@@ -88,6 +88,8 @@ impl Core {
         self.watchdogs.check(&self.locks);
         self.subscribers.check();
         self.heard.check();
+        self.in_flight.check(&self.queues);
+        self.due.check(&self.queues);
         for key in self.queues.keys() {
             assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
@@ -174,7 +176,7 @@ impl Core {
             keys: keys.map(|(token, key)| (key, token)).collect(),
             want: Want::of(ask),
         };
-        self.in_flight.insert(id, grant);
+        self.in_flight.grants.insert(id, grant);
         id
     }
 
@@ -185,6 +187,6 @@ impl Core {
 
     /// The reply of a grant is out: it stands.
     pub fn confirm(&mut self, id: WaiterId) {
-        self.in_flight.remove(id);
+        self.in_flight.grants.remove(&id);
     }
 }

@@ -80,7 +80,7 @@ fn granted(
     // The reply to the request that is decided leaves with the decision.
     if d.asking != Some(id) {
         let want = waiter.want;
-        d.core.in_flight.insert(id, Grant { keys, want });
+        d.core.in_flight.grants.insert(id, Grant { keys, want });
     }
     d.answer(id, Outcome::Granted(token));
 }

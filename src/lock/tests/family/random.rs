@@ -93,6 +93,8 @@ impl Run {
             self.look_at_all(&Op::Confirm);
         }
         self.world.act(op);
+        // Also where something is due yet.
+        self.world.shell.core.check();
         if self.world.is_settled() {
             self.look_at_all(op);
         }
@@ -126,7 +128,7 @@ impl Run {
         }
         let core = &self.world.shell.core;
         assert!(core.is_idle(), "remembered: {:?}", core.locks.keys());
-        assert!(core.in_flight.iter().next().is_none() && core.queues.is_empty());
+        assert!(core.in_flight.grants.is_empty() && core.queues.is_empty());
         assert_eq!((core.next_expiry(), core.next_timeout()), (None, None));
     }
 

@@ -50,7 +50,7 @@ impl<'a> Page<'a> {
         let core = &world.shell.core;
         let waiting = core.queues.iter().map(|(id, _)| id);
         let mut ids: Vec<_> = waiting
-            .chain(core.in_flight.iter().map(|(id, _)| id))
+            .chain(core.in_flight.grants.keys().copied())
             .collect();
         ids.sort_unstable();
         Self {
@@ -223,11 +223,11 @@ impl<'a> Page<'a> {
             self.flag(waiter.want.once);
             self.flag(waiter.until.is_some());
         }
-        let mut grants: Vec<_> = core.in_flight.iter().collect();
-        grants.sort_by_key(|(id, _)| *id);
+        let mut grants: Vec<_> = core.in_flight.grants.iter().collect();
+        grants.sort_by_key(|(id, _)| **id);
         self.count(grants.len());
         for (id, grant) in grants {
-            self.id(id);
+            self.id(*id);
             self.owner(&grant.want.owner);
             self.client(grant.want.client);
             self.put(grant.want.mode as u8);
