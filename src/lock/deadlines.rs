@@ -51,23 +51,15 @@ impl<At: Moment, T: Ord + Clone> Deadlines<At, T> {
         first.filter(|at| *at < At::NEVER)
     }
 
-    /// Up to `most` of those whose moment is before `limit`, earliest first.
-    /// They stay in the index until they are changed.
-    pub fn before(&self, limit: At, most: usize) -> Vec<T> {
-        self.take(most, |at| at < limit)
-    }
-
-    /// The same for those that are due at `now`.
+    /// Up to `most` of those that are due at `now`, earliest first. They stay in the
+    /// index until they are changed.
     pub fn at(&self, now: At, most: usize) -> Vec<T> {
-        self.take(most, |at| at <= now)
-    }
-
-    fn take(&self, most: usize, is_due: impl Fn(At) -> bool) -> Vec<T> {
-        let due = self.due.iter().take_while(|(at, _)| is_due(*at));
+        let due = self.due.iter().take_while(|(at, _)| *at <= now);
         due.take(most).map(|(_, what)| what.clone()).collect()
     }
 
-    /// As [`Deadlines::before`], with the moments, and only those behind this pair.
+    /// Up to `most` of those whose moment is before `limit`, with their moments, and only
+    /// those behind this pair.
     pub fn between(&self, behind: Option<&(At, T)>, limit: At, most: usize) -> Vec<(At, T)> {
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
         let due = self.due.range((from, Bound::Unbounded));

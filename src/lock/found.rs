@@ -37,9 +37,10 @@ pub enum Foreign {
 
 /// When a reader's lease ends: the latest of its lease keys counts, but one that may
 /// be elsewhere counts more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lease {
     /// None of its lease keys is there: it holds nothing.
+    #[default]
     Gone,
     Until(WallMs),
     /// One of them has no TTL.

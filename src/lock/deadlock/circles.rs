@@ -81,8 +81,9 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
         let mut queues = Vec::new();
         for key in core.queues.keys() {
             left = left.saturating_sub(1);
-            let entry = core.locks.get(key).filter(|e| e.hold(waited_for).is_some());
-            queues.extend(entry.map(|_| core.queues.line(key).queue.range::<Rank, _>(..)));
+            if core.locks.hold(key, waited_for).is_some() {
+                queues.push(core.queues.line(key).queue.range::<Rank, _>(..));
+            }
             if left == 0 {
                 return false;
             }

@@ -13,6 +13,7 @@
 //! ([`Notice::WhoListens`]) while no place is in its queue. To ask costs as much as a
 //! tenth of a hand-over.
 
+use super::state::Place;
 use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
@@ -165,12 +166,7 @@ fn look_at_place(d: &mut Decision<'_>, key: &Key) {
 /// does not see: no owner stands for those who subscribe. So one that somebody
 /// waits for elsewhere goes before them.
 fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
-    let Some(rank) = d
-        .core
-        .subscribers
-        .place(key)
-        .map(|place| place.rank.clone())
-    else {
+    let Some(Place { rank, .. }) = d.core.subscribers.place(key).cloned() else {
         return;
     };
     let queue = &d.core.queues.line(key).queue;

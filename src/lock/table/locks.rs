@@ -214,13 +214,8 @@ impl Locks {
 
     /// The locks on which something has ended, at most so many, earliest first.
     pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
-        let mut due = Vec::new();
-        for (db, table) in &self.tables {
-            let room = most.saturating_sub(due.len());
-            let names = table.leases.before(now.wall_ms(), room).into_iter();
-            due.extend(names.map(|name| Key { db: *db, name }));
-        }
-        due
+        let due = self.due_behind(&BTreeMap::new(), now, most);
+        due.into_iter().map(|(_, key)| key).collect()
     }
 
     /// The same with their moments, and of each database only those behind this one.

@@ -9,7 +9,6 @@ use crate::lock::{Decision, Key, Owner};
 /// Closes the connections that watch a lease which is over. Looks at so many at
 /// most, and at each once; whether there are more. The lease is not renewed any more.
 pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
-    let now_ms = d.now.wall_ms();
     let mut lapsed = std::mem::take(&mut d.core.watchdogs.lapsed);
     let over = d.core.locks.due_behind(&lapsed.upto, d.now, most);
     let mut more = over.len() == most;
@@ -21,17 +20,14 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
         }
         lapsed.upto.insert(key.db, (at, key.name));
     }
-    for _ in 0..most {
-        let first = lapsed.ends.first();
-        if first.is_none_or(|(end, ..)| *end >= now_ms) {
-            break;
-        }
-        if let Some((_, key, owner)) = lapsed.ends.pop_first() {
-            lapse(d, &key, &owner);
-        }
-    }
-    more |= lapsed.ends.first().is_some_and(|(end, ..)| *end < now_ms);
+    let now = (d.now.wall_ms(), Key::default(), Owner::default());
+    let ended = lapsed.ends.extract_if(..now, |_| true);
+    let ended: Vec<_> = ended.take(most).collect();
+    more |= ended.len() == most;
     d.core.watchdogs.lapsed = lapsed;
+    for (_, key, owner) in ended {
+        lapse(d, &key, &owner);
+    }
     more
 }
 
