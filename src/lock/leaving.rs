@@ -50,7 +50,7 @@ pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) {
         return;
     };
     left(core, work, &gone);
-    if gone.others {
+    if core.queues.owner(&gone.waiter.want.owner).is_some() {
         for key in &gone.waiter.keys {
             look_later(core, work, key);
         }

@@ -44,8 +44,6 @@ pub struct Gone {
     pub led: Vec<Key>,
     /// The keys that nobody waits for any more.
     pub emptied: Vec<Key>,
-    /// Its owner has other requests.
-    pub others: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -194,12 +192,10 @@ impl Queues {
         if was_entangled && !self.waits_twice(&owner) {
             self.mark_all(&owner, false);
         }
-        let others = self.by_owner.contains_key(&owner);
         Some(Gone {
             waiter,
             led,
             emptied,
-            others,
         })
     }
 

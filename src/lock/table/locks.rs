@@ -43,14 +43,12 @@ impl Locks {
 
     /// All keys of which anything is remembered.
     pub fn keys(&self) -> Vec<Key> {
-        let key = |db: i32, name: &Bytes| Key {
-            db,
-            name: name.clone(),
-        };
-        let tables = self.tables.iter();
-        tables
-            .flat_map(|(db, table)| table.entries.iter().map(|(name, _)| key(*db, name)))
-            .collect()
+        let mut keys = Vec::new();
+        for (db, table) in &self.tables {
+            let names = table.entries.iter().map(|(name, _)| name.clone());
+            keys.extend(names.map(|name| Key { db: *db, name }));
+        }
+        keys
     }
 
     pub fn get(&self, key: &Key) -> Option<&Entry> {
@@ -58,7 +56,8 @@ impl Locks {
     }
 
     pub fn by_name(&self, db: i32, name: &[u8]) -> Option<&Entry> {
-        self.tables.get(&db).and_then(|table| table.get(name))
+        let (_, entry) = self.tables.get(&db)?.entries.get(name)?;
+        Some(entry)
     }
 
     /// The known holders, if it is a read/write lock.
@@ -225,13 +224,11 @@ impl Locks {
         now: Now,
         most: usize,
     ) -> Vec<(WallMs, Key)> {
-        let mut over = Vec::new();
+        let (limit, mut over) = (now.wall_ms(), Vec::new());
         for (db, table) in &self.tables {
             let room = most.saturating_sub(over.len());
-            let due = table
-                .leases
-                .between(behind.get(db), now.wall_ms(), room)
-                .into_iter();
+            let due = table.leases.between(behind.get(db), limit, room);
+            let due = due.into_iter();
             over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
         }
         over

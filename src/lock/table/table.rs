@@ -15,10 +15,6 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn get(&self, name: &[u8]) -> Option<&Entry> {
-        self.entries.get(name).map(|(_, entry)| entry)
-    }
-
     /// The entry of a name, made with this stamp if there is none.
     pub fn get_or_new(&mut self, name: &Bytes, stamp: u32) -> &mut Entry {
         let new = || Entry {

@@ -110,10 +110,7 @@ impl Watch {
     /// The lease was to be renewed before it ended at this moment, and was not:
     /// the server stood still, or may not write.
     pub fn stalled(&self, ended: Option<WallMs>) -> bool {
-        match (self.next, ended) {
-            (Some(next), Some(at)) => next <= at,
-            _ => false,
-        }
+        self.next.zip(ended).is_some_and(|(next, at)| next <= at)
     }
 }
 

@@ -162,13 +162,12 @@ pub fn close(d: &mut Decision<'_>, clients: BTreeSet<ClientId>) {
 
 /// The owner's holds in this mode are lost, others of its are not.
 pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode) {
-    let held = d.core.locks.hold(key, owner);
-    let watch = held.and_then(|hold| hold.watch.as_ref());
-    let taken = watch.iter().flat_map(|watch| &watch.taken);
-    let lost = taken.filter(|taken| taken.watched && taken.mode == mode);
-    let clients: BTreeSet<ClientId> = lost.filter_map(|taken| taken.client).collect();
-    change_watch(d.core, key, owner, |watch| watch.drop_all(mode));
-    close(d, clients);
+    let clients = change_watch(d.core, key, owner, |watch| {
+        let lost = watch.taken.extract_if(.., |taken| taken.mode == mode);
+        let watched = lost.filter(|taken| taken.watched);
+        watched.filter_map(|taken| taken.client).collect()
+    });
+    close(d, clients.unwrap_or_default());
 }
 
 /// The watched holds on all these keys are lost, for they go by other names now; those
