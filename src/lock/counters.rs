@@ -1,5 +1,7 @@
 //! Counters for operators.
 
+use std::collections::BTreeMap;
+
 use super::Event;
 
 /// How often each of these has happened since the module was loaded.
@@ -29,7 +31,8 @@ pub struct Counters {
 /// percentile is too great by less than a quarter.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    buckets: Vec<u64>,
+    /// By the greatest time that falls into each.
+    buckets: BTreeMap<u64, u64>,
     pub count: u64,
     pub longest_us: u64,
 }
@@ -37,14 +40,8 @@ pub struct Waits {
 impl Waits {
     pub fn add(&mut self, us: i64) {
         let us = u64::try_from(us).unwrap_or(0);
-        let at = bucket(us);
-        if self.buckets.len() <= at {
-            self.buckets.resize(at.saturating_add(1), 0);
-        }
-        if let Some(count) = self.buckets.get_mut(at) {
-            *count = count.saturating_add(1);
-        }
-        self.count = self.count.saturating_add(1);
+        Counters::up(self.buckets.entry(upper_end(us)).or_default());
+        Counters::up(&mut self.count);
         self.longest_us = self.longest_us.max(us);
     }
 
@@ -52,36 +49,21 @@ impl Waits {
     pub fn percentile(&self, hundredths: u64) -> u64 {
         let rank = self.count.saturating_mul(hundredths).div_ceil(100);
         let mut seen: u64 = 0;
-        for (at, count) in self.buckets.iter().enumerate() {
+        for (end, count) in &self.buckets {
             seen = seen.saturating_add(*count);
-            if *count > 0 && seen >= rank {
-                return upper_end(at).min(self.longest_us);
+            if seen >= rank {
+                return (*end).min(self.longest_us);
             }
         }
         0
     }
 }
 
-fn bucket(us: u64) -> usize {
-    if us < 4 {
-        return usize::try_from(us).unwrap_or(0);
-    }
-    let power = us.ilog2();
-    let quarter = (us >> power.saturating_sub(2)) & 3;
-    let at = power.saturating_sub(1).saturating_mul(4);
-    usize::try_from(u64::from(at).saturating_add(quarter)).unwrap_or(0)
-}
-
-/// The greatest time that falls into a bucket.
-fn upper_end(at: usize) -> u64 {
-    let at = u64::try_from(at).unwrap_or(0);
-    if at < 4 {
-        return at;
-    }
-    let shift = (at / 4).saturating_sub(1);
-    let next = (at % 4).saturating_add(5);
-    let end = u32::try_from(shift).ok().and_then(|s| next.checked_shl(s));
-    end.unwrap_or(u64::MAX).saturating_sub(1)
+/// The greatest time in the bucket of this one: the first three of its binary digits
+/// tell which bucket that is.
+fn upper_end(us: u64) -> u64 {
+    let rest = us.checked_ilog2().unwrap_or(0).saturating_sub(2);
+    us | !(u64::MAX << rest)
 }
 
 impl Counters {
@@ -118,10 +100,18 @@ mod tests {
 
     #[test]
     fn each_time_falls_into_a_bucket_that_ends_no_earlier() {
-        for us in (0..5_000).chain([1 << 40, u64::MAX >> 1]) {
-            let at = bucket(us);
-            assert!(upper_end(at) >= us, "{us}");
-            assert!(at == 0 || upper_end(at - 1) < us, "{us}");
+        for us in (0..5_000).chain([1 << 40, u64::MAX >> 1, u64::MAX]) {
+            let end = upper_end(us);
+            assert!(end >= us && end - us <= us / 4, "{us}");
+            assert_eq!(upper_end(end), end, "{us}");
+            assert!(end == u64::MAX || upper_end(end + 1) > end, "{us}");
         }
+    }
+
+    #[test]
+    fn there_are_four_buckets_to_each_power_of_two() {
+        let mut ends: Vec<u64> = (1 << 10..1 << 11).map(upper_end).collect();
+        ends.dedup();
+        assert_eq!(ends, [1279, 1535, 1791, 2047]);
     }
 }

@@ -59,13 +59,14 @@ fn put_place(core: &mut Core, key: &Key, shared: bool) {
     });
 }
 
-/// Who is to be woken of those who subscribe.
-fn whom(core: &Core, key: &Key) -> Whom {
-    if core.subscribers.are_shared(key) {
+/// Those who subscribe are to know that the key is free.
+fn wake(d: &mut Decision<'_>, key: &Key) {
+    let whom = if d.core.subscribers.are_shared(key) {
         Whom::AllShared
     } else {
         Whom::One
-    }
+    };
+    d.wake(key, whom);
 }
 
 fn begin_turn(d: &mut Decision<'_>, key: &Key) {
@@ -103,8 +104,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
             look_at_turn(d, key);
             // Who subscribes may try by a command of rlock's, and was refused.
             if !d.core.subscribers.is_turn(key) && !head::is_waited_for(d.core, key) {
-                let whom = whom(d.core, key);
-                d.wake(key, whom);
+                wake(d, key);
             }
         }
         Listening::Woken { shared } => {
@@ -132,8 +132,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
     if d.core.subscribers.is_turn(key) || reconcile::read(d, key, &[]).kind != Kind::Free {
         return true;
     }
-    let whom = whom(d.core, key);
-    d.wake(key, whom);
+    wake(d, key);
     begin_turn(d, key);
     true
 }
