@@ -28,6 +28,14 @@ pub struct Entry {
     pub waited_for: bool,
 }
 
+/// What is known of a lock's holders, and when it ends.
+#[derive(Debug, Default)]
+pub struct Holders {
+    pub plain: Option<Hold>,
+    pub shared: Option<Box<Shared>>,
+    pub deadline: Option<WallMs>,
+}
+
 impl Entry {
     /// The holder of a plain lock.
     pub fn plain(&self) -> Option<&Hold> {

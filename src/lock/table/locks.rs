@@ -3,21 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::Entry;
+use super::entry::{Entry, Holders};
 use super::hold::{Hold, Party};
 use super::lengths::Lengths;
 use super::names::Place;
 use super::shared::Shared;
 use super::table::Table;
 use crate::lock::{Bytes, Key, Now, Owner, WallMs};
-
-/// What is known of a lock's holders, and when it ends.
-#[derive(Debug, Default)]
-pub struct Holders {
-    pub plain: Option<Hold>,
-    pub shared: Option<Box<Shared>>,
-    pub deadline: Option<WallMs>,
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Locks {

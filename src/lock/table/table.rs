@@ -1,8 +1,7 @@
 //! The keys of one database of which more is known than the keyspace tells, and when
 //! each of them is due.
 
-use super::entry::Entry;
-use super::locks::Holders;
+use super::entry::{Entry, Holders};
 use super::names::Names;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::{Bytes, WallMs};
