@@ -52,7 +52,10 @@ impl InFlight {
     pub fn check(&self, queues: &Queues) {
         for (id, grant) in &self.grants {
             assert!(queues.get(*id).is_none(), "{grant:?} waits still");
-            assert!(!grant.want.watch || grant.want.client.is_some(), "{grant:?}");
+            assert!(
+                !grant.want.watch || grant.want.client.is_some(),
+                "{grant:?}"
+            );
         }
     }
 }

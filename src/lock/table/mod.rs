@@ -11,7 +11,7 @@ mod shared;
 mod table;
 mod watch;
 
-pub use entry::{Entry, Holders};
+pub use entry::Entry;
 pub use hold::{Hold, Party};
 pub use locks::Locks;
 pub use names::Place;

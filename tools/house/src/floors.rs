@@ -10,8 +10,8 @@ pub fn breaches(tree: &Tree, uses: &Uses, floors: &[&[&str]]) -> Vec<Breach> {
     let path = |module: ModuleId| tree.modules[module].path.as_str();
     let floor = |module| floor_of(path(module), floors);
     let mut breaches = Vec::new();
-    for module in 0..tree.modules.len() {
-        for (&used, &line) in &uses[module] {
+    for (module, used) in uses.iter().enumerate() {
+        for (&used, &line) in used {
             let (Some(own), Some(its)) = (floor(module), floor(used)) else {
                 continue;
             };
