@@ -5,7 +5,7 @@ use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallMs, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Hold {
     pub owner: Owner,
     /// The token of the hold under way; not known of a hold that was found.
@@ -24,13 +24,16 @@ impl Hold {
     pub fn found(owner: Owner) -> Self {
         Self {
             owner,
-            ..Self::default()
+            token: None,
+            since: None,
+            client: None,
+            watch: None,
         }
     }
 }
 
 /// One owner that holds a read/write lock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Party {
     pub hold: Hold,
     /// The token that its first hold had: an upgrade begins a new one.
@@ -48,7 +51,11 @@ impl Party {
     pub fn found(owner: Owner) -> Self {
         Self {
             hold: Hold::found(owner),
-            ..Self::default()
+            first: None,
+            reads: false,
+            writes: false,
+            lease: Lease::Gone,
+            holds: 0,
         }
     }
 
