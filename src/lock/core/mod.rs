@@ -72,7 +72,7 @@ pub struct Core {
 impl Core {
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
-        self.locks.by_name(db, name).is_some() || self.has_turn(db, name)
+        self.locks.contains(db, name) || self.has_turn(db, name)
     }
 
     /// Nothing is remembered of any key.

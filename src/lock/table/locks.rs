@@ -43,6 +43,12 @@ impl Locks {
         keys
     }
 
+    /// Whether anything is remembered of a key by this name.
+    pub fn contains(&self, db: i32, name: &[u8]) -> bool {
+        let table = self.tables.get(&db);
+        table.is_some_and(|table| table.entries.contains(name))
+    }
+
     pub fn get(&self, key: &Key) -> Option<&Entry> {
         self.by_name(key.db, &key.name)
     }
@@ -143,10 +149,13 @@ impl Locks {
     /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
         let Holders { plain, shared, .. } = self.lift(key);
-        let parties = shared.iter().flat_map(|shared| shared.parties());
-        let parties = parties.map(|party| party.hold.clone());
-        let all = plain.into_iter().chain(parties);
-        all.filter(|hold| hold.watch.is_some()).collect()
+        let mut watched = Vec::new();
+        watched.extend(plain.filter(|hold| hold.watch.is_some()));
+        for party in shared.iter().flat_map(|shared| shared.parties()) {
+            let hold = Some(&party.hold).filter(|hold| hold.watch.is_some());
+            watched.extend(hold.cloned());
+        }
+        watched
     }
 
     /// Takes away what is known of a key's holders, to be put to another.

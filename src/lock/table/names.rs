@@ -92,7 +92,15 @@ impl<T> Names<T> {
     }
 
     pub fn get(&self, name: &[u8]) -> Option<(&Bytes, &T)> {
-        let hash = self.hash(name);
+        self.find(name, self.hash(name))
+    }
+
+    /// Whether a name is known, which is none as a rule: its hash is not kept.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.find(name, self.hasher.hash_one(name)).is_some()
+    }
+
+    fn find(&self, name: &[u8], hash: u64) -> Option<(&Bytes, &T)> {
         let part = self.part(number(hash)).raw_entry_v1();
         part.from_hash(hash, |other| other[..] == *name)
     }
