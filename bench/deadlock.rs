@@ -107,7 +107,7 @@ fn gather(
 }
 
 /// One batch of requests that block: microseconds of the server for each.
-/// `holds`: their owners have locks that others wait for, so that a circle is
+/// `holds`: their owners have locks that others wait for, so that a cycle is
 /// possible and has to be looked for.
 fn block(server: &Server, control: &mut Connection, holds: bool, batch: usize) -> Outcome<f64> {
     let mut others = Vec::new();

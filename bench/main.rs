@@ -8,7 +8,7 @@
 //! - `latency`: the time from a release to the next waiter's reply;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
-//! - `deadlock`: what it costs a request that blocks to look for a circle;
+//! - `deadlock`: what it costs a request that blocks to look for a cycle;
 //! - `memory`: what a held lock and a waiter take;
 //! - `stalls`: how long others wait while the server is at a long piece of work;
 //! - `costs`, when asked for: instructions and bytes, of one module or several.

@@ -25,7 +25,7 @@ pub static WATCHDOG_LOST: Mutex<WatchdogLost> = Mutex::new(WatchdogLost::close);
 pub static WATCHDOG_MAX: AtomicI64 = AtomicI64::new(0);
 
 /// `rlock.deadlock-detection yes|no` (default yes): refuse a request that would close a
-/// circle of waiting.
+/// cycle of waiting.
 pub static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 
 /// `rlock.fencing clock|counter` (default clock): whether every lock gets a fencing

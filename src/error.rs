@@ -91,7 +91,7 @@ pub fn of(refusal: &Refusal) -> String {
              can be raised; use another name, or DEL it",
             shown(&key.name)
         ),
-        Refusal::Deadlock { circle } => deadlock(circle),
+        Refusal::Deadlock { cycle } => deadlock(cycle),
         Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
@@ -129,13 +129,13 @@ fn held(mode: Mode) -> &'static str {
     }
 }
 
-/// `DEADLOCK a waits for k (b), b waits for j (a)`; a long circle is cut.
-fn deadlock(circle: &[Link]) -> String {
+/// `DEADLOCK a waits for k (b), b waits for j (a)`; a long cycle is cut.
+fn deadlock(cycle: &[Link]) -> String {
     let link = |link: &Link| {
         let [waits, on, by] = [&*link.waits, &link.on.name, &link.for_].map(bare);
         format!("{waits} waits for {on} ({by})")
     };
-    let links: Vec<String> = circle.iter().map(link).collect();
+    let links: Vec<String> = cycle.iter().map(link).collect();
     format!("DEADLOCK {}", links.join(", "))
 }
 

@@ -14,7 +14,7 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// once more, at once, and gets the token of the hold under way; with `ONCE`, and
 /// for the owner `*`, that is the error HELD. With `WATCHDOG` the server renews the
 /// lease while this connection is open, and releases the hold when it closes. A
-/// wait that would go round in a circle is refused with DEADLOCK. In MULTI, in a
+/// wait that would go round in a cycle is refused with DEADLOCK. In MULTI, in a
 /// script or a function, BLOCK tries once.
 pub struct Acquire;
 

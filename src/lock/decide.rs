@@ -17,7 +17,7 @@ impl Decider<'_> {
         Decision::new(self.core, self.ks, self.now, self.out)
     }
 
-    fn settled<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> (T, Option<Outcome>) {
+    fn drained<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> (T, Option<Outcome>) {
         let mut d = self.begin();
         let result = run(&mut d);
         drain(&mut d);
@@ -27,7 +27,7 @@ impl Decider<'_> {
     /// Makes a decision: looks at the keyspace, writes to it, and hands on what has
     /// become free.
     pub fn decide<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> T {
-        self.settled(run).0
+        self.drained(run).0
     }
 
     /// The same for a request that may have to wait.
@@ -35,7 +35,7 @@ impl Decider<'_> {
         &mut self,
         run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Verdict, Refusal> {
-        match self.settled(run) {
+        match self.drained(run) {
             (verdict, None) => verdict,
             (_, Some(Outcome::Granted(token))) => Ok(Verdict::Granted(token)),
             (_, Some(Outcome::Refused(refusal))) => Err(refusal),

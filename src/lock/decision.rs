@@ -23,7 +23,7 @@ pub struct Decision<'a> {
     needless: usize,
     /// Read/write locks of which it was told that they are free.
     pub(super) woken: BTreeSet<Key>,
-    /// What it has stirred up and is to settle yet.
+    /// What it has stirred up and is to drain yet.
     pub(super) work: Work,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
@@ -55,7 +55,7 @@ impl<'a> Decision<'a> {
     }
 
     /// What became of the request that is decided, if it stood in a queue. What is not
-    /// settled yet is due from now on.
+    /// drained yet is due from now on.
     pub(super) fn end(self) -> Option<Outcome> {
         let Self {
             core,

@@ -26,7 +26,7 @@ pub trait Keyspace {
     fn is_at_hand(&self, key: &Key) -> bool;
     /// Whether a key beside the lock that is not here is nowhere else: always, but in a
     /// cluster while the slot is on its way from one node to another.
-    fn is_settled(&mut self, key: &Key) -> bool;
+    fn slot_stays(&mut self, key: &Key) -> bool;
     /// Whether keys may be on another node: in a cluster.
     fn has_neighbours(&self) -> bool;
     /// Where the lock's slot is. Nobody asks the server that about a request that has

@@ -172,7 +172,7 @@ impl Keyspace for Memory {
         true
     }
 
-    fn is_settled(&mut self, _key: &Key) -> bool {
+    fn slot_stays(&mut self, _key: &Key) -> bool {
         self.slot != Slot::OnItsWay
     }
 

@@ -29,11 +29,11 @@ pub fn demoted(core: &mut Core) -> Vec<ClientId> {
 /// and what was known of the key it replaced is void. The leases of readers do
 /// not move. Both keys are due for `run::review`.
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
-    reconcile::forsake(d, to);
+    reconcile::drop_holders(d, to);
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
-    let mut holders = d.core.locks.lift(from);
+    let mut holders = d.core.locks.take_holders(from);
     if let Some(hold) = &mut holders.plain {
         let_rest(d, from, hold);
     }
@@ -50,7 +50,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         holders.shared = Some(shared).filter(|shared| !shared.is_empty());
         holders.deadline = holders.shared.as_ref().and_then(|its| its.first_end());
     }
-    d.core.locks.lay(to, holders);
+    d.core.locks.put_holders(to, holders);
 }
 
 /// Two databases were exchanged. All keys of both are due for `run::review`.

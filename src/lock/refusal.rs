@@ -29,8 +29,8 @@ pub enum Refusal {
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
-    /// The request would close a circle of waiting: DEADLOCK.
-    Deadlock { circle: Vec<Link> },
+    /// The request would close a cycle of waiting: DEADLOCK.
+    Deadlock { cycle: Vec<Link> },
     /// A key beside the lock is needed that may be on another node, for their slot is
     /// on its way: TRYAGAIN.
     OnItsWay { key: Key },

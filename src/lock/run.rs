@@ -134,7 +134,7 @@ impl<O: Outside> Run<'_, '_, O> {
         let core = &self.with.core;
         let is_over = |at: WallMs| at <= self.with.now.wall_ms();
         self.outside.has_notes()
-            || core.is_unsettled()
+            || core.has_due()
             || !core.away.is_empty()
             || core.next_end().is_some_and(is_over)
     }
@@ -196,7 +196,7 @@ impl<O: Outside> Run<'_, '_, O> {
             }
             keys.retain(|key| run.is_ours(key));
             run.with.decide(|d| review(d, &keys, BATCH));
-            run.is_timer() && run.with.core.is_unsettled()
+            run.is_timer() && run.with.core.has_due()
         });
     }
 
@@ -314,7 +314,7 @@ fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
     if !ours {
         d.core.heard.forget(&mut d.core.locks, key);
         d.core.due.forget(key);
-        reconcile::forsake(d, key);
+        reconcile::drop_holders(d, key);
         // Whom that lets in may not be ours to say: its queue is left alone.
         d.core.subscribers.forget(key);
         if d.core.knows(key.db, &key.name) {

@@ -1,4 +1,4 @@
-//! What is to be settled: by the decision that has stirred it up, or, where that may
+//! What is to be drained: by the decision that has stirred it up, or, where that may
 //! not or has come to its bound, by another.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ pub struct Work {
     pub nesting: BTreeSet<(Rank, WaiterId, Key)>,
     /// Those owners: one may be a reader now that waits to write,
     pub risen: BTreeSet<(Key, Owner)>,
-    /// and its requests may be part of a circle.
+    /// and its requests may be part of a cycle.
     pub suspects: BTreeSet<Owner>,
     /// Keys that were left free, and who is to be woken if they stay so.
     pub freed: BTreeMap<Key, Whom>,
@@ -42,7 +42,7 @@ impl Work {
         all.into_iter().cloned().collect()
     }
 
-    /// Nothing is to be settled on a key.
+    /// Nothing is to be drained on a key.
     pub fn forget(&mut self, key: &Key) {
         self.dirty.remove(key);
         self.nesting.retain(|(_, _, of)| of != key);

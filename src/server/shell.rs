@@ -56,8 +56,8 @@ impl Shell {
 
     /// Whether something is to be looked at: notes, or what the core has put off.
     pub fn has_notes(&self) -> bool {
-        let unsettled = self.locks.ask(Core::is_unsettled).unwrap_or(false);
-        unsettled || !self.inbox.is_empty()
+        let due = self.locks.ask(Core::has_due).unwrap_or(false);
+        due || !self.inbox.is_empty()
     }
 
     /// Whether a key of this name is known, or a note that is not read yet says so.

@@ -34,9 +34,9 @@ fn readers_are_let_in_again_when_no_writer_of_redissons_waits_any_more() {
 }
 
 /// The one who reads waits for a lock of the one who is to stand behind the place: with
-/// nobody else in it, that would be no circle.
+/// nobody else in it, that would be no cycle.
 #[test]
-fn a_place_closes_no_circle_of_others() {
+fn a_place_closes_no_cycle_of_others() {
     for reader_first in [true, false] {
         let server = Server::start();
         let mut client = server.raw();

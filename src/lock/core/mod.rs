@@ -22,7 +22,7 @@ use crate::lock::{ClientId, Key, MonoUs, WaiterId, WallMs};
 /// What the operator has set.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Refuse a request that would close a circle of waiting.
+    /// Refuse a request that would close a cycle of waiting.
     pub detect_deadlocks: bool,
     /// For how many ms a watchdog renews a lease; `None`: for ever.
     pub watchdog_max: Option<i64>,
@@ -54,7 +54,7 @@ pub struct Core {
     pub(in crate::lock) locks: Locks,
     /// What is to be looked at yet.
     pub(in crate::lock) heard: Heard,
-    /// What is to be settled yet.
+    /// What is to be drained yet.
     pub(in crate::lock) due: Work,
     pub(in crate::lock) queues: Queues,
     /// Who is known to wait by subscription.
@@ -97,7 +97,7 @@ impl Core {
 
     /// Whether something that was heard, or that a request has left behind outside a
     /// decision, is to be looked at.
-    pub fn is_unsettled(&self) -> bool {
+    pub fn has_due(&self) -> bool {
         !self.heard.is_empty() || !self.due.is_empty()
     }
 

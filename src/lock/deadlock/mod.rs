@@ -1,4 +1,4 @@
-//! Who waits for whom, and whether that goes round in a circle.
+//! Who waits for whom, and whether that goes round in a cycle.
 //!
 //! The unit is the owner, over all its connections. One waits for another when a
 //! request of the one conflicts with a live hold of the other (a hard edge), or
@@ -9,11 +9,11 @@
 //! for whom the one behind it does not wait too, so the search steps over it; only
 //! a writer that stands before a reader is looked at, for it waits for readers.
 
-mod circles;
+mod cycles;
 mod proof;
 mod search;
 mod way_out;
 
-pub use circles::{circle_through, closes_a_circle, is_in_circle, other_upgrade, upgrades};
+pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, upgrades};
 pub use proof::proven;
 pub use way_out::{finds_a_way, let_past};

@@ -1,18 +1,18 @@
-//! Whether a circle is one in truth.
+//! Whether a cycle is one in truth.
 
 use crate::lock::{reconcile, timeouts};
 use crate::lock::{Core, Decision, Link};
 
-/// A circle is believed after so many looks at the most, whatever others do.
+/// A cycle is believed after so many looks at the most, whatever others do.
 const MOST_LOOKS: u32 = 16;
 
-/// A circle, when each key in it was looked at: others may have taken a lock or
+/// A cycle, when each key in it was looked at: others may have taken a lock or
 /// left it, and nobody told.
 pub fn proven(
     d: &mut Decision<'_>,
     find: impl Fn(&Core) -> Option<Vec<Link>>,
 ) -> Option<Vec<Link>> {
-    let mut circle = find(d.core)?;
+    let mut cycle = find(d.core)?;
     // A wait whose time is over holds nobody up.
     for id in d.core.queues.over(d.now, usize::MAX) {
         let key = d.core.queues.get(id).and_then(|waiter| waiter.keys.first());
@@ -21,21 +21,21 @@ pub fn proven(
         }
     }
     for _ in 0..MOST_LOOKS {
-        if !circle.iter().all(|link| d.ks.is_at_hand(&link.on)) {
+        if !cycle.iter().all(|link| d.ks.is_at_hand(&link.on)) {
             // Whoever can look at all of them judges it.
-            let first = circle.into_iter().next();
+            let first = cycle.into_iter().next();
             d.core.due.suspects.extend(first.map(|link| link.waits));
             return None;
         }
-        for link in &circle {
+        for link in &cycle {
             reconcile::read(d, &link.on, &link.for_);
             reconcile::know_holder(d, &link.on);
         }
         let again = find(d.core)?;
-        if again == circle {
+        if again == cycle {
             break;
         }
-        circle = again;
+        cycle = again;
     }
-    Some(circle)
+    Some(cycle)
 }

@@ -1,6 +1,6 @@
-//! A request that is part of a circle goes before others, if that leads out of it.
+//! A request that is part of a cycle goes before others, if that leads out of it.
 
-use super::circles::{closes_a_circle, foremost_that_waits_for};
+use super::cycles::{closes_a_cycle, foremost_that_waits_for};
 use super::proof::proven;
 
 use crate::lock::grant;
@@ -8,18 +8,18 @@ use crate::lock::queue::Rank;
 use crate::lock::{Decision, Link, WaiterId};
 
 /// Seeks a way out: the request goes before the foremost waiter that waits for
-/// its owner, and has the lock if it is free for it there. The circle that is
+/// its owner, and has the lock if it is free for it there. The cycle that is
 /// left, if one is.
-pub fn let_past(d: &mut Decision<'_>, id: WaiterId, circle: Vec<Link>) -> Option<Vec<Link>> {
+pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<Vec<Link>> {
     let now = d.now;
     let Some(rank) = foremost_that_waits_for(d.core, id, now) else {
-        return Some(circle);
+        return Some(cycle);
     };
     d.core.queues.rerank(id, Rank::just_before(&rank, id));
     if matches!(grant::try_grant(d, id), grant::Attempt::Over) {
         return None;
     }
-    proven(d, |core| closes_a_circle(core, id, now))
+    proven(d, |core| closes_a_cycle(core, id, now))
 }
 
 /// As [`let_past`], for a request that waits already. If that is no way out it

@@ -25,15 +25,15 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
         timeouts::timed_out(d, id);
         return Attempt::Over;
     }
-    let ways = plan(d, Some(id), &waiter.keys, &waiter.want).and_then(|ways| {
-        let Some(mut ways) = ways else {
+    let plan = plan(d, Some(id), &waiter.keys, &waiter.want).and_then(|plan| {
+        let Some(mut plan) = plan else {
             return Ok(None);
         };
-        let fresh = fresh(d, &waiter.want, &mut ways)?;
-        Ok(Some((ways, fresh)))
+        let fresh = fresh(d, &waiter.want, &mut plan)?;
+        Ok(Some((plan, fresh)))
     });
-    let (ways, fresh) = match ways {
-        Ok(Some(ways)) => ways,
+    let (plan, fresh) = match plan {
+        Ok(Some(plan)) => plan,
         Ok(None) => return Attempt::NotYet,
         Err(Refusal::OnItsWay { key }) => {
             d.core.away.look_again(&key);
@@ -52,7 +52,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
         return Attempt::Over;
     };
     leaving::left(d.core, &mut d.work, &gone);
-    match carry_out(d, &waiter.want, ways, fresh) {
+    match carry_out(d, &waiter.want, plan, fresh) {
         Ok((token, keys)) => granted(d, id, waiter, token, keys),
         Err(Refusal::Vanished { key }) => {
             leaving::enqueue(d.core, id, waiter);

@@ -21,7 +21,7 @@ pub fn plan(
     keys: &[Key],
     want: &Want,
 ) -> Result<Option<Plan>, Refusal> {
-    let mut ways = Vec::with_capacity(keys.len());
+    let mut plan = Vec::with_capacity(keys.len());
     for key in keys {
         let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
@@ -38,7 +38,7 @@ pub fn plan(
             None => true,
         };
         match how.filter(|how| is_next || how.is_holders()) {
-            Some(how) => ways.push((key.clone(), how, look)),
+            Some(how) => plan.push((key.clone(), how, look)),
             None => {
                 if let Some(id) = id.filter(|_| keys.len() > 1) {
                     d.held_up.insert(id, key.clone());
@@ -47,7 +47,7 @@ pub fn plan(
             }
         }
     }
-    Ok(Some(ways))
+    Ok(Some(plan))
 }
 
 /// The token that holds have which begin with a request, if any does, and the keys
@@ -55,11 +55,11 @@ pub fn plan(
 pub fn fresh(
     d: &mut Decision<'_>,
     want: &Want,
-    ways: &mut Plan,
+    plan: &mut Plan,
 ) -> Result<Option<(Token, Vec<Key>)>, Refusal> {
     // One that turns out to be gone is to be known before any is taken.
-    if ways.len() > 1 {
-        for (key, how, look) in ways.iter_mut() {
+    if plan.len() > 1 {
+        for (key, how, look) in plan.iter_mut() {
             secure(d, key, want, *how, look)?;
         }
     }
@@ -69,10 +69,10 @@ pub fn fresh(
         let known = token_under_way(d.core, key, &want.owner, *how);
         known.is_none()
     };
-    if !ways.iter().any(lacks) {
+    if !plan.iter().any(lacks) {
         return Ok(None);
     }
-    let keys = ways.iter().map(|(key, ..)| key);
+    let keys = plan.iter().map(|(key, ..)| key);
     token::new_token(d, keys).map(Some)
 }
 
@@ -81,12 +81,12 @@ pub fn fresh(
 pub fn carry_out(
     d: &mut Decision<'_>,
     want: &Want,
-    ways: Plan,
+    plan: Plan,
     fresh: Option<(Token, Vec<Key>)>,
 ) -> Result<(Token, Vec<(Key, Token)>), Refusal> {
     let token = fresh.as_ref().map(|(token, _)| *token);
-    let mut given = Vec::with_capacity(ways.len());
-    for (key, how, look) in ways {
+    let mut given = Vec::with_capacity(plan.len());
+    for (key, how, look) in plan {
         let given_token = give(d, &key, want, how, look, token)?;
         given.push((key, given_token));
     }

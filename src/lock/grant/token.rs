@@ -21,7 +21,7 @@ pub fn new_token<'k>(
             Counter::Elsewhere => {}
             Counter::Absent if !d.core.rules.counts => {}
             // It may be on another node, and there must not be two of them.
-            Counter::Absent if !d.ks.is_settled(key) => {
+            Counter::Absent if !d.ks.slot_stays(key) => {
                 return Err(Refusal::OnItsWay { key: key.clone() })
             }
             Counter::Absent => counted.push(key.clone()),

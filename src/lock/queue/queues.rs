@@ -25,7 +25,7 @@ static NOBODY: Line = Line {
 pub struct Line {
     pub queue: Order,
     /// Those of them whose owners wait in another place too: only through such can
-    /// waiting go round in a circle.
+    /// waiting go round in a cycle.
     pub entangled: Order,
 }
 

@@ -3,7 +3,7 @@
 
 use super::diff::{diff, Change};
 use super::merge::{merge, Merged};
-use super::over::{self, forsake, Over};
+use super::over::{self, drop_holders, Over};
 use super::revive::revive;
 use super::Cause;
 use crate::lock::modes::modes;
@@ -211,7 +211,7 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
     if matches!(d.ks.look(key, &[]).kind, Kind::ReadWrite(_)) {
         d.write(key, Write::Delete);
     }
-    forsake(d, key);
+    drop_holders(d, key);
     false
 }
 

@@ -20,5 +20,5 @@ pub use cause::Cause;
 pub use diff::is_left_over;
 pub use due::{attend, end_readers, expire, read};
 pub use holder::{found_held, know_holder, know_plain};
-pub use over::forsake;
+pub use over::drop_holders;
 pub use readers::{keeps_readers_out, shorten};

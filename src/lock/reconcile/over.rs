@@ -25,7 +25,7 @@ impl Over {
 /// closed, and no event tells of it. Also for a key that is not this server's any
 /// more (its slot moved away): nothing that happens to it is ours to act on, and
 /// its waiters are sent on by the server.
-pub fn forsake(d: &mut Decision<'_>, key: &Key) {
+pub fn drop_holders(d: &mut Decision<'_>, key: &Key) {
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold);
     }
@@ -64,7 +64,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> Over {
         Some(shared) => end_parties(d, key, &shared, (cause, free), &mut over),
     }
     if !over.revived {
-        forsake(d, key);
+        drop_holders(d, key);
     }
     over
 }

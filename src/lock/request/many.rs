@@ -30,7 +30,7 @@ pub fn acquire_many(
     debug_assert_eq!(ask.mode, Mode::Exclusive, "only plain locks go together");
     let keys = keys(d, ask.db, names);
     let before = d.size();
-    let mut ways = Vec::with_capacity(keys.len());
+    let mut plan = Vec::with_capacity(keys.len());
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
         let how = grant::admit(d, key, ask.owner, ask.mode, ask.once, &mut look)?;
@@ -38,13 +38,13 @@ pub fn acquire_many(
             reconcile::found_held(d, key, &look);
         }
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
-        ways.extend(free.map(|how| (key.clone(), how, look)));
+        plan.extend(free.map(|how| (key.clone(), how, look)));
     }
     let taken = if d.size() != before {
         // What was seen of a key may have changed when another was looked at.
         look_and_take(d, &keys, ask)
-    } else if ways.len() == keys.len() {
-        take(d, &Want::of(ask), ways)
+    } else if plan.len() == keys.len() {
+        take(d, &Want::of(ask), plan)
     } else {
         Ok(None)
     };
@@ -66,14 +66,14 @@ fn look_and_take(
 ) -> Result<Option<Token>, Refusal> {
     let want = Want::of(ask);
     match grant::plan(d, None, keys, &want)? {
-        Some(ways) => take(d, &want, ways),
+        Some(plan) => take(d, &want, plan),
         None => Ok(None),
     }
 }
 
-fn take(d: &mut Decision<'_>, want: &Want, mut ways: Plan) -> Result<Option<Token>, Refusal> {
-    let fresh = grant::fresh(d, want, &mut ways)?;
-    let (token, _) = grant::carry_out(d, want, ways, fresh)?;
+fn take(d: &mut Decision<'_>, want: &Want, mut plan: Plan) -> Result<Option<Token>, Refusal> {
+    let fresh = grant::fresh(d, want, &mut plan)?;
+    let (token, _) = grant::carry_out(d, want, plan, fresh)?;
     Ok(Some(token))
 }
 

@@ -161,7 +161,7 @@ fn look_at_place(d: &mut Decision<'_>, key: &Key) {
     }
 }
 
-/// A reader that a place alone keeps out can be part of a circle that the search
+/// A reader that a place alone keeps out can be part of a cycle that the search
 /// does not see: no owner stands for those who subscribe. So one that somebody
 /// waits for elsewhere goes before them.
 fn let_readers_past(d: &mut Decision<'_>, key: &Key) {

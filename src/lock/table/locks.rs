@@ -148,7 +148,7 @@ impl Locks {
     /// Forgets who held the key and until when. Its waiters stay. The holds that have a
     /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
-        let Holders { plain, shared, .. } = self.lift(key);
+        let Holders { plain, shared, .. } = self.take_holders(key);
         let mut watched = Vec::new();
         watched.extend(plain.filter(|hold| hold.watch.is_some()));
         for party in shared.iter().flat_map(|shared| shared.parties()) {
@@ -159,16 +159,16 @@ impl Locks {
     }
 
     /// Takes away what is known of a key's holders, to be put to another.
-    pub fn lift(&mut self, key: &Key) -> Holders {
+    pub fn take_holders(&mut self, key: &Key) -> Holders {
         let table = self.tables.get_mut(&key.db);
-        let holders = table.and_then(|table| table.lift(&key.name));
+        let holders = table.and_then(|table| table.take_holders(&key.name));
         let holders = holders.unwrap_or_default();
         self.lengths
             .change(key.name.len(), holders.shared.is_some(), false);
         holders
     }
 
-    pub fn lay(&mut self, key: &Key, holders: Holders) {
+    pub fn put_holders(&mut self, key: &Key, holders: Holders) {
         if holders.plain.is_some() || holders.shared.is_some() {
             let is = holders.shared.is_some();
             let entry = self.get_or_new(key);

@@ -35,7 +35,7 @@ impl Table {
 
     /// Takes away who holds a lock and when it ends, and removes the entry if nothing of
     /// it is worth remembering then.
-    pub fn lift(&mut self, name: &Bytes) -> Option<Holders> {
+    pub fn take_holders(&mut self, name: &Bytes) -> Option<Holders> {
         let entry = self.entries.get_mut(name)?;
         let from = entry.deadline.take();
         let was_foreign = std::mem::take(&mut entry.foreign);

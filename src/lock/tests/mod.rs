@@ -2,8 +2,8 @@
 //! (in `family`) random runs and a model checker against a model of it.
 
 mod away;
-mod circles;
 mod crowds;
+mod cycles;
 mod family;
 mod foreign;
 mod grants;

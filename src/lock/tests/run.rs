@@ -33,7 +33,7 @@ fn a_command_hears_the_notes_and_a_job_looks_at_the_keys() {
     let b = s.wait(by("b"));
     s.del(&key(0, "k"));
     s.run(Occasion::Command);
-    assert!(s.notes.is_empty() && s.core.is_unsettled());
+    assert!(s.notes.is_empty() && s.core.has_due());
     assert_eq!(s.answers(), []);
     s.run(Occasion::Job);
     assert!(matches!(s.answers()[..], [(id, Outcome::Granted(_))] if id == b));

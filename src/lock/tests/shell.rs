@@ -238,7 +238,7 @@ impl Shell {
     pub fn read_notes(&mut self) {
         loop {
             self.run(Occasion::Job);
-            if !self.core.is_unsettled() {
+            if !self.core.has_due() {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! What a decision has stirred up is settled: who can have what it waits for gets it.
+//! A decision is drained: who can have what it waits for gets it.
 
 use super::judge;
 
@@ -9,13 +9,13 @@ use crate::lock::{Decision, Key, Kind, Mode, Whom};
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
 /// The rest is as if nothing had happened yet.
-const MOST_TURNS: u32 = 128;
+const MOST_TRIES: u32 = 128;
 
 /// Gives a key to those at the head of its queue who can have it now, as far as
-/// turns are left.
-fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
+/// tries are left.
+fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
     while let Some(next) = head::next(d.core, key) {
-        if *turns == 0 {
+        if *tries == 0 {
             d.core.due.dirty.insert(key.clone());
             break;
         }
@@ -26,7 +26,7 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
             Next::Subscribers if subscribers::offer(d, key) => break,
             Next::Subscribers => continue,
         };
-        *turns = turns.saturating_sub(1);
+        *tries = tries.saturating_sub(1);
         // Who nests in what was granted a moment ago may have come before.
         let rank = d.core.queues.get(id).map(|waiter| waiter.rank.clone());
         if judge::nest_first(d, rank.as_ref()) {
@@ -40,33 +40,33 @@ fn settle(d: &mut Decision<'_>, key: &Key, turns: &mut u32) {
     d.work.dirty.remove(key);
 }
 
-/// Settles what the decision under way has stirred up: first who can have what
-/// it waits for gets it, then nobody may wait in a circle.
+/// Drains the decision under way: first who can have what it waits for gets it, then
+/// nobody may wait in a cycle.
 pub fn drain(d: &mut Decision<'_>) {
     // As nearly always where nobody waits.
     if d.work.is_empty() {
         return;
     }
-    let mut turns = MOST_TURNS;
+    let mut tries = MOST_TRIES;
     let before = d.size();
     loop {
-        if turns == 0 || d.is_long(before) {
+        if tries == 0 || d.is_long(before) {
             // The rest has a decision of its own, after others had a turn.
             d.core.due.append(std::mem::take(&mut d.work));
             return;
         }
         if let Some(key) = d.work.dirty.pop_first() {
             if d.ks.is_at_hand(&key) {
-                settle(d, &key, &mut turns);
+                serve(d, &key, &mut tries);
             } else {
                 d.core.due.dirty.insert(key);
             }
             continue;
         }
-        turns = turns.saturating_sub(1);
+        tries = tries.saturating_sub(1);
         if !judge::nest_first(d, None)
             && !judge::judge_upgrades(d)
-            && !judge::judge_circles(d)
+            && !judge::judge_cycles(d)
             && !d.work.is_stirred()
         {
             break;

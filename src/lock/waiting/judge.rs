@@ -42,9 +42,9 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
     all.sort();
     let mut all = all.into_iter();
     while let Some((rank, id, key, _)) = all.next() {
-        if let Some(circle) = deadlock::proven(d, |core| deadlock::other_upgrade(core, id)) {
+        if let Some(cycle) = deadlock::proven(d, |core| deadlock::other_upgrade(core, id)) {
             Counters::up(&mut d.core.counters.deadlocks);
-            grant::refuse(d, id, Refusal::Deadlock { circle });
+            grant::refuse(d, id, Refusal::Deadlock { cycle });
         } else if !rank.is_front() {
             let rank = leaving::front(d.core, &key, id);
             d.core.queues.rerank(id, rank);
@@ -59,19 +59,18 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
     false
 }
 
-/// All queues are as they will be. If some wait in a circle, one of them finds a way
+/// All queues are as they will be. If some wait in a cycle, one of them finds a way
 /// out of it; if nobody does, the oldest request in it is refused. Whether that was
 /// so.
-pub fn judge_circles(d: &mut Decision<'_>) -> bool {
+pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
     let now = d.now;
     let mut owners = std::mem::take(&mut d.work.suspects);
-    owners.retain(|owner| deadlock::is_in_circle(d.core, owner, now));
+    owners.retain(|owner| deadlock::is_in_cycle(d.core, owner, now));
     let ids = owners.iter().flat_map(|owner| d.core.queues.ids_of(owner));
     let ids: BTreeSet<WaiterId> = ids.collect();
     let mut first = None;
     for id in ids {
-        let Some(circle) = deadlock::proven(d, |core| deadlock::circle_through(core, id, now))
-        else {
+        let Some(cycle) = deadlock::proven(d, |core| deadlock::cycle_through(core, id, now)) else {
             continue;
         };
         if deadlock::finds_a_way(d, id) {
@@ -79,13 +78,13 @@ pub fn judge_circles(d: &mut Decision<'_>) -> bool {
             d.work.suspects.extend(owners);
             return true;
         }
-        first.get_or_insert((id, circle));
+        first.get_or_insert((id, cycle));
     }
-    let Some((id, circle)) = first else {
+    let Some((id, cycle)) = first else {
         return false;
     };
     Counters::up(&mut d.core.counters.deadlocks);
-    grant::refuse(d, id, Refusal::Deadlock { circle });
+    grant::refuse(d, id, Refusal::Deadlock { cycle });
     d.work.suspects.extend(owners);
     true
 }

@@ -47,21 +47,21 @@ pub fn wait_for(
     leaving::enqueue(d.core, id, waiter);
     d.asking = Some(id);
     let now = d.now;
-    let circle = deadlock::proven(d, |core| {
+    let cycle = deadlock::proven(d, |core| {
         let second = upgrades
             .then(|| deadlock::other_upgrade(core, id))
             .flatten();
-        second.or_else(|| deadlock::closes_a_circle(core, id, now))
+        second.or_else(|| deadlock::closes_a_cycle(core, id, now))
     });
-    let circle = match circle {
-        Some(circle) if !upgrades => deadlock::let_past(d, id, circle),
-        circle => circle,
+    let cycle = match cycle {
+        Some(cycle) if !upgrades => deadlock::let_past(d, id, cycle),
+        cycle => cycle,
     };
-    let Some(circle) = circle else {
+    let Some(cycle) = cycle else {
         return Ok(Verdict::Waits(id));
     };
     // As if it had never come.
     leaving::dequeue(d.core, id);
     Counters::up(&mut d.core.counters.deadlocks);
-    Err(Refusal::Deadlock { circle })
+    Err(Refusal::Deadlock { cycle })
 }

@@ -37,7 +37,7 @@ pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {
 
 /// Whether a key beside the lock that is not here is nowhere else. On a replica, which
 /// decides nothing, it is taken to be so. In a cluster only.
-pub fn is_settled(ctx: Ctx<'_>, lock: &Key) -> bool {
+pub fn slot_stays(ctx: Ctx<'_>, lock: &Key) -> bool {
     ask_for_two(ctx, lock) != Some(false) || !ctx.flags().contains(ContextFlags::MASTER)
 }
 

@@ -73,12 +73,12 @@ fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
 fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended) {
     match how {
         Ended::InQueue => {
-            let unsettled = shell.locks.change(|core| {
+            let due = shell.locks.change(|core| {
                 lock::leave(core, waiter);
-                core.is_unsettled()
+                core.has_due()
             });
             // Whoever that lets in is looked for by the timer.
-            if unsettled.unwrap_or(false) {
+            if due.unwrap_or(false) {
                 shell.alarm.arm_now(ctx);
             }
         }

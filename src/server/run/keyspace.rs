@@ -88,7 +88,7 @@ impl<'a> ServerKeyspace<'a> {
                 None => missing = true,
             }
         }
-        if missing && !self.is_settled(key) {
+        if missing && !self.slot_stays(key) {
             return Lease::Away;
         }
         lease
@@ -161,12 +161,12 @@ impl Keyspace for ServerKeyspace<'_> {
         self.slot_of.is_none_or(same)
     }
 
-    fn is_settled(&mut self, key: &Key) -> bool {
+    fn slot_stays(&mut self, key: &Key) -> bool {
         if !self.shell.server.cluster {
             return true;
         }
         self.keys.close();
-        slots::is_settled(self.keys.ctx, key)
+        slots::slot_stays(self.keys.ctx, key)
     }
 
     fn has_neighbours(&self) -> bool {

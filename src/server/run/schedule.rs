@@ -69,12 +69,12 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_timeout(), core.next_turn()];
-        (end, waits, core.is_unsettled(), core.is_watching())
+        (end, waits, core.has_due(), core.is_watching())
     });
-    let Some((end, waits, unsettled, watching)) = known else {
+    let Some((end, waits, due, watching)) = known else {
         return false;
     };
-    if unsettled {
+    if due {
         shell.alarm.arm_now(ctx);
     }
     if end.is_some() || waits != [None, None] {

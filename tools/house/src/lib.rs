@@ -1,6 +1,6 @@
 //! How the source of rlock is put together: seven rules, and where they are broken.
 //!
-//! `circle`: the modules depend on each other without a circle. A module depends on
+//! `cycle`: the modules depend on each other without a cycle. A module depends on
 //! what its imports and paths name; a `pub use` is followed to the module that
 //! defines the thing, and is no dependency of the module that it stands in. Code
 //! for tests is left out.
@@ -10,7 +10,7 @@
 //! `impl`: methods stand with their type, in its module or below it; a trait's with
 //! the trait or with a type that it is for or about. A method in the type's own module can be called only
 //! by one who has the type from a module that names it, so such calls add nothing to
-//! the circles. A call of a method that stands below the module of its type is
+//! the cycles. A call of a method that stands below the module of its type is
 //! counted as a dependency, where its receiver is `self` or no other type has a
 //! method of that name, the common ones of the standard library included.
 //!
@@ -23,8 +23,8 @@
 //!
 //! `length`: no file is over 400 lines.
 
-mod circles;
 mod cover;
+mod cycles;
 mod floors;
 mod homes;
 mod names;
@@ -55,7 +55,7 @@ pub const FLOORS: &[&[&str]] = &[
     // The core as one, and questions to it.
     &[
         "lock::core", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
-        "lock::deadlock::search", "lock::deadlock::circles",
+        "lock::deadlock::search", "lock::deadlock::cycles",
     ],
     // The decision.
     &["lock::decision"],
@@ -91,7 +91,7 @@ pub type Sources = BTreeMap<String, String>;
 /// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    Circle,
+    Cycle,
     Floor,
     Impl,
     Function,
@@ -121,7 +121,7 @@ pub fn check(sources: &Sources, floors: &[&[&str]]) -> Result<Vec<Breach>, Strin
     let tree = tree::Tree::of(sources)?;
     let methods = homes::Methods::of(&tree);
     let uses = uses::all(&tree, &methods);
-    let mut breaches = circles::breaches(&tree, &uses);
+    let mut breaches = cycles::breaches(&tree, &uses);
     breaches.extend(floors::breaches(&tree, &uses, floors));
     breaches.extend(homes::breaches(&tree));
     breaches.extend(size::breaches(sources)?);

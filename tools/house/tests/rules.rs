@@ -25,7 +25,7 @@ fn broken(files: &[(&str, &str)]) -> Vec<Rule> {
 const TWO: (&str, &str) = ("lib.rs", "mod a;\nmod b;\n");
 
 #[test]
-fn a_circle_of_imports_is_found_at_each_of_its_modules() {
+fn a_cycle_of_imports_is_found_at_each_of_its_modules() {
     let lines = said(&[
         TWO,
         ("a.rs", "\nuse crate::b::B;\npub struct A(B);"),
@@ -34,14 +34,14 @@ fn a_circle_of_imports_is_found_at_each_of_its_modules() {
     assert_eq!(
         lines,
         [
-            "a.rs:3: a circle of modules: a -> b -> a",
-            "b.rs:2: a circle of modules: b -> a -> b"
+            "a.rs:3: a cycle of modules: a -> b -> a",
+            "b.rs:2: a cycle of modules: b -> a -> b"
         ]
     );
 }
 
 #[test]
-fn modules_that_depend_on_each_other_one_way_are_no_circle() {
+fn modules_that_depend_on_each_other_one_way_are_no_cycle() {
     let files = [
         TWO,
         (
@@ -54,14 +54,14 @@ fn modules_that_depend_on_each_other_one_way_are_no_circle() {
 }
 
 #[test]
-fn a_circle_of_three_is_told_by_its_shortest_way() {
+fn a_cycle_of_three_is_told_by_its_shortest_way() {
     let lines = said(&[
         ("lib.rs", "mod a;\nmod b;\nmod c;"),
         ("a.rs", "pub fn f() { crate::b::f() }"),
         ("b.rs", "pub fn f() { crate::c::f() }"),
         ("c.rs", "pub fn f() { crate::a::f() }"),
     ]);
-    assert_eq!(lines[0], "a.rs:2: a circle of modules: a -> b -> c -> a");
+    assert_eq!(lines[0], "a.rs:2: a cycle of modules: a -> b -> c -> a");
     assert_eq!(lines.len(), 3);
 }
 
@@ -83,7 +83,7 @@ fn paths_inside_code_count_as_imports_do() {
         let a = "pub struct A;\npub trait T {}\npub fn f() { crate::b::h() }";
         let b = format!("{use_of_a}\npub fn h() {{}}");
         let files = [TWO, ("a.rs", a), ("b.rs", &b)];
-        assert_eq!(broken(&files), [Rule::Circle; 2], "{use_of_a}");
+        assert_eq!(broken(&files), [Rule::Cycle; 2], "{use_of_a}");
     }
 }
 
@@ -97,7 +97,7 @@ fn a_macro_of_another_module_is_a_dependency() {
         ),
         ("b.rs", "use super::a::m;\npub struct B;\nfn f() { m!() }"),
     ];
-    assert_eq!(broken(&files), [Rule::Circle; 2]);
+    assert_eq!(broken(&files), [Rule::Cycle; 2]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn what_a_parent_hands_on_belongs_to_the_module_that_defines_it() {
 }
 
 #[test]
-fn a_circle_is_found_through_what_a_parent_hands_on() {
+fn a_cycle_is_found_through_what_a_parent_hands_on() {
     let lines = said(&[
         ("lib.rs", "mod a;\nmod c;"),
         ("a/mod.rs", "mod d;\npub use d::D;"),
@@ -127,24 +127,24 @@ fn a_circle_is_found_through_what_a_parent_hands_on() {
     assert_eq!(
         lines,
         [
-            "a/d.rs:2: a circle of modules: a::d -> c -> a::d",
-            "c.rs:3: a circle of modules: c -> a::d -> c"
+            "a/d.rs:2: a cycle of modules: a::d -> c -> a::d",
+            "c.rs:3: a cycle of modules: c -> a::d -> c"
         ]
     );
 }
 
 #[test]
-fn a_parent_that_uses_what_it_declares_and_is_used_by_it_is_a_circle() {
+fn a_parent_that_uses_what_it_declares_and_is_used_by_it_is_a_cycle() {
     let files = [
         ("lib.rs", "mod a;"),
         ("a/mod.rs", "mod b;\nuse b::B;\npub struct A(B);"),
         ("a/b.rs", "use super::A;\npub struct B(Box<A>);"),
     ];
-    assert_eq!(broken(&files), [Rule::Circle; 2]);
+    assert_eq!(broken(&files), [Rule::Cycle; 2]);
 }
 
 #[test]
-fn what_is_for_tests_makes_no_circle() {
+fn what_is_for_tests_makes_no_cycle() {
     for test in [
         "#[cfg(test)]\nuse crate::b::B;",
         "#[cfg(all(test, unix))]\nuse crate::b::B;",
@@ -166,11 +166,11 @@ fn what_is_for_tests_makes_no_circle() {
     let checked = "#[cfg(any(test, debug_assertions))]\nuse crate::b::B;\npub fn f() {}";
     let b = "use crate::a::f;\npub struct B;";
     let files = [TWO, ("a.rs", checked), ("b.rs", b)];
-    assert_eq!(broken(&files), [Rule::Circle; 2]);
+    assert_eq!(broken(&files), [Rule::Cycle; 2]);
 }
 
 #[test]
-fn two_methods_below_their_type_that_call_each_other_are_a_circle() {
+fn two_methods_below_their_type_that_call_each_other_are_a_cycle() {
     for call in [
         "self.g()",
         "Self::g(self)",
@@ -185,7 +185,7 @@ fn two_methods_below_their_type_that_call_each_other_are_a_circle() {
             ("a/b.rs", &b),
             ("a/c.rs", c),
         ];
-        assert_eq!(broken(&files), [Rule::Circle; 2], "{call}");
+        assert_eq!(broken(&files), [Rule::Cycle; 2], "{call}");
     }
 }
 
@@ -207,7 +207,7 @@ fn a_method_below_its_type_is_known_by_a_name_that_no_other_type_has() {
         ];
         broken(&files)
     };
-    assert_eq!(called_by("held.core.give()", ""), [Rule::Circle; 2]);
+    assert_eq!(called_by("held.core.give()", ""), [Rule::Cycle; 2]);
     assert_eq!(called_by("held.core.take()", ""), []);
     assert_eq!(called_by("held.list.pop()", ""), []);
     let other = "struct F;\nimpl F { fn give(&self) {} }";

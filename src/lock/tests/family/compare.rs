@@ -67,11 +67,11 @@ fn why(refusal: &Refusal) -> Why {
         Refusal::NotHeld { .. } => Why::NotHeld,
         Refusal::Held { .. } => Why::Held,
         Refusal::OtherMode { .. } => Why::WrongMode,
-        Refusal::Deadlock { circle } => {
-            assert!(circle.len() > 1, "{circle:?}");
-            let next = circle.iter().cycle().skip(1);
-            let closed = circle.iter().zip(next).all(|(a, b)| a.for_ == b.waits);
-            assert!(closed, "no circle: {circle:?}");
+        Refusal::Deadlock { cycle } => {
+            assert!(cycle.len() > 1, "{cycle:?}");
+            let next = cycle.iter().cycle().skip(1);
+            let closed = cycle.iter().zip(next).all(|(a, b)| a.for_ == b.waits);
+            assert!(closed, "no cycle: {cycle:?}");
             Why::Deadlock
         }
         other => panic!("refused for no reason that there is: {other:?}"),

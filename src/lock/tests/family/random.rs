@@ -95,7 +95,7 @@ impl Run {
         self.world.act(op);
         // Also where something is due yet.
         self.world.shell.core.check();
-        if self.world.is_settled() {
+        if self.world.slot_stays() {
             self.look_at_all(op);
         }
     }

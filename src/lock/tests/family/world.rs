@@ -60,7 +60,7 @@ impl World {
     }
 
     /// The core has done all that the model has.
-    pub fn is_settled(&self) -> bool {
+    pub fn slot_stays(&self) -> bool {
         !self.unread && !self.overdue
     }
 

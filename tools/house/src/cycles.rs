@@ -1,4 +1,4 @@
-//! The rule that modules do not depend on each other in a circle.
+//! The rule that modules do not depend on each other in a cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,21 +9,21 @@ use crate::{Breach, Rule};
 /// One for each module that depends on itself through others, with the shortest way.
 pub fn breaches(tree: &Tree, uses: &Uses) -> Vec<Breach> {
     let modules = 0..tree.modules.len();
-    let circles = modules.filter_map(|module| shortest(uses, module));
-    let describe = |circle: Vec<ModuleId>| {
-        let (start, next) = (circle[0], circle[1]);
-        let names: Vec<&str> = circle
+    let cycles = modules.filter_map(|module| shortest(uses, module));
+    let describe = |cycle: Vec<ModuleId>| {
+        let (start, next) = (cycle[0], cycle[1]);
+        let names: Vec<&str> = cycle
             .iter()
             .map(|&module| tree.modules[module].path.as_str())
             .collect();
         Breach {
-            rule: Rule::Circle,
+            rule: Rule::Cycle,
             file: tree.modules[start].file.clone(),
             line: uses[start][&next],
-            what: format!("a circle of modules: {}", names.join(" -> ")),
+            what: format!("a cycle of modules: {}", names.join(" -> ")),
         }
     };
-    circles.map(describe).collect()
+    cycles.map(describe).collect()
 }
 
 /// The shortest way from a module back to itself: it, the others, and it again.
@@ -34,10 +34,10 @@ fn shortest(uses: &Uses, start: ModuleId) -> Option<Vec<ModuleId>> {
         for &next in uses[module].keys() {
             if next == start {
                 let back = |at: &ModuleId| reached_from.get(at).copied();
-                let mut circle: Vec<ModuleId> = std::iter::successors(Some(module), back).collect();
-                circle.reverse();
-                circle.push(start);
-                return Some(circle);
+                let mut cycle: Vec<ModuleId> = std::iter::successors(Some(module), back).collect();
+                cycle.reverse();
+                cycle.push(start);
+                return Some(cycle);
             }
             reached_from.entry(next).or_insert_with(|| {
                 open.push_back(next);

@@ -1,4 +1,4 @@
-//! The circles that an owner or a request is part of, as far as is known.
+//! The cycles that an owner or a request is part of, as far as is known.
 
 use super::search::{Search, TooFar};
 use std::collections::HashSet;
@@ -15,10 +15,10 @@ const FEW_OWNERS: usize = 64;
 /// How many keys and waiters are looked at to find out whether somebody does.
 const FEW_LOOKS: usize = 4096;
 
-/// Why a request that has come to stand in its queues cannot wait: a circle
+/// Why a request that has come to stand in its queues cannot wait: a cycle
 /// that it closes. Those that its owner's other requests could close have been
 /// looked for before.
-pub fn closes_a_circle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
+pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
     let waiter = core.queues.get(id)?;
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
@@ -26,26 +26,26 @@ pub fn closes_a_circle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>>
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);
-    circle(core, &waiter.want.owner, only, now)
+    cycle(core, &waiter.want.owner, only, now)
 }
 
-pub fn is_in_circle(core: &Core, owner: &Owner, now: Now) -> bool {
-    core.queues.owner(owner).is_some() && circle(core, owner, None, now).is_some()
+pub fn is_in_cycle(core: &Core, owner: &Owner, now: Now) -> bool {
+    core.queues.owner(owner).is_some() && cycle(core, owner, None, now).is_some()
 }
 
-/// A circle that a request is part of; it begins there.
-pub fn circle_through(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
-    circle(core, &core.queues.get(id)?.want.owner, Some(id), now)
+/// A cycle that a request is part of; it begins there.
+pub fn cycle_through(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
+    cycle(core, &core.queues.get(id)?.want.owner, Some(id), now)
 }
 
-/// A circle that begins with an owner; `only`: with this request of its.
-fn circle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
+/// A cycle that begins with an owner; `only`: with this request of its.
+fn cycle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
     if !core.rules.detect_deadlocks {
         return None;
     }
     let search = |most| Search::new(core, owner, most, now).run(owner, only);
     match search(FEW_OWNERS) {
-        Ok(circle) => circle,
+        Ok(cycle) => cycle,
         Err(TooFar) if waits_for_nobody_back(core, owner) => None,
         Err(TooFar) => search(usize::MAX).unwrap_or(None),
     }
@@ -72,7 +72,7 @@ pub fn other_upgrade(core: &Core, id: WaiterId) -> Option<Vec<Link>> {
 
 /// The search from the other end: whether it is certain that none of those who
 /// wait for the owner, directly or not, is waited for by it. It looks at no
-/// modes, and gives up when it has come far: a circle is possible then.
+/// modes, and gives up when it has come far: a cycle is possible then.
 fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
     let mut left = FEW_LOOKS;
     let mut seen = HashSet::from([owner]);

@@ -1,4 +1,4 @@
-//! Nobody is refused for a circle that is none: what others took away or took
+//! Nobody is refused for a cycle that is none: what others took away or took
 //! themselves holds nobody up, whether it was heard of or not.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ fn only_granted(s: &mut Shell, id: WaiterId) {
 }
 
 #[test]
-fn a_flush_that_takes_several_locks_leaves_no_circle() {
+fn a_flush_that_takes_several_locks_leaves_no_cycle() {
     let mut s = Shell::new();
     let (for_c, _) = chain(&mut s);
     s.flush(None);
