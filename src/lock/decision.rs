@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::counters::Counters;
+use super::table::Hold;
 use super::work::Work;
 use super::{head, leaving};
 use super::{
@@ -106,6 +107,14 @@ impl<'a> Decision<'a> {
         self.work.nesting.extend(nesting);
         self.work.suspects.insert(owner.clone());
         self.work.risen.insert((key.clone(), owner));
+    }
+
+    /// Frees a held lock and hands it on; the holds that ended with it, if watched.
+    pub(super) fn free(&mut self, key: &Key, event: Event, whom: Whom) -> Vec<Hold> {
+        self.write(key, Write::Delete);
+        self.tell(key, event);
+        self.left_free(key, whom);
+        self.core.locks.forget_holders(key)
     }
 
     /// The lock is free: it goes to those who wait when the decision is made, and

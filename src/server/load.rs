@@ -33,7 +33,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let master = ctx.flags().contains(ContextFlags::MASTER);
     situation.master.set(master);
     situation.replicas.set(records::has_replicas(ctx));
-    let shell = Shell::new(server, situation, inbound::CALLBACKS);
+    let shell = Shell::new(server, situation, inbound::on_timer);
     if !SHELL.install(ctx, shell) {
         return Status::Err;
     }

@@ -2,10 +2,10 @@
 //! at load. It decides nothing itself.
 
 use super::state::{
-    Alarm, Callbacks, Clients, Inbox, Locks, OwnWork, Pulse, Read, Server, Situation, Subscriptions,
+    Alarm, Clients, Inbox, Locks, OwnWork, Pulse, Server, Situation, Subscriptions,
 };
-use super::sys::{Ctx, Global};
-use crate::lock::{Core, Note};
+use super::sys::{Global, Run};
+use crate::lock::Core;
 
 /// The module's state, for a callback; empty while it is not loaded.
 pub static SHELL: Global<Shell> = Global::empty();
@@ -24,9 +24,9 @@ pub struct Shell {
 
 impl Shell {
     /// A fresh state.
-    pub fn new(server: Server, situation: Situation, callbacks: Callbacks) -> Self {
+    pub fn new(server: Server, situation: Situation, on_timer: Run) -> Self {
         Self {
-            alarm: Alarm::new(server.wakeup, callbacks),
+            alarm: Alarm::new(server.wakeup, on_timer),
             server,
             situation,
             pulse: Pulse::new(),
@@ -42,16 +42,6 @@ impl Shell {
     pub fn listens(&self) -> bool {
         let situation = &self.situation;
         !self.own_work.writing.get() && !situation.loading.get() && situation.master.get()
-    }
-
-    /// Leaves notes of what was seen, and sees to it that they are read: right after the
-    /// command that caused them, where the server can do that, else by the timer.
-    pub fn leave(&self, ctx: Ctx<'_>, notes: impl IntoIterator<Item = Note>, read: Read) {
-        notes.into_iter().for_each(|note| self.inbox.push(note));
-        let by_job = read == Read::AfterCommand && self.server.jobs;
-        if !(by_job && self.alarm.add_job(ctx)) {
-            self.alarm.arm_now(ctx);
-        }
     }
 
     /// Whether something is to be looked at: notes, or what the core has put off.

@@ -36,7 +36,7 @@ pub fn end_holds(
                 d.core.locks.set_deadline(key, look.expires);
             }
         } else if look.kind == Kind::Plain {
-            for hold in free(d, key, Event::Released, Whom::One) {
+            for hold in d.free(key, Event::Released, Whom::One) {
                 watchdog::on_lost(d, key, &hold);
             }
             return;
@@ -120,12 +120,4 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
         d.write(key, Write::SetMode(Mode::Read));
         d.wake(key, Whom::AllShared);
     }
-}
-
-/// Frees a held lock and hands it on; the holds that ended with it.
-pub fn free(d: &mut Decision<'_>, key: &Key, event: Event, whom: Whom) -> Vec<Hold> {
-    d.write(key, Write::Delete);
-    d.tell(key, event);
-    d.left_free(key, whom);
-    d.core.locks.forget_holders(key)
 }

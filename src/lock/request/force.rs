@@ -1,7 +1,5 @@
 //! FORCE: ends everybody's holds.
 
-use super::end_holds::free;
-
 use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, modes, ready, watchdog};
 use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom};
@@ -39,7 +37,7 @@ pub fn force(
         }
     }
     let whom = if shared { Whom::AllShared } else { Whom::One };
-    for hold in free(d, &key, Event::Forced, whom) {
+    for hold in d.free(&key, Event::Forced, whom) {
         let mut lost = watchdog::on_lost_with(d.core, &key, &hold);
         lost.retain(|watching| Some(*watching) != client);
         let closes = lost.into_iter().map(|client| Notice::Close { client });

@@ -1,6 +1,6 @@
 //! RELEASE: ends a hold.
 
-use super::end_holds::{end_holds, free};
+use super::end_holds::end_holds;
 
 use crate::lock::ask::Ended;
 use crate::lock::{modes, ready, watchdog};
@@ -28,7 +28,7 @@ pub fn release_one(
     }
     let by = if ended.all { holds } else { 1 };
     if look.kind == Kind::Plain && holds == by {
-        for hold in free(d, key, Event::Released, Whom::One) {
+        for hold in d.free(key, Event::Released, Whom::One) {
             watchdog::on_lost_with(d.core, key, &hold);
         }
         return Ok(0);

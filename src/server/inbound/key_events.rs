@@ -11,6 +11,7 @@ use std::cell::Cell;
 
 use redis_module::NotifyEvent;
 
+use super::tick::leave;
 use crate::lock::{Cause, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{Shell, SHELL};
@@ -80,7 +81,7 @@ impl OnKey for Hashes {
             if shell.listens() && shell.knows(db, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
                 let note = Note::Changed(Key::new(db, name), Cause::Unknown);
-                shell.leave(ctx, [note], Read::AfterCommand);
+                leave(shell, ctx, [note], Read::AfterCommand);
             }
         });
     }
@@ -94,7 +95,7 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     let db = ctx.db();
     if shell.knows(db, name) {
         let note = Note::Changed(Key::new(db, name), Cause::Removed);
-        shell.leave(ctx, [note], Read::AfterCommand);
+        leave(shell, ctx, [note], Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
         reader_changed(shell, ctx, db, name, Cause::Unknown, Read::AfterCommand);
@@ -117,7 +118,7 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Caus
             .collect::<Vec<_>>()
     });
     if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
-        shell.leave(ctx, notes, read);
+        leave(shell, ctx, notes, read);
     }
 }
 
@@ -137,16 +138,19 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         b"rename_to" | b"move_to" => {
             let to = Key::new(db, name);
             match shell.inbox.take_leaving() {
-                Some(from) => shell.leave(ctx, [Note::Renamed(from, to)], Read::AfterCommand),
-                None if known => {
-                    shell.leave(ctx, [Note::Changed(to, Cause::Removed)], Read::AfterCommand)
-                }
+                Some(from) => leave(shell, ctx, [Note::Renamed(from, to)], Read::AfterCommand),
+                None if known => leave(
+                    shell,
+                    ctx,
+                    [Note::Changed(to, Cause::Removed)],
+                    Read::AfterCommand,
+                ),
                 None => {}
             }
         }
         _ if known => {
             let (cause, read) = cause_of(event);
-            shell.leave(ctx, [Note::Changed(Key::new(db, name), cause)], read);
+            leave(shell, ctx, [Note::Changed(Key::new(db, name), cause)], read);
         }
         _ => {}
     }

@@ -9,9 +9,10 @@ mod key_events;
 mod neighbours;
 mod server_events;
 mod tick;
+mod timer;
 mod watching;
 
 pub use command::{register, Call, Command};
 pub use info_section::InfoSection;
 pub use server_events::{look_around, subscribe};
-pub use tick::CALLBACKS;
+pub use timer::on_timer;

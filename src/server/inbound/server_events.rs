@@ -5,6 +5,7 @@
 //! Events of clients and of the event loop are subscribed to while anybody waits or
 //! a hold belongs to a connection, for they cost something each time.
 
+use super::tick::leave;
 use super::{advice, key_events, neighbours};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, closes};
@@ -145,7 +146,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
 fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
     let idle = shell.locks.ask(Core::is_idle).unwrap_or(true);
     if !idle {
-        shell.leave(ctx, [note], Read::AfterCommand);
+        leave(shell, ctx, [note], Read::AfterCommand);
     }
 }
 
@@ -162,6 +163,6 @@ fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
     answers::client_closed(shell, ctx, client);
     let bound = shell.locks.ask(|core| core.is_bound(client));
     if bound.unwrap_or(true) {
-        shell.leave(ctx, [Note::Closed(client)], Read::AfterTurn);
+        leave(shell, ctx, [Note::Closed(client)], Read::AfterTurn);
     }
 }

@@ -1,27 +1,28 @@
-//! Has the core do what is due without a command of a client: when the timer fires, when
-//! a job runs after a command, or before a command of ours.
+//! Has the core do what is due without a command of a client: by a job after the command
+//! that left a note, before a command of ours, or by the timer.
 
-use super::watching;
 use crate::config;
 use crate::lock::{self, Gate, Note, Now, Occasion};
+use crate::server::outbound::answers;
 use crate::server::outbound::replication::By;
-use crate::server::outbound::{answers, closes};
 use crate::server::run::{attend, decide, gate, schedule, Asked};
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{clock, Callbacks, Wakeup};
+use crate::server::state::{clock, Read, Wakeup};
 use crate::server::sys::Ctx;
 
-pub const CALLBACKS: Callbacks = Callbacks { on_timer, on_job };
-
-fn on_timer(ctx: Ctx<'_>) {
-    SHELL.with(ctx, |shell| {
-        let firing = shell.alarm.fire();
-        serve(shell, ctx, Occasion::Timer);
-        watching::relax(shell, ctx);
-        closes::close_some(shell, ctx);
-        drop(firing);
-        schedule::arm_for_next(shell, ctx);
-    });
+/// Leaves notes of what was seen, and sees to it that they are read: by the job right
+/// after the command that caused them, where the server can do that, else by the timer.
+pub(super) fn leave(
+    shell: &Shell,
+    ctx: Ctx<'_>,
+    notes: impl IntoIterator<Item = Note>,
+    read: Read,
+) {
+    notes.into_iter().for_each(|note| shell.inbox.push(note));
+    let by_job = read == Read::AfterCommand && shell.server.jobs;
+    if !(by_job && shell.alarm.add_job(ctx, on_job)) {
+        shell.alarm.arm_now(ctx);
+    }
 }
 
 fn on_job(ctx: Ctx<'_>) {

@@ -9,7 +9,7 @@
 use super::reply::Responder;
 use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{Ended, Read, Wake, Wakeup};
+use crate::server::state::{Ended, Wake, Wakeup};
 use crate::server::sys::{self, Ctx, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
@@ -66,7 +66,8 @@ pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
 }
 
 fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
-    shell.leave(ctx, [Note::Lost(waiter)], Read::AfterTurn);
+    shell.inbox.push(Note::Lost(waiter));
+    shell.alarm.arm_now(ctx);
 }
 
 /// The server has ended a wait.

@@ -1,6 +1,5 @@
 //! What wakes us later: the one timer of the module, jobs after a command, and the event
-//! loop itself. What is to be done then is not this file's matter: it is given two
-//! functions at load.
+//! loop itself. What is to be done then is not this file's matter: it is given functions.
 //!
 //! The timer is armed for the earliest of leases, BLOCK time-outs and whatever was left
 //! for later, and never stopped early; when it fires with nothing due it is armed anew.
@@ -30,14 +29,7 @@ pub struct Alarm {
     /// The event loop is known to come to its end of a turn before it sleeps.
     pub awake: Cell<bool>,
     wakeup: Wakeup,
-    callbacks: Callbacks,
-}
-
-/// What is called later, and by whom.
-#[derive(Clone, Copy)]
-pub struct Callbacks {
-    pub on_timer: Run,
-    pub on_job: Run,
+    on_timer: Run,
 }
 
 /// A moment by both clocks.
@@ -57,7 +49,7 @@ impl Armed {
 }
 
 impl Alarm {
-    pub fn new(wakeup: Wakeup, callbacks: Callbacks) -> Self {
+    pub fn new(wakeup: Wakeup, on_timer: Run) -> Self {
         Self {
             timer: Cell::new(None),
             armed: Cell::new(None),
@@ -65,7 +57,7 @@ impl Alarm {
             job: Cell::new(false),
             awake: Cell::new(false),
             wakeup,
-            callbacks,
+            on_timer,
         }
     }
 
@@ -77,7 +69,7 @@ impl Alarm {
             return;
         }
         self.stop(ctx);
-        let timer = Timer::start(ctx, ms, self.callbacks.on_timer);
+        let timer = Timer::start(ctx, ms, self.on_timer);
         self.armed.set(timer.is_some().then_some(Armed {
             mono: at,
             wall: now.deadline(ms),
@@ -138,10 +130,11 @@ impl Alarm {
         }
     }
 
-    /// Has the job run after the command under way. `false`: this server cannot.
-    pub fn add_job(&self, ctx: Ctx<'_>) -> bool {
+    /// Has this job run after the command under way, if none is to. `false`: this server
+    /// cannot.
+    pub fn add_job(&self, ctx: Ctx<'_>, job: Run) -> bool {
         if !self.job.get() {
-            self.job.set(sys::after_command(ctx, self.callbacks.on_job));
+            self.job.set(sys::after_command(ctx, job));
         }
         self.job.get()
     }

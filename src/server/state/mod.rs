@@ -18,7 +18,7 @@ mod server;
 mod situation;
 mod subscriptions;
 
-pub use alarm::{Alarm, Callbacks};
+pub use alarm::Alarm;
 pub use clients::{Clients, Ended, Wake};
 pub use inbox::{Inbox, Read};
 pub use locks::Locks;

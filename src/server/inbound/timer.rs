@@ -1,0 +1,20 @@
+//! The module's one timer fires.
+
+use super::{tick, watching};
+use crate::lock::Occasion;
+use crate::server::outbound::closes;
+use crate::server::run::schedule;
+use crate::server::shell::SHELL;
+use crate::server::sys::Ctx;
+
+/// Does all that is due, and arms the timer for what comes next.
+pub fn on_timer(ctx: Ctx<'_>) {
+    SHELL.with(ctx, |shell| {
+        let firing = shell.alarm.fire();
+        tick::serve(shell, ctx, Occasion::Timer);
+        watching::relax(shell, ctx);
+        closes::close_some(shell, ctx);
+        drop(firing);
+        schedule::arm_for_next(shell, ctx);
+    });
+}
