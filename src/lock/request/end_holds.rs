@@ -1,7 +1,6 @@
 //! Holds of an owner end, by its will or with its connection.
 
 use crate::lock::modes::modes;
-use crate::lock::table::Hold;
 use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Whom, Write};
 
