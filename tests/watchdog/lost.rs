@@ -72,6 +72,25 @@ fn the_next_waiter_is_granted_and_the_former_holder_closed() {
     }
 }
 
+/// Redis 7.4 and Valkey 9 let fields run out.
+#[test]
+fn the_next_waiter_is_granted_when_the_field_of_the_lock_has_run_out() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for options in ["", "WATCHDOG"] {
+        let mut holder = server.raw();
+        holder.token(&format!("RLOCK.ACQUIRE k a 100000 {options}"));
+        let mut next = Waiter::new(&server, "k", "b");
+        let expire = control.ask("HPEXPIRE k 1 FIELDS 1 a");
+        if matches!(expire, Value::ServerError(_)) {
+            return;
+        }
+        next.token();
+        assert_eq!(control.held_by("k"), "b exclusive 1");
+        assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
+    }
+}
+
 #[test]
 fn all_that_is_left_of_a_closed_connection_ends_as_at_any_close() {
     let server = Server::start();

@@ -10,6 +10,10 @@ use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Owner, Whom}
 /// run that is over by ours. It is due again as long as it may be that.
 const CLOCKS_APART_MS: i64 = 10;
 
+/// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
+/// after that: it is looked at once more.
+const NOT_YET_GONE_MS: i64 = 1;
+
 /// The key as `owner` sees it, after all that was heard of it and all that was found.
 /// The queue of the key is left for later.
 pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
@@ -107,7 +111,9 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
         Kind::Free if ran_out && !revived => d.left_free(key, whom),
         // Waiters stay until the name is free; the holder has lost the lock.
         Kind::Foreign(_) if head::is_waited_for(d.core, key) => {
-            d.core.locks.set_foreign_deadline(key, found.expires);
+            let soon = (cause > Cause::Unknown).then(|| d.now.deadline(NOT_YET_GONE_MS));
+            let next = soon.into_iter().chain(found.expires).min();
+            d.core.locks.set_foreign_deadline(key, next);
         }
         Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => {}
     }

@@ -1,7 +1,10 @@
 //! Keys that others remove, move, replace or give another TTL.
 
+use std::collections::BTreeMap;
+
 use super::shell::{by, key, Shell};
-use crate::lock::{Event, Outcome, Refusal, Slot, WaiterId};
+use crate::lock::memory::Value;
+use crate::lock::{Cause, Event, Outcome, Refusal, Slot, WaiterId};
 
 fn granted(s: &mut Shell) -> Vec<WaiterId> {
     let answers = s.answers().into_iter();
@@ -34,6 +37,24 @@ fn a_deleted_lock_is_forgotten() {
     assert_eq!(s.events(), []);
     assert!(s.core.is_idle());
     assert!(s.get(by("a")) > token);
+}
+
+/// As Redis 8.2 does where the last field of a hash has run out.
+#[test]
+fn who_waits_is_granted_a_lock_that_is_deleted_after_it_was_told_so() {
+    let mut s = Shell::new();
+    let k = key(0, "k");
+    s.get(by("a"));
+    let b = s.wait(by("b"));
+    let ends = s.ks.keys[&k].1;
+    s.ks.keys
+        .insert(k.clone(), (Value::Hash(BTreeMap::new()), ends));
+    s.changed(&k, Cause::Removed);
+    s.read_notes();
+    assert_eq!(granted(&mut s), []);
+    s.ks.keys.remove(&k);
+    s.pass_and_tick(2);
+    assert_eq!(granted(&mut s), [b]);
 }
 
 #[test]
