@@ -57,12 +57,18 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
         review_key(d, key, Cause::Unknown);
     }
     // Whatever is there has not ended: it is not due again and again.
-    let deadline = d.core.locks.get(key).and_then(|entry| entry.deadline);
+    let entry = d.core.locks.get(key);
+    let deadline = entry.and_then(|entry| entry.deadline);
+    let is_foreign = entry.is_some_and(|entry| entry.foreign);
     let long_ago = d.now.wall_ms().plus_ms(-CLOCKS_APART_MS);
     if deadline.is_some_and(|at| at < long_ago) {
         let expires = d.ks.look(key, &[]).expires;
         let to = expires.filter(|at| *at >= d.now.wall_ms());
-        d.core.locks.set_deadline(key, to);
+        if is_foreign {
+            d.core.locks.set_foreign_deadline(key, to);
+        } else {
+            d.core.locks.set_deadline(key, to);
+        }
         d.core.locks.tidy(key);
     }
 }
