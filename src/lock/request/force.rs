@@ -2,7 +2,7 @@
 
 use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Notice, Owner, Refusal, Whom};
+use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Owner, Refusal, Whom};
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
@@ -40,8 +40,7 @@ pub fn force(
     for hold in d.free(&key, Event::Forced, whom) {
         let mut lost = watchdog::on_lost_with(d.core, &key, &hold);
         lost.retain(|watching| Some(*watching) != client);
-        let closes = lost.into_iter().map(|client| Notice::Close { client });
-        d.out.extend(closes);
+        watchdog::close(d, lost);
     }
     Ok(true)
 }

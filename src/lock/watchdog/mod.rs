@@ -7,7 +7,8 @@ mod lapse;
 mod lapsed;
 
 pub use holds::{
-    change_watch, on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved, on_renewed,
+    change_watch, close, on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved,
+    on_renewed,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};
