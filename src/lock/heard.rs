@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use super::key::exchanged;
 use super::table::{Locks, Place};
 use super::{Cause, ClientId, Key, Owner, WaiterId};
 
@@ -88,11 +89,7 @@ impl Heard {
     }
 
     pub fn swapped(&mut self, one: i32, other: i32) {
-        let swap = |db| match db {
-            db if db == one => other,
-            db if db == other => one,
-            db => db,
-        };
+        let swap = |db| exchanged(db, one, other);
         for sweep in &mut self.sweeps {
             sweep.db = swap(sweep.db);
         }

@@ -12,6 +12,15 @@ pub struct Key {
     pub name: Bytes,
 }
 
+/// Where a database is after two were exchanged.
+pub fn exchanged(db: i32, one: i32, other: i32) -> i32 {
+    match db {
+        db if db == one => other,
+        db if db == other => one,
+        db => db,
+    }
+}
+
 impl Key {
     pub fn new(db: i32, name: &[u8]) -> Self {
         Self {

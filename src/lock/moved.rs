@@ -3,9 +3,10 @@
 //! clients asked, at (db, name), and is looked at again. A watchdog does not
 //! follow: its connection is closed, for it would renew another name.
 
+use super::key::exchanged;
 use super::table::Hold;
 use super::{reconcile, watchdog};
-use super::{ClientId, Core, Decision, Key, Lease, Owner};
+use super::{ClientId, Core, Decision, Key, Owner};
 
 /// The server is no master any more: what it knew of holds is out of date as
 /// soon as its new master writes. Waiters are sent away by the server. The
@@ -42,9 +43,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         for owner in owners.collect::<Vec<Owner>>() {
             shared.change(&owner, |party| {
                 let_rest(d, from, &mut party.hold);
-                party.reads = false;
-                party.lease = Lease::Gone;
-                party.holds = 0;
+                party.stop_reading();
             });
         }
         holders.shared = Some(shared).filter(|shared| !shared.is_empty());
@@ -59,11 +58,7 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
         return;
     }
     d.core.in_flight.rename(|key| Key {
-        db: match key.db {
-            db if db == one => other,
-            db if db == other => one,
-            db => db,
-        },
+        db: exchanged(key.db, one, other),
         name: key.name.clone(),
     });
     let is_theirs = |key: &Key| key.db == one || key.db == other;

@@ -7,10 +7,8 @@ use super::over::{self, drop_holders, Over};
 use super::revive::revive;
 use super::Cause;
 use crate::lock::modes::modes;
-use crate::lock::table::{Entry, Hold};
-use crate::lock::{
-    watchdog, Decision, Event, Foreign, Key, Kind, Lease, Look, Mode, Owner, Whom, Write,
-};
+use crate::lock::table::{Entry, Hold, Party};
+use crate::lock::{watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Whom, Write};
 
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
@@ -245,11 +243,7 @@ pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
 pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
-        gone = shared.change(owner, |party| {
-            party.reads = false;
-            party.lease = Lease::Gone;
-            party.holds = 0;
-        });
+        gone = shared.change(owner, Party::stop_reading);
     });
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold),

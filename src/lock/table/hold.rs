@@ -68,6 +68,13 @@ impl Party {
         }
     }
 
+    /// It has no read holds any more.
+    pub fn stop_reading(&mut self) {
+        self.reads = false;
+        self.lease = Lease::Gone;
+        self.holds = 0;
+    }
+
     /// When its read holds end, in a hash that ends then.
     pub fn end(&self, hash: Option<WallMs>) -> Option<WallMs> {
         [self.lease.end(), hash].into_iter().flatten().min()

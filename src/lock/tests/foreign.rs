@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::shell::Shell;
+use crate::lock::key::exchanged;
 use crate::lock::memory::Value;
 use crate::lock::{Cause, Key, Note};
 
@@ -89,11 +90,7 @@ impl Shell {
 
     /// SWAPDB.
     pub fn swap(&mut self, one: i32, other: i32) {
-        let swapped = |db| match db {
-            db if db == one => other,
-            db if db == other => one,
-            db => db,
-        };
+        let swapped = |db| exchanged(db, one, other);
         self.ks.keys = std::mem::take(&mut self.ks.keys)
             .into_iter()
             .map(|(key, value)| {
