@@ -15,48 +15,46 @@ use crate::server::sys::{self, Ctx, Text, To};
 /// does, if that matters to the core.
 pub fn wake(shell: &Shell, ctx: Ctx<'_>, by: By, key: &Key, whom: Whom) -> Option<Listening> {
     let shared = whom != Whom::One;
-    if !config::redisson_compat() {
-        return known(shell, key).then_some(Listening::Nobody);
-    }
-    let channel = redisson::channel(&key.name, shared);
     let message = match whom {
         Whom::AllShared => &shell.server.one,
         Whom::One | Whom::OneShared => &shell.server.zero,
     };
-    let mut woken = publish(shell, ctx, by, &channel, message) && subscribed(shell, ctx, &channel);
-    if !shared {
-        if let Some(head) = fair_queue::head(ctx, key) {
-            let channel = redisson::fair_channel(&key.name, &head);
-            publish(shell, ctx, by, &channel, &shell.server.zero);
-            woken = woken || subscribed(shell, ctx, &channel);
-        }
-    }
-    if woken {
-        return Some(Listening::Woken { shared });
-    }
-    known(shell, key).then_some(Listening::Nobody)
+    let reaches = |channel: &[u8]| publish(shell, ctx, by, channel, message);
+    let found = Listening::Woken { shared };
+    find(shell, ctx, key, shared, found, reaches)
 }
 
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
 /// nobody does, and none was known to.
 pub fn listening(shell: &Shell, ctx: Ctx<'_>, key: &Key, shared: bool) -> Option<Listening> {
-    let waits = || {
-        if subscribed(shell, ctx, &redisson::channel(&key.name, shared)) {
-            return true;
-        }
-        let head = fair_queue::head(ctx, key).filter(|_| !shared);
-        head.is_some_and(|head| subscribed(shell, ctx, &redisson::fair_channel(&key.name, &head)))
-    };
-    if config::redisson_compat() && waits() {
-        return Some(Listening::Waiting { shared });
-    }
-    known(shell, key).then_some(Listening::Nobody)
+    let found = Listening::Waiting { shared };
+    find(shell, ctx, key, shared, found, |_| true)
 }
 
-/// Whether the core knows of anybody who waits for the lock by subscription.
-fn known(shell: &Shell, key: &Key) -> bool {
-    let known = shell.locks.ask(|core| core.knows_subscribers(key));
-    known.unwrap_or(false)
+/// Looks at the lock's channels for those who wait there, where this can be true of one.
+/// What is `found` if there are any.
+fn find(
+    shell: &Shell,
+    ctx: Ctx<'_>,
+    key: &Key,
+    shared: bool,
+    found: Listening,
+    can_be: impl Fn(&[u8]) -> bool,
+) -> Option<Listening> {
+    let waits = |channel: &[u8]| can_be(channel) && subscribed(shell, ctx, channel);
+    let mut any = false;
+    if config::redisson_compat() {
+        any = waits(&redisson::channel(&key.name, shared));
+        let head = (!shared).then(|| fair_queue::head(ctx, key)).flatten();
+        if let Some(head) = head {
+            any |= waits(&redisson::fair_channel(&key.name, &head));
+        }
+    }
+    let known = || shell.locks.ask(|core| core.knows_subscribers(key));
+    if any {
+        return Some(found);
+    }
+    known().unwrap_or(false).then_some(Listening::Nobody)
 }
 
 /// Publishes; whether this server has anybody to hear it.
