@@ -1,11 +1,11 @@
 //! One who waits is given what it waits for, if that is to be had.
 
-use super::plan::{carry_out, fresh, plan};
+use super::plan::{carry_out, fresh, plan, Given};
 
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::{leaving, subscribers, timeouts};
-use crate::lock::{Decision, Key, Mode, Outcome, Refusal, Token, WaiterId};
+use crate::lock::{Decision, Mode, Outcome, Refusal, WaiterId};
 
 /// What became of a look at one who waits.
 pub enum Attempt {
@@ -25,15 +25,8 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
         timeouts::timed_out(d, id);
         return Attempt::Over;
     }
-    let plan = plan(d, Some(id), &waiter.keys, &waiter.want).and_then(|plan| {
-        let Some(mut plan) = plan else {
-            return Ok(None);
-        };
-        let fresh = fresh(d, &waiter.want, &mut plan)?;
-        Ok(Some((plan, fresh)))
-    });
-    let (plan, fresh) = match plan {
-        Ok(Some(plan)) => plan,
+    match take(d, id, &waiter) {
+        Ok(Some(given)) => granted(d, id, waiter, given),
         Ok(None) => return Attempt::NotYet,
         Err(Refusal::OnItsWay { key }) => {
             d.core.away.look_again(&key);
@@ -43,35 +36,31 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
             d.core.due.dirty.insert(key);
             return Attempt::NotYet;
         }
-        Err(refusal) => {
-            refuse(d, id, refusal);
-            return Attempt::Over;
-        }
-    };
-    let Some(gone) = leaving::dequeue(d.core, id) else {
-        return Attempt::Over;
-    };
-    leaving::left(d.core, &mut d.work, &gone);
-    match carry_out(d, &waiter.want, plan, fresh) {
-        Ok((token, keys)) => granted(d, id, waiter, token, keys),
-        Err(Refusal::Vanished { key }) => {
-            leaving::enqueue(d.core, id, waiter);
-            d.core.due.dirty.insert(key);
-            return Attempt::NotYet;
-        }
-        Err(refusal) => d.answer(id, Outcome::Refused(refusal)),
+        Err(refusal) => refuse(d, id, refusal),
     }
     Attempt::Over
 }
 
+/// It leaves its queues with what it waits for, if that is to be had; else it stays.
+fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Given>, Refusal> {
+    let Some(mut plan) = plan(d, Some(id), &waiter.keys, &waiter.want)? else {
+        return Ok(None);
+    };
+    let fresh = fresh(d, &waiter.want, &mut plan)?;
+    let gone = leaving::dequeue(d.core, id);
+    debug_assert!(gone.is_some(), "who is given something waits for it");
+    if let Some(gone) = gone {
+        leaving::left(d.core, &mut d.work, &gone);
+    }
+    let given = carry_out(d, &waiter.want, plan, fresh);
+    if given.is_err() {
+        leaving::enqueue(d.core, id, waiter.clone());
+    }
+    given.map(Some)
+}
+
 /// A waiter has what it waited for.
-fn granted(
-    d: &mut Decision<'_>,
-    id: WaiterId,
-    waiter: Waiter,
-    token: Token,
-    keys: Vec<(Key, Token)>,
-) {
+fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Given) {
     let waited = d.now.mono.since(waiter.since);
     d.core.counters.waits.add(waited);
     for (key, _) in &keys {
@@ -80,7 +69,8 @@ fn granted(
     // The reply to the request that is decided leaves with the decision.
     if d.asking != Some(id) {
         let want = waiter.want;
-        d.core.in_flight.grants.insert(id, Grant { keys, want });
+        let other = d.core.in_flight.grants.insert(id, Grant { keys, want });
+        debug_assert!(other.is_none(), "a request is granted once");
     }
     d.answer(id, Outcome::Granted(token));
 }

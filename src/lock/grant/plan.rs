@@ -13,6 +13,9 @@ use crate::lock::{Decision, Key, Look, Refusal, Slot, Token, WaiterId};
 /// In what way a request can have each of its keys.
 pub type Plan = Vec<(Key, GrantKind, Look)>;
 
+/// The token of a request, and that of the hold on each of its keys.
+pub type Given = (Token, Vec<(Key, Token)>);
+
 /// In what way a request can have each of its keys, if it can have them all. `id`: it
 /// stands in their queues.
 pub fn plan(
@@ -83,7 +86,7 @@ pub fn carry_out(
     want: &Want,
     plan: Plan,
     fresh: Option<(Token, Vec<Key>)>,
-) -> Result<(Token, Vec<(Key, Token)>), Refusal> {
+) -> Result<Given, Refusal> {
     let token = fresh.as_ref().map(|(token, _)| *token);
     let mut given = Vec::with_capacity(plan.len());
     for (key, how, look) in plan {
