@@ -42,11 +42,15 @@ impl Modes {
         self.count(mode) > 0
     }
 
+    /// How many there are in each mode.
+    pub fn counts(self) -> [(Mode, i64); 3] {
+        [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, self.count(mode)))
+    }
+
     /// One of them.
     pub fn any(self) -> Option<Mode> {
-        [Mode::Exclusive, Mode::Write, Mode::Read]
-            .into_iter()
-            .find(|mode| self.has(*mode))
+        let found = self.counts().into_iter().find(|(_, holds)| *holds > 0);
+        found.map(|(mode, _)| mode)
     }
 
     /// A mode that it has and that does not go with this one.

@@ -5,6 +5,7 @@ use super::kind::{one_more, token_under_way, GrantKind};
 use super::{shared, token};
 
 use crate::lock::ask::Want;
+use crate::lock::modes::modes;
 use crate::lock::table::Hold;
 use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Refusal, Token, Write};
@@ -18,14 +19,14 @@ pub fn give(
     look: Look,
     token: Option<Token>,
 ) -> Result<Token, Refusal> {
+    let is_first = how == GrantKind::First;
+    debug_assert_eq!(
+        is_first,
+        look.kind == Kind::Free,
+        "a free lock is given first"
+    );
     let now = d.now;
-    let before = [
-        (Mode::Write, look.writes),
-        match look.kind {
-            Kind::ReadWrite(_) if want.mode != Mode::Exclusive => (Mode::Read, look.holds),
-            _ => (Mode::Exclusive, look.holds),
-        },
-    ];
+    let before = modes(d.core, key, &want.owner, &look).counts();
     let known = token_under_way(d.core, key, &want.owner, how);
     let (token, counted) = match known.or(token) {
         Some(token) => (token, Vec::new()),
@@ -47,18 +48,11 @@ pub fn give(
         }
         (Mode::Exclusive, _) => {
             nest(d, key, want, look)?;
-            let known = d
-                .core
-                .locks
-                .get(key)
-                .and_then(|e| e.hold(&want.owner)?.token);
-            if known.is_none() {
-                reconcile::know_plain(d, key, &want.owner, &look);
-                let hold = d.core.locks.hold_mut(key, &want.owner);
-                if let Some(hold) = hold {
-                    hold.token = Some(token);
-                    hold.since = Some(now.wall);
-                }
+            reconcile::know_plain(d, key, &want.owner, &look);
+            let hold = d.core.locks.hold_mut(key, &want.owner);
+            if let Some(hold) = hold.filter(|hold| hold.token.is_none()) {
+                hold.token = Some(token);
+                hold.since = Some(now.wall);
             }
         }
         _ => shared::give_shared(d, key, want, how, look, token)?,
@@ -68,8 +62,7 @@ pub fn give(
         d.core.subscribers.count_grant(key);
     }
     d.tell(key, Event::Acquired);
-    let is_first = (want.mode, how) == (Mode::Exclusive, GrantKind::First);
-    if want.watch || !is_first {
+    if want.watch || !is_first || want.mode != Mode::Exclusive {
         watchdog::on_acquired(d.core, key, want, &before, now);
     }
     d.joined(key, &want.owner);

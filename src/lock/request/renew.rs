@@ -3,7 +3,7 @@
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
 use crate::lock::{leases, ready, reconcile, watchdog};
-use crate::lock::{Decision, Event, Key, Look, Mode, Owner, Refusal};
+use crate::lock::{Decision, Event, Key, Look, Owner, Refusal};
 
 /// Sets the lease to `lease` ms from now, shorter too.
 pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
@@ -23,7 +23,6 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     if renewal.watch.is_some() {
         reconcile::know_plain(d, key, &owner, look);
     }
-    let has = modes(d.core, key, &owner, look);
-    let holds = [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, has.count(mode)));
+    let holds = modes(d.core, key, &owner, look).counts();
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }

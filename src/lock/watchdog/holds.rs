@@ -53,16 +53,9 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
     let bound = longest(core, now);
     let end = core.locks.lease_end(key, owner);
     change(core, key, owner, |hold| {
-        let first = if count == 1 { hold.client } else { None };
-        let found = |(mode, holds): &(Mode, i64)| Taken {
-            client: first,
-            watched: false,
-            mode: *mode,
-            holds: *holds,
-        };
-        let there = before.iter().filter(|(_, holds)| *holds > 0);
+        let first = hold.client.filter(|_| count == 1);
         let watch = hold.watch.get_or_insert_with(|| {
-            let taken = there.map(found).collect();
+            let taken = taken(before, first, false);
             Box::new(Watch {
                 taken,
                 ..Watch::default()
@@ -87,6 +80,18 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
         let in_time = left.map(|ms| now.deadline(ms));
         watch.next = [due, watch.next, in_time].into_iter().flatten().min();
     });
+}
+
+/// So many holds in each mode, as those of one connection.
+fn taken(holds: &[(Mode, i64)], client: Option<ClientId>, watched: bool) -> Vec<Taken> {
+    let there = holds.iter().filter(|(_, holds)| *holds > 0);
+    let taken = there.map(|(mode, holds)| Taken {
+        client,
+        watched,
+        mode: *mode,
+        holds: *holds,
+    });
+    taken.collect()
 }
 
 /// No renewal of a watch that begins now goes beyond this.
@@ -115,14 +120,7 @@ pub fn on_renewed(
         watch.bound = bound;
         watch.schedule(now);
         if client.is_some() {
-            let there = holds.iter().filter(|(_, holds)| *holds > 0);
-            let taken = there.map(|(mode, holds)| Taken {
-                client,
-                watched: true,
-                mode: *mode,
-                holds: *holds,
-            });
-            watch.taken = taken.collect();
+            watch.taken = taken(holds, client, true);
         }
     });
 }
