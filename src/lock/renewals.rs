@@ -30,9 +30,8 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return;
     };
-    let (lease, bound) = (watch.lease, watch.bound);
-    let full = d.now.deadline(lease);
-    let to = bound.map_or(full, |bound| full.min(bound));
+    let to = watch.renewed_to(d.now);
+    let last = watch.bound == Some(to);
     let away = look.lease == Lease::Away;
     let own = own_lease(&look);
     if matches!(own, Lease::Until(at) if at < to && !away) {
@@ -44,7 +43,6 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
         leases::know_end(d, key, &look, Some(to));
     }
     let end = d.core.locks.lease_end(key, owner);
-    let last = bound.is_some_and(|bound| bound <= full);
     let now = d.now;
     watchdog::change_watch(d.core, key, owner, |watch| {
         watch.schedule(now);

@@ -8,8 +8,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return false;
     };
-    let full = d.now.deadline(watch.lease);
-    let at = watch.bound.map_or(full, |bound| full.min(bound));
+    let at = watch.renewed_to(d.now);
     let now_ms = d.now.wall_ms();
     // Ended before its time, it was ended by somebody.
     let in_time = ended.is_some_and(|ended| ended < now_ms);

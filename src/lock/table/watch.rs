@@ -102,6 +102,12 @@ impl Watch {
         (self.lease, self.bound, self.next) = (0, None, None);
     }
 
+    /// What the lease is renewed to now.
+    pub fn renewed_to(&self, now: Now) -> WallMs {
+        let full = now.deadline(self.lease);
+        self.bound.map_or(full, |bound| full.min(bound))
+    }
+
     pub fn schedule(&mut self, now: Now) {
         let third = (self.lease / 3).max(1);
         self.next = Some(now.deadline(third));
