@@ -2,7 +2,7 @@
 
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
-use crate::lock::{Ask, ClientId, Mode, Wait, MOST_KEYS};
+use crate::lock::{Ask, ClientId, Ended, Mode, Renewal, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
 
@@ -37,7 +37,7 @@ pub struct Options {
     block: Option<Wait>,
     watch: bool,
     once: bool,
-    pub all: bool,
+    all: bool,
     pub count: Option<usize>,
 }
 
@@ -67,9 +67,36 @@ impl Options {
         })
     }
 
+    /// The end of holds of an owner, whose id is `id`.
+    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Ended<'a> {
+        Ended {
+            db: call.db(),
+            owner: id,
+            client: call.client(),
+            mode: self.mode(),
+            all: self.all,
+        }
+    }
+
+    /// The renewal of an owner's lease, ms.
+    pub fn renewal<'a>(
+        &self,
+        call: &Call<'_>,
+        id: &'a [u8],
+        lease: i64,
+    ) -> Result<Renewal<'a>, Error> {
+        Ok(Renewal {
+            db: call.db(),
+            owner: id,
+            mode: self.mode(),
+            lease,
+            watch: self.watchdog(call)?,
+        })
+    }
+
     /// With WATCHDOG the connection that the hold belongs to. Refused where all callers
     /// share one client.
-    pub fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
+    fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
         if !self.watch {
             return Ok(None);
         }

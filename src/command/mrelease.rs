@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Ended, Mode, Outcome};
+use crate::lock::{self, Outcome};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MRELEASE numkeys key [key ...] owner`
@@ -25,15 +25,9 @@ impl Command for Mrelease {
         let mut args = args::of::<Self>(call);
         let keys = args.keys()?;
         let owner = args.owner()?;
-        args.options(&[])?;
-        let owner = owner.id(call)?;
-        let ended = Ended {
-            db: call.db(),
-            owner: &owner,
-            client: call.client(),
-            mode: Mode::Exclusive,
-            all: false,
-        };
+        let options = args.options(&[])?;
+        let id = owner.id(call)?;
+        let ended = options.ended(call, &id);
         let released = call.decide(|d| lock::release_many(d, &keys, &ended))?;
         Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }

@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Mode, Outcome, Renewal};
+use crate::lock::{self, Outcome};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MRENEW numkeys key [key ...] owner lease`
@@ -27,15 +27,9 @@ impl Command for Mrenew {
         let keys = args.keys()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        args.options(&[])?;
-        let owner = owner.id(call)?;
-        let renewal = Renewal {
-            db: call.db(),
-            owner: &owner,
-            mode: Mode::Exclusive,
-            lease,
-            watch: None,
-        };
+        let options = args.options(&[])?;
+        let id = owner.id(call)?;
+        let renewal = options.renewal(call, &id, lease)?;
         call.decide(|d| lock::renew_many(d, &keys, &renewal))?;
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }

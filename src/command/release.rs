@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Ended};
+use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE] [ALL]`
@@ -30,14 +30,8 @@ impl Command for Release {
         let key = args.next()?;
         let owner = args.owner()?;
         let options = args.options(&["READ", "WRITE", "ALL"])?;
-        let owner = owner.id(call)?;
-        let ended = Ended {
-            db: call.db(),
-            owner: &owner,
-            client: call.client(),
-            mode: options.mode(),
-            all: options.all,
-        };
+        let id = owner.id(call)?;
+        let ended = options.ended(call, &id);
         let left = call.decide(|d| lock::release(d, key, &ended))?;
         Ok(Responder::Integer(left))
     }

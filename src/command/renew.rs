@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Renewal};
+use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
@@ -30,17 +30,10 @@ impl Command for Renew {
         let owner = args.owner()?;
         let lease = args.lease()?;
         let options = args.options(&["READ", "WRITE", "WATCHDOG"])?;
-        let owner = owner.id(call)?;
-        let watch = options.watchdog(call)?;
-        let renewal = Renewal {
-            db: call.db(),
-            owner: &owner,
-            mode: options.mode(),
-            lease,
-            watch,
-        };
+        let id = owner.id(call)?;
+        let renewal = options.renewal(call, &id, lease)?;
         call.decide(|d| lock::renew(d, key, &renewal))?;
-        if watch.is_some() {
+        if renewal.watch.is_some() {
             call.watches();
         }
         Ok(Responder::Integer(1))
