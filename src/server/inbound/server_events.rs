@@ -85,12 +85,19 @@ impl Listener for Events {
 
 fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
     let situation = &shell.situation;
+    let is_frequent = matches!(
+        told,
+        Told::Cron { .. } | Told::Closed(_) | Told::EventLoop { .. } | Told::Overwritten(_)
+    );
+    if !is_frequent {
+        // Somebody may keep a record of writes by now.
+        situation.records.set(None);
+    }
     match told {
         Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Removed)),
         Told::Swapped(one, other) => replaced(shell, ctx, Note::Swapped(one, other)),
         Told::Loading { over } => {
             situation.loading.set(!over);
-            situation.records.set(None);
             if over {
                 // The flush before the load is part of it.
                 shell.inbox.forget_flushes();
@@ -101,7 +108,6 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         Told::Role { master } => {
             situation.master.set(master);
-            situation.records.set(None);
             if master {
                 // What happened to keys meanwhile was not noted.
                 replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
@@ -111,13 +117,10 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         // A child may be forked to bring a replica up: that serves subscribers for a while
         // before the server calls it online.
-        Told::Replicas => {
-            situation.replicas.set(true);
-            situation.records.set(None);
-        }
+        Told::Replicas => situation.replicas.set(true),
         // SAVE needs no child, and its file tells where in the backlog it was made: a
         // replica that begins with it asks for what comes after.
-        Told::Saved => situation.records.set(None),
+        Told::Saved => {}
         // One that goes is shown still.
         Told::Modules => neighbours::look(shell, ctx),
         Told::Cron { hz } => {
@@ -133,11 +136,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
                 Wakeup::ByTimer | Wakeup::AtOnce => {}
             }
         }
-        Told::Settings(names) => {
-            // The AOF may be on now.
-            situation.records.set(None);
-            advice::changed(shell, ctx, &names);
-        }
+        Told::Settings(names) => advice::changed(shell, ctx, &names),
         Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
     }
 }
