@@ -33,10 +33,12 @@ impl<At: Moment, T: Ord + Clone> Deadlines<At, T> {
             return;
         }
         if let Some(at) = from {
-            self.due.remove(&(at, what.clone()));
+            let was = self.due.remove(&(at, what.clone()));
+            debug_assert!(was, "who has a moment stands under it");
         }
         if let Some(at) = to {
-            self.due.insert((at, what.clone()));
+            let new = self.due.insert((at, what.clone()));
+            debug_assert!(new, "each stands under one moment");
         }
     }
 

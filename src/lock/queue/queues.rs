@@ -144,7 +144,8 @@ impl Queues {
             if line.queue.is_empty() {
                 new.push(key.clone());
             }
-            line.queue.insert(waiter.rank.clone(), id);
+            let other = line.queue.insert(waiter.rank.clone(), id);
+            debug_assert_eq!(other, None, "no two stand in one place");
         }
         self.waiters.insert(id, waiter);
         if was_entangled {
@@ -181,7 +182,8 @@ impl Queues {
                 continue;
             };
             let was_first = line.first().is_some_and(|(_, first)| first == id);
-            line.queue.remove(&waiter.rank);
+            let its = line.queue.remove(&waiter.rank);
+            debug_assert_eq!(its, Some(id), "who waits stands in its place");
             if line.queue.is_empty() {
                 self.lines.remove(key);
                 emptied.push(key.clone());

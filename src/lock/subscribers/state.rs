@@ -204,7 +204,9 @@ impl Subscribers {
         let Some(known) = self.known.remove(key) else {
             return false;
         };
+        debug_assert!(self.bytes >= key.name.len(), "each name is counted");
         if known.place.is_some() {
+            debug_assert!(self.places > 0, "each place is counted");
             self.places = self.places.saturating_sub(1);
         }
         self.bytes = self.bytes.saturating_sub(key.name.len());

@@ -17,6 +17,7 @@ impl Lengths {
             return;
         }
         let count = self.0.entry(len).or_default();
+        debug_assert!(is || *count > 0, "what ends was counted");
         *count = if is {
             count.saturating_add(1)
         } else {

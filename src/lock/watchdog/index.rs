@@ -85,10 +85,12 @@ impl Watchdogs {
     pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
         self.renewals.change(bond, was.next, is.next);
         for client in was.clients.difference(&is.clients) {
-            self.bonds.remove(&(*client, bond.clone()));
+            let was = self.bonds.remove(&(*client, bond.clone()));
+            debug_assert!(was, "a watch that is known is in the index");
         }
         for client in is.clients.difference(&was.clients) {
-            self.bonds.insert((*client, bond.clone()));
+            let new = self.bonds.insert((*client, bond.clone()));
+            debug_assert!(new, "a watch that begins is not in the index");
         }
     }
 
