@@ -14,7 +14,7 @@ use redis_module::raw;
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::guard::guarded;
+use super::guard::callback;
 use super::reply;
 use super::text::Text;
 use crate::lock::WaiterId;
@@ -132,15 +132,15 @@ unsafe extern "C" fn on_time_out<H: OnBlocked>(
     _argv: *mut *mut raw::RedisModuleString,
     _argc: c_int,
 ) -> c_int {
-    // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
+    let reply = |ctx: Ctx<'_>| {
         // SAFETY: this is a callback of a blocked client.
-        let waiter = unsafe { over(ctx) };
-        guarded(Some(ctx), "a reply", || match waiter {
+        match unsafe { over(ctx) } {
             Some(waiter) => H::reply(ctx, waiter),
             None => reply::null(ctx),
-        });
-    }
+        }
+    };
+    // SAFETY: the server passes it to this callback.
+    unsafe { callback(ctx, "a reply", reply) };
     raw::REDISMODULE_OK as c_int
 }
 
@@ -150,14 +150,14 @@ unsafe extern "C" fn on_disconnect<H: OnBlocked>(
     ctx: *mut raw::RedisModuleCtx,
     _handle: *mut raw::RedisModuleBlockedClient,
 ) {
-    // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
+    let end = |ctx: Ctx<'_>| {
         // SAFETY: this is a callback of a blocked client.
-        let waiter = unsafe { over(ctx) };
-        if let Some(waiter) = waiter {
-            guarded(Some(ctx), "a disconnect", || H::disconnected(ctx, waiter));
+        if let Some(waiter) = unsafe { over(ctx) } {
+            H::disconnected(ctx, waiter);
         }
-    }
+    };
+    // SAFETY: the server passes it to this callback.
+    unsafe { callback(ctx, "a disconnect", end) };
 }
 
 /// # Safety
@@ -166,15 +166,13 @@ unsafe extern "C" fn on_free<H: OnBlocked>(ctx: *mut raw::RedisModuleCtx, data: 
     // SAFETY: as the caller says.
     let slot = unsafe { Rc::from_raw(data.cast::<Slot>()) };
     slot.handle.set(None);
-    // SAFETY: the server passes it to this callback.
-    let Some(ctx) = (unsafe { Ctx::new(ctx) }) else {
-        return;
-    };
-    let gone = api!(RedisModule_BlockedClientDisconnected).map(|call| {
-        // SAFETY: the context is valid.
-        unsafe { call(ctx.as_ptr()) }
-    });
-    guarded(Some(ctx), "a blocked client's end", || {
+    let end = |ctx: Ctx<'_>| {
+        let gone = api!(RedisModule_BlockedClientDisconnected).map(|call| {
+            // SAFETY: the context is valid.
+            unsafe { call(ctx.as_ptr()) }
+        });
         H::freed(ctx, slot.waiter, gone.unwrap_or(0) != 0);
-    });
+    };
+    // SAFETY: the server passes it to this callback.
+    unsafe { callback(ctx, "a blocked client's end", end) };
 }

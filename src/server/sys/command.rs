@@ -7,7 +7,7 @@ use redis_module::raw;
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::guard::guarded;
+use super::guard::callback;
 use super::text::Args;
 
 /// A command, as the server calls it.
@@ -105,20 +105,22 @@ unsafe extern "C" fn entry<H: Handler>(
     argv: *mut *mut raw::RedisModuleString,
     argc: c_int,
 ) -> c_int {
-    // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
-        // SAFETY: as the caller says; they stay until the command returns.
-        let args = unsafe { Args::new(argv, argc) };
-        if ctx.context().is_keys_position_request() {
-            let keys = guarded(Some(ctx), H::WHAT, || H::keys(args)).flatten();
-            tell_keys(ctx, args, keys);
+    // SAFETY: as the caller says; they stay until the command returns.
+    let args = unsafe { Args::new(argv, argc) };
+    let is_asked_for_keys = |ctx: Ctx<'_>| ctx.context().is_keys_position_request();
+    let run = |ctx: Ctx<'_>| {
+        if is_asked_for_keys(ctx) {
+            tell_keys(ctx, args, H::keys(args));
         } else {
-            let args = args.without_name();
-            let done = guarded(Some(ctx), H::WHAT, || H::run(ctx, args));
-            if done.is_none() {
-                guarded(Some(ctx), H::WHAT, || H::failed(ctx));
-            }
+            H::run(ctx, args.without_name());
         }
+    };
+    // SAFETY: the server passes it to this callback.
+    let done = unsafe { callback(ctx, H::WHAT, run) };
+    if done.is_none() {
+        let failed = |ctx: Ctx<'_>| (!is_asked_for_keys(ctx)).then(|| H::failed(ctx));
+        // SAFETY: as above.
+        unsafe { callback(ctx, H::WHAT, failed) };
     }
     raw::REDISMODULE_OK as c_int
 }

@@ -6,7 +6,7 @@ use redis_module::{raw, NotifyEvent};
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::guard::guarded;
+use super::guard::callback;
 use super::text::bytes_of;
 use crate::lock::ClientId;
 
@@ -36,14 +36,12 @@ unsafe extern "C" fn on_key<H: OnKey>(
     event: *const c_char,
     name: *mut raw::RedisModuleString,
 ) -> c_int {
+    // SAFETY: it lives until the callback returns.
+    let event = unsafe { CStr::from_ptr(event) }.to_bytes();
+    // SAFETY: as above.
+    let name = unsafe { bytes_of(name) };
     // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
-        // SAFETY: it lives until the callback returns.
-        let event = unsafe { CStr::from_ptr(event) }.to_bytes();
-        // SAFETY: as above.
-        let name = unsafe { bytes_of(name) };
-        guarded(Some(ctx), H::WHAT, || H::on_key(ctx, event, name));
-    }
+    unsafe { callback(ctx, H::WHAT, |ctx| H::on_key(ctx, event, name)) };
     raw::REDISMODULE_OK as c_int
 }
 
@@ -135,11 +133,7 @@ unsafe extern "C" fn on_event<L: Listener>(
         return;
     };
     // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
-        guarded(Some(ctx), "an event of the server", || {
-            L::on_event(ctx, told);
-        });
-    }
+    unsafe { callback(ctx, "an event of the server", |ctx| L::on_event(ctx, told)) };
 }
 
 /// What an event tells, if it is of interest.

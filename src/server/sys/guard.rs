@@ -1,5 +1,7 @@
 //! The border between the server's callbacks and our code: no panic crosses it.
 
+use redis_module::raw;
+
 use super::count::Count;
 use super::ctx::{log, Ctx};
 
@@ -9,6 +11,21 @@ static UNDER_WAY: Count = Count::zero();
 /// How many callbacks of ours are under way, one in the other.
 pub fn under_way() -> u32 {
     UNDER_WAY.get()
+}
+
+/// Runs a callback of the server's with its context. `None`: there was none, or it failed.
+///
+/// # Safety
+/// The server has passed the context to a callback on its main thread, which does not
+/// return before this does.
+pub(super) unsafe fn callback<T>(
+    ctx: *mut raw::RedisModuleCtx,
+    what: &str,
+    run: impl FnOnce(Ctx<'_>) -> T,
+) -> Option<T> {
+    // SAFETY: as the caller says.
+    let ctx = unsafe { Ctx::new(ctx) }?;
+    guarded(Some(ctx), what, || run(ctx))
 }
 
 /// Runs a callback so that no panic crosses into the server, where it would take

@@ -10,7 +10,7 @@ use redis_module::raw;
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::guard::guarded;
+use super::guard::callback;
 
 /// A function that is called later.
 pub type Run = for<'a> fn(Ctx<'a>);
@@ -62,9 +62,7 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     let slot = unsafe { Rc::from_raw(data.cast::<Slot>()) };
     slot.id.set(None);
     // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
-        guarded(Some(ctx), "a timer", || (slot.run)(ctx));
-    }
+    unsafe { callback(ctx, "a timer", slot.run) };
 }
 
 /// Has a function called right after the command under way that made a key event.
@@ -83,9 +81,7 @@ unsafe extern "C" fn run_job(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     // SAFETY: as the caller says.
     let run = unsafe { std::mem::transmute::<*mut c_void, Run>(data) };
     // SAFETY: the server passes it to this callback.
-    if let Some(ctx) = unsafe { Ctx::new(ctx) } {
-        guarded(Some(ctx), "a job", || run(ctx));
-    }
+    unsafe { callback(ctx, "a job", run) };
 }
 
 /// The event loop has something to do that has nothing to do.
