@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ torture: module server judge ## drive it by many clients under faults, and judge
 
 torture-mutants: server judge ## whether torture notices ten ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
+
+mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/5: a fifth of all ways, an hour; needs cargo-mutants)
+	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
 
 bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
 	cargo bench --locked --bench locks -- $(BENCH)
