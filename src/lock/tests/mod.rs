@@ -8,6 +8,7 @@ mod family;
 mod foreign;
 mod grants;
 mod keys;
+mod parts;
 mod plain;
 mod request;
 mod run;
