@@ -310,3 +310,37 @@ fn what_was_heard_before_a_grant_is_not_held_against_it() {
     s.lose(b);
     assert_eq!(granted(&mut s), [c]);
 }
+
+#[test]
+fn a_lock_that_is_gone_and_there_again_is_another_hold_be_it_the_same_owners() {
+    let mut s = Shell::new();
+    let k = key(0, "k");
+    s.get(by("a"));
+    assert!(s.known(&k, "a").is_some());
+    s.del(&k);
+    s.script_takes(&k, "a", 1000);
+    s.read_notes();
+    assert_eq!(s.known(&k, "a"), None);
+}
+
+#[test]
+fn a_key_that_is_no_lock_is_forgotten_where_nobody_waits_for_it() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    s.set(&key(0, "k"), Some(5000));
+    s.read_notes();
+    assert!(s.core.is_idle());
+}
+
+#[test]
+fn the_end_of_a_lock_that_was_found_and_released_once_is_told() {
+    let mut s = Shell::new();
+    let k = key(0, "k");
+    s.script_takes(&k, "a", 100);
+    let nested = Value::Hash(BTreeMap::from([(b"a".to_vec(), b"2".to_vec())]));
+    s.ks.keys.get_mut(&k).unwrap().0 = nested;
+    assert_eq!(s.release("a"), Ok(1));
+    s.told.clear();
+    s.pass_and_tick(101);
+    assert_eq!(s.events(), [(k, Event::Expired)]);
+}

@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Event, Key, Mode, Verdict, WallMs};
+use crate::lock::{Cause, Event, Key, Mode, Notice, Verdict, WallMs, Whom};
 
 fn lock() -> Key {
     key(0, "r")
@@ -167,4 +167,28 @@ fn a_plain_hold_that_a_refused_try_has_seen_is_not_taken_for_a_dead_reader() {
         }
         assert_eq!(ends(&s), end);
     }
+}
+
+#[test]
+fn who_waits_by_subscription_is_woken_when_the_last_reader_runs_out_with_the_hash() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").read().lease(100));
+    s.told.clear();
+    s.pass_and_tick(101);
+    let whom = Whom::OneShared;
+    assert!(
+        s.told.contains(&Notice::Wake { key: lock(), whom }),
+        "{:?}",
+        s.told
+    );
+}
+
+#[test]
+fn another_end_of_the_hash_is_seen_by_whoever_looks_though_nobody_told() {
+    let mut s = Shell::new();
+    s.get(by("a").on("r").write().lease(100));
+    let end = Some(s.now.deadline(500));
+    s.ks.keys.get_mut(&lock()).expect("it writes").1 = end;
+    assert_eq!(s.acquire(by("b").on("r").read()), Ok(Verdict::Refused));
+    assert_eq!(s.core.locks.lease_end(&lock(), &b"a"[..].into()), end);
 }
