@@ -158,24 +158,21 @@ fn a_master_that_was_started_again_hands_on_what_it_wrote_before_its_replica_cam
 
 #[test]
 fn a_replica_that_was_promoted_hands_on_what_it_writes() {
-    // A PING of its own would put the old master ahead of the new one. It sends one to its
-    // replicas once an hour, the first time at most a second after its start.
-    let old = Server::start_with(&["--repl-ping-replica-period", "3600"]);
+    let old = Server::start_with(&["--repl-ping-replica-period", "1"]);
     let new = Server::start();
-    eventually("it has no replica to send the first one to", || {
-        let text = old.raw().text("INFO server");
-        let uptime = text
-            .lines()
-            .find_map(|line| line.strip_prefix("uptime_in_seconds:"));
-        uptime.is_some_and(|seconds| seconds.parse().is_ok_and(|seconds: u32| seconds >= 3))
-    });
     let mut client = new.raw();
     client.int("RLOCK.ACQUIRE lock:0 o 3600000");
     client.ok(&format!("REPLICAOF 127.0.0.1 {}", old.port()));
+    // A PING that is sent after the promotion would put the old master ahead of the new one.
+    // After its first it sends the next in an hour.
+    let sent = || old.info_field("replication", "master_repl_offset");
+    eventually("a PING is sent", || sent().is_some_and(|sent| sent != "0"));
+    old.raw().ok("CONFIG SET repl-ping-replica-period 3600");
     eventually("it is in sync", || {
-        client
-            .text("INFO replication")
-            .contains("master_link_status:up")
+        new.info_field("replication", "master_link_status")
+            .as_deref()
+            == Some("up")
+            && new.info_field("replication", "slave_repl_offset") == sent()
     });
     assert_eq!(client.int("EXISTS lock:0"), 0);
     client.ok("REPLICAOF NO ONE");
