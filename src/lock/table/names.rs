@@ -18,8 +18,12 @@ const ROOM: usize = 64;
 /// Longer names are hashed each time.
 const SHORT: usize = 256;
 
-/// The name that was asked for last, and its hash: a decision asks for one name several
-/// times in a row, and to hash it is most of what that costs.
+/// Hashes are remembered in so many places, by the last byte of the name: the keys of one
+/// request often differ in it.
+const REMEMBERED: usize = 16;
+
+/// A name that was asked for last, and its hash: a decision asks for one name several
+/// times, and to hash it is most of what that costs.
 #[derive(Clone, Debug, Default)]
 struct Hashed {
     name: Vec<u8>,
@@ -34,7 +38,7 @@ pub struct Names<T> {
     /// And one more, so that there is one for any number.
     last: IndexMap<Bytes, T>,
     hasher: RandomState,
-    hashed: RefCell<Hashed>,
+    hashed: RefCell<[Hashed; REMEMBERED]>,
 }
 
 /// Behind those names that were looked at, on the way from the last to the first.
@@ -70,8 +74,12 @@ impl<T> Names<T> {
     }
 
     fn hash(&self, name: &[u8]) -> u64 {
-        let mut last = self.hashed.borrow_mut();
-        if last.name == name && !name.is_empty() {
+        let mut hashed = self.hashed.borrow_mut();
+        let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
+        let Some(last) = name.last().and_then(|byte| hashed.get_mut(place(byte))) else {
+            return self.hasher.hash_one(name);
+        };
+        if last.name == name {
             return last.hash;
         }
         let hash = self.hasher.hash_one(name);
