@@ -149,6 +149,9 @@ impl Crowd {
     fn pass(&mut self, ms: i64) {
         self.shell.pass_and_tick(ms);
         self.after();
+        // It was looked at, and is again later: the timer does not fire without a pause.
+        let next = self.shell.core.next_turn();
+        assert!(next.is_none_or(|at| at > self.shell.now.mono), "{next:?}");
     }
 }
 
