@@ -134,6 +134,28 @@ fn nesting_in_a_plain_lock_that_became_a_read_lock_keeps_the_readers_deadlines()
 }
 
 #[test]
+fn a_plain_hold_that_went_unheard_keeps_no_reader_out() {
+    let mut s = Shell::new();
+    s.get(by("plain").on("r").lease(1000));
+    // A script that sees no plain locks lets a reader in, and then ends the plain hold.
+    let mut enters = |s: &mut Shell, owner: &str, gone: &str| {
+        if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&lock()) {
+            fields.insert(b"mode".to_vec(), b"read".to_vec());
+            fields.insert(owner.as_bytes().to_vec(), b"1".to_vec());
+            fields.remove(gone.as_bytes());
+        }
+        let lease = lease_key(&lock(), owner.as_bytes(), 1);
+        let end = Some(s.now.deadline(500));
+        s.ks.keys.insert(lease, (Value::Text, end));
+    };
+    enters(&mut s, "b", "");
+    let read = by("a").on("r").read().lease(100);
+    assert_eq!(s.acquire(read), Ok(Verdict::Refused));
+    enters(&mut s, "c", "plain");
+    s.get(read);
+}
+
+#[test]
 fn every_upgrade_goes_before_one_whose_read_lease_has_ended() {
     let mut s = Shell::new();
     s.get(by("a").on("r").read().lease(1000));
