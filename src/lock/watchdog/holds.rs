@@ -4,21 +4,18 @@ use std::collections::BTreeSet;
 
 use super::index::Indexed;
 use crate::lock::ask::{Renewal, Want};
-use crate::lock::table::{Entry, Hold, Taken, Watch};
+use crate::lock::table::{Hold, Taken, Watch};
 use crate::lock::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, WallMs};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
-fn change<T>(
-    core: &mut Core,
-    key: &Key,
-    owner: &Owner,
-    change: impl FnOnce(&mut Hold) -> T,
-) -> Option<T> {
-    let hold = core.locks.hold_mut(key, owner)?;
+fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Hold)) {
+    let Some(hold) = core.locks.hold_mut(key, owner) else {
+        return;
+    };
     let was = Indexed::of(hold.watch.as_deref());
-    let result = change(hold);
+    change(hold);
     let Some(watch) = &mut hold.watch else {
-        return Some(result);
+        return;
     };
     if !watch.is_watched() {
         watch.rest();
@@ -26,7 +23,6 @@ fn change<T>(
     let is = Indexed::of(Some(watch));
     let bond = (key.clone(), owner.clone());
     core.watchdogs.change(&bond, &was, &is);
-    Some(result)
 }
 
 /// The same for a hold that has a watch.
@@ -36,7 +32,11 @@ pub fn change_watch<T>(
     owner: &Owner,
     act: impl FnOnce(&mut Watch) -> T,
 ) -> Option<T> {
-    change(core, key, owner, |hold| hold.watch.as_deref_mut().map(act)).flatten()
+    let mut result = None;
+    change(core, key, owner, |hold| {
+        result = hold.watch.as_deref_mut().map(act);
+    });
+    result
 }
 
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
@@ -179,11 +179,4 @@ pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
             watch.rest();
         }
     }
-}
-
-/// The owners whose holds on a lock have a watch.
-pub fn watched_on(core: &Core, key: &Key) -> Vec<Owner> {
-    let holds = core.locks.get(key).into_iter().flat_map(Entry::holds);
-    let watched = holds.filter(|hold| hold.watch.is_some());
-    watched.map(|hold| hold.owner.clone()).collect()
 }

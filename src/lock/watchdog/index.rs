@@ -1,10 +1,10 @@
 //! The indexes of watched holds: by connection, and by when they are to be renewed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::lapsed::Lapsed;
 use crate::lock::deadlines::Deadlines;
+use crate::lock::key::Bytes;
 use crate::lock::table::{Locks, Watch};
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WallMs};
 
@@ -31,6 +31,17 @@ impl Indexed {
             clients: watch.clients(),
         })
     }
+}
+
+/// How far it was looked for leases that ran out behind the gate, since something was
+/// last written.
+#[derive(Clone, Debug, Default)]
+pub struct Lapsed {
+    /// The leases of each database were gone through up to here.
+    pub upto: BTreeMap<i32, (WallMs, Bytes)>,
+    /// What is watched on the locks that it has, by when it ends: readers of one
+    /// lock end one by one.
+    pub ends: BTreeSet<(WallMs, Key, Owner)>,
 }
 
 #[derive(Clone, Debug, Default)]

@@ -2,8 +2,9 @@
 //! once it may be again; but an open connection means a lock that is held, and to
 //! close one needs no write.
 
-use super::holds::{change_watch, close, watched_on};
-use super::lapsed::Lapsed;
+use super::holds::{change_watch, close};
+use super::index::Lapsed;
+use crate::lock::table::Entry;
 use crate::lock::{Decision, Key, Owner};
 
 /// Closes the connections that watch a lease which is over. Looks at so many at
@@ -13,9 +14,10 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     let over = d.core.locks.due_behind(&lapsed.upto, d.now, most);
     let mut more = over.len() == most;
     for (at, key) in over {
-        for owner in watched_on(d.core, &key) {
-            let end = d.core.locks.lease_end(&key, &owner);
-            let end = end.map(|end| (end, key.clone(), owner));
+        let holds = d.core.locks.get(&key).into_iter().flat_map(Entry::holds);
+        for hold in holds.filter(|hold| hold.watch.is_some()) {
+            let end = d.core.locks.lease_end(&key, &hold.owner);
+            let end = end.map(|end| (end, key.clone(), hold.owner.clone()));
             lapsed.ends.extend(end);
         }
         lapsed.upto.insert(key.db, (at, key.name));

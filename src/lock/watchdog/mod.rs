@@ -4,7 +4,6 @@
 mod holds;
 mod index;
 mod lapse;
-mod lapsed;
 
 pub use holds::{
     change_watch, close, on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved,

@@ -47,7 +47,7 @@ pub const FLOORS: &[&[&str]] = &[
     ],
     // Owners of state.
     &[
-        "lock::table", "lock::queue", "lock::watchdog::index", "lock::watchdog::lapsed",
+        "lock::table", "lock::queue", "lock::watchdog::index",
         "lock::subscribers::state", "lock::in_flight", "lock::heard", "lock::work",
         "lock::away", "lock::tokens", "lock::counters", "lock::reconcile::cause",
         "lock::reconcile::diff", "lock::reconcile::merge",
