@@ -16,7 +16,7 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
         return Some(cycle);
     };
     d.core.queues.rerank(id, Rank::just_before(&rank, id));
-    if matches!(grant::try_grant(d, id), grant::Attempt::Over) {
+    if grant::try_grant(d, id) {
         return None;
     }
     proven(d, |core| closes_a_cycle(core, id, now))

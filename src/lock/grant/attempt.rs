@@ -7,38 +7,31 @@ use crate::lock::queue::Waiter;
 use crate::lock::{leaving, subscribers, timeouts};
 use crate::lock::{Decision, Mode, Outcome, Refusal, WaiterId};
 
-/// What became of a look at one who waits.
-pub enum Attempt {
-    /// It has what it waits for, or can never have it.
-    Over,
-    /// It is not to be had yet.
-    NotYet,
-}
-
 /// One who waits, and stands first in a queue, or holds something now: it is
-/// given what it waits for if that is to be had.
-pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Attempt {
+/// given what it waits for if that is to be had. Whether its wait is over: `false`, it
+/// is not to be had yet.
+pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
     let Some(waiter) = d.core.queues.get(id).cloned() else {
-        return Attempt::Over;
+        return true;
     };
     if waiter.is_late(d.now) {
         timeouts::timed_out(d, id);
-        return Attempt::Over;
+        return true;
     }
     match take(d, id, &waiter) {
         Ok(Some(given)) => granted(d, id, waiter, given),
-        Ok(None) => return Attempt::NotYet,
+        Ok(None) => return false,
         Err(Refusal::OnItsWay { key }) => {
             d.core.away.look_again(&key);
-            return Attempt::NotYet;
+            return false;
         }
         Err(Refusal::Vanished { key }) => {
             d.core.due.dirty.insert(key);
-            return Attempt::NotYet;
+            return false;
         }
         Err(refusal) => refuse(d, id, refusal),
     }
-    Attempt::Over
+    true
 }
 
 /// It leaves its queues with what it waits for, if that is to be had; else it stays.

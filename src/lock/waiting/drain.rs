@@ -2,7 +2,6 @@
 
 use super::judge;
 
-use crate::lock::grant::Attempt;
 use crate::lock::head::{self, Next};
 use crate::lock::{grant, subscribers};
 use crate::lock::{Decision, Key, Kind, Mode, Whom};
@@ -32,9 +31,8 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
         if judge::nest_first(d, rank.as_ref()) {
             continue;
         }
-        match grant::try_grant(d, id) {
-            Attempt::Over => {}
-            Attempt::NotYet => break,
+        if !grant::try_grant(d, id) {
+            break;
         }
     }
     d.work.dirty.remove(key);
