@@ -1,7 +1,7 @@
 //! The cycles that an owner or a request is part of, as far as is known.
 
 use super::search::{Search, TooFar};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
 use crate::lock::ask::Want;
@@ -113,15 +113,13 @@ pub fn foremost_that_waits_for(core: &Core, id: WaiterId, now: Now) -> Option<Ra
     let waiter = core.queues.get(id)?;
     let lines = waiter.keys.iter().map(|key| core.queues.line(key));
     let ahead = lines.flat_map(|line| line.queue.range(..&waiter.rank));
-    let mut all: Vec<(Rank, WaiterId)> = ahead.map(|(rank, id)| (rank.clone(), *id)).collect();
-    all.sort();
-    all.dedup();
+    let all: BTreeMap<&Rank, &WaiterId> = ahead.collect();
     let goal = &waiter.want.owner;
     let mut search = Search::new(core, goal, usize::MAX, now);
     all.into_iter().find_map(|(rank, other)| {
-        let owner = &core.queues.get(other)?.want.owner;
+        let owner = &core.queues.get(*other)?.want.owner;
         let waits = owner != goal && matches!(search.run(owner, None), Ok(Some(_)));
-        waits.then_some(rank)
+        waits.then(|| rank.clone())
     })
 }
 

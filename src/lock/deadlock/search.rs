@@ -15,6 +15,9 @@ pub struct TooFar;
 struct At<'b> {
     waiter: &'b Waiter,
     key: &'b Key,
+    /// Where it stands in the queue of the key: behind its owner's first request for the
+    /// key nobody is in its way, for once that is granted the rest need not queue.
+    place: &'b Rank,
 }
 
 /// A search over owners, breadth first, for the shortest way to one of them.
@@ -83,7 +86,9 @@ impl<'a> Search<'a> {
         if entry.plain_of(&waiter.want.owner).is_some() {
             return None;
         }
-        let at = At { waiter, key };
+        let first = self.core.queues.first_of(&waiter.want.owner, key);
+        let place = first.unwrap_or(&waiter.rank);
+        let at = At { waiter, key, place };
         let by_holders = self.expand_holders(at, entry);
         let by_queue = if waiter.want.mode == Mode::Read {
             self.expand_ahead_of_reader(at, entry)
@@ -123,21 +128,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Where it stands in a queue: behind its owner's first request for the key nobody is
-    /// in its way, for once that is granted the rest need not queue.
-    fn place<'b>(&self, at: At<'b>) -> &'b Rank
-    where
-        'a: 'b,
-    {
-        let first = self.core.queues.first_of(&at.waiter.want.owner, at.key);
-        first.unwrap_or(&at.waiter.rank)
-    }
-
     /// The edges of a reader to those ahead: the nearest writer that really waits here
     /// stands for them.
     fn expand_ahead_of_reader(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let queues = &self.core.queues;
-        let ahead = queues.line(at.key).queue.range(..self.place(at)).rev();
+        let ahead = queues.line(at.key).queue.range(..at.place).rev();
         let others = ahead.filter_map(|(_, id)| queues.get(*id));
         let mut found = None;
         for other in others.filter(|w| w.want.mode != Mode::Read) {
@@ -156,15 +151,14 @@ impl<'a> Search<'a> {
 
     /// The edges of any other to those ahead, as far as the queue was not read before.
     fn expand_ahead(&mut self, at: At<'_>) -> Option<Link> {
-        let place = self.place(at);
         let read = self.read.get(at.key).cloned();
-        if read.as_ref().is_some_and(|read| read >= place) {
+        if read.as_ref().is_some_and(|read| read >= at.place) {
             return None;
         }
         let queues = &self.core.queues;
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
         let entangled = &queues.line(at.key).entangled;
-        let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(place)));
+        let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(at.place)));
         let mut found = None;
         for other in ahead.filter_map(|(_, id)| queues.get(*id)) {
             if self.left == 0 {
@@ -174,7 +168,7 @@ impl<'a> Search<'a> {
         }
         // It has left out its own, and to the goal all ways count.
         if at.waiter.want.owner != *self.goal {
-            self.read.insert(at.key.clone(), place.clone());
+            self.read.insert(at.key.clone(), at.place.clone());
         }
         found
     }
