@@ -35,20 +35,15 @@ pub fn plan(
         if how == Some(GrantKind::First) && d.ks.slot(key) != Slot::Ours {
             return Err(Refusal::OnItsWay { key: key.clone() });
         }
-        let is_next = match head::next(d.core, key) {
-            Some(Next::Waiter(next)) => Some(next) == id,
-            Some(Next::Subscribers) => false,
-            None => true,
-        };
-        match how.filter(|how| is_next || how.is_holders()) {
-            Some(how) => plan.push((key.clone(), how, look)),
-            None => {
-                if let Some(id) = id.filter(|_| keys.len() > 1) {
-                    d.held_up.insert(id, key.clone());
-                }
-                return Ok(None);
+        let next = head::next(d.core, key);
+        let is_next = next.is_none() || next == id.map(Next::Waiter);
+        let Some(how) = how.filter(|how| is_next || how.is_holders()) else {
+            if let Some(id) = id.filter(|_| keys.len() > 1) {
+                d.held_up.insert(id, key.clone());
             }
-        }
+            return Ok(None);
+        };
+        plan.push((key.clone(), how, look));
     }
     Ok(Some(plan))
 }
@@ -69,8 +64,7 @@ pub fn fresh(
     // Also for holds that others began: their counter may refuse, and nothing may
     // be written before that.
     let lacks = |(key, how, _): &(Key, GrantKind, Look)| {
-        let known = token_under_way(d.core, key, &want.owner, *how);
-        known.is_none()
+        token_under_way(d.core, key, &want.owner, *how).is_none()
     };
     if !plan.iter().any(lacks) {
         return Ok(None);
