@@ -100,13 +100,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
     match listening {
         _ if d.core.rules.redisson_turn_us.is_none() => d.drop_subscribers(key),
         Listening::Nobody => d.drop_subscribers(key),
-        _ if d.core.subscribers.is_turn(key) => {
-            look_at_turn(d, key);
-            // Who subscribes may try by a command of rlock's, and was refused.
-            if !d.core.subscribers.is_turn(key) && !head::is_waited_for(d.core, key) {
-                wake(d, key);
-            }
-        }
+        _ if d.core.subscribers.is_turn(key) => look_at_turn(d, key),
         Listening::Woken { shared } => {
             put_place(d.core, key, shared);
             let is_next = head::next(d.core, key) == Some(Next::Subscribers);
@@ -180,7 +174,6 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
         .collect();
     for id in past {
         d.core.queues.rerank(id, Rank::just_before(&rank, id));
-        d.look_later(key);
     }
 }
 
@@ -195,5 +188,8 @@ fn look_at_turn(d: &mut Decision<'_>, key: &Key) {
         return;
     }
     d.core.subscribers.turn_was_in_vain(key, d.now);
-    d.look_later(key);
+    // Who subscribes may try by a command of rlock's, and was refused.
+    if !head::is_waited_for(d.core, key) {
+        wake(d, key);
+    }
 }
