@@ -2,7 +2,7 @@
 //! that does so. What changes can be a reader whose lease is over, and with it others.
 
 use super::diff::{diff, Change};
-use super::merge::{merge, Merged};
+use super::merge::merge;
 use super::over::{self, drop_holders, Over};
 use super::revive::revive;
 use super::Cause;
@@ -20,9 +20,8 @@ pub fn bring_in_line(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &[u8],
-    heard: Option<Cause>,
+    mut heard: Option<Cause>,
 ) -> (Look, Over) {
-    let mut heard = heard;
     let mut over = Over::default();
     for _ in 0..MOST_LOOKS {
         let found = d.ks.look(key, owner);
@@ -63,12 +62,12 @@ fn apply(
 ) -> bool {
     match change {
         Change::Over { cause, free } => {
-            over.add(over::end(d, key, cause, free));
+            over::end(d, key, cause, free, over);
             over.revived || !free
         }
         Change::Emptied => {
             d.write(key, Write::Delete);
-            over.add(over::end(d, key, Cause::Unknown, true));
+            over::end(d, key, Cause::Unknown, true, over);
             true
         }
         Change::ReaderOver => {
@@ -99,8 +98,14 @@ fn apply(
     }
 }
 
-/// Reads who holds a plain lock.
+/// Reads who holds a plain lock that was just looked at, if that is not known.
 pub fn learn_plain(d: &mut Decision<'_>, key: &Key, found: &Look) {
+    let entry = d.core.locks.get(key);
+    if entry.is_some_and(Entry::is_held) {
+        let deadline = entry.and_then(|entry| entry.deadline);
+        debug_assert_eq!(deadline, found.expires, "a look has told when it ends");
+        return;
+    }
     let holder = d.ks.holders(key).into_iter().next();
     if let Some(holder) = holder.filter(|holder| holder.mode == Mode::Exclusive) {
         let owner = Owner::from(holder.owner);
@@ -118,42 +123,37 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     if holders.len() != found.fields {
         // No lock, or no more: a field is no count of holds.
         if known.is_some_and(Entry::is_held) {
-            over.add(over::end(d, key, Cause::Removed, false));
+            over::end(d, key, Cause::Removed, false, over);
         }
         return false;
     }
     let Some(merged) = merge(known, holders, found, d.now) else {
         return false;
     };
-    let Merged {
-        shared,
-        joined,
-        fewer,
-        vanished,
-        dead,
-        plain_is_gone,
-    } = merged;
-    if shared.is_half() {
+    if merged.shared.is_half() {
         d.core.away.look_again(key);
     }
-    d.core.locks.change_shared(key, |known| *known = shared);
-    for (owner, mode) in fewer {
+    d.core
+        .locks
+        .change_shared(key, |known| *known = merged.shared);
+    for (owner, mode) in merged.fewer {
         watchdog::on_lost_in(d, key, &owner, mode);
     }
-    for party in vanished {
-        over::party_ended(d, key, &party, Cause::Unknown);
+    for party in merged.vanished {
+        let event = Cause::Unknown.event(party.end(None), d.now);
+        over::party_ended(d, key, &party, event);
     }
-    if plain_is_gone {
+    if merged.plain_is_gone {
         if let Some(hold) = d.core.locks.take_plain(key) {
             watchdog::on_lost(d, key, &hold);
         }
     }
-    let wrote = !dead.is_empty();
-    for owner in dead {
+    let wrote = !merged.dead.is_empty();
+    for owner in merged.dead {
         expire_reader(d, key, &owner, Cause::Unknown);
     }
     d.core.locks.tidy(key);
-    for owner in joined {
+    for owner in merged.joined {
         d.joined(key, &owner);
     }
     d.look_later(key);

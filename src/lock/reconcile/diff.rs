@@ -62,10 +62,8 @@ pub fn diff(
 
 /// A plain lock is held by another owner than was known.
 fn is_replaced(entry: &Entry, owner: &[u8], found: &Look) -> bool {
-    let is_its = |hold: &crate::lock::table::Hold| *hold.owner == *owner;
-    entry
-        .plain()
-        .is_some_and(|hold| is_its(hold) != (found.holds > 0))
+    let is_its = entry.plain_of(owner).is_some();
+    entry.plain().is_some() && is_its != (found.holds > 0)
 }
 
 fn diff_shared(entry: &Entry, owner: &[u8], found: &Look, now: Now) -> Option<Change> {

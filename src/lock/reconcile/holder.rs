@@ -15,18 +15,8 @@ pub fn know_holder(d: &mut Decision<'_>, key: &Key) {
         return;
     }
     let found = read(d, key, plain.as_deref().unwrap_or_default());
-    let known = d.core.locks.get(key).is_some_and(Entry::is_held);
-    if found.kind == Kind::Plain && !known {
+    if found.kind == Kind::Plain {
         learn_plain(d, key, &found);
-    }
-}
-
-/// A plain lock that was tried in vain, as it was found.
-pub fn found_held(d: &mut Decision<'_>, key: &Key, found: &Look) {
-    if d.core.locks.get(key).is_some_and(Entry::is_held) {
-        d.core.locks.set_deadline(key, found.expires);
-    } else {
-        learn_plain(d, key, found);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::revive::revive;
 use super::Cause;
-use crate::lock::table::{Hold, Party, Shared};
+use crate::lock::table::{Party, Shared};
 use crate::lock::{leases, watchdog, Decision, Event, Key, Lease};
 
 /// How holds have ended.
@@ -12,13 +12,6 @@ pub struct Over {
     pub revived: bool,
     /// Some lease has run out, or was evicted.
     pub ran_out: bool,
-}
-
-impl Over {
-    pub fn add(&mut self, other: Self) {
-        self.revived |= other.revived;
-        self.ran_out |= other.ran_out;
-    }
 }
 
 /// Forgets the key's holds, for they are lost: connections that watched them are
@@ -34,55 +27,54 @@ pub fn drop_holders(d: &mut Decision<'_>, key: &Key) {
 /// The key is gone, or no lock any more, or another one: tells how its holds ended and
 /// forgets them. `free`: nothing is there now, so that what only stood still can be
 /// written anew.
-pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool) -> Over {
-    let mut over = Over::default();
+pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut Over) {
     let Some(entry) = d.core.locks.get(key) else {
-        return over;
+        return;
     };
     let (deadline, foreign) = (entry.deadline, entry.foreign);
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
-    let plain = entry.plain().cloned().filter(|hold| hold.watch.is_some());
+    let plain = entry.plain().map(|hold| hold.owner.clone());
     let shared = entry.shared().cloned();
     d.look_later(key);
     if !was_held {
         d.core.locks.forget_holders(key);
-        return over;
+        return;
     }
-    match shared {
+    let revived = match shared {
         None => {
             let event = cause.event(deadline, d.now);
-            let expired = |_: &Hold| free && event == Some(Event::Expired);
-            let revived = plain
-                .filter(expired)
-                .is_some_and(|hold| revive(d, key, &hold.owner, deadline));
-            over.revived = revived;
-            over.ran_out = event.is_some() && !revived;
+            let expired = free && event == Some(Event::Expired);
+            let revived = expired && plain.is_some_and(|owner| revive(d, key, &owner, deadline));
             if let Some(event) = event.filter(|_| !revived) {
+                over.ran_out = true;
                 d.tell(key, event);
             }
+            revived
         }
-        Some(shared) => end_parties(d, key, &shared, (cause, free), &mut over),
-    }
-    if !over.revived {
+        Some(shared) => end_parties(d, key, &shared, (cause, free), over),
+    };
+    over.revived |= revived;
+    if !revived {
         drop_holders(d, key);
     }
-    over
 }
 
+/// The same for the holders of a read/write lock. Whether one was written anew.
 fn end_parties(
     d: &mut Decision<'_>,
     key: &Key,
     shared: &Shared,
     (cause, free): (Cause, bool),
     over: &mut Over,
-) {
+) -> bool {
+    let mut revived = false;
     for party in shared.parties() {
         let end = party.end(shared.expires);
         let event = cause.event(end, d.now);
         let watched = party.hold.watch.is_some();
         let owner = &party.hold.owner;
         if free && watched && event == Some(Event::Expired) {
-            over.revived |= revive(d, key, owner, end);
+            revived |= revive(d, key, owner, end);
             let look = d.ks.look(key, owner);
             if look.lease != Lease::Gone || look.writes > 0 {
                 continue;
@@ -95,17 +87,13 @@ fn end_parties(
             leases::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
-        party_gone(d, key, party, event);
+        party_ended(d, key, party, event);
     }
+    revived
 }
 
 /// An owner of a read/write lock is not in it any more.
-pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, cause: Cause) {
-    let event = cause.event(party.end(None), d.now);
-    party_gone(d, key, party, event);
-}
-
-fn party_gone(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Event>) {
+pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Event>) {
     if let Some(event) = event {
         d.tell(key, event);
     }

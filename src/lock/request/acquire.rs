@@ -30,7 +30,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
         None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::OnItsWay { key }),
         None => {
             if look.kind == Kind::Plain {
-                reconcile::found_held(d, &key, &look);
+                reconcile::learn_plain(d, &key, &look);
             }
             if how == Some(GrantKind::Join) {
                 subscribers::keeps_out(d, &key);

@@ -35,7 +35,7 @@ pub fn acquire_many(
         let mut look = ready::look(d, key, ask.owner);
         let how = grant::admit(d, key, ask.owner, ask.mode, ask.once, &mut look)?;
         if look.kind == Kind::Plain && how.is_none() {
-            reconcile::found_held(d, key, &look);
+            reconcile::learn_plain(d, key, &look);
         }
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         plan.extend(free.map(|how| (key.clone(), how, look)));
