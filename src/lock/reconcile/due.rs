@@ -21,10 +21,10 @@ pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     bring_in_line(d, key, owner, None).0
 }
 
-/// Takes into account what was heard of a key. Whether anything was.
-pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
+/// Takes into account what was heard of a key.
+pub fn attend(d: &mut Decision<'_>, key: &Key) {
     let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) else {
-        return false;
+        return;
     };
     if let Some(cause) = cause {
         review_key(d, key, cause);
@@ -32,7 +32,6 @@ pub fn attend(d: &mut Decision<'_>, key: &Key) -> bool {
     for (owner, cause) in &readers {
         review_reader(d, key, owner, *cause);
     }
-    true
 }
 
 /// Deadlines of these keys have passed: their own, or those of readers. All that
