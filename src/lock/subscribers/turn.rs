@@ -69,10 +69,7 @@ fn wake(d: &mut Decision<'_>, key: &Key) {
     d.wake(key, whom);
 }
 
-fn begin_turn(d: &mut Decision<'_>, key: &Key) {
-    let Some(turn_us) = d.core.rules.redisson_turn_us else {
-        return;
-    };
+fn begin_turn(d: &mut Decision<'_>, key: &Key, turn_us: i64) {
     let until = d.now.mono.plus_us(turn_us);
     let look = until.min(d.now.mono.plus_us(LOOK_AGAIN_US));
     if d.core.subscribers.begin_turn(key, until, look) {
@@ -97,18 +94,17 @@ fn holds_others_up(core: &Core, owner: &[u8]) -> bool {
 
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
-    match listening {
-        _ if d.core.rules.redisson_turn_us.is_none() => d.drop_subscribers(key),
-        Listening::Nobody => d.drop_subscribers(key),
+    match (d.core.rules.redisson_turn_us, listening) {
+        (None, _) | (_, Listening::Nobody) => d.drop_subscribers(key),
         _ if d.core.subscribers.is_turn(key) => look_at_turn(d, key),
-        Listening::Woken { shared } => {
+        (Some(turn_us), Listening::Woken { shared }) => {
             put_place(d.core, key, shared);
             let is_next = head::next(d.core, key) == Some(Next::Subscribers);
             if is_next && reconcile::read(d, key, &[]).kind == Kind::Free {
-                begin_turn(d, key);
+                begin_turn(d, key, turn_us);
             }
         }
-        Listening::Waiting { shared } => {
+        (_, Listening::Waiting { shared }) => {
             put_place(d.core, key, shared);
             look_at_place(d, key);
         }
@@ -119,15 +115,15 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
 /// Those who subscribe are first in the queue: if the key is free it is left to
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
-    if d.core.rules.redisson_turn_us.is_none() {
+    let Some(turn_us) = d.core.rules.redisson_turn_us else {
         d.drop_subscribers(key);
         return false;
-    }
+    };
     if d.core.subscribers.is_turn(key) || reconcile::read(d, key, &[]).kind != Kind::Free {
         return true;
     }
     wake(d, key);
-    begin_turn(d, key);
+    begin_turn(d, key, turn_us);
     true
 }
 
