@@ -30,18 +30,16 @@ pub fn nest_first(d: &mut Decision<'_>, before: Option<&Rank>) -> bool {
 /// Writers that wait and have come to read meanwhile go first, but for the second
 /// of two. Whether one of them did, or was refused.
 pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
-    let mut all = Vec::new();
+    let mut all = BTreeSet::new();
     for (key, owner) in std::mem::take(&mut d.work.risen) {
         for (rank, id) in d.core.queues.requests(&owner, &key) {
             let upgrades = |w: &Waiter| deadlock::upgrades(d.core, &w.keys, &w.want);
             if d.core.queues.get(id).is_some_and(upgrades) {
-                all.push((rank, id, key.clone(), owner.clone()));
+                all.insert((rank, id, key.clone(), owner.clone()));
             }
         }
     }
-    all.sort();
-    let mut all = all.into_iter();
-    while let Some((rank, id, key, _)) = all.next() {
+    while let Some((rank, id, key, _)) = all.pop_first() {
         if let Some(cycle) = deadlock::proven(d, |core| deadlock::other_upgrade(core, id)) {
             Counters::up(&mut d.core.counters.deadlocks);
             grant::refuse(d, id, Refusal::Deadlock { cycle });
@@ -51,9 +49,8 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
         } else {
             continue;
         }
-        d.work
-            .risen
-            .extend(all.map(|(_, _, key, owner)| (key, owner)));
+        let rest = all.into_iter().map(|(_, _, key, owner)| (key, owner));
+        d.work.risen.extend(rest);
         return true;
     }
     false
