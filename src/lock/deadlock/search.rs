@@ -90,12 +90,10 @@ impl<'a> Search<'a> {
         let place = first.unwrap_or(&waiter.rank);
         let at = At { waiter, key, place };
         let by_holders = self.expand_holders(at, entry);
-        let by_queue = if waiter.want.mode == Mode::Read {
-            self.expand_ahead_of_reader(at, entry)
-        } else {
-            self.expand_ahead(at)
-        };
-        by_queue.or(by_holders)
+        by_holders.or_else(|| match waiter.want.mode {
+            Mode::Read => self.expand_ahead_of_reader(at, entry),
+            Mode::Exclusive | Mode::Write => self.expand_ahead(at),
+        })
     }
 
     /// The edges to those who hold the lock.
@@ -106,26 +104,20 @@ impl<'a> Search<'a> {
         let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
         let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
         let plain = entry.plain().filter(lives);
-        let mut found = plain.and_then(|hold| self.edge(at, &hold.owner));
+        if let Some(link) = plain.and_then(|hold| self.edge(at, &hold.owner)) {
+            return Some(link);
+        }
         let shared = entry.shared().filter(|shared| {
             let mut holds = shared.parties().map(|party| &party.hold);
             !is_over(shared.expires) || holds.any(renewed)
-        });
-        let Some(shared) = shared else {
-            return found;
-        };
+        })?;
         let lives =
             |party: &&Party| party.writes || renewed(&party.hold) || !is_over(party.lease.end());
-        match (at.waiter.want.mode, shared.writer()) {
-            (Mode::Read, Some(writer)) => self.edge(at, writer).or(found),
-            (Mode::Read, None) => found,
-            _ => {
-                for party in shared.parties().filter(lives) {
-                    found = self.edge(at, &party.hold.owner).or(found);
-                }
-                found
-            }
+        if at.waiter.want.mode == Mode::Read {
+            return self.edge(at, shared.writer()?);
         }
+        let mut parties = shared.parties().filter(lives);
+        parties.find_map(|party| self.edge(at, &party.hold.owner))
     }
 
     /// The edges of a reader to those ahead: the nearest writer that really waits here
@@ -134,19 +126,18 @@ impl<'a> Search<'a> {
         let queues = &self.core.queues;
         let ahead = queues.line(at.key).queue.range(..at.place).rev();
         let others = ahead.filter_map(|(_, id)| queues.get(*id));
-        let mut found = None;
         for other in others.filter(|w| w.want.mode != Mode::Read) {
             let its = &other.want.owner;
             if *its == at.waiter.want.owner {
                 continue;
             }
-            found = self.edge(at, its).or(found);
+            let link = self.edge(at, its);
             let first = queues.first_of(its, at.key) == Some(&other.rank);
-            if first && entry.plain_of(its).is_none() {
-                break;
+            if link.is_some() || (first && entry.plain_of(its).is_none()) {
+                return link;
             }
         }
-        found
+        None
     }
 
     /// The edges of any other to those ahead, as far as the queue was not read before.
@@ -159,18 +150,20 @@ impl<'a> Search<'a> {
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
         let entangled = &queues.line(at.key).entangled;
         let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(at.place)));
-        let mut found = None;
         for other in ahead.filter_map(|(_, id)| queues.get(*id)) {
             if self.left == 0 {
-                return found;
+                return None;
             }
-            found = self.edge(at, &other.want.owner).or(found);
+            let link = self.edge(at, &other.want.owner);
+            if link.is_some() {
+                return link;
+            }
         }
         // It has left out its own, and to the goal all ways count.
         if at.waiter.want.owner != *self.goal {
             self.read.insert(at.key.clone(), at.place.clone());
         }
-        found
+        None
     }
 
     /// Comes from the owner of a request to another; the link, if that is the goal.
