@@ -138,7 +138,7 @@ fn a_plain_hold_that_went_unheard_keeps_no_reader_out() {
     let mut s = Shell::new();
     s.get(by("plain").on("r").lease(1000));
     // A script that sees no plain locks lets a reader in, and then ends the plain hold.
-    let mut enters = |s: &mut Shell, owner: &str, gone: &str| {
+    let enters = |s: &mut Shell, owner: &str, gone: &str| {
         if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&lock()) {
             fields.insert(b"mode".to_vec(), b"read".to_vec());
             fields.insert(owner.as_bytes().to_vec(), b"1".to_vec());
