@@ -133,9 +133,7 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     if merged.shared.is_half() {
         d.core.away.look_again(key);
     }
-    d.core
-        .locks
-        .change_shared(key, |known| *known = merged.shared);
+    d.core.locks.change_shared(key, |its| *its = merged.shared);
     for (owner, mode) in merged.fewer {
         watchdog::on_lost_in(d, key, &owner, mode);
     }
