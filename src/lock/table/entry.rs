@@ -37,6 +37,14 @@ pub struct Holders {
 }
 
 impl Entry {
+    /// Of a key of which nothing is known yet.
+    pub(super) fn new(stamp: u32) -> Self {
+        Self {
+            stamp,
+            ..Self::default()
+        }
+    }
+
     /// The holder of a plain lock.
     pub fn plain(&self) -> Option<&Hold> {
         self.plain.as_ref()

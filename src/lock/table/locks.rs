@@ -6,10 +6,18 @@ use std::collections::BTreeMap;
 use super::entry::{Entry, Holders};
 use super::hold::{Hold, Party};
 use super::lengths::Lengths;
-use super::names::Place;
+use super::names::{Names, Place};
 use super::shared::Shared;
-use super::table::Table;
+use crate::lock::deadlines::Deadlines;
 use crate::lock::{Bytes, Key, Now, Owner, WallMs};
+
+/// The keys of one database.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    entries: Names<Entry>,
+    /// The moment under which each of them stands here is its `deadline`.
+    leases: Deadlines<WallMs, Bytes>,
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
@@ -83,13 +91,14 @@ impl Locks {
 
     fn get_or_new(&mut self, key: &Key) -> &mut Entry {
         let table = self.tables.entry(key.db).or_default();
-        table.get_or_new(&key.name, self.stamp)
+        let new = || Entry::new(self.stamp);
+        table.entries.get_or_insert(&key.name, new)
     }
 
     /// Forgets the key if nothing of it is worth remembering.
     pub fn tidy(&mut self, key: &Key) {
         if let Some(table) = self.tables.get_mut(&key.db) {
-            table.tidy(&key.name);
+            table.entries.remove_if(&key.name, Entry::is_idle);
         }
     }
 
@@ -160,11 +169,25 @@ impl Locks {
 
     /// Takes away what is known of a key's holders, to be put to another.
     pub fn take_holders(&mut self, key: &Key) -> Holders {
-        let table = self.tables.get_mut(&key.db);
-        let holders = table.and_then(|table| table.take_holders(&key.name));
-        let holders = holders.unwrap_or_default();
-        self.lengths
-            .change(key.name.len(), holders.shared.is_some(), false);
+        let Some(table) = self.tables.get_mut(&key.db) else {
+            return Holders::default();
+        };
+        let Some(entry) = table.entries.get_mut(&key.name) else {
+            return Holders::default();
+        };
+        let from = entry.deadline.take();
+        let was_foreign = std::mem::take(&mut entry.foreign);
+        let holders = Holders {
+            plain: entry.plain.take(),
+            shared: entry.shared.take(),
+            deadline: from.filter(|_| !was_foreign),
+        };
+        if entry.is_idle() {
+            table.entries.remove_if(&key.name, Entry::is_idle);
+        }
+        table.leases.change(&key.name, from, None);
+        let was_shared = holders.shared.is_some();
+        self.lengths.change(key.name.len(), was_shared, false);
         holders
     }
 
@@ -197,7 +220,13 @@ impl Locks {
             return;
         }
         let table = self.tables.entry(key.db).or_default();
-        table.set_deadline(&key.name, to, self.stamp);
+        let new = || Entry::new(self.stamp);
+        let entry = table.entries.get_or_insert(&key.name, new);
+        let from = std::mem::replace(&mut entry.deadline, to);
+        if from != to {
+            entry.foreign = false;
+            table.leases.change(&key.name, from, to);
+        }
     }
 
     /// The same for a key that is no lock, and is waited for.

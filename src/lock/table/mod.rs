@@ -7,8 +7,6 @@ mod lengths;
 mod locks;
 mod names;
 mod shared;
-#[allow(clippy::module_inception)]
-mod table;
 mod watch;
 
 pub use entry::Entry;
