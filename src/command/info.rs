@@ -43,7 +43,7 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
         None => "free",
     };
     let holders = holders
-        .into_iter()
+        .iter()
         .map(|holder| describe_holder(core, now, &key, holder))
         .collect();
     Ok(Responder::Map(vec![
@@ -54,11 +54,11 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
     ]))
 }
 
-fn describe_holder(core: &Core, now: Now, key: &Key, holder: Holder) -> Responder {
+fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Responder {
     let known = core.hold_of(now, key, &holder.owner, holder.mode);
     let remaining = holder.lease.end().map(|at| at.ms_from(now.wall_ms()));
     Responder::Map(vec![
-        ("owner", Responder::Text(holder.owner)),
+        ("owner", Responder::Text(holder.owner.to_vec())),
         ("mode", text(mode_name(holder.mode))),
         ("holds", Responder::Integer(holder.holds)),
         ("remaining-ms", integer(remaining)),

@@ -1,6 +1,6 @@
 //! What can be found of a lock in the keyspace, and by whom.
 
-use super::types::{Token, WallMs};
+use super::types::{Owner, Token, WallMs};
 
 /// How a lock is held, or is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +99,7 @@ impl Look {
 /// One owner's holds on a lock, as the keyspace has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    pub owner: Vec<u8>,
+    pub owner: Owner,
     pub mode: Mode,
     pub holds: i64,
     /// Of a reader: its own lease. Else that of the key.

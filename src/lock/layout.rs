@@ -2,7 +2,7 @@
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
 use super::found::{Foreign, Holder, Kind, Lease, Look, Mode};
-use super::types::WallMs;
+use super::types::{Owner, WallMs};
 
 /// The field of a read/write lock that says which it is.
 pub const MODE: &[u8] = b"mode";
@@ -127,13 +127,13 @@ pub fn holders(hash: &impl Hash, expires: Option<WallMs>) -> Vec<Holder> {
     let holder = |(field, value): (Vec<u8>, Vec<u8>)| {
         let holds = count(&value)?;
         let (owner, mode) = match field.strip_suffix(WRITER) {
-            _ if plain => (field, Mode::Exclusive),
-            Some(owner) => (owner.to_vec(), Mode::Write),
-            None => (field, Mode::Read),
+            _ if plain => (&field[..], Mode::Exclusive),
+            Some(owner) => (owner, Mode::Write),
+            None => (&field[..], Mode::Read),
         };
-        let is_its = mode == Mode::Exclusive || is_owner(&owner);
-        is_its.then_some(Holder {
-            owner,
+        let is_its = mode == Mode::Exclusive || is_owner(owner);
+        is_its.then(|| Holder {
+            owner: Owner::from(owner),
             mode,
             holds,
             lease,

@@ -108,7 +108,7 @@ pub fn learn_plain(d: &mut Decision<'_>, key: &Key, found: &Look) {
     }
     let holder = d.ks.holders(key).into_iter().next();
     if let Some(holder) = holder.filter(|holder| holder.mode == Mode::Exclusive) {
-        let owner = Owner::from(holder.owner);
+        let owner = holder.owner;
         d.core.locks.set_plain(key, Hold::found(owner.clone()));
         d.joined(key, &owner);
     }

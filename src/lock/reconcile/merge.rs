@@ -36,7 +36,7 @@ pub fn merge(
     };
     let mut parties: BTreeMap<Owner, Party> = BTreeMap::new();
     for holder in holders {
-        let owner = Owner::from(holder.owner);
+        let owner = holder.owner;
         if holder.mode == Mode::Read && is_left_over(known, &owner, holder.lease) {
             merged.plain_is_gone = false;
             continue;

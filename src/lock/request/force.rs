@@ -2,7 +2,7 @@
 
 use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Owner, Refusal, Whom};
+use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Refusal, Whom};
 
 /// Frees the lock whoever holds it; whether it was held. The connection that
 /// does it is not closed if a watchdog hold of its own is among those.
@@ -29,10 +29,9 @@ pub fn force(
         }
         for holder in holders {
             if holder.mode == Mode::Read && holder.lease != Lease::Gone {
-                let owner = Owner::from(holder.owner);
                 // Not each of them where there are very many: what is left ends
                 // by itself, and holds nothing.
-                leases::end(d, &key, &owner, leases_looked_at(holder.holds));
+                leases::end(d, &key, &holder.owner, leases_looked_at(holder.holds));
             }
         }
     }

@@ -345,7 +345,7 @@ proptest! {
             .holders_of(&mut nodes.there.ks, &lock())
             .unwrap_or_default()
             .into_iter()
-            .map(|holder| String::from_utf8(holder.owner).unwrap_or_default())
+            .map(|holder| String::from_utf8(holder.owner.to_vec()).unwrap_or_default())
             .collect();
         for owner in live {
             prop_assert!(there.contains(owner), "{owner} is lost: {there:?}");

@@ -338,7 +338,7 @@ impl Shell {
         use crate::lock::Keyspace;
         let holder = self.ks.holders(key).pop()?;
         let left = self.ks.look(key, b"").expires;
-        let owner = String::from_utf8(holder.owner).unwrap();
+        let owner = String::from_utf8(holder.owner.to_vec()).unwrap();
         let left = left.map(|at| at.since(self.now.wall_ms()));
         Some((owner, holder.holds, left))
     }

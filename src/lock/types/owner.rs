@@ -31,12 +31,6 @@ impl From<&[u8]> for Owner {
     }
 }
 
-impl From<Vec<u8>> for Owner {
-    fn from(name: Vec<u8>) -> Self {
-        Self(Rc::from(name))
-    }
-}
-
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
