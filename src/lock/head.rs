@@ -11,6 +11,9 @@ pub enum Next {
 
 /// The first in the queue of a key, the place of subscribers counted.
 pub fn next(core: &Core, key: &Key) -> Option<Next> {
+    if core.queues.is_empty() && !core.subscribers.have_places() {
+        return None;
+    }
     let first = core.queues.line(key).first();
     if let Some(place) = core.subscribers.place(key) {
         if first.is_none_or(|(rank, _)| place.rank < *rank) {
@@ -22,6 +25,5 @@ pub fn next(core: &Core, key: &Key) -> Option<Next> {
 
 /// Whether somebody waits for the key.
 pub fn is_waited_for(core: &Core, key: &Key) -> bool {
-    let somewhere = !core.queues.is_empty() || core.subscribers.have_places();
-    somewhere && next(core, key).is_some()
+    next(core, key).is_some()
 }

@@ -10,14 +10,11 @@ pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     if matches!(look.kind, Kind::ReadWrite(_)) && reconcile::end_readers(d, key) {
         look = reconcile::read(d, key, owner);
     }
-    if !head::is_waited_for(d.core, key) {
-        return look;
-    }
     let one = match head::next(d.core, key) {
         // Who waits for several keys has had its look at the others.
         Some(Next::Waiter(id)) => d.core.queues.get(id).is_some_and(|w| !w.is_many()),
         Some(Next::Subscribers) => true,
-        None => false,
+        None => return look,
     };
     let is_free = look.kind == Kind::Free && one;
     if !is_free && !d.work.dirty.contains(key) {

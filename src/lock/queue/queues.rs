@@ -81,9 +81,6 @@ impl Queues {
 
     /// Who waits for a key.
     pub fn line(&self, key: &Key) -> &Line {
-        if self.lines.is_empty() {
-            return &NOBODY;
-        }
         self.lines.get(key).unwrap_or(&NOBODY)
     }
 
@@ -251,13 +248,11 @@ impl Queues {
         let Some(waiter) = self.waiters.get(&id) else {
             return;
         };
-        let requests = self.by_owner.get_mut(&waiter.want.owner);
-        if let Some(requests) = requests {
-            for key in &waiter.keys {
+        let mut requests = self.by_owner.get_mut(&waiter.want.owner);
+        for key in &waiter.keys {
+            if let Some(requests) = &mut requests {
                 requests.mark(key, &waiter.rank, id, on);
             }
-        }
-        for key in &waiter.keys {
             let Some(line) = self.lines.get_mut(key) else {
                 continue;
             };
