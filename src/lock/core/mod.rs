@@ -169,11 +169,13 @@ impl Core {
     /// number until then.
     pub fn on_its_way(&mut self, names: &[&[u8]], ask: &Ask<'_>) -> WaiterId {
         let id = self.queues.number();
-        let keys = names.iter().map(|name| self.locks.key(ask.db, name));
-        let hold = |key: &Key| self.locks.get(key)?.hold(ask.owner)?.token;
-        let keys = keys.filter_map(|key| Some((hold(&key)?, key)));
+        let granted = |name: &&[u8]| {
+            let key = self.locks.key(ask.db, name);
+            let token = self.locks.hold(&key, ask.owner)?.token?;
+            Some((key, token))
+        };
         let grant = Grant {
-            keys: keys.map(|(token, key)| (key, token)).collect(),
+            keys: names.iter().filter_map(granted).collect(),
             want: Want::of(ask),
         };
         self.in_flight.grants.insert(id, grant);

@@ -61,10 +61,6 @@ impl WallUs {
     pub fn ms_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0).div_euclid(1000)
     }
-
-    pub fn ms(self) -> WallMs {
-        WallMs(self.0.div_euclid(1000))
-    }
 }
 
 impl MonoUs {
@@ -91,7 +87,7 @@ impl MonoUs {
 impl Now {
     /// The wall clock in ms, as PEXPIREAT counts it.
     pub fn wall_ms(self) -> WallMs {
-        self.wall.ms()
+        WallMs(self.wall.0.div_euclid(1000))
     }
 
     /// When a lease of `lease` ms ends that begins now.
