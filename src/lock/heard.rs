@@ -81,8 +81,8 @@ impl Heard {
 
     /// What was heard of the one name goes for the other; what was heard of that
     /// is void, for its key is gone.
-    pub fn renamed(&mut self, from: &Key, to: &Key, swept: Option<Cause>) {
-        let cause = self.causes.remove(from).max(swept);
+    pub fn renamed(&mut self, locks: &mut Locks, from: &Key, to: &Key) {
+        let cause = self.causes.remove(from).max(self.take_swept(locks, from));
         self.causes.remove(to);
         self.of(from.clone(), Cause::Unknown);
         self.of(to.clone(), cause.unwrap_or(Cause::Unknown));
@@ -178,7 +178,7 @@ impl Heard {
     }
 
     /// What whole databases were heard of says of a key, once.
-    pub fn take_swept(&self, locks: &mut Locks, key: &Key) -> Option<Cause> {
+    fn take_swept(&self, locks: &mut Locks, key: &Key) -> Option<Cause> {
         if self.sweeps.is_empty() {
             return None;
         }

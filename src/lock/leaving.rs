@@ -3,7 +3,7 @@
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
-use super::{ClientId, Core, Key, WaiterId};
+use super::{Core, Key, WaiterId};
 
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
@@ -33,13 +33,6 @@ pub fn leave(core: &mut Core, id: WaiterId) {
 pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
     if head::is_waited_for(core, key) {
         work.dirty.insert(key.clone());
-    }
-}
-
-/// A connection is closed: nobody is there any more to be granted anything.
-pub fn stop_waiting(core: &mut Core, work: &mut Work, client: ClientId) {
-    if let Some(id) = core.queues.of_client(client) {
-        give_up(core, work, id);
     }
 }
 

@@ -12,7 +12,7 @@
 use super::{
     closed, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
 };
-use super::{Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Slot, WallMs};
+use super::{Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Slot};
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
@@ -95,9 +95,7 @@ impl<O: Outside> Run<'_, '_, O> {
         if self.is_timer() {
             self.time_out();
         }
-        let check = self.is_check_due();
-        let turns = self.is_turn_due();
-        if !(check || turns || self.is_anything_due()) {
+        if !self.is_anything_due() {
             return;
         }
         match self.outside.gate() {
@@ -110,11 +108,9 @@ impl<O: Outside> Run<'_, '_, O> {
             // A server that stood still renews before it lets a lease end.
             self.renew();
             self.expire();
-        }
-        if check {
-            self.check_watched();
-        }
-        if turns {
+            if self.is_check_due() {
+                self.check_watched();
+            }
             self.look_at_turns();
         }
     }
@@ -124,19 +120,17 @@ impl<O: Outside> Run<'_, '_, O> {
         self.is_timer() && self.outside.misses_overwrites() && is_due()
     }
 
-    fn is_turn_due(&self) -> bool {
-        let next = self.with.core.next_turn();
-        self.is_timer() && next.is_some_and(|at| at <= self.with.now.mono)
-    }
-
-    /// Notes, keys that are away, leases that end or are to be renewed.
+    /// Notes, keys that are away, leases that end or are to be renewed; for the timer
+    /// also watched keys and turns that are to be looked at.
     fn is_anything_due(&self) -> bool {
-        let core = &self.with.core;
-        let is_over = |at: WallMs| at <= self.with.now.wall_ms();
+        let (core, now) = (&self.with.core, self.with.now);
+        let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
         self.outside.has_notes()
             || core.has_due()
             || !core.away.is_empty()
-            || core.next_end().is_some_and(is_over)
+            || core.next_end().is_some_and(|at| at <= now.wall_ms())
+            || self.is_check_due()
+            || self.is_timer() && is_turn_due()
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it
@@ -154,7 +148,11 @@ impl<O: Outside> Run<'_, '_, O> {
     /// These waits gain nothing by it: the gate need not be open.
     fn time_out(&mut self) {
         self.in_slices(|run| {
-            run.with.note(|d| timeouts::time_out(d, BATCH));
+            run.with.note(|d| {
+                for id in d.core.queues.over(d.now, BATCH) {
+                    timeouts::timed_out(d, id);
+                }
+            });
             let next = run.with.core.next_timeout();
             next.is_some_and(|at| at <= run.with.now.mono)
         });
@@ -254,8 +252,7 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
             Note::Changed(key, cause) => d.core.heard.of(key, cause),
             Note::Reader(key, owner, cause) => d.core.heard.of_reader(key, owner, cause),
             Note::Renamed(from, to) => {
-                let swept = d.core.heard.take_swept(&mut d.core.locks, &from);
-                d.core.heard.renamed(&from, &to, swept);
+                d.core.heard.renamed(&mut d.core.locks, &from, &to);
                 moved::renamed(d, &from, &to);
             }
             Note::Swapped(one, other) => {
@@ -270,7 +267,10 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
                 d.core.heard.begin_sweep(&mut d.core.locks, db, cause);
             }
             Note::Closed(client) => {
-                leaving::stop_waiting(d.core, &mut d.work, client);
+                // Nobody is there any more to be granted anything.
+                if let Some(id) = d.core.queues.of_client(client) {
+                    leaving::give_up(d.core, &mut d.work, id);
+                }
                 d.core.heard.closed.push_back(client);
             }
             Note::Lost(waiter) => d.core.heard.lost.push(waiter),
