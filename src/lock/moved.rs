@@ -34,22 +34,25 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
-    let mut holders = d.core.locks.take_holders(from);
-    if let Some(hold) = &mut holders.plain {
-        let_rest(d, from, hold);
+    let holders = d.core.locks.take_holders(from);
+    if let Some(mut hold) = holders.plain {
+        let_rest(d, from, &mut hold);
+        d.core.locks.set_plain(to, hold);
     }
-    if let Some(mut shared) = holders.shared.take() {
-        let owners = shared.parties().map(|party| party.hold.owner.clone());
-        for owner in owners.collect::<Vec<Owner>>() {
-            shared.change(&owner, |party| {
-                let_rest(d, from, &mut party.hold);
-                party.stop_reading();
-            });
-        }
-        holders.shared = Some(shared).filter(|shared| !shared.is_empty());
-        holders.deadline = holders.shared.as_ref().and_then(|its| its.first_end());
+    let Some(mut shared) = holders.shared else {
+        d.core.locks.set_deadline(to, holders.deadline);
+        return;
+    };
+    let owners = shared.parties().map(|party| party.hold.owner.clone());
+    for owner in owners.collect::<Vec<Owner>>() {
+        shared.change(&owner, |party| {
+            let_rest(d, from, &mut party.hold);
+            party.stop_reading();
+        });
     }
-    d.core.locks.put_holders(to, holders);
+    if !shared.is_empty() {
+        d.core.locks.change_shared(to, |known| *known = *shared);
+    }
 }
 
 /// Two databases were exchanged. All keys of both are due for `run::review`.

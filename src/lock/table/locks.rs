@@ -191,18 +191,6 @@ impl Locks {
         holders
     }
 
-    pub fn put_holders(&mut self, key: &Key, holders: Holders) {
-        if holders.plain.is_some() || holders.shared.is_some() {
-            let is = holders.shared.is_some();
-            let entry = self.get_or_new(key);
-            entry.plain = holders.plain;
-            let was = std::mem::replace(&mut entry.shared, holders.shared);
-            self.lengths.change(key.name.len(), was.is_some(), is);
-        }
-        self.set_deadline(key, holders.deadline);
-        self.tidy(key);
-    }
-
     /// Two databases were exchanged.
     pub fn swap(&mut self, one: i32, other: i32) {
         let (a, b) = (self.tables.remove(&one), self.tables.remove(&other));
