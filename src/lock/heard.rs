@@ -64,13 +64,11 @@ impl Sweep {
 
 impl Heard {
     pub fn of(&mut self, key: Key, cause: Cause) {
-        match self.causes.get_mut(&key) {
-            Some(heard) => *heard = cause.max(*heard),
-            None => {
-                self.order.push_back(key.clone());
-                self.causes.insert(key, cause);
-            }
-        }
+        let heard = self.causes.entry(key).or_insert_with_key(|key| {
+            self.order.push_back(key.clone());
+            cause
+        });
+        *heard = cause.max(*heard);
     }
 
     pub fn of_reader(&mut self, key: Key, owner: Owner, cause: Cause) {
