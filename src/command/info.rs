@@ -36,7 +36,7 @@ impl Command for Info {
 
 fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<Responder, Error> {
     let holders = core.holders_of(ks, &key)?;
-    let queue = core.describe(now, key.db, &key.name);
+    let queue = core.describe(now, &key);
     let mode = match holders.first() {
         Some(holder) => mode_name(holder.mode),
         None if queue.waiters > 0 || core.has_turn(key.db, &key.name) => "reserved",

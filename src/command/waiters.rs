@@ -29,7 +29,7 @@ impl Command for Waiters {
         let most = args.options(&["COUNT"])?.count.unwrap_or(usize::MAX);
         let key = Key::new(call.db(), name);
         let waiters = call.inspect(|core, ks, now| {
-            let waiters = core.waiters_of(now, key.db, &key.name, most);
+            let waiters = core.waiters_of(now, &key, most);
             match core.holders_of(ks, &key) {
                 Err(refusal) if waiters.is_empty() => Err(refusal),
                 _ => Ok(waiters),

@@ -3,14 +3,15 @@
 use super::types::{Owner, Token, WallMs};
 
 /// How a lock is held, or is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// In this order holders are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// A plain lock: one owner, a hash of one field.
     Exclusive,
-    /// A read lock of a read/write lock.
-    Read,
     /// A write lock of a read/write lock.
     Write,
+    /// A read lock of a read/write lock.
+    Read,
 }
 
 /// What a key is, as far as locks are concerned.

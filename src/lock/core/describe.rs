@@ -1,6 +1,7 @@
 //! What operators are told of a lock beyond what its key says.
 
 use super::Core;
+use crate::lock::queue::Waiter;
 use crate::lock::table::Entry;
 use crate::lock::{
     ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
@@ -41,13 +42,12 @@ pub struct Contended {
 
 impl Core {
     /// The queue of a key.
-    pub fn describe(&self, now: Now, db: i32, name: &[u8]) -> Queue {
-        let key = self.locks.key(db, name);
-        let waiters = self.queues.waiting(&key);
+    pub fn describe(&self, now: Now, key: &Key) -> Queue {
+        let waiters = self.queues.waiting(key);
         // The first to be served is not always the first that came.
         let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
-            waiters: self.queues.line(&key).queue.len(),
+            waiters: self.queues.line(key).queue.len(),
             oldest_wait_ms: oldest.map(|since| now.mono.ms_since(since)),
         }
     }
@@ -73,10 +73,8 @@ impl Core {
     pub fn holders_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Result<Vec<Holder>, Refusal> {
         let look = ks.look(key, &[]);
         let no_lock = |why| {
-            Err(Refusal::NotALock {
-                key: key.clone(),
-                why,
-            })
+            let key = key.clone();
+            Err(Refusal::NotALock { key, why })
         };
         let mut holders = match look.kind {
             Kind::Free => return Ok(Vec::new()),
@@ -100,34 +98,26 @@ impl Core {
         if all != look.fields || (holders.is_empty() && !may_end) {
             return no_lock(Foreign::OtherHash);
         }
-        let rank = |mode| match mode {
-            Mode::Exclusive => 0,
-            Mode::Write => 1,
-            Mode::Read => 2,
-        };
-        holders.sort_by(|a, b| (rank(a.mode), &a.owner).cmp(&(rank(b.mode), &b.owner)));
+        holders.sort_by(|a, b| (a.mode, &a.owner).cmp(&(b.mode, &b.owner)));
         Ok(holders)
     }
 
     /// Those who wait for a key, first to last, at most so many.
-    pub fn waiters_of(&self, now: Now, db: i32, name: &[u8], most: usize) -> Vec<Waiting> {
-        let key = self.locks.key(db, name);
-        let waiters = self.queues.waiting(&key);
-        waiters
-            .take(most)
-            .map(|waiter| Waiting {
-                owner: waiter.want.owner.clone(),
-                mode: waiter.want.mode,
-                waited_ms: now.mono.ms_since(waiter.since),
-                client: waiter.want.client,
-            })
-            .collect()
+    pub fn waiters_of(&self, now: Now, key: &Key, most: usize) -> Vec<Waiting> {
+        let waiters = self.queues.waiting(key).take(most);
+        let describe = |waiter: &Waiter| Waiting {
+            owner: waiter.want.owner.clone(),
+            mode: waiter.want.mode,
+            waited_ms: now.mono.ms_since(waiter.since),
+            client: waiter.want.client,
+        };
+        waiters.map(describe).collect()
     }
 
     /// The locks with the most waiters, at most so many.
     pub fn most_contended(&self, now: Now, most: usize) -> Vec<Contended> {
         let describe = |key: &Key| Contended {
-            queue: self.describe(now, key.db, &key.name),
+            queue: self.describe(now, key),
             key: key.clone(),
         };
         let mut all: Vec<Contended> = self.queues.keys().map(describe).collect();

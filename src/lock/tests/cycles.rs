@@ -98,7 +98,7 @@ fn nobody_is_refused_where_another_order_is_a_way_out() {
     s.release_as(&key(0, "r"), "a", Mode::Write, false).unwrap();
     let granted: Vec<WaiterId> = s.answers().iter().map(|(id, _)| *id).collect();
     assert_eq!(granted, read);
-    let order = s.core.waiters_of(s.now, 0, b"k", 10);
+    let order = s.core.waiters_of(s.now, &key(0, "k"), 10);
     let order: Vec<&[u8]> = order.iter().map(|waiter| &*waiter.owner).collect();
     assert_eq!(order, [b"c", b"b"]);
 }

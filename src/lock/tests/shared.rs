@@ -165,7 +165,7 @@ fn every_upgrade_goes_before_one_whose_read_lease_has_ended() {
     s.pass_and_tick(45);
     s.wait(by("a").on("r").write());
     s.wait(by("a").on("r").write());
-    let queue = s.core.waiters_of(s.now, 0, b"r", 9);
+    let queue = s.core.waiters_of(s.now, &lock(), 9);
     let owners: Vec<&[u8]> = queue.iter().map(|waiter| &*waiter.owner).collect();
     assert_eq!(owners, [b"a", b"a", b"b"]);
 }

@@ -284,8 +284,8 @@ fn a_queue_is_described() {
     s.pass(30);
     s.wait(by("c"));
     s.pass(12);
-    let queue = s.core.describe(s.now, 0, b"k");
+    let queue = s.core.describe(s.now, &key(0, "k"));
     assert_eq!((queue.waiters, queue.oldest_wait_ms), (2, Some(42)));
-    let nobody = s.core.describe(s.now, 0, b"j");
+    let nobody = s.core.describe(s.now, &key(0, "j"));
     assert_eq!((nobody.waiters, nobody.oldest_wait_ms), (0, None));
 }

@@ -246,11 +246,7 @@ fn same_tokens(world: &World, tokens: &mut Tokens) {
 
 fn same_queues(world: &World) {
     let (model, shell) = (&world.model, &world.shell);
-    let order = |place: &Place| {
-        shell
-            .core
-            .waiters_of(shell.now, place.0, place.1.as_bytes(), 100)
-    };
+    let order = |place: &Place| shell.core.waiters_of(shell.now, &at(*place), 100);
     let orders = world.places.iter().map(order);
     let show = || format!("{:?}, not {:?}", orders.collect::<Vec<_>>(), model.queue);
     assert!(world.same_order(&world.places), "the queues are {}", show());

@@ -142,12 +142,7 @@ impl Shell {
 
     /// Events of hashes that stay are listened to only while somebody waits.
     fn hash_changed(&mut self, place: Place) {
-        if self
-            .core
-            .describe(self.now, place.0, place.1.as_bytes())
-            .waiters
-            > 0
-        {
+        if self.core.describe(self.now, &at(place)).waiters > 0 {
             self.changed(&at(place), Cause::Unknown);
         }
     }

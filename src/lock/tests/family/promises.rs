@@ -137,8 +137,8 @@ fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Requ
         let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
         let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
         let first = || {
-            let (now, name) = (world.shell.now, place.1.as_bytes());
-            let queue = world.shell.core.waiters_of(now, place.0, name, usize::MAX);
+            let (now, key) = (world.shell.now, at(*place));
+            let queue = world.shell.core.waiters_of(now, &key, usize::MAX);
             let mut ahead = queue
                 .iter()
                 .take_while(|w| w.client != Some(request.client));

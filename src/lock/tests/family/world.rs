@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
-use super::shell::Shell;
+use super::shell::{at, Shell};
 use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
 
 /// What the core replied.
@@ -242,8 +242,8 @@ impl World {
     /// model.
     pub fn same_order(&self, places: &[Place]) -> bool {
         places.iter().all(|place| {
-            let (now, name) = (self.shell.now, place.1.as_bytes());
-            let got = self.shell.core.waiters_of(now, place.0, name, 100);
+            let key = at(*place);
+            let got = self.shell.core.waiters_of(self.shell.now, &key, 100);
             let queue = self.model.queue.iter();
             let queue = queue.filter(|w| w.ask.keys.contains(place));
             got.iter()
