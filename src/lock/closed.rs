@@ -8,19 +8,12 @@ use super::{reconcile, request, ClientId, Decision};
 pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
-    let before = d.size();
-    let mut count: usize = 0;
-    for (key, owner) in bonds {
-        if d.is_long(before) {
-            break;
-        }
-        count = count.saturating_add(1);
-        d.core.in_flight.forget_watched(client, &key);
-        let look = reconcile::read(d, &key, &owner);
-        let modes = watchdog::on_closed(d.core, &key, &owner, client);
+    d.as_many(&bonds, |d, (key, owner)| {
+        d.core.in_flight.forget_watched(client, key);
+        let look = reconcile::read(d, key, owner);
+        let modes = watchdog::on_closed(d.core, key, owner, client);
         if !modes.is_empty() {
-            request::end_holds(d, &key, &owner, look, &modes);
+            request::end_holds(d, key, owner, look, &modes);
         }
-    }
-    count
+    })
 }

@@ -174,6 +174,18 @@ impl<'a> Decision<'a> {
         self.size().saturating_sub(since) >= MANY
     }
 
+    /// Does this with one after the other until very much has come of it: with how many.
+    pub fn as_many<T>(&mut self, all: &[T], mut act: impl FnMut(&mut Self, &T)) -> usize {
+        let before = self.size();
+        for (done, one) in (1..).zip(all) {
+            act(self, one);
+            if self.is_long(before) {
+                return done;
+            }
+        }
+        all.len()
+    }
+
     /// Writes at once, so that whatever is looked at next is true. Whether it did.
     pub fn write(&mut self, key: &Key, write: Write) -> bool {
         let written = self.ks.write(key, &write);

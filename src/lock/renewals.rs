@@ -11,15 +11,7 @@ const RETRY_MS: i64 = 100;
 
 /// Renews these leases. Whether that was so much that some are left, and due still.
 pub fn renew_watched(d: &mut Decision<'_>, due: &[Bond]) -> bool {
-    let before = d.size();
-    let mut due = due.iter();
-    for (key, owner) in due.by_ref() {
-        renew_watch(d, key, owner);
-        if d.is_long(before) {
-            break;
-        }
-    }
-    due.len() > 0
+    d.as_many(due, |d, (key, owner)| renew_watch(d, key, owner)) < due.len()
 }
 
 /// Renews a watched lease: to its full length from now, but not beyond

@@ -39,15 +39,7 @@ pub fn attend(d: &mut Decision<'_>, key: &Key) {
 /// some are left, and due still.
 pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
     watchdog::begin_anew(d);
-    let before = d.size();
-    let mut keys = keys.iter();
-    for key in keys.by_ref() {
-        expire_one(d, key);
-        if d.is_long(before) {
-            break;
-        }
-    }
-    keys.len() > 0
+    d.as_many(keys, expire_one) < keys.len()
 }
 
 fn expire_one(d: &mut Decision<'_>, key: &Key) {
