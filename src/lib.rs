@@ -1,8 +1,8 @@
 //! rlock: distributed locks as native commands of Redis and Valkey.
 //!
-//! The module at a glance: its commands, its settings, its hooks. Beyond this
-//! page, `command` has a file for each command, `lock` the rules (who holds, who
-//! waits, who is next), and `server` everything that speaks to the server.
+//! The module at a glance: its settings, its hooks. Beyond this page, `command` has a
+//! file for each command, `lock` the rules (who holds, who waits, who is next), and
+//! `server` everything that speaks to the server.
 
 // More lints are in Cargo.toml. These are for the module alone, without its tests: a
 // table there holds for the suite and the benchmark too, which may panic and call the
@@ -36,12 +36,9 @@ mod redisson;
 /// Forbids it too, but for `server::sys`.
 mod server;
 
-use command::{
-    Acquire, Force, Info, Macquire, Mrelease, Mrenew, Owner, Release, Renew, Top, Waiters,
-};
 use redis_module::configuration::ConfigurationFlags;
 use redis_module::{redis_module, Context, RedisString, Status};
-use server::{register, unload, Ctx};
+use server::unload;
 
 /// In the server, memory comes from the server, so that `used_memory` counts it.
 #[cfg(not(test))]
@@ -50,22 +47,8 @@ use redis_module::alloc::RedisAlloc as Allocator;
 #[cfg(test)]
 use std::alloc::System as Allocator;
 
-fn commands(ctx: Ctx<'_>) -> bool {
-    register::<Acquire>(ctx)
-        && register::<Release>(ctx)
-        && register::<Renew>(ctx)
-        && register::<Macquire>(ctx)
-        && register::<Mrelease>(ctx)
-        && register::<Mrenew>(ctx)
-        && register::<Force>(ctx)
-        && register::<Info>(ctx)
-        && register::<Waiters>(ctx)
-        && register::<Top>(ctx)
-        && register::<Owner>(ctx)
-}
-
 fn load(context: &Context, args: &[RedisString]) -> Status {
-    server::load(context, args, commands)
+    server::load(context, args, command::register_all)
 }
 
 redis_module! {

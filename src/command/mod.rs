@@ -13,14 +13,19 @@ mod renew;
 mod top;
 mod waiters;
 
-pub use acquire::Acquire;
-pub use force::Force;
-pub use info::Info;
-pub use macquire::Macquire;
-pub use mrelease::Mrelease;
-pub use mrenew::Mrenew;
-pub use owner::Owner;
-pub use release::Release;
-pub use renew::Renew;
-pub use top::Top;
-pub use waiters::Waiters;
+use crate::server::{register, Ctx};
+
+/// Registers all of them. `false`: the server refused one.
+pub fn register_all(ctx: Ctx<'_>) -> bool {
+    register::<acquire::Acquire>(ctx)
+        && register::<release::Release>(ctx)
+        && register::<renew::Renew>(ctx)
+        && register::<macquire::Macquire>(ctx)
+        && register::<mrelease::Mrelease>(ctx)
+        && register::<mrenew::Mrenew>(ctx)
+        && register::<force::Force>(ctx)
+        && register::<info::Info>(ctx)
+        && register::<waiters::Waiters>(ctx)
+        && register::<top::Top>(ctx)
+        && register::<owner::Owner>(ctx)
+}
