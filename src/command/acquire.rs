@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Mode, Verdict};
+use crate::lock::{self, Mode};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]`
@@ -39,14 +39,6 @@ impl Command for Acquire {
             call.lease_key_fits(key, &id)?;
         }
         let ask = options.ask(call, &owner, &id, lease)?;
-        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire(d, key, &ask))?;
-        if ask.watch {
-            call.watches();
-        }
-        Ok(match verdict {
-            Verdict::Granted(token) => Responder::Integer(token.0),
-            Verdict::Refused => Responder::Null,
-            Verdict::Waits(waiter) => call.block(waiter, &[key], ask.mode),
-        })
+        call.request(&[key], &ask, |d| lock::acquire(d, key, &ask))
     }
 }

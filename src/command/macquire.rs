@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{self, Mode, Outcome, Verdict};
+use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
@@ -32,16 +32,6 @@ impl Command for Macquire {
         let options = args.options(&["BLOCK", "WATCHDOG", "ONCE"])?;
         let id = owner.id(call)?;
         let ask = options.ask(call, &owner, &id, lease)?;
-        let verdict = call.request(ask.wait.is_some(), |d| lock::acquire_many(d, &keys, &ask))?;
-        if ask.watch {
-            call.watches();
-        }
-        Ok(match verdict {
-            Verdict::Granted(token) => {
-                call.after_long_work(&keys, Outcome::Granted(token), Some(&ask))
-            }
-            Verdict::Refused => call.after_long_work(&keys, Outcome::TimedOut, None),
-            Verdict::Waits(waiter) => call.block(waiter, &keys, Mode::Exclusive),
-        })
+        call.request(&keys, &ask, |d| lock::acquire_many(d, &keys, &ask))
     }
 }

@@ -174,37 +174,43 @@ impl<'a> Call<'a> {
     /// Puts a request to the core and tells what it decides.
     pub fn decide<T>(
         &self,
-        ask: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
+        run: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        self.put(false, |with| with.decide(ask))
+        self.put(false, |with| with.decide(run))
     }
 
-    /// The same for a request that may have to stand in a queue, if it `waits`.
+    /// Puts a request for locks to the core, which may have to stand in their queues. Its
+    /// reply.
     pub fn request(
         &self,
-        waits: bool,
-        ask: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
-    ) -> Result<Verdict, Error> {
-        self.put(waits, |with| with.request(ask))
+        keys: &[&[u8]],
+        ask: &Ask<'_>,
+        run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
+    ) -> Result<Responder, Error> {
+        let verdict = self.put(ask.wait.is_some(), |with| with.request(run))?;
+        if ask.watch {
+            self.watches();
+        }
+        Ok(match verdict {
+            Verdict::Granted(token) => {
+                self.after_long_work(keys, Outcome::Granted(token), Some(ask))
+            }
+            Verdict::Refused => self.after_long_work(keys, Outcome::TimedOut, None),
+            Verdict::Waits(waiter) => self.block(waiter, keys, ask.mode),
+        })
     }
 
+    /// `waits`: the request may come to wait, for which both clocks are read.
     fn put<T>(
         &self,
         waits: bool,
-        ask: impl FnOnce(&mut Decider<'_>) -> Result<T, Refusal>,
+        run: impl FnOnce(&mut Decider<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if shell.has_notes() {
             tick::serve(shell, ctx, Occasion::Command);
         }
-        let now = |core: &Core| {
-            if waits || core.waiting() > 0 || core.has_places() {
-                clock::now()
-            } else {
-                clock::now_by_wall()
-            }
-        };
-        let decided = run::decide(&self.asked, now, ask);
+        let decided = run::decide(&self.asked, waits, run);
         let (answer, found) = decided.ok_or_else(Error::busy)?;
         if !found.is_empty() {
             self.found.borrow_mut().extend(found);
@@ -258,7 +264,7 @@ impl<'a> Call<'a> {
 
     /// Blocks the client until its request, which is in the queue, is settled. A
     /// client that the server does not let wait is answered as for a try.
-    pub fn block(&self, waiter: WaiterId, keys: &[&[u8]], mode: Mode) -> Responder {
+    fn block(&self, waiter: WaiterId, keys: &[&[u8]], mode: Mode) -> Responder {
         let (shell, ctx) = (self.shell(), self.ctx());
         watching::update(shell, ctx);
         if mode != Mode::Exclusive {

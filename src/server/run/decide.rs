@@ -3,7 +3,7 @@
 
 use super::keyspace::{Asked, ServerKeyspace};
 use crate::config;
-use crate::lock::{self, Core, Decider, Now};
+use crate::lock::{self, Decider};
 use crate::server::outbound::replication::By;
 use crate::server::outbound::tell::{tell, Found};
 use crate::server::shell::Shell;
@@ -11,10 +11,11 @@ use crate::server::state::clock;
 use crate::server::sys::{Access, Ctx};
 
 /// Has the core decide, once or more often, and then tells what it decided. `None`: it is
-/// deciding already, and we are in the middle of that.
+/// deciding already, and we are in the middle of that. `waits`: both clocks are needed, even
+/// where nobody waits yet.
 pub fn decide<T>(
     asked: &Asked<'_>,
-    now: impl FnOnce(&Core) -> Now,
+    waits: bool,
     run: impl FnOnce(&mut Decider<'_>) -> T,
 ) -> Option<(T, Found)> {
     let shell = asked.shell;
@@ -22,7 +23,11 @@ pub fn decide<T>(
     let mut told = shell.locks.spare.take();
     let answer = shell.locks.change(|core| {
         core.rules = config::rules();
-        let now = now(core);
+        let now = if waits || core.waiting() > 0 || core.has_places() {
+            clock::now()
+        } else {
+            clock::now_by_wall()
+        };
         run(&mut Decider {
             core,
             ks: &mut ks,
@@ -43,8 +48,7 @@ pub fn decide<T>(
 pub fn attend(shell: &Shell, ctx: Ctx<'_>, by: By, mut found: Found) {
     let asked = Asked::without_command(shell, ctx, by);
     while !found.is_empty() {
-        let now = |_: &Core| clock::now();
-        let heard = decide(&asked, now, |with| lock::attend(with, found));
+        let heard = decide(&asked, true, |with| lock::attend(with, found));
         found = heard.map(|((), more)| more).unwrap_or_default();
     }
 }
