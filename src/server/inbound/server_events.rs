@@ -2,8 +2,8 @@
 //! loads, roles, replicas, clients that closed. These functions only record; a job
 //! or the timer acts, through the gate.
 //!
-//! Events of clients and of the event loop are subscribed to while anybody waits or
-//! a hold belongs to a connection, for they cost something each time.
+//! Some of these events are subscribed to only for a while (`watching`), for they cost
+//! something each time.
 
 use super::tick::leave;
 use super::{advice, key_events, neighbours};
@@ -40,42 +40,8 @@ pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
     sys::subscribe::<Events>(ctx, ServerEvent::Config);
 }
 
-/// While anybody waits or a hold belongs to a connection: connections that close,
-/// turns of the event loop.
-pub fn watch_clients(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.subscriptions.clients.replace(true) {
-        sys::subscribe::<Events>(ctx, ServerEvent::Client);
-        sys::subscribe::<Events>(ctx, ServerEvent::EventLoop);
-    }
-}
-
-pub fn unwatch_clients(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.clients.replace(false) {
-        sys::unsubscribe(ctx, ServerEvent::Client);
-        sys::unsubscribe(ctx, ServerEvent::EventLoop);
-        shell.alarm.awake.set(false);
-    }
-}
-
-/// While there is a watchdog hold: keys that are overwritten (SET over a lock), which
-/// is no event of the classes that `key_events` listens to. `false`: this server (Redis
-/// 7.0) cannot tell.
-pub fn watch_overwrites(shell: &Shell, ctx: Ctx<'_>) -> bool {
-    let on = &shell.subscriptions.overwrites;
-    if !on.get() {
-        on.set(sys::subscribe::<Events>(ctx, ServerEvent::Key));
-    }
-    on.get()
-}
-
-/// When the last watchdog hold has ended.
-pub fn unwatch_overwrites(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.overwrites.replace(false) {
-        sys::unsubscribe(ctx, ServerEvent::Key);
-    }
-}
-
-struct Events;
+/// Where all of these events come in.
+pub(super) struct Events;
 
 impl Listener for Events {
     fn on_event(ctx: Ctx<'_>, told: Told<'_>) {

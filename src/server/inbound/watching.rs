@@ -2,22 +2,32 @@
 //! while nobody waits and no hold belongs to a connection, for each kind of event
 //! costs something each time.
 
-use super::{advice, server_events};
+use super::advice;
+use super::server_events::Events;
 use crate::lock::{Core, ROUND_MS};
 use crate::server::run::schedule::{self, IDLE_MS};
 use crate::server::shell::Shell;
 use crate::server::state::clock;
-use crate::server::sys::Ctx;
+use crate::server::sys::{subscribe, unsubscribe, Ctx, ServerEvent};
 
 /// Subscribes to what the locks there are need now. What is not needed any more is
 /// let go by [`relax`], a while later.
 pub fn update(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.subscriptions.clients.get() {
-        server_events::watch_clients(shell, ctx);
+    // Connections that close, turns of the event loop.
+    if !shell.subscriptions.clients.replace(true) {
+        subscribe::<Events>(ctx, ServerEvent::Client);
+        subscribe::<Events>(ctx, ServerEvent::EventLoop);
         shell.alarm.arm(ctx, clock::now(), IDLE_MS);
     }
     if shell.locks.ask(Core::is_watching).unwrap_or(false) {
-        if !server_events::watch_overwrites(shell, ctx) {
+        // Keys that are overwritten (SET over a lock), which is no event of the classes
+        // that `key_events` listens to.
+        let overwrites = &shell.subscriptions.overwrites;
+        if !overwrites.get() {
+            overwrites.set(subscribe::<Events>(ctx, ServerEvent::Key));
+        }
+        // This server (Redis 7.0) cannot tell.
+        if !overwrites.get() {
             shell.alarm.arm(ctx, clock::now(), ROUND_MS);
         }
         advice::watchdog_in_use(shell, ctx);
@@ -42,12 +52,19 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
     let Some((watching, waiting)) = known else {
         return;
     };
-    if !watching {
-        server_events::unwatch_overwrites(shell, ctx);
-    } else if !shell.subscriptions.overwrites.get() {
-        update(shell, ctx);
+    let on = &shell.subscriptions;
+    if watching {
+        if !on.overwrites.get() {
+            update(shell, ctx);
+        }
+        return;
     }
-    if !watching && !waiting && shell.clients.none_waits() {
-        server_events::unwatch_clients(shell, ctx);
+    if on.overwrites.replace(false) {
+        unsubscribe(ctx, ServerEvent::Key);
+    }
+    if !waiting && shell.clients.none_waits() && on.clients.replace(false) {
+        unsubscribe(ctx, ServerEvent::Client);
+        unsubscribe(ctx, ServerEvent::EventLoop);
+        shell.alarm.awake.set(false);
     }
 }
