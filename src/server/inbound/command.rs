@@ -15,7 +15,7 @@ use crate::lock::{
 };
 use crate::redisson;
 use crate::server::outbound::answers;
-use crate::server::outbound::replication::By;
+use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::tell::Found;
 use crate::server::run::{self, Asked, ServerKeyspace};
@@ -63,12 +63,11 @@ impl<C: Command> Handler for Entry<C> {
                 Keys::One(_) => named[0],
                 Keys::Counted(_) => named[1],
             };
+            let by = By::Command;
             let call = Call {
                 args,
                 asked: Asked {
-                    shell,
-                    ctx,
-                    by: By::Command,
+                    to: Replication { shell, ctx, by },
                     given: Given::new(&named),
                     first_key: first_key.map(|arg| arg.bytes()),
                 },
@@ -77,7 +76,7 @@ impl<C: Command> Handler for Entry<C> {
             let reply = C::run(&call).unwrap_or_else(Responder::from);
             let found = call.found.into_inner();
             if !found.is_empty() {
-                run::attend(shell, ctx, By::Command, found);
+                run::attend(call.asked.to, found);
                 watching::after_command(shell, ctx);
             }
             reply.send(ctx);
@@ -111,11 +110,11 @@ pub struct Call<'a> {
 
 impl<'a> Call<'a> {
     fn shell(&self) -> &'a Shell {
-        self.asked.shell
+        self.asked.to.shell
     }
 
     fn ctx(&self) -> Ctx<'a> {
-        self.asked.ctx
+        self.asked.to.ctx
     }
 
     /// The arguments after the command's name.

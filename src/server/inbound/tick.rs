@@ -4,7 +4,7 @@
 use crate::config;
 use crate::lock::{self, Gate, Note, Now, Occasion};
 use crate::server::outbound::answers;
-use crate::server::outbound::replication::By;
+use crate::server::outbound::replication::{By, Replication};
 use crate::server::run::{attend, decide, gate, schedule, Asked};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{clock, Read, Wakeup};
@@ -39,15 +39,17 @@ pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
         Occasion::Command => By::Command,
         Occasion::Timer | Occasion::Job => By::Ourselves,
     };
-    let asked = Asked::without_command(shell, ctx, by);
+    let to = Replication { shell, ctx, by };
     let outside = Outside {
         shell,
         ctx,
         occasion,
     };
-    let served = decide(&asked, true, |with| lock::run(with, &outside, occasion));
+    let served = decide(&Asked::without_command(to), true, |with| {
+        lock::run(with, &outside, occasion)
+    });
     if let Some(((), found)) = served {
-        attend(shell, ctx, by, found);
+        attend(to, found);
     }
     if occasion == Occasion::Timer && shell.server.wakeup == Wakeup::ByTimer {
         answers::deliver(shell);

@@ -32,6 +32,7 @@ pub enum By {
 }
 
 /// The way to the replicas and the AOF.
+#[derive(Clone, Copy)]
 pub struct Replication<'a> {
     pub shell: &'a Shell,
     pub ctx: Ctx<'a>,

@@ -4,7 +4,7 @@
 
 use redis_module::NotifyEvent;
 
-use super::replication::By;
+use super::replication::Replication;
 use super::{answers, closes, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
@@ -16,18 +16,19 @@ use crate::server::sys::{self, Ctx, Event, Given, Selected};
 pub type Found = Vec<(Key, Listening)>;
 
 /// Tells whoever is to know, in the order of the decisions.
-pub fn tell(shell: &Shell, ctx: Ctx<'_>, by: By, given: Given<'_>, notices: &mut Notices) -> Found {
+pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Found {
+    let Replication { shell, ctx, .. } = *to;
     let mut found = Found::new();
     let writing = shell.own_work.write();
     let are_heard = are_heard(shell);
     for notice in notices.iter() {
         match notice {
             Notice::Wake { key, whom } => {
-                let listening = publish::wake(shell, ctx, by, key, *whom);
+                let listening = publish::wake(to, key, *whom);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
             Notice::WhoListens { key, shared } => {
-                let listening = publish::listening(shell, ctx, key, *shared);
+                let listening = publish::listening(to, key, *shared);
                 found.extend(listening.map(|listening| (key.clone(), listening)));
             }
             Notice::Wrote { key, write } if are_heard => notify_of(ctx, given, key, write),

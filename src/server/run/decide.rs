@@ -4,11 +4,10 @@
 use super::keyspace::{Asked, ServerKeyspace};
 use crate::config;
 use crate::lock::{self, Decider};
-use crate::server::outbound::replication::By;
+use crate::server::outbound::replication::Replication;
 use crate::server::outbound::tell::{tell, Found};
-use crate::server::shell::Shell;
 use crate::server::state::clock;
-use crate::server::sys::{Access, Ctx};
+use crate::server::sys::Access;
 
 /// Has the core decide, once or more often, and then tells what it decided. `None`: it is
 /// deciding already, and we are in the middle of that. `waits`: both clocks are needed, even
@@ -18,7 +17,7 @@ pub fn decide<T>(
     waits: bool,
     run: impl FnOnce(&mut Decider<'_>) -> T,
 ) -> Option<(T, Found)> {
-    let shell = asked.shell;
+    let shell = asked.to.shell;
     let mut ks = ServerKeyspace::new(asked, Access::Write);
     let mut told = shell.locks.spare.take();
     let answer = shell.locks.change(|core| {
@@ -36,8 +35,7 @@ pub fn decide<T>(
         })
     })?;
     drop(ks);
-    let Asked { ctx, by, given, .. } = *asked;
-    let found = tell(shell, ctx, by, given, &mut told);
+    let found = tell(&asked.to, asked.given, &mut told);
     shell.locks.spare.set(told);
     Some((answer, found))
 }
@@ -45,8 +43,8 @@ pub fn decide<T>(
 /// Lets the core know who waits by subscription. Only when all else is done: a request of
 /// this very command that is to wait can be granted by it, and must be blocked by then. A
 /// command, or the timer, with the gate open.
-pub fn attend(shell: &Shell, ctx: Ctx<'_>, by: By, mut found: Found) {
-    let asked = Asked::without_command(shell, ctx, by);
+pub fn attend(to: Replication<'_>, mut found: Found) {
+    let asked = Asked::without_command(to);
     while !found.is_empty() {
         let heard = decide(&asked, true, |with| lock::attend(with, found));
         found = heard.map(|((), more)| more).unwrap_or_default();

@@ -6,28 +6,23 @@ use crate::lock::{
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, Named, OneKey};
-use crate::server::outbound::replication::{By, Replication};
+use crate::server::outbound::replication::Replication;
 use crate::server::outbound::write::Writer;
-use crate::server::shell::Shell;
-use crate::server::sys::{Access, Ctx, Given, Type};
+use crate::server::sys::{Access, Given, Type};
 
 /// Who asks for a decision.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    pub shell: &'a Shell,
-    pub ctx: Ctx<'a>,
-    pub by: By,
+    pub to: Replication<'a>,
     pub given: Given<'a>,
     /// The first key of the command, if it has one.
     pub first_key: Option<&'a [u8]>,
 }
 
 impl<'a> Asked<'a> {
-    pub fn without_command(shell: &'a Shell, ctx: Ctx<'a>, by: By) -> Self {
+    pub fn without_command(to: Replication<'a>) -> Self {
         Self {
-            shell,
-            ctx,
-            by,
+            to,
             given: Given::default(),
             first_key: None,
         }
@@ -36,7 +31,6 @@ impl<'a> Asked<'a> {
 
 /// Lent to the core for a decision.
 pub struct ServerKeyspace<'a> {
-    shell: &'a Shell,
     to: Replication<'a>,
     keys: OneKey<'a>,
     /// In a cluster: a command sees keys of this name's slot and no others.
@@ -45,18 +39,17 @@ pub struct ServerKeyspace<'a> {
 
 impl<'a> ServerKeyspace<'a> {
     pub fn new(asked: &Asked<'a>, access: Access) -> Self {
-        let Asked { shell, ctx, by, .. } = *asked;
+        let to = asked.to;
         Self {
-            shell,
-            to: Replication { shell, ctx, by },
-            keys: OneKey::new(ctx, access, asked.given),
-            slot_of: asked.first_key.filter(|_| shell.server.cluster),
+            to,
+            keys: OneKey::new(to.ctx, access, asked.given),
+            slot_of: asked.first_key.filter(|_| to.shell.server.cluster),
         }
     }
 
     /// The key as its own value shows it, without any lease key.
     fn look_at_hash(&mut self, key: &Key, owner: &[u8]) -> Look {
-        let ran_out = &self.shell.own_work.ran_out;
+        let ran_out = &self.to.shell.own_work.ran_out;
         ran_out.set(false);
         let given = self.keys.given;
         let open = self.keys.open(key);
@@ -150,10 +143,10 @@ impl Keyspace for ServerKeyspace<'_> {
     fn counter(&mut self, key: &Key) -> Counter {
         // Opening it may expire it, and another module that hears of that could
         // change the lock.
-        if !self.shell.situation.alone.get() {
+        if !self.to.shell.situation.alone.get() {
             self.keys.close();
         }
-        counter::read(self.keys.ctx, key, self.shell.server.cluster)
+        counter::read(self.to.ctx, key, self.to.shell.server.cluster)
     }
 
     fn is_at_hand(&self, key: &Key) -> bool {
@@ -162,35 +155,35 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn slot_stays(&mut self, key: &Key) -> bool {
-        if !self.shell.server.cluster {
+        if !self.to.shell.server.cluster {
             return true;
         }
         self.keys.close();
-        slots::slot_stays(self.keys.ctx, key)
+        slots::slot_stays(self.to.ctx, key)
     }
 
     fn has_neighbours(&self) -> bool {
-        self.shell.server.cluster
+        self.to.shell.server.cluster
     }
 
     fn slot(&mut self, key: &Key) -> Slot {
         // The server has let the command in for the second of these.
-        if !self.shell.server.cluster || self.slot_of == Some(&key.name[..]) {
+        if !self.to.shell.server.cluster || self.slot_of == Some(&key.name[..]) {
             return Slot::Ours;
         }
         self.keys.close();
-        slots::whose(self.keys.ctx, key)
+        slots::whose(self.to.ctx, key)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
-        let writing = self.shell.own_work.write();
+        let writing = self.to.shell.own_work.write();
         let (keys, to) = (&mut self.keys, &self.to);
         let written = Writer { keys, to }.carry_out(key, write);
         drop(writing);
         if written.is_none() {
             let text = format!("rlock: the server refused a write: {write:?} of {key:?}");
-            self.keys.ctx.warn(&text);
+            self.to.ctx.warn(&text);
         }
         written == Some(true)
     }
