@@ -5,6 +5,7 @@
 
 use std::ops::Deref;
 
+use crate::lock::layout::Hash;
 use crate::lock::Key;
 use crate::redisson;
 use crate::server::sys::{Access, Ctx, Given, OpenKey, Selected, Text};
@@ -22,6 +23,7 @@ pub struct Named<'a> {
     key: Key,
     name: Text<'a>,
     opened: OpenKey<'a>,
+    given: Given<'a>,
     /// The database it lives in stays selected: the server's calls on a handle
     /// and the replication of its writes go by the context's database.
     _db: Selected<'a>,
@@ -38,6 +40,22 @@ impl<'a> Deref for Named<'a> {
 
     fn deref(&self) -> &OpenKey<'a> {
         &self.opened
+    }
+}
+
+/// Read as the hash that a lock is.
+impl Hash for Named<'_> {
+    fn len(&self) -> usize {
+        self.opened.len()
+    }
+
+    fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let value = self.opened.field(&self.given.text(name)?)?;
+        Some(read(value.bytes()))
+    }
+
+    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.opened.fields()
     }
 }
 
@@ -67,6 +85,7 @@ impl<'a> OneKey<'a> {
                 key: key.clone(),
                 opened: OpenKey::new(self.ctx, &name, self.access)?,
                 name,
+                given: self.given,
                 _db: db,
             });
         }

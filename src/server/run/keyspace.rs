@@ -1,11 +1,11 @@
 //! The server's keyspace as the core sees it: it looks by `keys` and writes by `outbound`.
 
-use crate::lock::layout::{self, Hash};
+use crate::lock::layout;
 use crate::lock::{
     leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Slot, Write,
 };
 use crate::redisson;
-use crate::server::keys::{counter, lease_keys, slots, Named, OneKey};
+use crate::server::keys::{counter, lease_keys, slots, OneKey};
 use crate::server::outbound::replication::Replication;
 use crate::server::outbound::write::Writer;
 use crate::server::sys::{Access, Given, Type};
@@ -51,7 +51,6 @@ impl<'a> ServerKeyspace<'a> {
     fn look_at_hash(&mut self, key: &Key, owner: &[u8]) -> Look {
         let ran_out = &self.to.shell.own_work.ran_out;
         ran_out.set(false);
-        let given = self.keys.given;
         let open = self.keys.open(key);
         let Some((open, kind)) = open.and_then(|open| Some((open, open.kind()?))) else {
             return Look {
@@ -67,7 +66,7 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         }
-        layout::look(&OpenHash { open, given }, owner, expires)
+        layout::look(open, owner, expires)
     }
 
     /// The lease of an owner with so many read holds.
@@ -88,27 +87,6 @@ impl<'a> ServerKeyspace<'a> {
     }
 }
 
-/// The hash that is open.
-struct OpenHash<'o, 'a> {
-    open: &'o Named<'a>,
-    given: Given<'a>,
-}
-
-impl Hash for OpenHash<'_, '_> {
-    fn len(&self) -> usize {
-        self.open.len()
-    }
-
-    fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let value = self.open.field(&self.given.text(name)?)?;
-        Some(read(value.bytes()))
-    }
-
-    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        self.open.fields()
-    }
-}
-
 impl Keyspace for ServerKeyspace<'_> {
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
         let look = self.look_at_hash(key, owner);
@@ -122,11 +100,10 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn holders(&mut self, key: &Key) -> Vec<Holder> {
-        let given = self.keys.given;
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
-        let mut holders = layout::holders(&OpenHash { open, given }, open.expires());
+        let mut holders = layout::holders(open, open.expires());
         for holder in &mut holders {
             if holder.mode == Mode::Read {
                 holder.lease = self.lease_of(key, &holder.owner, holder.holds);
