@@ -131,31 +131,19 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         return;
     };
     let known = known || shell.inbox.has_arrived(db, name);
-    match event {
-        b"rename_from" | b"move_from" => {
-            shell.inbox.leaves(known.then(|| Key::new(db, name)));
-        }
-        b"rename_to" | b"move_to" => {
-            let to = Key::new(db, name);
-            match shell.inbox.take_leaving() {
-                Some(from) => leave(shell, ctx, [Note::Renamed(from, to)], Read::AfterCommand),
-                None if known => leave(
-                    shell,
-                    ctx,
-                    [Note::Changed(to, Cause::Removed)],
-                    Read::AfterCommand,
-                ),
-                None => {}
-            }
-        }
-        _ if known => {
-            let (cause, read) = cause_of(event);
-            leave(shell, ctx, [Note::Changed(Key::new(db, name), cause)], read);
-        }
-        _ => {}
+    let (cause, read) = cause_of(event);
+    let key = || Key::new(db, name);
+    let from = match event {
+        b"rename_to" | b"move_to" => shell.inbox.take_leaving(),
+        _ => None,
+    };
+    match (event, from) {
+        (b"rename_from" | b"move_from", _) => shell.inbox.leaves(known.then(key)),
+        (_, Some(from)) => leave(shell, ctx, [Note::Renamed(from, key())], read),
+        (_, None) if known => leave(shell, ctx, [Note::Changed(key(), cause)], read),
+        (_, None) => {}
     }
     // A name can be both a lock's and a lease key's.
-    let (cause, read) = cause_of(event);
     reader_changed(shell, ctx, db, name, cause, read);
 }
 
