@@ -27,20 +27,20 @@ impl Error {
         Self::new("a fault in rlock, see the server's log; nothing was replied")
     }
 
-    pub fn into_line(self) -> String {
-        self.0
+    pub fn line(&self) -> &str {
+        &self.0
     }
 }
 
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
-        Self(of(&refusal))
+        of(&refusal)
     }
 }
 
-/// The line for a refusal of the core's.
-pub fn of(refusal: &Refusal) -> String {
-    cut(match refusal {
+/// The error for a refusal of the core's.
+pub fn of(refusal: &Refusal) -> Error {
+    Error(cut(match refusal {
         Refusal::NotALock {
             why: Foreign::OtherType,
             ..
@@ -98,7 +98,7 @@ pub fn of(refusal: &Refusal) -> String {
             shown(owner),
             shown(&key.name)
         ),
-    })
+    }))
 }
 
 fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> String {

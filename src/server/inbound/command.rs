@@ -73,7 +73,7 @@ impl<C: Command> Handler for Entry<C> {
                 },
                 found: RefCell::default(),
             };
-            let reply = C::run(&call).unwrap_or_else(Responder::from);
+            let reply = C::run(&call).unwrap_or_else(Responder::Error);
             let found = call.found.into_inner();
             if !found.is_empty() {
                 run::attend(call.asked.to, found);
@@ -87,7 +87,7 @@ impl<C: Command> Handler for Entry<C> {
     }
 
     fn failed(ctx: Ctx<'_>) {
-        Responder::from(Error::fault()).send(ctx);
+        Responder::Error(Error::fault()).send(ctx);
     }
 
     /// It says nothing of a call that would be refused for its number of keys.

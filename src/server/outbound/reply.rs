@@ -12,16 +12,9 @@ pub enum Responder {
     Text(Vec<u8>),
     Array(Vec<Responder>),
     Map(Vec<(&'static str, Responder)>),
-    /// A line that starts with the error's code.
-    Error(String),
+    Error(Error),
     /// None now: the client is blocked, and gets its reply later.
     Later,
-}
-
-impl From<Error> for Responder {
-    fn from(error: Error) -> Self {
-        Self::Error(error.into_line())
-    }
 }
 
 impl Responder {
@@ -60,7 +53,7 @@ impl Responder {
                 }
             }
             // The texts hold no NUL: binary names are escaped.
-            Self::Error(line) => reply::error(ctx, line),
+            Self::Error(error) => reply::error(ctx, error.line()),
             Self::Later => {}
         }
     }
