@@ -69,10 +69,9 @@ mod fencing {
 
 /// Whether a lost watchdog hold closes its connection.
 pub fn closes_on_loss() -> bool {
-    match WATCHDOG_LOST.lock() {
-        Ok(setting) => *setting == WatchdogLost::close,
-        Err(_) => true,
-    }
+    !WATCHDOG_LOST
+        .lock()
+        .is_ok_and(|setting| *setting == WatchdogLost::keep)
 }
 
 /// A time that is set, ms; `None`: it is set to 0.

@@ -100,13 +100,12 @@ impl Options {
         if !self.watch {
             return Ok(None);
         }
-        let connection = call.connection().ok_or_else(|| {
+        call.connection().map(Some).ok_or_else(|| {
             Error::new(
                 "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
                  none of its own: leave it out and RENEW the lease",
             )
-        });
-        connection.map(Some)
+        })
     }
 }
 
