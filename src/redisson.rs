@@ -51,9 +51,9 @@ impl Deref for Name {
 /// one waiter of each client. A read/write lock has one of its own.
 pub fn channel(name: &[u8], shared: bool) -> Name {
     let prefix: &[u8] = if shared {
-        b"redisson_rwlock"
+        b"redisson_rwlock:"
     } else {
-        b"redisson_lock__channel"
+        b"redisson_lock__channel:"
     };
     prefixed(prefix, name)
 }
@@ -65,17 +65,17 @@ pub fn fair_channel(name: &[u8], owner: &[u8]) -> Name {
 
 /// The list of those who wait for a RFairLock.
 pub fn fair_queue(name: &[u8]) -> Name {
-    prefixed(b"redisson_lock_queue", name)
+    prefixed(b"redisson_lock_queue:", name)
 }
 
 /// The sorted set of the moments at which they give up.
 pub fn fair_timeouts(name: &[u8]) -> Name {
-    prefixed(b"redisson_lock_timeout", name)
+    prefixed(b"redisson_lock_timeout:", name)
 }
 
 /// The counter that RFencedLock draws the tokens of a lock from.
 pub fn counter(name: &[u8]) -> Name {
-    prefixed(b"redisson_lock_token", name)
+    prefixed(b"redisson_lock_token:", name)
 }
 
 /// Whether in a cluster the counter lies in the slot of the lock.
@@ -85,21 +85,15 @@ pub fn counter_fits(name: &[u8]) -> bool {
 
 /// Two keys that nobody has, in the slot of the lock. `None`: none can be named there.
 pub fn probes(name: &[u8]) -> Option<[Name; 2]> {
-    let probes = [
-        prefixed(b"rlock_probe", name),
-        prefixed(b"rlock_probe_2", name),
-    ];
+    let prefixes: [&[u8]; 2] = [b"rlock_probe:", b"rlock_probe_2:"];
+    let probes = prefixes.map(|prefix| prefixed(prefix, name));
     (slot_part(&probes[0]) == slot_part(name)).then_some(probes)
 }
 
 /// The lease key of an owner's read hold number `index`:
 /// `{name}:owner:rwlock_timeout:index`.
 pub fn lease_key(name: &[u8], owner: &[u8], index: i64) -> Name {
-    let (open, close): (&[u8], &[u8]) = if name.contains(&b'{') {
-        (b"", b"")
-    } else {
-        (b"{", b"}")
-    };
+    let (open, close) = braces(name);
     let index = index.to_string();
     Name::of(&[open, name, close, b":", owner, LEASE, index.as_bytes()])
 }
@@ -172,13 +166,19 @@ fn without_index(name: &[u8]) -> Option<&[u8]> {
         .strip_suffix(LEASE)
 }
 
-/// `prefix:{name}`; a name that has a hash tag already is used as it is, so that
-/// in a cluster both lie in one slot.
+/// `prefix{name}`, or `prefixname` with a hash tag in the name.
 fn prefixed(prefix: &[u8], name: &[u8]) -> Name {
+    let (open, close) = braces(name);
+    Name::of(&[prefix, open, name, close])
+}
+
+/// What stands around a lock's name in the names beside it: braces, but none where it has
+/// a hash tag already, so that in a cluster both lie in one slot.
+fn braces(name: &[u8]) -> (&'static [u8], &'static [u8]) {
     if name.contains(&b'{') {
-        Name::of(&[prefix, b":", name])
+        (b"", b"")
     } else {
-        Name::of(&[prefix, b":{", name, b"}"])
+        (b"{", b"}")
     }
 }
 
