@@ -5,7 +5,7 @@ use redis_module::{Context, ContextFlags, RedisString, Status};
 use super::inbound;
 use super::outbound::{records, replication};
 use super::shell::{Shell, SHELL};
-use super::state::{Server, Situation};
+use super::state::Server;
 use super::sys::{self, Ctx};
 use crate::config;
 
@@ -29,11 +29,10 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let Some(server) = Server::detect(ctx) else {
         return Status::Err;
     };
-    let situation = Situation::default();
+    let shell = Shell::new(server, inbound::on_timer);
     let master = ctx.flags().contains(ContextFlags::MASTER);
-    situation.master.set(master);
-    situation.replicas.set(records::has_replicas(ctx));
-    let shell = Shell::new(server, situation, inbound::on_timer);
+    shell.situation.master.set(master);
+    shell.situation.replicas.set(records::has_replicas(ctx));
     if !SHELL.install(ctx, shell) {
         return Status::Err;
     }

@@ -24,11 +24,11 @@ pub struct Shell {
 
 impl Shell {
     /// A fresh state.
-    pub fn new(server: Server, situation: Situation, on_timer: Run) -> Self {
+    pub fn new(server: Server, on_timer: Run) -> Self {
         Self {
             alarm: Alarm::new(server.wakeup, on_timer),
             server,
-            situation,
+            situation: Situation::default(),
             pulse: Pulse::new(),
             subscriptions: Subscriptions::default(),
             inbox: Inbox::default(),
