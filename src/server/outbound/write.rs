@@ -48,8 +48,7 @@ impl Writer<'_, '_> {
         };
         let open = open_to_take(self.keys, self.to, key)?;
         set_field(open, self.to, &owner, holds)?;
-        expire_at(open, self.to, at)?;
-        touched(open, self.to)
+        expire_at(open, self.to, at)
     }
 
     fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<bool> {
@@ -94,10 +93,7 @@ impl Writer<'_, '_> {
 
     fn lease_at(self, key: &Key, owner: &[u8], index: i64, at: WallMs) -> Option<bool> {
         match self.keys.open_lease(key, owner, index) {
-            Some(open) if lease_keys::is_of(open, key) => {
-                expire_at(open, self.to, at)?;
-                touched(open, self.to)
-            }
+            Some(open) if lease_keys::is_of(open, key) => expire_at(open, self.to, at),
             _ => Some(false),
         }
     }
@@ -126,8 +122,7 @@ impl Writer<'_, '_> {
         if !open.is_there() {
             return Some(false);
         }
-        expire_at(open, self.to, at)?;
-        touched(open, self.to)
+        expire_at(open, self.to, at)
     }
 }
 
@@ -181,9 +176,10 @@ fn set_string(
     touched(open, to)
 }
 
-fn expire_at(open: &Named<'_>, to: &Replication<'_>, at: WallMs) -> Option<()> {
+fn expire_at(open: &Named<'_>, to: &Replication<'_>, at: WallMs) -> Option<bool> {
     open.expire_at(at)?;
-    to.send(To::Everybody, c"PEXPIREAT", [open.name()], Some(at.0))
+    to.send(To::Everybody, c"PEXPIREAT", [open.name()], Some(at.0))?;
+    touched(open, to)
 }
 
 fn delete(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
