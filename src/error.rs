@@ -9,7 +9,6 @@ use crate::lock::{Foreign, Link, Mode, Refusal};
 const LONGEST: usize = 512;
 
 /// A refused request: the line for its client.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
 impl Error {

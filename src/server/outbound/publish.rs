@@ -12,7 +12,7 @@ use crate::server::sys::{self, Text, To};
 
 /// Tells those who wait by subscription that the lock was left free; whether anybody
 /// does, if that matters to the core.
-pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<Listening> {
+pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
     let shared = whom != Whom::One;
     let message = match whom {
         Whom::AllShared => &to.shell.server.one,
@@ -24,7 +24,7 @@ pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<Listening> {
 
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
 /// nobody does, and none was known to.
-pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<Listening> {
+pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<(Key, Listening)> {
     find(to, key, shared, Listening::Waiting { shared }, |_| true)
 }
 
@@ -36,7 +36,7 @@ fn find(
     shared: bool,
     found: Listening,
     can_be: impl Fn(&[u8]) -> bool,
-) -> Option<Listening> {
+) -> Option<(Key, Listening)> {
     let waits = |channel: &[u8]| can_be(channel) && subscribed(to, channel);
     let mut any = false;
     if config::redisson_compat() {
@@ -47,10 +47,12 @@ fn find(
         }
     }
     if any {
-        return Some(found);
+        return Some((key.clone(), found));
     }
     let known = to.shell.locks.ask(|core| core.knows_subscribers(key));
-    known.unwrap_or(false).then_some(Listening::Nobody)
+    known
+        .unwrap_or(false)
+        .then(|| (key.clone(), Listening::Nobody))
 }
 
 /// Publishes; whether this server has anybody to hear it.

@@ -5,7 +5,6 @@ use crate::lock::{ClientId, Outcome};
 use crate::server::sys::{reply, Ctx};
 
 /// A reply.
-#[derive(Clone, Debug, PartialEq)]
 pub enum Responder {
     Integer(i64),
     Null,

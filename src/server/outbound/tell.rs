@@ -23,13 +23,9 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
     let are_heard = are_heard(shell);
     for notice in notices.iter() {
         match notice {
-            Notice::Wake { key, whom } => {
-                let listening = publish::wake(to, key, *whom);
-                found.extend(listening.map(|listening| (key.clone(), listening)));
-            }
+            Notice::Wake { key, whom } => found.extend(publish::wake(to, key, *whom)),
             Notice::WhoListens { key, shared } => {
-                let listening = publish::listening(to, key, *shared);
-                found.extend(listening.map(|listening| (key.clone(), listening)));
+                found.extend(publish::listening(to, key, *shared));
             }
             Notice::Wrote { key, write } if are_heard => notify_of(ctx, given, key, write),
             Notice::Told { key, event } if are_heard => {
