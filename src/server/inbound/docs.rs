@@ -54,21 +54,14 @@ pub fn parse(usage: &str) -> Vec<Doc> {
     let mut docs: Vec<Doc> = Vec::new();
     let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
     while !rest.is_empty() {
-        let then = match rest.strip_prefix('[').and_then(|r| r.split_once(']')) {
-            Some((inside, then)) => {
-                match docs.last_mut() {
-                    // `key [key ...]`
-                    Some(last) if inside.ends_with("...") => last.multiple = true,
-                    _ => docs.push(optional(inside)),
-                }
-                then
-            }
-            None => {
-                let (word, then) = rest.split_once(' ').unwrap_or((rest, ""));
-                docs.push(value(word));
-                then
-            }
-        };
+        let inside = rest.strip_prefix('[').and_then(|r| r.split_once(']'));
+        let (part, then) = inside.or(rest.split_once(' ')).unwrap_or((rest, ""));
+        match docs.last_mut() {
+            // `key [key ...]`
+            Some(last) if part.ends_with("...") => last.multiple = true,
+            _ if inside.is_some() => docs.push(optional(part)),
+            _ => docs.push(value(part)),
+        }
         rest = then.trim_start();
     }
     docs
