@@ -21,18 +21,12 @@ pub struct OneKey<'a> {
 /// An open key, and which.
 pub struct Named<'a> {
     key: Key,
-    name: Text<'a>,
+    pub name: Text<'a>,
     opened: OpenKey<'a>,
     given: Given<'a>,
     /// The database it lives in stays selected: the server's calls on a handle
     /// and the replication of its writes go by the context's database.
     _db: Selected<'a>,
-}
-
-impl Named<'_> {
-    pub fn name(&self) -> &Text<'_> {
-        &self.name
-    }
 }
 
 impl<'a> Deref for Named<'a> {

@@ -60,7 +60,7 @@ impl Writer<'_, '_> {
             set_field(open, self.to, &field, &value)?;
         } else {
             open.set_field(&field, Some(&value))?;
-            let args = [open.name(), &field];
+            let args = [&open.name, &field];
             self.to.send(To::Everybody, c"HINCRBY", args, Some(by))?;
         }
         touched(open, self.to)
@@ -72,7 +72,7 @@ impl Writer<'_, '_> {
             return Some(false);
         };
         open.set_field(&field, None)?;
-        let args = [open.name(), &field];
+        let args = [&open.name, &field];
         self.to.send(To::Everybody, c"HDEL", args, None)?;
         touched(open, self.to)
     }
@@ -155,7 +155,7 @@ fn set_field(
     value: &Text<'_>,
 ) -> Option<()> {
     open.set_field(field, Some(value))?;
-    to.send(To::Everybody, c"HSET", [open.name(), field, value], None)
+    to.send(To::Everybody, c"HSET", [&open.name, field, value], None)
 }
 
 /// Puts a string there, with an end if it has one.
@@ -168,17 +168,17 @@ fn set_string(
     open.set_string(value)?;
     if let Some(at) = at {
         open.expire_at(at)?;
-        let args = [open.name(), value, &to.shell.server.pxat];
+        let args = [&open.name, value, &to.shell.server.pxat];
         to.send(To::Everybody, c"SET", args, Some(at.0))?;
     } else {
-        to.send(To::Everybody, c"SET", [open.name(), value], None)?;
+        to.send(To::Everybody, c"SET", [&open.name, value], None)?;
     }
     touched(open, to)
 }
 
 fn expire_at(open: &Named<'_>, to: &Replication<'_>, at: WallMs) -> Option<bool> {
     open.expire_at(at)?;
-    to.send(To::Everybody, c"PEXPIREAT", [open.name()], Some(at.0))?;
+    to.send(To::Everybody, c"PEXPIREAT", [&open.name], Some(at.0))?;
     touched(open, to)
 }
 
@@ -186,13 +186,13 @@ fn delete(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
     if !open.delete()? {
         return Some(false);
     }
-    to.send(To::Everybody, c"DEL", [open.name()], None)?;
+    to.send(To::Everybody, c"DEL", [&open.name], None)?;
     touched(open, to)
 }
 
 /// Tells the server that the open key changed (WATCH, client-side caching). Not left
 /// to the server, which would do it for a refused try too.
 fn touched(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
-    signal_modified(to.ctx, open.name())?;
+    signal_modified(to.ctx, &open.name)?;
     Some(true)
 }
