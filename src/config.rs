@@ -143,15 +143,9 @@ pub fn check(args: &[&[u8]]) -> Result<(), String> {
         let (given, value) = (pair.first(), pair.get(1));
         let named = |(name, _): &&(&str, Allowed)| given == Some(&name.as_bytes());
         let Some((name, allowed)) = SETTINGS.iter().find(named) else {
-            let known: Vec<String> = SETTINGS
-                .iter()
-                .map(|(name, allowed)| format!("{name} ({allowed})"))
-                .collect();
-            return Err(format!(
-                "there is no setting {}; there are {}",
-                shown(given),
-                known.join(", ")
-            ));
+            let known = SETTINGS.map(|(name, allowed)| format!("{name} ({allowed})"));
+            let (given, known) = (shown(given), known.join(", "));
+            return Err(format!("there is no setting {given}; there are {known}"));
         };
         if !value.is_some_and(|value| allowed.takes(value)) {
             return Err(format!("{name} is {allowed}, got {}", shown(value)));

@@ -1,8 +1,6 @@
 //! What a client is told when a request is refused: one line that starts with a
 //! code, says what was wrong and what to do, and is at most 512 bytes long.
 
-use std::fmt::Write as _;
-
 use crate::lock::{Foreign, Link, Mode, Refusal};
 
 /// Longer lines are cut.
@@ -156,14 +154,9 @@ pub fn shown(name: &[u8]) -> String {
             break;
         }
         match byte {
-            b'\'' | b'\\' => {
-                text.push('\\');
-                text.push(char::from(*byte));
-            }
+            b'\'' | b'\\' => text.extend(['\\', char::from(*byte)]),
             b' '..=b'~' => text.push(char::from(*byte)),
-            _ => {
-                let _ = write!(text, "\\x{byte:02x}");
-            }
+            _ => text.push_str(&format!("\\x{byte:02x}")),
         }
     }
     text.push('\'');

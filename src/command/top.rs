@@ -30,11 +30,10 @@ impl Command for Top {
         let most = options.count.unwrap_or(USUAL);
         let locks = call.inspect(|core, _, now| core.most_contended(now, most))?;
         let describe = |lock: &Contended| {
-            let waiters = i64::try_from(lock.queue.waiters).ok();
             Responder::Map(vec![
                 ("db", Responder::Integer(lock.key.db.into())),
                 ("key", Responder::Text(lock.key.name.to_vec())),
-                ("waiters", integer(waiters)),
+                ("waiters", integer(i64::try_from(lock.queue.waiters).ok())),
                 ("oldest-wait-ms", integer(lock.queue.oldest_wait_ms)),
             ])
         };

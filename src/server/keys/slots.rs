@@ -61,12 +61,9 @@ fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
 fn was_let_in(ctx: Ctx<'_>, lock: &Key, command: &CStr, args: &[&[u8]]) -> Option<bool> {
     let _db = Selected::new(ctx, lock.db);
     let called = call(ctx, command, Scope::Plain, args)?;
-    let refusals = [
-        libc::EPERM,
-        libc::ENETDOWN,
-        libc::EROFS,
-        libc::ENOENT,
-        libc::EINVAL,
-    ];
-    Some(called.replied && !refusals.contains(&called.errno))
+    let refused = matches!(
+        called.errno,
+        libc::EPERM | libc::ENETDOWN | libc::EROFS | libc::ENOENT | libc::EINVAL
+    );
+    Some(called.replied && !refused)
 }
