@@ -6,6 +6,8 @@ use crate::lock::{Ask, ClientId, Ended, Mode, Renewal, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
 
+const WRONG_NUMBER: &str = "wrong number of arguments";
+
 /// An owner as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner<'a> {
@@ -127,14 +129,14 @@ pub fn of<'a, C: Command>(
 impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The next argument, which must be there.
     pub fn next(&mut self) -> Result<&'a [u8], Error> {
-        self.left.next().ok_or_else(|| self.wrong_number())
+        self.left.next().ok_or_else(|| self.wrong(WRONG_NUMBER))
     }
 
     /// No argument is left.
     pub fn end(&mut self) -> Result<(), Error> {
         match self.left.next() {
             None => Ok(()),
-            Some(_) => Err(self.wrong_number()),
+            Some(_) => Err(self.wrong(WRONG_NUMBER)),
         }
     }
 
@@ -169,10 +171,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The time after BLOCK, ms; 0: for ever.
     fn block(&mut self) -> Result<Wait, Error> {
         let Some(given) = self.left.next() else {
-            return Err(Error::new(format!(
-                "syntax error: BLOCK needs a number of ms; usage: {}",
-                self.usage
-            )));
+            return Err(self.wrong("syntax error: BLOCK needs a number of ms"));
         };
         let what = "BLOCK must be a whole number of ms from 0 (for ever)";
         number(given, 0, MOST_MS, what).map(Wait::of)
@@ -193,11 +192,10 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 Some(&"ALL") if !options.all => options.all = true,
                 Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
                 _ => {
-                    return Err(Error::new(format!(
-                        "syntax error at {}: each keyword once, none but these; usage: {}",
-                        shown(given),
-                        self.usage
-                    )))
+                    let given = shown(given);
+                    return Err(self.wrong(&format!(
+                        "syntax error at {given}: each keyword once, none but these"
+                    )));
                 }
             }
         }
@@ -231,8 +229,9 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    fn wrong_number(&self) -> Error {
-        Error::new(format!("wrong number of arguments; usage: {}", self.usage))
+    /// What is wrong, and how the command is called.
+    fn wrong(&self, what: &str) -> Error {
+        Error::new(format!("{what}; usage: {}", self.usage))
     }
 }
 
