@@ -40,14 +40,9 @@ pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
         Occasion::Timer | Occasion::Job => By::Ourselves,
     };
     let to = Replication { shell, ctx, by };
-    let outside = Outside {
-        shell,
-        ctx,
-        occasion,
-    };
-    let served = decide(&Asked::without_command(to), true, |with| {
-        lock::run(with, &outside, occasion)
-    });
+    let asked = Asked::without_command(to);
+    let outside = Outside { to, occasion };
+    let served = decide(&asked, true, |with| lock::run(with, &outside, occasion));
     if let Some(((), found)) = served {
         attend(to, found);
     }
@@ -58,8 +53,7 @@ pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
 
 /// The server, as the core asks it. The core is lent meanwhile: it is not asked here.
 struct Outside<'a> {
-    shell: &'a Shell,
-    ctx: Ctx<'a>,
+    to: Replication<'a>,
     occasion: Occasion,
 }
 
@@ -70,19 +64,19 @@ impl lock::Outside for Outside<'_> {
 
     fn gate(&self) -> Gate {
         let asked = self.occasion == Occasion::Command;
-        gate::look(&self.shell.pulse, self.ctx, asked)
+        gate::look(&self.to.shell.pulse, self.to.ctx, asked)
     }
 
     fn has_notes(&self) -> bool {
-        !self.shell.inbox.is_empty()
+        !self.to.shell.inbox.is_empty()
     }
 
     fn take_notes(&self) -> Vec<Note> {
-        self.shell.inbox.take()
+        self.to.shell.inbox.take()
     }
 
     fn misses_overwrites(&self) -> bool {
-        !self.shell.subscriptions.overwrites.get()
+        !self.to.shell.subscriptions.overwrites.get()
     }
 
     fn closes_on_loss(&self) -> bool {
