@@ -50,9 +50,7 @@ fn find(
         return Some((key.clone(), found));
     }
     let known = to.shell.locks.ask(|core| core.knows_subscribers(key));
-    known
-        .unwrap_or(false)
-        .then(|| (key.clone(), Listening::Nobody))
+    known?.then(|| (key.clone(), Listening::Nobody))
 }
 
 /// Publishes; whether this server has anybody to hear it.

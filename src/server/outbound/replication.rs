@@ -31,7 +31,7 @@ pub enum By {
     Ourselves,
 }
 
-/// The way to the replicas and the AOF.
+/// Who acts, and so how what is done goes to the replicas and the AOF.
 #[derive(Clone, Copy)]
 pub struct Replication<'a> {
     pub shell: &'a Shell,
