@@ -1,29 +1,25 @@
 //! How many of something there are: counted on the main thread, where all callbacks run.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(super) struct Count(Cell<u32>);
-
-// SAFETY: this room counts in callbacks of the server and in what they call, and the
-// server runs those on its main thread. (One that it may call on another, `info`, counts
-// nothing there.)
-unsafe impl Sync for Count {}
+pub(super) struct Count(AtomicU32);
 
 impl Count {
     pub const fn zero() -> Self {
-        Self(Cell::new(0))
+        Self(AtomicU32::new(0))
     }
 
     pub fn get(&self) -> u32 {
-        self.0.get()
+        self.0.load(Ordering::Relaxed)
     }
 
+    /// Not one atomic step, which would cost more: only one thread counts.
     pub fn more(&self) {
-        self.0.set(self.get().wrapping_add(1));
+        self.0.store(self.get().wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Once for each `more`.
     pub fn less(&self) {
-        self.0.set(self.get().wrapping_sub(1));
+        self.0.store(self.get().wrapping_sub(1), Ordering::Relaxed);
     }
 }
