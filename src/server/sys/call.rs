@@ -1,6 +1,7 @@
 //! Commands that we call. They may change any key, so none is called while one is open.
 
 use std::ffi::{c_int, CStr};
+use std::io;
 
 use redis_module::{raw, CallOptionsBuilder, CallResult, RedisValue};
 
@@ -35,6 +36,8 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
         return None;
     }
     let function = api!(RedisModule_Call)?;
+    let kind = api!(RedisModule_CallReplyType)?;
+    let free = api!(RedisModule_FreeCallReply)?;
     let format = match scope {
         Scope::Plain => c"Ev",
         Scope::Script => c"SEv",
@@ -42,7 +45,9 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
     let args: Option<Vec<Text<'_>>> = args.iter().map(|arg| Text::new(arg)).collect();
     let args = args?;
     let mut args: Vec<_> = args.iter().map(Text::as_ptr).collect();
-    errno::clear();
+    // By this number the server says why it refuses.
+    // SAFETY: the address is valid for this thread.
+    unsafe { *libc::__errno_location() = 0 };
     // SAFETY: the context is valid; `v` takes the array of strings and its length.
     let reply = unsafe {
         function(
@@ -53,21 +58,18 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
             args.len(),
         )
     };
-    let errno = errno::get();
+    let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
     let replied = !reply.is_null();
-    let kind = api!(RedisModule_CallReplyType)
-        .filter(|_| replied)
-        .map(|call| {
-            // SAFETY: the reply is not freed yet.
-            unsafe { call(reply) }
-        });
-    if let Some(call) = api!(RedisModule_FreeCallReply).filter(|_| replied) {
-        // SAFETY: it is ours, and not used after this.
-        unsafe { call(reply) };
+    let mut failed = true;
+    if replied {
+        // SAFETY: the reply is ours, and not freed yet.
+        failed = unsafe { kind(reply) } == raw::REDISMODULE_REPLY_ERROR as c_int;
+        // SAFETY: it is not used after this.
+        unsafe { free(reply) };
     }
     Some(Called {
         replied,
-        failed: !replied || kind == Some(raw::REDISMODULE_REPLY_ERROR as c_int),
+        failed,
         errno,
     })
 }
@@ -110,17 +112,4 @@ pub fn is_missing(ctx: Ctx<'_>, command: &CStr) -> bool {
     // Without arguments it does not run; the server says ENOENT for a command that it does
     // not know, and EINVAL for the missing arguments.
     call(ctx, command, Scope::Plain, &[]).is_none_or(|called| called.errno == libc::ENOENT)
-}
-
-/// The C library's error number, which RM_Call reports by.
-mod errno {
-    pub fn clear() {
-        // SAFETY: the address is valid for this thread.
-        unsafe { *libc::__errno_location() = 0 };
-    }
-
-    pub fn get() -> i32 {
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() }
-    }
 }
