@@ -68,7 +68,7 @@ impl<C: Command> Handler for Entry<C> {
                 args,
                 asked: Asked {
                     to: Replication { shell, ctx, by },
-                    given: Given::new(&named),
+                    given: Given(&named),
                     first_key: first_key.map(|arg| arg.bytes()),
                 },
                 found: RefCell::default(),

@@ -140,13 +140,9 @@ impl<'a> Arg<'a> {
 /// among them need not be made into a server string again: most of what an uncontended
 /// lock costs is allocation.
 #[derive(Clone, Copy, Default)]
-pub struct Given<'a>(&'a [Option<Arg<'a>>]);
+pub struct Given<'a>(pub &'a [Option<Arg<'a>>]);
 
 impl<'a> Given<'a> {
-    pub fn new(args: &'a [Option<Arg<'a>>]) -> Self {
-        Self(args)
-    }
-
     pub fn text(self, bytes: &[u8]) -> Option<Text<'a>> {
         let same = self.0.iter().flatten().find(|arg| arg.bytes == bytes);
         match same {
