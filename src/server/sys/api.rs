@@ -1,4 +1,6 @@
-//! How a function of the module API is found.
+//! How a function of the module API is found, and what it returns.
+
+use std::ffi::c_int;
 
 /// A function of the module API, if the server has it.
 macro_rules! api {
@@ -9,3 +11,6 @@ macro_rules! api {
     }};
 }
 pub(super) use api;
+
+/// Done, says a function that can refuse, and a callback of ours.
+pub(super) const OK: c_int = redis_module::raw::REDISMODULE_OK as c_int;

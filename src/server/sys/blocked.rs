@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::guard::callback;
 use super::reply;
@@ -32,11 +32,11 @@ pub trait OnBlocked {
 }
 
 /// A blocked client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Blocked(Rc<Slot>);
 
 /// Ours and the server's.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 struct Slot {
     waiter: WaiterId,
     /// Until the wait is ended.
@@ -141,7 +141,7 @@ unsafe extern "C" fn on_time_out<H: OnBlocked>(
     };
     // SAFETY: the server passes it to this callback.
     unsafe { callback(ctx, "a reply", reply) };
-    raw::REDISMODULE_OK as c_int
+    OK
 }
 
 /// # Safety

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::guard::callback;
 use super::text::Args;
@@ -80,8 +80,7 @@ pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
             key,
         )
     };
-    let Some(command) = find(ctx, spec.name).filter(|_| status == raw::REDISMODULE_OK as c_int)
-    else {
+    let Some(command) = find(ctx, spec.name).filter(|_| status == OK) else {
         return false;
     };
     if let Some(call) = api!(RedisModule_SetCommandACLCategories) {
@@ -122,7 +121,7 @@ unsafe extern "C" fn entry<H: Handler>(
         // SAFETY: as above.
         unsafe { callback(ctx, H::WHAT, failed) };
     }
-    raw::REDISMODULE_OK as c_int
+    OK
 }
 
 /// Tells where the keys are, if all of them are there: the server looks where it is told.

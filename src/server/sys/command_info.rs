@@ -6,7 +6,7 @@ use std::ptr;
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::command::{find, Keys, Spec, Use};
 use super::ctx::Ctx;
 
@@ -77,8 +77,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     };
     // SAFETY: the command is registered; all that the structure points to is alive, lists
     // end with an element of zeros, and the server copies it.
-    let status = unsafe { call(command, &raw const info) };
-    status == raw::REDISMODULE_OK as c_int
+    unsafe { call(command, &raw const info) == OK }
 }
 
 /// Where the keys are, and what becomes of them; `None`: there are none.

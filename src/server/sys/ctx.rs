@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use redis_module::{raw, Context, ContextFlags};
 
-use super::api::api;
+use super::api::{api, OK};
 use crate::lock::ClientId;
 
 /// The server's context of one callback, which cannot outlive it. It cannot leave the
@@ -77,11 +77,10 @@ impl<'a> Ctx<'a> {
 
     /// Closes a client's connection. Whether there was one.
     pub fn close_client(self, client: ClientId) -> bool {
-        let status = api!(RedisModule_DeauthenticateAndCloseClient).map(|call| {
+        api!(RedisModule_DeauthenticateAndCloseClient).is_some_and(|call| {
             // SAFETY: the context is valid; an id of no client is refused.
-            unsafe { call(self.as_ptr(), client.get()) }
-        });
-        status == Some(raw::REDISMODULE_OK as c_int)
+            unsafe { call(self.as_ptr(), client.get()) == OK }
+        })
     }
 
     /// Writes a line to the server's log.

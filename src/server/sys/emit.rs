@@ -1,11 +1,11 @@
 //! What others hear of: replicated commands, messages, keyspace events, changed keys.
 //! Messages and events may run other people's code, so there is none while a key is open.
 
-use std::ffi::{c_int, CStr};
+use std::ffi::CStr;
 
 use redis_module::{raw, NotifyEvent};
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::key::any_is_open;
 use super::text::Text;
@@ -48,7 +48,7 @@ pub fn replicate<const N: usize>(
             number.unwrap_or(0),
         )
     };
-    (status == raw::REDISMODULE_OK as c_int).then_some(())
+    (status == OK).then_some(())
 }
 
 /// In place of replicating a write: lets the server count it as one, for its save

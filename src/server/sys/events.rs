@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 
 use redis_module::{raw, NotifyEvent};
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::guard::callback;
 use super::text::bytes_of;
@@ -21,11 +21,10 @@ pub trait OnKey {
 
 /// Subscribes to key events, for good. `false`: the server refused.
 pub fn subscribe_keys<H: OnKey>(ctx: Ctx<'_>, classes: NotifyEvent) -> bool {
-    let status = api!(RedisModule_SubscribeToKeyspaceEvents).map(|call| {
+    api!(RedisModule_SubscribeToKeyspaceEvents).is_some_and(|call| {
         // SAFETY: the context is valid.
-        unsafe { call(ctx.as_ptr(), classes.bits(), Some(on_key::<H>)) }
-    });
-    status == Some(raw::REDISMODULE_OK as c_int)
+        unsafe { call(ctx.as_ptr(), classes.bits(), Some(on_key::<H>)) == OK }
+    })
 }
 
 /// # Safety
@@ -42,7 +41,7 @@ unsafe extern "C" fn on_key<H: OnKey>(
     let name = unsafe { bytes_of(name) };
     // SAFETY: the server passes it to this callback.
     unsafe { callback(ctx, H::WHAT, |ctx| H::on_key(ctx, event, name)) };
-    raw::REDISMODULE_OK as c_int
+    OK
 }
 
 /// An event of the server that can be subscribed to.
@@ -112,12 +111,11 @@ fn set(ctx: Ctx<'_>, event: ServerEvent, callback: raw::RedisModuleEventCallback
         id: event as u64,
         dataver: 1,
     };
-    let status = api!(RedisModule_SubscribeToServerEvent).map(|call| {
+    api!(RedisModule_SubscribeToServerEvent).is_some_and(|call| {
         // SAFETY: the context is valid; the callback takes what this version of the event
         // passes.
-        unsafe { call(ctx.as_ptr(), event, callback) }
-    });
-    status == Some(raw::REDISMODULE_OK as c_int)
+        unsafe { call(ctx.as_ptr(), event, callback) == OK }
+    })
 }
 
 /// # Safety

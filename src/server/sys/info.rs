@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::global::MainThread;
 use super::guard::guarded;
@@ -91,7 +91,7 @@ unsafe extern "C" fn on_info<H: OnInfo>(
     // SAFETY: the server passes it to this callback; no name is a section's own.
     let added = unsafe { section(info, ptr::null()) };
     // Else another section was asked for.
-    if added == raw::REDISMODULE_OK as c_int {
+    if added == OK {
         for (name, value) in fields {
             // SAFETY: as above, and the name is a C string.
             unsafe { field(info, name.as_ptr(), value) };

@@ -15,7 +15,7 @@ use std::ptr::{self, NonNull};
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::count::Count;
 use super::ctx::Ctx;
 use super::text::{bytes_of, Text};
@@ -245,7 +245,7 @@ impl Drop for OpenKey<'_> {
 }
 
 fn done(status: c_int) -> Option<()> {
-    (status == raw::REDISMODULE_OK as c_int).then_some(())
+    (status == OK).then_some(())
 }
 
 /// # Safety

@@ -1,14 +1,14 @@
 //! What the server calls later: timers, jobs after a command, a turn of the event loop.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redis_module::raw;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::guard::callback;
 
@@ -48,7 +48,7 @@ impl Timer {
         let mut data = ptr::null_mut();
         // SAFETY: the context is valid, and the timer has neither fired nor been stopped.
         let status = unsafe { call(ctx.as_ptr(), id, &raw mut data) };
-        if status == raw::REDISMODULE_OK as c_int && !data.is_null() {
+        if status == OK && !data.is_null() {
             // SAFETY: the server gives back what `start` gave it, and does not call `fire`.
             drop(unsafe { Rc::from_raw(data.cast::<Slot>()) });
         }
@@ -68,11 +68,10 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
 /// Has a function called right after the command under way that made a key event.
 /// `false`: this server cannot.
 pub fn after_command(ctx: Ctx<'_>, run: Run) -> bool {
-    let status = api!(RedisModule_AddPostNotificationJob).map(|call| {
+    api!(RedisModule_AddPostNotificationJob).is_some_and(|call| {
         // SAFETY: the context is valid; `run_job` gets the function that it expects.
-        unsafe { call(ctx.as_ptr(), Some(run_job), run as *mut c_void, None) }
-    });
-    status == Some(raw::REDISMODULE_OK as c_int)
+        unsafe { call(ctx.as_ptr(), Some(run_job), run as *mut c_void, None) == OK }
+    })
 }
 
 /// # Safety
@@ -92,13 +91,11 @@ pub fn keep_loop_awake() {
     if loop_is_kept_awake() {
         return;
     }
-    let status = api!(RedisModule_EventLoopAddOneShot).map(|call| {
+    let is_kept = api!(RedisModule_EventLoopAddOneShot).is_some_and(|call| {
         // SAFETY: the callback takes nothing.
-        unsafe { call(Some(woken), ptr::null_mut()) }
+        unsafe { call(Some(woken), ptr::null_mut()) == OK }
     });
-    if status == Some(raw::REDISMODULE_OK as c_int) {
-        KEPT_AWAKE.store(true, Ordering::Relaxed);
-    }
+    KEPT_AWAKE.store(is_kept, Ordering::Relaxed);
 }
 
 /// Whether the event loop is yet to come to that.
