@@ -42,7 +42,7 @@ fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
         return false;
     }
     // Paused or not: a write that runs in a pause stands in the MULTI that began it.
-    asked || (!sys::avoids_replica_traffic() && would_write(ctx))
+    asked || (!ctx.avoids_replica_traffic() && would_write(ctx))
 }
 
 /// Whether the server would run a client's write: enough replicas

@@ -4,6 +4,7 @@
 use std::ffi::{c_int, CString};
 use std::ptr;
 
+use redis_module::commands::{get_redis_key_spec, BeginSearch, FindKeys, KeySpec, KeySpecFlags};
 use redis_module::raw;
 
 use super::api::{api, OK};
@@ -45,11 +46,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    let key_spec = key_spec(spec.keys);
-    let mut key_specs: Vec<_> = key_spec.into_iter().collect();
-    // An element of zeros is the end of a list.
-    // SAFETY: a structure of numbers and pointers.
-    key_specs.push(unsafe { std::mem::zeroed() });
+    let mut key_specs = key_spec(spec.keys).map(|spec| get_redis_key_spec(vec![spec]));
     let subargs: Vec<Vec<raw::RedisModuleCommandArg>> = docs
         .iter()
         .map(|doc| list(doc.oneof.iter().map(|doc| doc.raw(&[]))))
@@ -69,10 +66,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
             Keys::Counted(_) => -2,
             Keys::None | Keys::One(_) => 0,
         },
-        key_specs: match key_spec {
-            None => ptr::null_mut(),
-            Some(_) => key_specs.as_mut_ptr(),
-        },
+        key_specs: key_specs.as_mut().map_or(ptr::null_mut(), Vec::as_mut_ptr),
         args: args.as_mut_ptr(),
     };
     // SAFETY: the command is registered; all that the structure points to is alive, lists
@@ -81,40 +75,19 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
 }
 
 /// Where the keys are, and what becomes of them; `None`: there are none.
-fn key_spec(keys: Keys) -> Option<raw::RedisModuleCommandKeySpec> {
-    let (Keys::One(how) | Keys::Counted(how)) = keys else {
-        return None;
+fn key_spec(keys: Keys) -> Option<KeySpec> {
+    let (how, find) = match keys {
+        Keys::None => return None,
+        Keys::One(how) => (how, FindKeys::new_range(0, 1, 0)),
+        // numkeys key [key ...]
+        Keys::Counted(how) => (how, FindKeys::new_keys_num(0, 1, 1)),
     };
     let flags = match how {
-        Use::Read => raw::REDISMODULE_CMD_KEY_RO | raw::REDISMODULE_CMD_KEY_ACCESS,
-        Use::Write => {
-            raw::REDISMODULE_CMD_KEY_RW
-                | raw::REDISMODULE_CMD_KEY_ACCESS
-                | raw::REDISMODULE_CMD_KEY_UPDATE
-        }
+        Use::Read => KeySpecFlags::READ_ONLY | KeySpecFlags::ACCESS,
+        Use::Write => KeySpecFlags::READ_WRITE | KeySpecFlags::ACCESS | KeySpecFlags::UPDATE,
     };
-    // SAFETY: a structure of numbers and pointers.
-    let mut spec: raw::RedisModuleCommandKeySpec = unsafe { std::mem::zeroed() };
-    spec.flags = flags.into();
-    spec.begin_search_type = raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_INDEX;
-    spec.bs.index = raw::RedisModuleCommandKeySpec__bindgen_ty_1__bindgen_ty_1 { pos: 1 };
-    if let Keys::Counted(_) = keys {
-        // numkeys key [key ...]
-        spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_KEYNUM;
-        spec.fk.keynum = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_2 {
-            keynumidx: 0,
-            firstkey: 1,
-            keystep: 1,
-        };
-    } else {
-        spec.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
-        spec.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 {
-            lastkey: 0,
-            keystep: 1,
-            limit: 0,
-        };
-    }
-    Some(spec)
+    let first = BeginSearch::new_index(1);
+    Some(KeySpec::new(None, flags, first, find))
 }
 
 impl Doc {

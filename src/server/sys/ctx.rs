@@ -66,6 +66,12 @@ impl<'a> Ctx<'a> {
         self.context().get_flags()
     }
 
+    /// CLIENT PAUSE, FAILOVER, a shutdown or a slot migration is under way: nothing may be
+    /// replicated.
+    pub fn avoids_replica_traffic(self) -> bool {
+        self.context().avoid_replication_traffic()
+    }
+
     /// The client whose command runs, if one does.
     pub fn client(self) -> Option<ClientId> {
         let id = api!(RedisModule_GetClientId).map(|call| {

@@ -8,11 +8,11 @@
 //! to a trait or to a function pointer, and let no panic cross into the server.
 //!
 //! Each function of the API that we call is looked up before, for an older server may lack
-//! it. Of `redis-module` the bindings are used, its flags, and those of its wrappers that
-//! need no more than a context that is valid, and a function that all servers have on
-//! which rlock runs: replies, `call::ask`. Its other wrappers do not fit: they keep no
-//! lifetimes, take a text for a format, or lack most of what is needed here (clients
-//! blocked on keys, half of the events).
+//! it. Of `redis-module` the bindings are used, its flags, what it has to say where a
+//! command's keys are, and those of its wrappers that need no more than a context that is
+//! valid, and a function that all servers have on which rlock runs: replies, `call::ask`.
+//! Its other wrappers do not fit: they keep no lifetimes, take a text for a format, or lack
+//! most of what is needed here (clients blocked on keys, half of the events).
 
 #![deny(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
@@ -51,4 +51,4 @@ pub use info::{show_info, OnInfo, ServerInfo};
 pub use key::{Access, OpenKey, Type};
 pub use later::{after_command, keep_loop_awake, loop_is_kept_awake, Run, Timer};
 pub use text::{Args, Given, Text};
-pub use version::{avoids_replica_traffic, has_jobs, missing_function, set_options, version};
+pub use version::{has_jobs, missing_function, set_options, version};

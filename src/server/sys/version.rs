@@ -67,16 +67,6 @@ pub fn has_jobs() -> bool {
     api!(RedisModule_AddPostNotificationJob).is_some()
 }
 
-/// CLIENT PAUSE, FAILOVER, a shutdown or a slot migration is under way: nothing may be
-/// replicated.
-pub fn avoids_replica_traffic() -> bool {
-    let avoids = api!(RedisModule_AvoidReplicaTraffic).map(|call| {
-        // SAFETY: it takes nothing.
-        unsafe { call() }
-    });
-    avoids.unwrap_or(0) != 0
-}
-
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not in the
 /// bindings, which are Redis'.
 const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
