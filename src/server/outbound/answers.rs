@@ -40,10 +40,8 @@ pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
 
 /// Wakes those whose waking was left to the end of the loop's turn.
 pub fn deliver(shell: &Shell) {
-    for waiter in shell.clients.to_wake() {
-        if let Some(client) = shell.clients.settled(waiter) {
-            client.wake();
-        }
+    for client in shell.clients.to_wake() {
+        client.wake();
     }
 }
 

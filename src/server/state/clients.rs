@@ -20,10 +20,8 @@ enum State {
     Waiting,
     /// Out of the queue; the reply is on its way.
     Settled(Outcome),
-    /// The reply stands in the client's own buffer.
-    Answered,
-    /// The server ended the wait.
-    Gone,
+    /// The reply stands in the client's own buffer, or the server ended the wait.
+    Over,
 }
 
 #[derive(Debug)]
@@ -34,23 +32,26 @@ struct Client {
     state: State,
 }
 
+impl Client {
+    /// The server has ended the wait.
+    fn end(&mut self) -> Ended {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Waiting => Ended::InQueue,
+            State::Settled(Outcome::Granted(_)) => Ended::Granted,
+            State::Settled(_) | State::Over => Ended::Other,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Lists {
     blocked: HashMap<WaiterId, Client>,
     /// Settled, and to be woken at the end of the loop's turn.
-    to_wake: Vec<WaiterId>,
+    to_wake: Vec<Blocked>,
     /// Granted and answered in this turn of the loop.
     fresh: HashMap<ClientId, WaiterId>,
     /// Those whose connection is to be closed.
     closing: BTreeSet<ClientId>,
-}
-
-impl Lists {
-    fn answered(&mut self, client: Option<ClientId>, waiter: WaiterId) {
-        if let Some(client) = client {
-            self.fresh.insert(client, waiter);
-        }
-    }
 }
 
 /// When a client is woken whose request is settled.
@@ -77,17 +78,10 @@ pub enum Ended {
 pub struct Clients(RefCell<Lists>);
 
 impl Clients {
-    fn with<T>(&self, act: impl FnOnce(&mut Lists) -> T) -> Option<T> {
-        self.0
-            .try_borrow_mut()
-            .ok()
-            .map(|mut lists| act(&mut lists))
-    }
-
     /// Whether no request waits, and no reply to one is on its way.
     pub fn none_waits(&self) -> bool {
-        self.with(|lists| lists.blocked.is_empty() && lists.fresh.is_empty())
-            .unwrap_or(false)
+        let lists = self.0.borrow();
+        lists.blocked.is_empty() && lists.fresh.is_empty()
     }
 
     /// A request waits.
@@ -97,129 +91,96 @@ impl Clients {
             handle,
             state: State::Waiting,
         };
-        self.with(|lists| lists.blocked.insert(waiter, client));
+        self.0.borrow_mut().blocked.insert(waiter, client);
     }
 
     /// Settles a request. `at_once`: its client may be woken now.
     pub fn settle(&self, waiter: WaiterId, outcome: Outcome, at_once: bool) -> Wake {
-        let settle = |lists: &mut Lists| {
-            let client = lists.blocked.get_mut(&waiter)?;
-            if !matches!(client.state, State::Waiting) {
-                return None;
+        let lists = &mut *self.0.borrow_mut();
+        match lists.blocked.get_mut(&waiter) {
+            Some(client) if matches!(client.state, State::Waiting) => {
+                client.state = State::Settled(outcome);
+                let handle = client.handle.clone();
+                if at_once {
+                    return Wake::Now(handle);
+                }
+                lists.to_wake.push(handle);
+                Wake::Later
             }
-            client.state = State::Settled(outcome);
-            if at_once {
-                return Some(Wake::Now(client.handle.clone()));
-            }
-            lists.to_wake.push(waiter);
-            Some(Wake::Later)
-        };
-        self.with(settle).flatten().unwrap_or(Wake::TooLate)
+            _ => Wake::TooLate,
+        }
     }
 
-    /// Those who were to be woken at the end of the loop's turn.
-    pub fn to_wake(&self) -> Vec<WaiterId> {
-        self.with(|lists| std::mem::take(&mut lists.to_wake))
-            .unwrap_or_default()
-    }
-
-    /// The handle of a client whose request is settled, if its wait goes on.
-    pub fn settled(&self, waiter: WaiterId) -> Option<Blocked> {
-        let lists = self.0.try_borrow().ok()?;
-        let client = lists.blocked.get(&waiter)?;
-        matches!(client.state, State::Settled(_)).then(|| client.handle.clone())
+    /// Those who were to be woken at the end of the loop's turn. The wait of some may
+    /// have ended since.
+    pub fn to_wake(&self) -> Vec<Blocked> {
+        std::mem::take(&mut self.0.borrow_mut().to_wake)
     }
 
     /// The client's reply is written now: what was settled, or that the server has ended
     /// a wait in the queue. `in_own_buffer`: the reply of a grant can still be lost.
     pub fn reply(&self, waiter: WaiterId, in_own_buffer: bool) -> Result<Outcome, Ended> {
-        let reply = |lists: &mut Lists| {
-            let Some(client) = lists.blocked.get_mut(&waiter) else {
-                return Err(Ended::Other);
-            };
-            match &client.state {
-                State::Settled(outcome) => {
-                    let outcome = outcome.clone();
-                    if in_own_buffer {
-                        client.state = State::Answered;
-                        let id = client.id;
-                        if matches!(outcome, Outcome::Granted(_)) {
-                            lists.answered(id, waiter);
-                        }
-                    }
-                    Ok(outcome)
-                }
-                State::Waiting => {
-                    client.state = State::Gone;
-                    Err(Ended::InQueue)
-                }
-                State::Answered | State::Gone => Err(Ended::Other),
-            }
+        let lists = &mut *self.0.borrow_mut();
+        let client = lists.blocked.get_mut(&waiter).ok_or(Ended::Other)?;
+        let State::Settled(outcome) = &client.state else {
+            return Err(client.end());
         };
-        self.with(reply).unwrap_or(Err(Ended::Other))
+        let outcome = outcome.clone();
+        if in_own_buffer {
+            client.state = State::Over;
+            if matches!(outcome, Outcome::Granted(_)) {
+                lists.fresh.extend(client.id.map(|id| (id, waiter)));
+            }
+        }
+        Ok(outcome)
     }
 
     /// The server has ended a wait.
     pub fn disconnected(&self, waiter: WaiterId) -> Ended {
-        let end = |lists: &mut Lists| match lists.blocked.get_mut(&waiter) {
-            Some(client) if !matches!(client.state, State::Answered) => {
-                match std::mem::replace(&mut client.state, State::Gone) {
-                    State::Waiting => Ended::InQueue,
-                    State::Settled(Outcome::Granted(_)) => Ended::Granted,
-                    State::Settled(_) | State::Answered | State::Gone => Ended::Other,
-                }
-            }
-            _ => Ended::Other,
-        };
-        self.with(end).unwrap_or(Ended::Other)
+        let lists = &mut *self.0.borrow_mut();
+        let client = lists.blocked.get_mut(&waiter);
+        client.map_or(Ended::Other, Client::end)
     }
 
     /// The server is done with a blocked client.
     pub fn freed(&self, waiter: WaiterId) {
-        self.with(|lists| {
-            if let Some(Client {
-                id,
-                state: State::Settled(Outcome::Granted(_)),
-                ..
-            }) = lists.blocked.remove(&waiter)
-            {
-                lists.answered(id, waiter);
-            }
-        });
+        let lists = &mut *self.0.borrow_mut();
+        if let Some(Client {
+            id: Some(id),
+            state: State::Settled(Outcome::Granted(_)),
+            ..
+        }) = lists.blocked.remove(&waiter)
+        {
+            lists.fresh.insert(id, waiter);
+        }
     }
 
     /// A connection closes. The grant that was answered to it in this turn of the loop:
     /// the reply never left.
     pub fn closed(&self, client: ClientId) -> Option<WaiterId> {
-        self.with(|lists| lists.fresh.remove(&client)).flatten()
+        self.0.borrow_mut().fresh.remove(&client)
     }
 
     /// The loop's turn is over: the replies to these grants are out.
     pub fn take_answered(&self) -> impl Iterator<Item = WaiterId> {
-        let fresh = self.with(|lists| std::mem::take(&mut lists.fresh));
-        fresh.unwrap_or_default().into_values()
+        std::mem::take(&mut self.0.borrow_mut().fresh).into_values()
     }
 
     /// Has a connection closed.
     pub fn close(&self, client: ClientId) {
-        self.with(|lists| lists.closing.insert(client));
+        self.0.borrow_mut().closing.insert(client);
     }
 
     /// Whether connections are to be closed yet.
     pub fn any_closing(&self) -> bool {
-        self.with(|lists| !lists.closing.is_empty())
-            .unwrap_or(false)
+        !self.0.borrow().closing.is_empty()
     }
 
     /// The next of those that are to be closed.
     pub fn take_closing(&self, most: usize) -> Vec<ClientId> {
-        let next = |lists: &mut Lists| {
-            let closing = &mut lists.closing;
-            std::iter::from_fn(|| closing.pop_first())
-                .take(most)
-                .collect()
-        };
-        self.with(next).unwrap_or_default()
+        let closing = &mut self.0.borrow_mut().closing;
+        let next = std::iter::from_fn(|| closing.pop_first());
+        next.take(most).collect()
     }
 }
 
@@ -258,8 +219,7 @@ mod tests {
             let (clients, id) = waiting();
             let wake = clients.settle(WAITER, Outcome::Granted(Token(1)), false);
             assert!(matches!(wake, Wake::Later));
-            assert_eq!(clients.to_wake(), [WAITER]);
-            assert!(clients.settled(WAITER).is_some());
+            assert_eq!(clients.to_wake(), [Blocked::ended()]);
             assert_eq!(clients.reply(WAITER, true), Ok(Outcome::Granted(Token(1))));
             assert_eq!(clients.disconnected(WAITER), Ended::Other);
             clients.freed(WAITER);
