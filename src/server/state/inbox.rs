@@ -29,76 +29,13 @@ pub enum Read {
 }
 
 impl Inbox {
-    fn with<T>(&self, act: impl FnOnce(&mut Notes) -> T) -> Option<T> {
-        self.notes
-            .try_borrow_mut()
-            .ok()
-            .map(|mut notes| act(&mut notes))
-    }
-
     pub fn is_empty(&self) -> bool {
-        self.with(|notes| notes.list.is_empty()).unwrap_or(false)
+        self.notes.borrow().list.is_empty()
     }
 
     pub fn push(&self, note: Note) {
-        self.with(|notes| notes.push(note));
-    }
-
-    /// A key was taken away by a RENAME or MOVE, and is of interest if it is given.
-    pub fn leaves(&self, key: Option<Key>) {
-        self.with(|notes| notes.leaving = key);
-    }
-
-    /// The key that the last RENAME or MOVE has taken away.
-    pub fn take_leaving(&self) -> Option<Key> {
-        self.with(|notes| notes.leaving.take()).flatten()
-    }
-
-    /// Whether a note says that a key that is known goes by this name.
-    pub fn has_arrived(&self, db: i32, name: &[u8]) -> bool {
-        self.with(|notes| !notes.arrived.is_empty() && notes.arrived.contains(&Key::new(db, name)))
-            .unwrap_or(false)
-    }
-
-    /// Whether a key may be of interest for what became of another one.
-    pub fn has_moves(&self) -> bool {
-        self.with(|notes| notes.leaving.is_some() || !notes.arrived.is_empty())
-            .unwrap_or(true)
-    }
-
-    /// A data set was loaded: that it was emptied before that is part of it.
-    pub fn forget_flushes(&self) {
-        self.with(|notes| {
-            notes
-                .list
-                .retain(|note| !matches!(note, Note::Replaced(..)))
-        });
-    }
-
-    /// Takes out all notes.
-    pub fn take(&self) -> Vec<Note> {
-        let take = |notes: &mut Notes| {
-            notes.arrived.clear();
-            std::mem::take(&mut notes.list)
-        };
-        self.with(take).unwrap_or_default()
-    }
-}
-
-#[derive(Debug, Default)]
-struct Notes {
-    /// In the order in which things happened.
-    list: Vec<Note>,
-    /// Where keys went by a RENAME or MOVE that is among the notes.
-    arrived: HashSet<Key>,
-    /// The key that a RENAME or MOVE has taken away, until the event that says
-    /// where it went; they come as a pair.
-    leaving: Option<Key>,
-}
-
-impl Notes {
-    fn push(&mut self, note: Note) {
-        match (&note, self.list.last_mut()) {
+        let notes = &mut *self.notes.borrow_mut();
+        match (&note, notes.list.last_mut()) {
             (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
                 *heard = (*heard).max(*cause);
                 return;
@@ -111,19 +48,65 @@ impl Notes {
             }
             _ => {}
         }
-        if self.list.len() >= MOST_NOTES && is_of_keys(&note) {
+        if notes.list.len() >= MOST_NOTES && is_of_keys(&note) {
             // Connections and grants are as they were; there are no more of those than
             // clients.
-            self.list.retain(|note| !is_of_keys(note));
-            self.arrived.clear();
-            self.list.push(Note::Replaced(None, Cause::Unknown));
+            notes.list.retain(|note| !is_of_keys(note));
+            notes.arrived.clear();
+            notes.list.push(Note::Replaced(None, Cause::Unknown));
             return;
         }
         if let Note::Renamed(_, to) = &note {
-            self.arrived.insert(to.clone());
+            notes.arrived.insert(to.clone());
         }
-        self.list.push(note);
+        notes.list.push(note);
     }
+
+    /// A key was taken away by a RENAME or MOVE, and is of interest if it is given.
+    pub fn leaves(&self, key: Option<Key>) {
+        self.notes.borrow_mut().leaving = key;
+    }
+
+    /// The key that the last RENAME or MOVE has taken away.
+    pub fn take_leaving(&self) -> Option<Key> {
+        self.notes.borrow_mut().leaving.take()
+    }
+
+    /// Whether a note says that a key that is known goes by this name.
+    pub fn has_arrived(&self, db: i32, name: &[u8]) -> bool {
+        let arrived = &self.notes.borrow().arrived;
+        !arrived.is_empty() && arrived.contains(&Key::new(db, name))
+    }
+
+    /// Whether a key may be of interest for what became of another one.
+    pub fn has_moves(&self) -> bool {
+        let notes = self.notes.borrow();
+        notes.leaving.is_some() || !notes.arrived.is_empty()
+    }
+
+    /// A data set was loaded: that it was emptied before that is part of it.
+    pub fn forget_flushes(&self) {
+        let list = &mut self.notes.borrow_mut().list;
+        list.retain(|note| !matches!(note, Note::Replaced(..)));
+    }
+
+    /// Takes out all notes.
+    pub fn take(&self) -> Vec<Note> {
+        let notes = &mut *self.notes.borrow_mut();
+        notes.arrived.clear();
+        std::mem::take(&mut notes.list)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    /// In the order in which things happened.
+    list: Vec<Note>,
+    /// Where keys went by a RENAME or MOVE that is among the notes.
+    arrived: HashSet<Key>,
+    /// The key that a RENAME or MOVE has taken away, until the event that says
+    /// where it went; they come as a pair.
+    leaving: Option<Key>,
 }
 
 /// Whether a note says something of keys.
