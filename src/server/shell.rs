@@ -33,7 +33,7 @@ impl Shell {
             subscriptions: Subscriptions::default(),
             inbox: Inbox::default(),
             clients: Clients::default(),
-            locks: Locks::new(),
+            locks: Locks::default(),
             own_work: OwnWork::default(),
         }
     }

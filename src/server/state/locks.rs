@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::lock::{Core, Notices};
 
+#[derive(Default)]
 pub struct Locks {
     core: RefCell<Core>,
     /// A list of notices to use again.
@@ -12,13 +13,6 @@ pub struct Locks {
 }
 
 impl Locks {
-    pub fn new() -> Self {
-        Self {
-            core: RefCell::new(Core::default()),
-            spare: Cell::default(),
-        }
-    }
-
     /// What the core knows. `None`: it is deciding.
     pub fn ask<T>(&self, ask: impl FnOnce(&Core) -> T) -> Option<T> {
         self.core.try_borrow().ok().map(|core| ask(&core))
