@@ -10,7 +10,7 @@ use redis_module::ContextFlags;
 
 use crate::lock::Gate;
 use crate::server::outbound::replication::ask_for_ack;
-use crate::server::state::{Hearing, Pulse, Replicas};
+use crate::server::state::{Pulse, Replicas};
 use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo};
 
 /// A write that changes nothing: no value is put at the start of a key that
@@ -26,11 +26,11 @@ pub fn look(pulse: &Pulse, ctx: Ctx<'_>, asked: bool) -> Gate {
     if asked {
         return Gate::Open;
     }
-    match hearing(pulse, ctx) {
-        Hearing::Yes => Gate::Open,
-        Hearing::NotYet | Hearing::AskReplicas => Gate::Waking,
-        Hearing::Nothing => Gate::Shut,
-    }
+    // It may write, so it may ask the replicas.
+    let ask = || {
+        ask_for_ack(ctx);
+    };
+    pulse.gate(MachineUs::now(), || replicas(ctx), ask)
 }
 
 /// Whether the server would let a client write, as far as it knows.
@@ -52,18 +52,6 @@ fn would_write(ctx: Ctx<'_>) -> bool {
     // key, and the other checks came first; or it ran, and somebody has such a key.
     sys::call(ctx, c"SETRANGE", Scope::Script, &[PROBE, b"0", b""])
         .is_some_and(|called| !called.failed || matches!(called.errno, 0 | libc::EPERM))
-}
-
-/// Whether the server has heard what happened while it stood still. Where it may write:
-/// it may ask the replicas.
-fn hearing(pulse: &Pulse, ctx: Ctx<'_>) -> Hearing {
-    let now = MachineUs::now();
-    match pulse.hearing(now) {
-        Hearing::AskReplicas => pulse.hearing_of(&replicas(ctx), now, || {
-            ask_for_ack(ctx);
-        }),
-        known => known,
-    }
 }
 
 /// The replicas of this master, as INFO shows them.

@@ -23,7 +23,7 @@ pub use clients::{Clients, Ended, Wake};
 pub use inbox::{Inbox, Read};
 pub use locks::Locks;
 pub use own_work::OwnWork;
-pub use pulse::{Hearing, Pulse, Replicas};
+pub use pulse::{Pulse, Replicas};
 pub use server::{Server, Wakeup};
 pub use situation::Situation;
 pub use subscriptions::Subscriptions;

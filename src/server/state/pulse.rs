@@ -9,6 +9,7 @@
 
 use std::cell::Cell;
 
+use crate::lock::Gate;
 use crate::server::sys::MachineUs;
 
 /// Replicas acknowledge once a second: after a shorter gap the server's knowledge of
@@ -29,13 +30,12 @@ const QUESTIONS: u8 = 2;
 /// So that the second goes out by itself.
 const APART_US: i64 = 5_000;
 
-/// What is known of the time since the last gap.
-#[derive(Clone, Copy, Debug)]
-enum Gap {
-    /// The server is up to date.
-    Over,
-    /// It woke: how often the cron has run since, and what replicas were asked.
-    Woken { beats: u8, asked: Option<Asked> },
+/// The server woke from a gap, and may not have heard yet what happened meanwhile.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gap {
+    /// How often the cron has run since.
+    beats: u8,
+    asked: Option<Asked>,
 }
 
 /// What replicas are to acknowledge, to show that they heard of this master since it
@@ -46,18 +46,6 @@ struct Asked {
     times: u8,
     first: MachineUs,
     last: MachineUs,
-}
-
-/// Whether the server has heard what happened while it stood still, if it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hearing {
-    Yes,
-    /// It woke a moment ago.
-    NotYet,
-    /// It woke, and its replicas are to tell whether they heard of it.
-    AskReplicas,
-    /// Its replicas say nothing.
-    Nothing,
 }
 
 /// The replicas of this master, as it knows them.
@@ -82,7 +70,8 @@ pub struct Pulse {
     last_beat: Cell<MachineUs>,
     /// The time between two beats, us.
     period_us: Cell<i64>,
-    gap: Cell<Gap>,
+    /// None when the server is up to date.
+    gap: Cell<Option<Gap>>,
 }
 
 impl Pulse {
@@ -90,7 +79,7 @@ impl Pulse {
         Self {
             last_beat: Cell::new(MachineUs::now()),
             period_us: Cell::new(0),
-            gap: Cell::new(Gap::Over),
+            gap: Cell::new(None),
         }
     }
 
@@ -101,45 +90,48 @@ impl Pulse {
 
     /// The cron runs, so many times a second.
     pub fn beat(&self, now: MachineUs, hz: i32) {
-        let next = match self.gap.get() {
-            _ if self.missed(now) => Gap::Woken {
-                beats: 1,
-                asked: None,
-            },
-            Gap::Over => Gap::Over,
-            Gap::Woken { beats, asked } => Gap::Woken {
-                beats: beats.saturating_add(1),
-                asked,
-            },
+        let gap = if self.missed(now) {
+            Some(Gap::default())
+        } else {
+            self.gap.get()
         };
-        self.gap.set(next);
+        self.gap.set(gap.map(|gap| Gap {
+            beats: gap.beats.saturating_add(1),
+            ..gap
+        }));
         self.last_beat.set(now);
         self.period_us
             .set(1_000_000_i64.checked_div(hz.into()).unwrap_or(0));
     }
 
-    /// What is known without a look at the replicas.
-    pub fn hearing(&self, now: MachineUs) -> Hearing {
-        match self.gap.get() {
-            _ if self.missed(now) => Hearing::NotYet,
-            Gap::Over => Hearing::Yes,
-            Gap::Woken { beats, .. } if beats < BEATS => Hearing::NotYet,
-            Gap::Woken { .. } => Hearing::AskReplicas,
+    /// Whether the server has heard what happened while it stood still, if it did: shut
+    /// means that its replicas say nothing. `look`: looks at the replicas. `ask`: asks them
+    /// to acknowledge what they have.
+    pub fn gate(
+        &self,
+        now: MachineUs,
+        look: impl FnOnce() -> Replicas,
+        ask: impl FnOnce(),
+    ) -> Gate {
+        if self.missed(now) {
+            return Gate::Waking;
         }
-    }
-
-    /// What is known by the replicas. `ask`: asks them to acknowledge what they have.
-    pub fn hearing_of(&self, replicas: &Replicas, now: MachineUs, ask: impl FnOnce()) -> Hearing {
-        let Gap::Woken { beats, asked } = self.gap.get() else {
-            return Hearing::Yes;
+        let Some(gap) = self.gap.get() else {
+            return Gate::Open;
         };
-        let heard = asked.is_some_and(|asked| replicas.enough_beyond(asked.offset));
+        if gap.beats < BEATS {
+            return Gate::Waking;
+        }
+        let replicas = look();
+        let heard = gap
+            .asked
+            .is_some_and(|asked| replicas.enough_beyond(asked.offset));
         if heard || replicas.needed == 0 {
-            self.gap.set(Gap::Over);
-            return Hearing::Yes;
+            self.gap.set(None);
+            return Gate::Open;
         }
         // It goes back when this server has been a replica in between.
-        let asked = asked.filter(|asked| asked.offset <= replicas.offset);
+        let asked = gap.asked.filter(|asked| asked.offset <= replicas.offset);
         let mut asked = asked.unwrap_or(Asked {
             offset: replicas.offset,
             times: 0,
@@ -151,14 +143,14 @@ impl Pulse {
             asked.times = asked.times.saturating_add(1);
             asked.last = now;
         }
-        self.gap.set(Gap::Woken {
-            beats,
+        self.gap.set(Some(Gap {
             asked: Some(asked),
-        });
+            ..gap
+        }));
         if now.since(asked.first) > PATIENCE_US {
-            Hearing::Nothing
+            Gate::Shut
         } else {
-            Hearing::NotYet
+            Gate::Waking
         }
     }
 }
@@ -173,16 +165,13 @@ mod tests {
         let beat = |hz| pulse.beat(MachineUs::now(), hz);
         let gap = |us: i64| pulse.last_beat.set(MachineUs(MachineUs::now().0 - us));
         beat(10);
-        assert!(matches!(pulse.gap.get(), Gap::Over));
+        assert!(pulse.gap.get().is_none());
         assert_eq!(pulse.period_us.get(), 100_000);
         gap(GAP_US + 1);
         assert!(pulse.missed(MachineUs::now()));
         for expected in 1..=BEATS {
             beat(10);
-            let Gap::Woken { beats, .. } = pulse.gap.get() else {
-                panic!("{:?}", pulse.gap.get());
-            };
-            assert_eq!(beats, expected);
+            assert_eq!(pulse.gap.get().map(|gap| gap.beats), Some(expected));
             assert!(!pulse.missed(MachineUs::now()));
         }
         // Slow crons are no gap.
