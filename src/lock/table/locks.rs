@@ -108,6 +108,10 @@ impl Locks {
             self.get_or_new(key).waited_for = true;
         } else if let Some(entry) = self.get_mut(key) {
             entry.waited_for = false;
+            // When what is no lock ends matters to those who wait for it.
+            if entry.foreign {
+                self.set_deadline(key, None);
+            }
             self.tidy(key);
         }
     }

@@ -333,6 +333,18 @@ fn a_key_that_is_no_lock_is_forgotten_where_nobody_waits_for_it() {
 }
 
 #[test]
+fn a_key_that_is_no_lock_is_forgotten_with_the_last_who_waits_for_it() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    s.wait(by("b").block(50));
+    s.set(&key(0, "k"), Some(5000));
+    s.read_notes();
+    assert!(!s.core.is_idle());
+    s.pass_and_tick(51);
+    assert!(s.core.is_idle());
+}
+
+#[test]
 fn the_end_of_a_lock_that_was_found_and_released_once_is_told() {
     let mut s = Shell::new();
     let k = key(0, "k");
