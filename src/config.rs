@@ -69,9 +69,8 @@ mod fencing {
 
 /// Whether a lost watchdog hold closes its connection.
 pub fn closes_on_loss() -> bool {
-    !WATCHDOG_LOST
-        .lock()
-        .is_ok_and(|setting| *setting == WatchdogLost::keep)
+    let setting = WATCHDOG_LOST.lock();
+    setting.map_or(true, |setting| *setting == WatchdogLost::close)
 }
 
 /// A time that is set, ms; `None`: it is set to 0.
