@@ -1,7 +1,10 @@
 //! What requests say: whose lock is to be had, renewed or released, and how.
 
+use std::borrow::Cow;
+
+use super::address::Address;
 use super::found::Mode;
-use super::types::{ClientId, MonoUs, Now, Owner, Token, WaiterId};
+use super::types::{ClientId, Moment, MonoUs, Now, Owner, Token, WaiterId};
 
 /// A request for a lock, or for several.
 #[derive(Clone, Copy, Debug)]
@@ -13,37 +16,57 @@ pub struct Ask<'a> {
     pub mode: Mode,
     /// The lease in ms, from the moment of the grant.
     pub lease: i64,
-    /// Refuse a second hold of the same mode.
-    pub once: bool,
+    pub once: Once,
     /// The hold belongs to the connection.
     pub watch: bool,
+    /// Where the end of the wait and the loss of the hold are told.
+    pub notify: Option<&'a Address>,
     /// How to wait if the lock is held; `None`: do not.
     pub wait: Option<Wait>,
 }
 
+/// What an owner gets that holds the lock in this mode already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Once {
+    /// One hold more.
+    #[default]
+    Nests,
+    /// The hold under way: ONCE.
+    IsTheSame,
+    /// The error HELD: the owner `*`.
+    IsRefused,
+}
+
 /// How a request waits.
 #[derive(Clone, Copy, Debug)]
-pub enum Wait {
-    ForEver,
-    Ms(i64),
+pub struct Wait {
+    /// For so many ms; `None`: for ever.
+    ms: Option<i64>,
+    /// Its client goes on meanwhile, and is told at its address how the wait ended:
+    /// QUEUE.
+    pub queued: bool,
 }
 
 impl Wait {
-    /// As BLOCK has it: so many ms, or 0.
-    pub fn of(block: i64) -> Self {
-        if block == 0 {
-            Self::ForEver
-        } else {
-            Self::Ms(block)
+    /// As BLOCK has it: so many ms, or 0 for ever.
+    pub fn blocked(ms: i64) -> Self {
+        Self {
+            ms: (ms != 0).then_some(ms),
+            queued: false,
+        }
+    }
+
+    /// As QUEUE has it.
+    pub fn queued(ms: i64) -> Self {
+        Self {
+            queued: true,
+            ..Self::blocked(ms)
         }
     }
 
     /// When it is over for a request that comes now.
-    pub fn until(self, now: Now) -> Option<MonoUs> {
-        match self {
-            Self::ForEver => None,
-            Self::Ms(ms) => Some(now.until(ms)),
-        }
+    pub fn until(self, now: Now) -> MonoUs {
+        self.ms.map_or(MonoUs::NEVER, |ms| now.until(ms))
     }
 }
 
@@ -57,6 +80,26 @@ pub struct Ended<'a> {
     pub mode: Mode,
     /// All of them, rather than the newest.
     pub all: bool,
+    /// Else nothing ends, and that is no error.
+    pub only: Option<Only>,
+}
+
+/// What RELEASE asks of the holds that it is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// The owner has any in that mode.
+    Held,
+    /// They have this token.
+    Token(Token),
+}
+
+/// Whose lock FORCE is to free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aim<'a> {
+    /// It is among the holders.
+    Owner(Cow<'a, [u8]>),
+    /// A hold under way has it.
+    Token(Token),
 }
 
 /// What becomes of a lease.
@@ -89,8 +132,9 @@ pub struct Want {
     pub client: Option<ClientId>,
     pub mode: Mode,
     pub lease: i64,
-    pub once: bool,
+    pub once: Once,
     pub watch: bool,
+    pub notify: Option<Address>,
 }
 
 impl Want {
@@ -102,6 +146,7 @@ impl Want {
             lease: ask.lease,
             once: ask.once,
             watch: ask.watch,
+            notify: ask.notify.cloned(),
         }
     }
 }

@@ -44,7 +44,7 @@ impl Decider<'_> {
     }
 
     /// Takes in what has happened, and hands nothing on yet: that is due from then on.
-    pub(super) fn note<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+    pub fn note<T>(&mut self, run: impl FnOnce(&mut Decision<'_>) -> T) -> T {
         let mut d = self.begin();
         let result = run(&mut d);
         d.end();

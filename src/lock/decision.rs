@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::address::Address;
 use super::counters::Counters;
 use super::table::Hold;
 use super::work::Work;
@@ -60,6 +61,7 @@ impl<'a> Decision<'a> {
     pub(super) fn end(self) -> Option<Outcome> {
         let Self {
             core,
+            now,
             work,
             held_up,
             woken,
@@ -73,15 +75,21 @@ impl<'a> Decision<'a> {
         } else {
             core.due.append(work);
         }
+        core.count_over(now);
         answer
     }
 
     /// A request that waits gets its reply: the one that is decided with the decision.
-    pub(super) fn answer(&mut self, waiter: WaiterId, outcome: Outcome) {
+    /// `to`: where others are told.
+    pub(super) fn answer(&mut self, waiter: WaiterId, to: Option<Address>, outcome: Outcome) {
         if self.asking == Some(waiter) {
             self.answer = Some(outcome);
         } else {
-            self.out.push(Notice::Answer { waiter, outcome });
+            self.out.push(Notice::Answer {
+                waiter,
+                to,
+                outcome,
+            });
         }
     }
 
@@ -126,6 +134,15 @@ impl<'a> Decision<'a> {
         } else {
             self.wake(key, whom);
         }
+    }
+
+    /// A key that was presumed to be a lock has run out.
+    pub(super) fn presumed_left(&mut self, key: &Key, whom: Whom) {
+        if head::is_waited_for(self.core, key) || self.core.subscribers.is_turn(key) {
+            return self.left_free(key, whom);
+        }
+        let key = key.clone();
+        self.out.push(Notice::WakeListeners { key, whom });
     }
 
     /// Whoever waits by subscription is to know that the key is free, unless their turn

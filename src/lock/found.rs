@@ -34,6 +34,8 @@ pub enum Foreign {
     OtherType,
     /// It is a hash, but not laid out as a lock.
     OtherHash,
+    /// It is a hash that could be a lock, but has no TTL and is not known for one.
+    NoTtl,
 }
 
 /// When a reader's lease ends: the latest of its lease keys counts, but one that may
@@ -143,6 +145,6 @@ pub enum Slot {
     Ours,
     /// On its way from or to this node: what is here of it is this node's to act on.
     OnItsWay,
-    /// Another node's, or on its way there and the lock's key with it.
+    /// Another node's.
     Others,
 }

@@ -1,6 +1,6 @@
 //! What was heard of keys and connections and is to be looked at yet (`run`).
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::key::exchanged;
 use super::table::{Locks, Place};
@@ -19,7 +19,7 @@ pub enum Note {
     Swapped(i32, i32),
     /// A database was emptied, or all were emptied or loaded anew.
     Replaced(Option<i32>, Cause),
-    /// A connection is closed that has watchdog holds.
+    /// A connection is closed that has waits, or holds that are bound to it.
     Closed(ClientId),
     /// The reply of this grant will never reach its client.
     Lost(WaiterId),
@@ -38,8 +38,8 @@ pub struct Heard {
     readers: BTreeMap<Key, Readers>,
     /// Of whole databases.
     sweeps: VecDeque<Sweep>,
-    /// Connections that are closed and had watchdog holds: these are to be ended.
-    pub closed: VecDeque<ClientId>,
+    /// Connections that are closed: their waits and watchdog holds are to be ended.
+    pub closed: BTreeSet<ClientId>,
     /// Grants whose reply is lost.
     pub lost: Vec<WaiterId>,
 }
@@ -100,6 +100,12 @@ impl Heard {
                 self.of(Key { db, ..key }, cause);
             }
         }
+    }
+
+    /// Whether a request's connection is closed: nobody is there any more to be granted
+    /// anything.
+    pub fn is_closed(&self, client: Option<ClientId>) -> bool {
+        client.is_some_and(|client| self.closed.contains(&client))
     }
 
     /// Nothing was heard of single keys. A sweep may be under way: it is about older

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::ask::Want;
 #[cfg(test)]
 use super::queue::Queues;
-use super::{ClientId, Key, Token, WaiterId};
+use super::{ClientId, Key, Mode, Token, WaiterId};
 
 /// A grant on its way to its client.
 #[derive(Clone, Debug)]
@@ -32,10 +32,35 @@ pub struct InFlight {
 impl InFlight {
     /// What a connection was granted of a key, and never got, is over with it.
     pub fn forget_watched(&mut self, client: ClientId, key: &Key) {
-        let its = |grant: &&mut Grant| grant.want.watch && grant.want.client == Some(client);
-        for grant in self.grants.values_mut().filter(its) {
+        self.forget(key, |want| want.watch && want.client == Some(client));
+    }
+
+    /// A key is not to be taken back with grants like these.
+    fn forget(&mut self, key: &Key, its: impl Fn(&Want) -> bool) {
+        let grants = self.grants.values_mut();
+        for grant in grants.filter(|grant| its(&grant.want)) {
             grant.keys.retain(|(granted, _)| granted != key);
         }
+    }
+
+    /// The owner has been told of its hold in another way: it stays, whatever becomes of
+    /// the reply to the grant.
+    pub fn let_stand(&mut self, key: &Key, owner: &[u8], mode: Mode) {
+        self.forget(key, |want| *want.owner == *owner && want.mode == mode);
+    }
+
+    /// A connection has no hold in this mode on the key any more: what it takes there
+    /// later is another one than it was granted.
+    pub fn forget_released(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        mode: Mode,
+        client: Option<ClientId>,
+    ) {
+        self.forget(key, |want| {
+            *want.owner == *owner && (want.mode, want.client) == (mode, client)
+        });
     }
 
     /// Keys go by other names now.

@@ -3,6 +3,7 @@
 //! The server's keyspace implements this (`server::run::keyspace`), and so does one
 //! in memory (`lock::memory`) for the tests of the core.
 
+use super::address::Address;
 use super::found::{Counter, Holder, Look, Slot};
 use super::key::Key;
 use super::write::Write;
@@ -32,6 +33,8 @@ pub trait Keyspace {
     /// Where the lock's slot is. Nobody asks the server that about a request that has
     /// waited.
     fn slot(&mut self, key: &Key) -> Slot;
+    /// Whether a client that is told there would hear it.
+    fn hears(&mut self, address: &Address) -> bool;
     /// Changes the lock at once. Whether it changed anything.
     fn write(&mut self, key: &Key, write: &Write) -> bool;
 }

@@ -1,5 +1,6 @@
 //! Requests enter their queues and leave them, and what follows for those behind.
 
+use super::address::Address;
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
@@ -7,6 +8,9 @@ use super::{Core, Key, WaiterId};
 
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
+    if let Some(address) = waiter.told_at() {
+        core.sessions.add_wait(address, id);
+    }
     for key in core.queues.insert(id, waiter) {
         core.locks.set_waited_for(&key, true);
     }
@@ -15,6 +19,9 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
 /// Takes a request out of its queues.
 pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let gone = core.queues.remove(id)?;
+    if let Some(address) = gone.waiter.told_at() {
+        core.sessions.remove_wait(address, id);
+    }
     for key in &gone.emptied {
         core.locks.set_waited_for(key, false);
     }
@@ -37,18 +44,17 @@ pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
 }
 
 /// Takes a request out of its queues that gets nothing. Those of its owner's
-/// that stood behind it there now stand behind others.
-pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) {
-    let Some(gone) = dequeue(core, id) else {
-        return;
-    };
+/// that stood behind it there now stand behind others. Where it is told of that.
+pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) -> Option<Address> {
+    let gone = dequeue(core, id)?;
     left(core, work, &gone);
     if core.queues.owner(&gone.waiter.want.owner).is_some() {
         for key in &gone.waiter.keys {
             look_later(core, work, key);
         }
-        work.suspects.insert(gone.waiter.want.owner);
+        work.suspects.insert(gone.waiter.want.owner.clone());
     }
+    gone.waiter.told_at().cloned()
 }
 
 /// A request has left its queues: those behind it in them may be next.

@@ -2,12 +2,12 @@
 //! hashes with an optional deadline, as the server does, and carries out the
 //! core's writes to the letter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Slot,
-    Token, WallMs, Write,
+    leases_looked_at, Address, ClientId, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease,
+    Look, Mode, Slot, Token, WallMs, Write,
 };
 use crate::redisson;
 
@@ -30,6 +30,8 @@ pub struct Memory {
     pub slot: Slot,
     /// How often a key was looked at.
     pub looks: usize,
+    /// These connections hear nothing.
+    pub deaf: BTreeSet<ClientId>,
 }
 
 impl Memory {
@@ -182,6 +184,10 @@ impl Keyspace for Memory {
 
     fn slot(&mut self, _key: &Key) -> Slot {
         self.slot
+    }
+
+    fn hears(&mut self, address: &Address) -> bool {
+        !self.deaf.contains(&address.client)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {

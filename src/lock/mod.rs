@@ -11,6 +11,7 @@
 //! one ([`run`](mod@run)). `docs/architecture.md` has a line on each file here, the way of
 //! a RELEASE and of a key event through them, the invariants, and the words.
 
+mod address;
 mod ask;
 mod away;
 mod closed;
@@ -20,6 +21,7 @@ mod deadlines;
 mod deadlock;
 mod decide;
 mod decision;
+mod durations;
 mod found;
 mod grant;
 mod head;
@@ -33,6 +35,7 @@ mod leaving;
 #[cfg(test)]
 mod memory;
 mod modes;
+mod moments;
 mod moved;
 mod notice;
 mod queue;
@@ -42,6 +45,7 @@ mod refusal;
 mod renewals;
 mod request;
 mod run;
+mod sessions;
 mod subscribers;
 mod table;
 mod take_back;
@@ -55,8 +59,9 @@ mod watchdog;
 mod work;
 mod write;
 
-pub use ask::{Ask, Ended, Renewal, Verdict, Wait};
-pub use core::{Contended, Core, Rules, Waiting};
+pub use address::Address;
+pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Verdict, Wait};
+pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Rules, Waiting, Wanted};
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{
@@ -64,11 +69,11 @@ pub use found::{
 };
 pub use heard::Note;
 use key::Bytes;
-pub use key::Key;
+pub use key::{exchanged, Key};
 pub use keyspace::Keyspace;
 pub use leaving::leave;
 pub use moved::demoted;
-pub use notice::{Event, Notice, Notices, Outcome, Whom};
+pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};
 pub use reconcile::Cause;
 pub use refusal::{Link, Refusal};
 pub use request::{
@@ -76,6 +81,7 @@ pub use request::{
 };
 pub use run::{attend, run, Gate, Occasion, Outside};
 pub use subscribers::Listening;
+pub use timeouts::cancel;
 pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};
 pub use watchdog::ROUND_MS;
 pub use write::Write;

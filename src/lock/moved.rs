@@ -6,35 +6,44 @@
 use super::key::exchanged;
 use super::table::Hold;
 use super::{reconcile, watchdog};
-use super::{ClientId, Core, Decision, Key, Owner};
+use super::{Core, Decision, Key, Notices, Now, Owner, Reason, Refusal};
 
 /// The server is no master any more: what it knew of holds is out of date as
-/// soon as its new master writes. Waiters are sent away by the server. The
-/// connections that have lost watchdog holds by it.
-pub fn demoted(core: &mut Core) -> Vec<ClientId> {
-    let clients = core.watchdogs.clients();
+/// soon as its new master writes. Who is to know of it.
+pub fn demoted(core: &mut Core, now: Now) -> Notices {
+    let mut lost = Notices::new();
     for key in core.locks.keys() {
-        core.locks.forget_holders(&key);
+        for hold in core.locks.forget_holders(&key) {
+            let taken = watchdog::unbind(core, &key, &hold);
+            watchdog::losses(&mut lost, &key, &hold.owner, taken, Reason::Demoted);
+        }
     }
+    core.count_over(now);
     core.watchdogs = Default::default();
-    // The server sends the waiters away; what they were granted is void.
+    // The server sends blocked clients away; what they were granted is void.
+    core.queues.send_all_away(&Refusal::SentAway);
     core.in_flight = Default::default();
     core.subscribers = Default::default();
     core.heard = Default::default();
     core.due = Default::default();
     core.away = Default::default();
-    clients
+    lost
 }
 
 /// The key was renamed or moved to another database: its hold goes with it,
 /// and what was known of the key it replaced is void. The leases of readers do
 /// not move. Both keys are due for `run::review`.
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
-    reconcile::drop_holders(d, to);
+    reconcile::drop_holders(d, to, Reason::Overwritten);
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
     let holders = d.core.locks.take_holders(from);
+    if let Some(whom) = holders.presumed {
+        let found = holders.deadline.map(|at| (whom, at));
+        d.core.locks.set_presumed(to, found);
+        return;
+    }
     if let Some(mut hold) = holders.plain {
         let_rest(d, from, &mut hold);
         d.core.locks.set_plain(to, hold);
@@ -45,13 +54,16 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     };
     let owners = shared.parties().map(|party| party.hold.owner.clone());
     for owner in owners.collect::<Vec<Owner>>() {
-        shared.change(&owner, |party| {
+        let gone = shared.change(&owner, |party| {
             let_rest(d, from, &mut party.hold);
             party.stop_reading();
         });
+        if let Some(party) = gone {
+            d.core.locks.is_over(&party.hold);
+        }
     }
     if !shared.is_empty() {
-        d.core.locks.change_shared(to, |known| *known = *shared);
+        d.core.locks.set_shared(to, *shared);
     }
 }
 
@@ -79,8 +91,9 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
 
 /// A watched hold moves: who watched it has lost it.
 fn let_rest(d: &mut Decision<'_>, key: &Key, hold: &mut Hold) {
-    watchdog::on_lost(d, key, hold);
+    watchdog::on_lost(d, key, hold, Reason::Moved);
     if let Some(watch) = &mut hold.watch {
+        watch.unbind(|_| true);
         watch.rest();
     }
 }

@@ -1,8 +1,9 @@
 //! What others are to be told of a decision.
 
+use super::address::Address;
 use super::key::Key;
 use super::refusal::Refusal;
-use super::types::{ClientId, Token, WaiterId};
+use super::types::{ClientId, Owner, Token, WaiterId};
 use super::write::Write;
 
 /// The keyspace events of rlock itself (`rlock.acquired` and so on).
@@ -40,6 +41,38 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
+/// Why a hold has ended other than by its owner's will, or is not bound any more to what
+/// it was bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Expired,
+    Forced,
+    Deleted,
+    Evicted,
+    Flushed,
+    Overwritten,
+    /// The server is no master any more.
+    Demoted,
+    /// The key has another name or database now, or another node has its slot.
+    Moved,
+    /// The same owner has bound it to another connection, or by another tag.
+    Rebound,
+    /// Its owner has released it by another connection.
+    Released,
+}
+
+/// A hold that a connection was bound to is lost to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    pub key: Key,
+    pub owner: Owner,
+    /// The connection whose watchdog kept it.
+    pub watcher: Option<ClientId>,
+    /// Where that is told.
+    pub address: Option<Address>,
+    pub reason: Reason,
+}
+
 /// One thing to tell, in order, when the decision is complete. The core reads none of
 /// them back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,14 +84,22 @@ pub enum Notice {
     /// Others than rlock's own waiters may take the lock: wake those who wait for
     /// it by subscription.
     Wake { key: Key, whom: Whom },
+    /// The same of a key that was presumed to be a lock: nobody is to hear of it who does
+    /// not wait for it.
+    WakeListeners { key: Key, whom: Whom },
     /// It is to be found out who waits for the key by subscription: it went to a waiter,
     /// or to a reader beside others, and was not free in between; or it is long since
     /// they were last looked for.
     WhoListens { key: Key, shared: bool },
-    /// A blocked request gets its reply.
-    Answer { waiter: WaiterId, outcome: Outcome },
-    /// A watchdog hold was lost: its connection is to be closed.
-    Close { client: ClientId },
+    /// A request that waits gets its reply: its blocked client, or by a message.
+    Answer {
+        waiter: WaiterId,
+        to: Option<Address>,
+        outcome: Outcome,
+    },
+    /// A hold is lost: whoever it was bound to is to know. A connection that watched it
+    /// and cannot be told is to be closed.
+    Lost(Loss),
 }
 
 /// The notices of one request or one tick, in order.

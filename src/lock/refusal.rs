@@ -1,15 +1,13 @@
 //! Why the core refuses a request. The texts a client sees are in `crate::error`.
 
 use super::found::{Foreign, Mode};
-use super::key::Key;
+use super::key::{Bytes, Key};
 use super::types::Owner;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The key is no lock: WRONGTYPE.
     NotALock { key: Key, why: Foreign },
-    /// FORCE on a lock without a TTL, which may be somebody's data: WRONGTYPE.
-    NoLease { key: Key },
     /// The owner does not hold the lock, or holds it in another mode: NOTHELD.
     NotHeld {
         key: Key,
@@ -17,7 +15,7 @@ pub enum Refusal {
         asked: Mode,
         held_for: Option<Mode>,
     },
-    /// ONCE, and the owner holds the lock already: HELD.
+    /// The owner `*` holds the lock already: HELD.
     Held { key: Key, owner: Owner },
     /// The owner holds the name as another kind of lock: WRONGMODE.
     OtherMode {
@@ -37,6 +35,16 @@ pub enum Refusal {
     /// The lock ended between a look at it and the write that was to prolong it. Looked
     /// at once more, it is free; nobody is told of this.
     Vanished { key: Key },
+    /// The tag of a request is that of another wait or hold of its connection.
+    TagInUse { tag: Bytes },
+    /// Its owner has asked for the same again, with ONCE: UNBLOCKED.
+    Superseded,
+    /// The server is no master any more: UNBLOCKED, as it tells blocked clients.
+    SentAway,
+    /// Another node serves the slot of the lock: MOVED.
+    SlotMoved { key: Key },
+    /// Nobody would hear that it has been granted: it ends without a word.
+    Unheard,
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Owner },
 }

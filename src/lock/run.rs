@@ -10,15 +10,20 @@
 //! was heard of it taken into account ([`reconcile::attend`]).
 
 use super::{
-    closed, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
+    closed, grant, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
 };
-use super::{Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Slot};
+use super::{
+    Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Reason, Refusal, Slot,
+};
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
 
 /// Each kind of work goes on for so many us, and then other clients have a turn.
 const SLICE_US: i64 = 1500;
+
+/// So many waits of a connection that closes end at once, the rest in slices.
+const FEW: usize = 16;
 
 /// So many keys are looked at in one go of those that are away.
 const AWAY: usize = 500;
@@ -56,7 +61,7 @@ pub trait Outside {
     fn take_notes(&self) -> Vec<Note>;
     /// Nobody tells when a key is overwritten: watched ones are looked at now and then.
     fn misses_overwrites(&self) -> bool;
-    /// Connections are closed that watch a lease which is over.
+    /// Connections are closed that have lost a watchdog hold.
     fn closes_on_loss(&self) -> bool;
 }
 
@@ -94,6 +99,7 @@ impl<O: Outside> Run<'_, '_, O> {
     fn all(&mut self) {
         if self.is_timer() {
             self.time_out();
+            self.send_away();
         }
         if !self.is_anything_due() {
             return;
@@ -158,6 +164,20 @@ impl<O: Outside> Run<'_, '_, O> {
         });
     }
 
+    /// Nor do these.
+    fn send_away(&mut self) {
+        if self.with.core.queues.any_sent_away() {
+            self.in_slices(|run| {
+                run.with.note(|d| {
+                    for (id, refusal) in d.core.queues.take_sent_away(BATCH) {
+                        grant::refuse(d, id, refusal);
+                    }
+                });
+                run.with.core.queues.any_sent_away()
+            });
+        }
+    }
+
     /// Hears the notes, and looks again at keys that were away for a while.
     fn read_notes(&mut self) {
         let most = if self.is_timer() { AWAY } else { 0 };
@@ -218,9 +238,8 @@ impl<O: Outside> Run<'_, '_, O> {
 
     /// Nothing may be written, but whoever watches a lease that is over is to know.
     fn let_lapse(&mut self) {
-        if self.outside.closes_on_loss() {
-            self.in_slices(|run| run.with.note(|d| watchdog::let_lapse(d, BATCH)));
-        }
+        let all = self.outside.closes_on_loss();
+        self.in_slices(|run| run.with.note(|d| watchdog::let_lapse(d, BATCH, all)));
     }
 
     fn check_watched(&mut self) {
@@ -267,11 +286,11 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
                 d.core.heard.begin_sweep(&mut d.core.locks, db, cause);
             }
             Note::Closed(client) => {
-                // Nobody is there any more to be granted anything.
-                if let Some(id) = d.core.queues.of_client(client) {
+                let waits: Vec<_> = d.core.waits_of(client).take(FEW).collect();
+                for id in waits {
                     leaving::give_up(d.core, &mut d.work, id);
                 }
-                d.core.heard.closed.push_back(client);
+                d.core.heard.closed.insert(client);
             }
             Note::Lost(waiter) => d.core.heard.lost.push(waiter),
         }
@@ -290,12 +309,12 @@ fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
         return;
     }
     let mut left = most;
-    while let Some(client) = d.core.heard.closed.front().copied() {
+    while let Some(client) = d.core.heard.closed.first().copied() {
         left = left.saturating_sub(closed::closed(d, client, left));
-        if d.core.watchdogs.has(client) {
+        if d.core.is_bound(client) {
             break;
         }
-        d.core.heard.closed.pop_front();
+        d.core.heard.closed.remove(&client);
     }
     for waiter in std::mem::take(&mut d.core.heard.lost) {
         take_back::take_back(d, waiter);
@@ -306,7 +325,8 @@ fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
 /// here. If it is not, what is known of the key's holds is void, and those who wait for
 /// it are looked at again later.
 fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
-    let ours = match d.ks.slot(key) {
+    let slot = d.ks.slot(key);
+    let ours = match slot {
         Slot::Ours => true,
         Slot::OnItsWay => d.ks.look(key, &[]).kind != Kind::Free,
         Slot::Others => false,
@@ -314,9 +334,15 @@ fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
     if !ours {
         d.core.heard.forget(&mut d.core.locks, key);
         d.core.due.forget(key);
-        reconcile::drop_holders(d, key);
+        reconcile::drop_holders(d, key, Reason::Moved);
         // Whom that lets in may not be ours to say: its queue is left alone.
         d.core.subscribers.forget(key);
+        if slot == Slot::Others {
+            let key = key.clone();
+            d.core
+                .queues
+                .send_away(&key, &Refusal::SlotMoved { key: key.clone() });
+        }
         if d.core.knows(key.db, &key.name) {
             d.core.away.look_again(key);
         }

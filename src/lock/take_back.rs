@@ -14,8 +14,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
     for (key, token) in &grant.keys {
         let look = reconcile::read(d, key, owner);
         let known = d.core.locks.hold(key, owner);
-        let first = d.core.locks.party(key, owner).and_then(|party| party.first);
-        let known = known.filter(|hold| [hold.token, first].contains(&Some(*token)));
+        let known = known.filter(|_| d.core.locks.has_token(key, owner, mode, *token));
         // Released meanwhile, by another connection of its owner's, or ended
         // with its own.
         let is_there = known.is_some_and(|hold| match &hold.watch {
@@ -26,7 +25,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        watchdog::change_watch(d.core, key, owner, |watch| watch.drop_one(mode, client));
+        watchdog::change_watch(d.core, key, owner, |watch| watch.take_back(&grant.want));
         request::end_holds(d, key, owner, look, &[(mode, 1)]);
     }
     if any {

@@ -1,12 +1,31 @@
-//! Waits whose BLOCK time is over.
+//! Waits that end without the lock: their time is over, or they are called off.
 
 use super::counters::Counters;
 use super::leaving;
-use super::{Decision, Outcome, WaiterId};
+use super::{Decision, Mode, Outcome, WaiterId};
 
-/// The BLOCK time of a request is over.
+/// The time of a request is over.
 pub fn timed_out(d: &mut Decision<'_>, id: WaiterId) {
-    leaving::give_up(d.core, &mut d.work, id);
     Counters::up(&mut d.core.counters.timed_out);
-    d.answer(id, Outcome::TimedOut);
+    end(d, id);
+}
+
+/// CANCEL: the waits of an owner for a key end, in this mode or in any. How many.
+pub fn cancel(d: &mut Decision<'_>, db: i32, name: &[u8], owner: &[u8], mode: Option<Mode>) -> i64 {
+    let key = d.core.locks.key(db, name);
+    let mut cancelled: i64 = 0;
+    for (_, id) in d.core.queues.requests(owner, &key) {
+        let waiter = d.core.queues.get(id);
+        if waiter.is_some_and(|waiter| mode.is_none_or(|mode| mode == waiter.want.mode)) {
+            cancelled = cancelled.saturating_add(1);
+            Counters::up(&mut d.core.counters.cancelled);
+            end(d, id);
+        }
+    }
+    cancelled
+}
+
+fn end(d: &mut Decision<'_>, id: WaiterId) {
+    let to = leaving::give_up(d.core, &mut d.work, id);
+    d.answer(id, to, Outcome::TimedOut);
 }

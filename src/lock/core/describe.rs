@@ -2,9 +2,10 @@
 
 use super::Core;
 use crate::lock::queue::Waiter;
-use crate::lock::table::Entry;
+use crate::lock::table::{Entry, Hold};
 use crate::lock::{
-    ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal, Token,
+    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal,
+    Token,
 };
 
 /// A lock's queue.
@@ -22,6 +23,21 @@ pub struct Known {
     pub held_ms: Option<i64>,
     /// The newest connection that has a watchdog hold there.
     pub watchdog: Option<ClientId>,
+}
+
+impl Known {
+    /// Of a hold in one of its modes.
+    pub(super) fn of(now: Now, hold: &Hold, mode: Mode) -> Self {
+        let watch = hold.watch.as_ref();
+        let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
+        Self {
+            token: hold.token,
+            held_ms: hold.since.map(|since| now.wall.ms_since(since).max(0)),
+            watchdog: taken
+                .find(|taken| taken.watched && taken.mode == mode)
+                .and_then(|taken| taken.client),
+        }
+    }
 }
 
 /// One who waits.
@@ -54,34 +70,28 @@ impl Core {
 
     /// What is known of an owner's hold under way.
     pub fn hold_of(&self, now: Now, key: &Key, owner: &[u8], mode: Mode) -> Known {
-        let Some(hold) = self.locks.hold(key, owner) else {
-            return Known::default();
-        };
-        let watch = hold.watch.as_ref();
-        let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
-        Known {
-            token: hold.token,
-            held_ms: hold.since.map(|since| now.wall.ms_since(since).max(0)),
-            watchdog: taken
-                .find(|taken| taken.watched && taken.mode == mode)
-                .and_then(|taken| taken.client),
-        }
+        let hold = self.locks.hold(key, owner);
+        hold.map_or_else(Known::default, |hold| Known::of(now, hold, mode))
     }
 
     /// Who holds a lock now, whoever excludes most first. Changes nothing: readers
     /// whose lease keys are gone are left out, and left where they are.
     pub fn holders_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Result<Vec<Holder>, Refusal> {
-        let look = ks.look(key, &[]);
+        let entry = self.locks.get(key);
+        let look = reconcile::judge(entry, ks.look(key, &[]));
         let no_lock = |why| {
             let key = key.clone();
             Err(Refusal::NotALock { key, why })
         };
         let mut holders = match look.kind {
             Kind::Free => return Ok(Vec::new()),
+            Kind::Foreign(Foreign::NoTtl) => {
+                let holders = ks.holders(key).len();
+                return no_lock(reconcile::why_no_lock(&look, holders));
+            }
             Kind::Foreign(why) => return no_lock(why),
             Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
         };
-        let entry = self.locks.get(key);
         for holder in &mut holders {
             // Somebody made a read/write lock of a plain one.
             let plain = entry.is_some_and(|entry| entry.plain_of(&holder.owner).is_some());
@@ -93,9 +103,8 @@ impl Core {
         let all = holders.len();
         holders.retain(|holder| holder.lease != Lease::Gone);
         // A hash with a field `mode` that is somebody's data.
-        let ends = look.expires.is_some() && all > 0;
-        let may_end = ends || entry.is_some_and(Entry::is_held);
-        if all != look.fields || (holders.is_empty() && !may_end) {
+        let is_held = || all > 0 || entry.is_some_and(Entry::is_held);
+        if all != look.fields || !is_held() {
             return no_lock(Foreign::OtherHash);
         }
         holders.sort_by(|a, b| (a.mode, &a.owner).cmp(&(b.mode, &b.owner)));

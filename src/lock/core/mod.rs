@@ -2,22 +2,28 @@
 //! together.
 
 mod describe;
+mod list;
 mod stats;
+mod stock;
 
-pub use describe::{Contended, Waiting};
+pub use describe::{Contended, Known, Waiting};
+pub use list::{Cursor, Held, Wanted};
+pub use stock::Forgetting;
 
+use crate::lock::address::Address;
 use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;
 use crate::lock::counters::Counters;
 use crate::lock::heard::Heard;
 use crate::lock::in_flight::{Grant, InFlight};
 use crate::lock::queue::Queues;
+use crate::lock::sessions::Sessions;
 use crate::lock::subscribers::Subscribers;
 use crate::lock::table::Locks;
 use crate::lock::tokens::Tokens;
 use crate::lock::watchdog::Watchdogs;
 use crate::lock::work::Work;
-use crate::lock::{ClientId, Key, MonoUs, WaiterId, WallMs};
+use crate::lock::{ClientId, Key, MonoUs, Now, WaiterId, WallMs};
 
 /// What the operator has set.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +70,8 @@ pub struct Core {
     /// Keys whose slot is on its way.
     pub(in crate::lock) away: Away,
     pub(in crate::lock) watchdogs: Watchdogs,
+    /// What waits and holds are called by those who are told of them.
+    pub(in crate::lock) sessions: Sessions,
     pub(in crate::lock) tokens: Tokens,
     pub(in crate::lock) counters: Counters,
     pub rules: Rules,
@@ -90,6 +98,14 @@ impl Core {
         self.heard.check();
         self.in_flight.check(&self.queues);
         self.due.check(&self.queues);
+        let waits = self.queues.iter();
+        let waits = waits.filter_map(|(id, waiter)| Some((waiter.told_at()?, id)));
+        let keys = self.locks.keys();
+        let entries = keys.iter().filter_map(|key| self.locks.get(key));
+        let holds = entries.flat_map(|entry| entry.holds());
+        let watches = holds.filter_map(|hold| hold.watch.as_ref());
+        let holds = watches.flat_map(|watch| watch.addresses());
+        self.sessions.check(waits, holds);
         for key in self.queues.keys() {
             assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
@@ -123,14 +139,38 @@ impl Core {
         first.map(|at| at.plus_ms(1))
     }
 
-    /// Whether any hold belongs to a connection.
+    /// Whether any hold is bound to a connection.
     pub fn is_watching(&self) -> bool {
         !self.watchdogs.is_empty()
     }
 
-    /// Whether the connection has watchdog holds.
+    /// Whether the lease of any is renewed.
+    pub fn is_renewing(&self) -> bool {
+        self.watchdogs.next_renewal().is_some()
+    }
+
+    /// Whether the connection has waits, or holds that are bound to it.
     pub fn is_bound(&self, client: ClientId) -> bool {
-        self.watchdogs.has(client)
+        self.watchdogs.has(client) || self.waits_of(client).next().is_some()
+    }
+
+    /// The requests of a connection that wait.
+    pub(in crate::lock) fn waits_of(
+        &self,
+        client: ClientId,
+    ) -> impl Iterator<Item = WaiterId> + use<'_> {
+        let queued = self.sessions.waits_of(client);
+        self.queues.of_client(client).chain(queued)
+    }
+
+    /// The address that a request has given.
+    pub fn address(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Address {
+        self.sessions.address(client, channel, tag)
+    }
+
+    /// Whether requests are to be sent away.
+    pub fn any_sent_away(&self) -> bool {
+        self.queues.any_sent_away()
     }
 
     /// When the first lease ends or is to be renewed.
@@ -180,6 +220,14 @@ impl Core {
         };
         self.in_flight.grants.insert(id, grant);
         id
+    }
+
+    /// Counts how long those held whose holds are over.
+    pub(in crate::lock) fn count_over(&mut self, now: Now) {
+        for since in self.locks.take_over() {
+            let held = now.wall.since(since);
+            self.counters.holds.add(held, now.wall_ms());
+        }
     }
 
     /// A request that is answered a little later, and has nothing to lose by that.

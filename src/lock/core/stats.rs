@@ -3,12 +3,18 @@
 use std::ffi::CStr;
 
 use super::Core;
+use crate::lock::Now;
 
 impl Core {
-    /// What has happened since the module was loaded, and what is under way.
-    pub fn stats(&self) -> Vec<(&'static CStr, u64)> {
-        let (counters, waits) = (&self.counters, &self.counters.waits);
-        let waiting = u64::try_from(self.queues.len()).unwrap_or(u64::MAX);
+    /// What has happened since the module was loaded, and what is under way. Nothing here
+    /// goes through all locks or all who wait.
+    pub fn stats(&self, now: Now) -> Vec<(&'static CStr, u64)> {
+        let counters = &self.counters;
+        let (waits, holds) = (&counters.waits, &counters.holds);
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let wall = now.wall_ms();
+        let hold_ms = since(self.locks.oldest(), wall.0);
+        let wait_ms = since(self.queues.oldest(), now.mono.ms());
         vec![
             (c"acquired", counters.acquired),
             (c"contended", counters.contended),
@@ -19,15 +25,36 @@ impl Core {
             (c"expired", counters.expired),
             (c"forced", counters.forced),
             (c"evicted", counters.evicted),
+            (c"cancelled", counters.cancelled),
             (c"deadlocks_refused", counters.deadlocks),
             (c"grants_taken_back", counters.taken_back),
+            (c"once_rebound", counters.rebound),
             (c"redisson_turns", counters.turns),
             (c"redisson_turns_used", counters.turns_used),
-            (c"waiting", waiting),
-            (c"watchdog_holds", self.watchdogs.count(&self.locks)),
+            (c"held", number(self.locks.held())),
+            (c"watchdog_holds", self.watchdogs.count()),
+            (c"oldest_hold_ms", hold_ms),
+            (c"held_p50_ms", holds.percentile(50) / 1000),
+            (c"held_p99_ms", holds.percentile(99) / 1000),
+            (c"held_max_ms", holds.longest_us / 1000),
+            (
+                c"held_max_last_minute_ms",
+                holds.longest_of_late(wall) / 1000,
+            ),
+            (c"waiting", number(self.queues.len())),
+            (c"queued", number(self.queues.queued())),
+            (c"oldest_wait_ms", wait_ms),
             (c"wait_p50_us", waits.percentile(50)),
             (c"wait_p99_us", waits.percentile(99)),
             (c"wait_max_us", waits.longest_us),
+            (c"stock_presumed", number(self.presumed())),
+            (c"wait_max_last_minute_us", waits.longest_of_late(wall)),
         ]
     }
+}
+
+/// How long ago this was, ms; 0: there is none.
+fn since(first: Option<i64>, now: i64) -> u64 {
+    let ago = first.map_or(0, |first| now.saturating_sub(first));
+    u64::try_from(ago).unwrap_or(0)
 }

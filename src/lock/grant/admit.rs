@@ -2,7 +2,7 @@
 
 use super::kind::{one_more, GrantKind};
 
-use crate::lock::ask::Want;
+use crate::lock::ask::{Once, Want};
 use crate::lock::modes::{self, modes};
 use crate::lock::{leases, reconcile};
 use crate::lock::{Decision, Key, Kind, Look, Mode, Owner, Refusal, WallMs, Write};
@@ -11,14 +11,13 @@ use crate::lock::{Decision, Key, Kind, Look, Mode, Owner, Refusal, WallMs, Write
 const NEAR_MS: i64 = 100;
 
 /// In what way the owner can have the lock now, whoever waits for it; `None`:
-/// it is not to be had. A mode that does not go with those it has is refused, and with
-/// ONCE a second hold of the same mode.
+/// it is not to be had. A mode that does not go with those it has is refused.
 pub fn admit(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &[u8],
     mode: Mode,
-    once: bool,
+    once: Once,
     look: &mut Look,
 ) -> Result<Option<GrantKind>, Refusal> {
     let has = modes(d.core, key, owner, look);
@@ -32,12 +31,14 @@ pub fn admit(
     modes::require_leases(d.core, key, owner, look)?;
     modes::require_lock(key, look)?;
     if has.has(mode) {
-        if once {
-            let (key, owner) = (key.clone(), Owner::from(owner));
-            return Err(Refusal::Held { key, owner });
-        }
-        one_more(has.count(mode), key, owner)?;
-        return Ok(Some(GrantKind::Nest));
+        return match once {
+            Once::Nests => one_more(has.count(mode), key, owner).map(|_| Some(GrantKind::Nest)),
+            Once::IsTheSame => Ok(Some(GrantKind::Same)),
+            Once::IsRefused => {
+                let (key, owner) = (key.clone(), Owner::from(owner));
+                Err(Refusal::Held { key, owner })
+            }
+        };
     }
     Ok(match look.kind {
         Kind::Free => Some(GrantKind::First),

@@ -18,6 +18,10 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
         timeouts::timed_out(d, id);
         return true;
     }
+    if d.core.heard.is_closed(waiter.want.client) {
+        leaving::give_up(d.core, &mut d.work, id);
+        return true;
+    }
     match take(d, id, &waiter) {
         Ok(Some(given)) => granted(d, id, waiter, given),
         Ok(None) => return false,
@@ -29,6 +33,9 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
             d.core.due.dirty.insert(key);
             return false;
         }
+        Err(Refusal::Unheard) => {
+            leaving::give_up(d.core, &mut d.work, id);
+        }
         Err(refusal) => refuse(d, id, refusal),
     }
     true
@@ -39,6 +46,9 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
     let Some(mut plan) = plan(d, Some(id), &waiter.keys, &waiter.want)? else {
         return Ok(None);
     };
+    if waiter.told_at().is_some_and(|address| !d.ks.hears(address)) {
+        return Err(Refusal::Unheard);
+    }
     let fresh = fresh(d, &waiter.want, &mut plan)?;
     let gone = leaving::dequeue(d.core, id);
     debug_assert!(gone.is_some(), "who is given something waits for it");
@@ -55,21 +65,22 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
 /// A waiter has what it waited for.
 fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Given) {
     let waited = d.now.mono.since(waiter.since);
-    d.core.counters.waits.add(waited);
+    d.core.counters.waits.add(waited, d.now.wall_ms());
     for (key, _) in &keys {
         subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
     }
+    let to = waiter.told_at().cloned();
     // The reply to the request that is decided leaves with the decision.
     if d.asking != Some(id) {
         let want = waiter.want;
         let other = d.core.in_flight.grants.insert(id, Grant { keys, want });
         debug_assert!(other.is_none(), "a request is granted once");
     }
-    d.answer(id, Outcome::Granted(token));
+    d.answer(id, to, Outcome::Granted(token));
 }
 
 /// The request can never be granted.
 pub fn refuse(d: &mut Decision<'_>, id: WaiterId, refusal: Refusal) {
-    leaving::give_up(d.core, &mut d.work, id);
-    d.answer(id, Outcome::Refused(refusal));
+    let to = leaving::give_up(d.core, &mut d.work, id);
+    d.answer(id, to, Outcome::Refused(refusal));
 }

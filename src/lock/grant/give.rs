@@ -6,9 +6,9 @@ use super::{shared, token};
 
 use crate::lock::ask::Want;
 use crate::lock::modes::modes;
-use crate::lock::table::Hold;
-use crate::lock::{leases, reconcile, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Refusal, Token, Write};
+use crate::lock::table::{own_lease, Hold};
+use crate::lock::{leases, watchdog};
+use crate::lock::{Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Token, Write};
 
 /// The lock is the owner's from now on, or once more; the token.
 pub fn give(
@@ -33,6 +33,10 @@ pub fn give(
         None => token::new_token(d, std::iter::once(key))?,
     };
     match (want.mode, how) {
+        (_, GrantKind::Same) => {
+            again(d, key, want, look)?;
+            d.core.locks.given(key, &want.owner, want.mode, token);
+        }
         (Mode::Exclusive, GrantKind::First) => {
             let at = now.deadline(want.lease);
             let (owner, holds) = (want.owner.clone(), 1);
@@ -46,27 +50,42 @@ pub fn give(
             d.core.locks.set_plain(key, hold);
             d.core.locks.set_deadline(key, Some(at));
         }
-        (Mode::Exclusive, _) => {
-            nest(d, key, want, look)?;
-            reconcile::know_plain(d, key, &want.owner, &look);
-            let hold = d.core.locks.hold_mut(key, &want.owner);
-            if let Some(hold) = hold.filter(|hold| hold.token.is_none()) {
-                hold.token = Some(token);
-                hold.since = Some(now.wall);
-            }
-        }
+        (Mode::Exclusive, _) => nest(d, key, want, look)?,
         _ => shared::give_shared(d, key, want, how, look, token)?,
     }
+    // Of a hold that was found it is not known.
+    if !is_first {
+        d.core.locks.begin(key, &want.owner, token, now.wall);
+    }
     token::fence(d, counted, token);
+    if how == GrantKind::Same {
+        watchdog::on_again(d, key, want, &before);
+        d.joined(key, &want.owner);
+        return Ok(token);
+    }
     if matches!(how, GrantKind::First | GrantKind::Join) {
         d.core.subscribers.count_grant(key);
     }
     d.tell(key, Event::Acquired);
-    if want.watch || !is_first || want.mode != Mode::Exclusive {
+    if want.watch || want.notify.is_some() || !is_first || want.mode != Mode::Exclusive {
         watchdog::on_acquired(d.core, key, want, &before, now);
     }
     d.joined(key, &want.owner);
     Ok(token)
+}
+
+/// The owner has it already and asks with ONCE: its lease is lengthened to at least the new
+/// one. If the reply that told it of the hold is lost, the hold stays.
+fn again(d: &mut Decision<'_>, key: &Key, want: &Want, mut look: Look) -> Result<(), Refusal> {
+    let until = d.now.deadline(want.lease);
+    let is_shorter = matches!(own_lease(&look), Lease::Until(at) if at < until);
+    secure(d, key, want, GrantKind::Same, &mut look)?;
+    if is_shorter {
+        leases::set_lease(d, key, &want.owner, &look, until);
+    }
+    d.tell(key, Event::Renewed);
+    d.core.in_flight.let_stand(key, &want.owner, want.mode);
+    Ok(())
 }
 
 /// One more plain hold for an owner that has the lock. The lease is lengthened

@@ -11,6 +11,8 @@ pub enum GrantKind {
     Join,
     /// It has it in this mode already.
     Nest,
+    /// The same, with ONCE: no hold more.
+    Same,
     /// It writes, and reads too.
     Under,
     /// It alone reads, and writes from now on.
@@ -20,7 +22,7 @@ pub enum GrantKind {
 impl GrantKind {
     /// Only an owner that holds the lock can have it so: no queue is in its way.
     pub fn is_holders(self) -> bool {
-        matches!(self, Self::Nest | Self::Under | Self::Upgrade)
+        matches!(self, Self::Nest | Self::Same | Self::Under | Self::Upgrade)
     }
 
     /// It begins a hold with a token of its own.

@@ -13,7 +13,7 @@ use crate::lock::{Decision, Key, Look, Refusal, Slot, Token, WaiterId};
 /// In what way a request can have each of its keys.
 pub type Plan = Vec<(Key, GrantKind, Look)>;
 
-/// The token of a request, and that of the hold on each of its keys.
+/// The token of a request, and that of each hold that it made.
 pub type Given = (Token, Vec<(Key, Token)>);
 
 /// In what way a request can have each of its keys, if it can have them all. `id`: it
@@ -83,13 +83,16 @@ pub fn carry_out(
 ) -> Result<Given, Refusal> {
     let token = fresh.as_ref().map(|(token, _)| *token);
     let mut given = Vec::with_capacity(plan.len());
+    let mut greatest = Token::BEFORE_FIRST;
     for (key, how, look) in plan {
         let given_token = give(d, &key, want, how, look, token)?;
-        given.push((key, given_token));
+        greatest = greatest.max(given_token);
+        if how != GrantKind::Same {
+            given.push((key, given_token));
+        }
     }
     if let Some((token, counted)) = fresh {
         token::fence(d, counted, token);
     }
-    let greatest = given.iter().map(|(_, token)| *token).max();
-    Ok((token.or(greatest).unwrap_or(Token::BEFORE_FIRST), given))
+    Ok((token.unwrap_or(greatest), given))
 }

@@ -51,12 +51,12 @@ pub fn give_shared(
             party.holds = holds;
         }
         party.writes |= want.mode == Mode::Write;
+        party.given(want.mode, token);
         if party.reads {
             party.lease = at.map_or(Lease::Endless, Lease::Until);
         }
         if party.hold.token != Some(token) {
             party.hold.token = Some(token);
-            party.first = party.first.or(Some(token));
             party.hold.since = since;
         }
         shared.put(party);

@@ -1,10 +1,13 @@
 //! Requests that wait: their order, and the indexes by which they are found.
 
+mod keys;
+mod places;
 mod queues;
 mod rank;
-mod requests;
 mod waiter;
+mod waiters;
 
+pub use keys::Keys;
 pub use queues::{Gone, Queues};
 pub use rank::Rank;
 pub use waiter::Waiter;

@@ -4,13 +4,16 @@
 //! All indexes of requests are here, and only here are they changed. What follows for
 //! a key whose first waiter has left is up to whoever took it out ([`Gone`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 
+use super::places::Places;
 use super::rank::Rank;
-use super::requests::Requests;
 use super::waiter::Waiter;
+use super::waiters::Waiters;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WaiterId};
+use crate::lock::moments::Moments;
+use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
 
 /// Requests in order, or some of them.
 pub type Order = BTreeMap<Rank, WaiterId>;
@@ -48,13 +51,25 @@ pub struct Gone {
 
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
-    waiters: HashMap<WaiterId, Waiter>,
-    by_owner: HashMap<Owner, Requests>,
-    by_client: HashMap<ClientId, WaiterId>,
+    waiters: Waiters,
+    /// By the hash of the owner's name: which owner it is, the request tells.
+    by_owner: BTreeSet<(u64, WaiterId)>,
+    hasher: RandomState,
+    /// Of owners that wait in several places.
+    places: BTreeMap<Owner, Places>,
+    /// Of clients that are blocked. Those of others are found by their tags (`sessions`).
+    by_client: BTreeSet<(ClientId, WaiterId)>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
-    /// When BLOCK times are over.
+    /// When their times are over.
     timeouts: Deadlines<MonoUs, WaiterId>,
+    /// How many of them are told at an address how their wait ends,
+    queued: usize,
+    /// and which are to be refused, as the server sends blocked clients away. Each once,
+    /// however often it is heard.
+    sent_away: BTreeMap<WaiterId, Refusal>,
+    /// Since when they wait.
+    since: Moments,
     /// The number of the next request.
     next: WaiterId,
 }
@@ -68,7 +83,7 @@ impl Queues {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.waiters.is_empty()
+        self.waiters.len() == 0
     }
 
     pub fn len(&self) -> usize {
@@ -76,7 +91,7 @@ impl Queues {
     }
 
     pub fn get(&self, id: WaiterId) -> Option<&Waiter> {
-        self.waiters.get(&id)
+        self.waiters.get(id)
     }
 
     /// Who waits for a key.
@@ -87,7 +102,7 @@ impl Queues {
     /// The requests that wait for a key, in order.
     pub fn waiting(&self, key: &Key) -> impl Iterator<Item = &Waiter> {
         let ids = self.line(key).queue.values();
-        ids.filter_map(|id| self.waiters.get(id))
+        ids.filter_map(|id| self.get(*id))
     }
 
     /// The keys that somebody waits for, in order.
@@ -95,46 +110,109 @@ impl Queues {
         self.lines.keys()
     }
 
-    /// The request of a connection.
-    pub fn of_client(&self, client: ClientId) -> Option<WaiterId> {
-        self.by_client.get(&client).copied()
+    /// The requests of a connection that is blocked.
+    pub fn of_client(&self, client: ClientId) -> impl Iterator<Item = WaiterId> + '_ {
+        let from = self.by_client.range((client, WaiterId::FIRST)..);
+        let its = from.take_while(move |(other, _)| *other == client);
+        its.map(|(_, id)| *id)
+    }
+
+    /// How many requests wait whose client is not blocked.
+    pub fn queued(&self) -> usize {
+        self.queued
+    }
+
+    /// All of those are to be refused.
+    pub fn send_all_away(&mut self, refusal: &Refusal) {
+        let queued = self.waiters.iter().filter(|(_, waiter)| waiter.queued);
+        let queued = queued.map(|(id, _)| (id, refusal.clone()));
+        self.sent_away.extend(queued);
+    }
+
+    /// Those of them that wait for this key are.
+    pub fn send_away(&mut self, key: &Key, refusal: &Refusal) {
+        let Some(line) = self.lines.get(key) else {
+            return;
+        };
+        let queued = line.queue.values().filter(|id| {
+            let waiter = self.waiters.get(**id);
+            waiter.is_some_and(|waiter| waiter.queued)
+        });
+        let queued = queued.map(|id| (*id, refusal.clone()));
+        self.sent_away.extend(queued);
+    }
+
+    /// The next that are to be refused, at most so many.
+    pub fn take_sent_away(&mut self, most: usize) -> Vec<(WaiterId, Refusal)> {
+        let next = std::iter::from_fn(|| self.sent_away.pop_first());
+        let mut next: Vec<_> = next.take(most).collect();
+        next.retain(|(id, _)| self.get(*id).is_some());
+        next
+    }
+
+    pub fn any_sent_away(&self) -> bool {
+        !self.sent_away.is_empty()
     }
 
     /// An owner that waits, by the copy of its name that is kept.
     pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
-        self.by_owner.get_key_value(owner).map(|(owner, _)| owner)
+        self.of_owner(owner).next().map(|waiter| &waiter.want.owner)
     }
 
     /// The requests of an owner.
-    pub fn of_owner(&self, owner: &[u8]) -> impl Iterator<Item = &Waiter> + '_ {
-        self.ids_of(owner).filter_map(|id| self.waiters.get(&id))
+    pub fn of_owner<'a, 'o>(
+        &'a self,
+        owner: &'o [u8],
+    ) -> impl Iterator<Item = &'a Waiter> + use<'a, 'o> {
+        self.ids_of(owner).filter_map(|id| self.get(id))
     }
 
-    pub fn ids_of(&self, owner: &[u8]) -> impl Iterator<Item = WaiterId> + '_ {
-        let requests = self.by_owner.get(owner);
-        requests.into_iter().flat_map(|of| of.ids.iter().copied())
+    /// In order of arrival.
+    pub fn ids_of<'a, 'o>(
+        &'a self,
+        owner: &'o [u8],
+    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
+        let hash = self.hasher.hash_one(owner);
+        let from = self.by_owner.range((hash, WaiterId::FIRST)..);
+        let like = from.take_while(move |(other, _)| *other == hash);
+        let its = |waiter: &Waiter| *waiter.want.owner == *owner;
+        let ids = like.map(|(_, id)| *id);
+        ids.filter(move |id| self.get(*id).is_some_and(its))
     }
 
-    /// When the first BLOCK time is over.
+    /// The only request of an owner, if it has but one.
+    fn only(&self, owner: &[u8]) -> Option<WaiterId> {
+        let mut ids = self.ids_of(owner);
+        ids.next().filter(|_| ids.next().is_none())
+    }
+
+    /// When the first of their times is over.
     pub fn next_timeout(&self) -> Option<MonoUs> {
         self.timeouts.first()
     }
 
-    /// The requests whose BLOCK time is over, at most so many.
+    /// Since when the oldest of all requests waits, ms.
+    pub fn oldest(&self) -> Option<i64> {
+        self.since.first()
+    }
+
+    /// The requests whose time is over, at most so many.
     pub fn over(&self, now: Now, most: usize) -> Vec<WaiterId> {
         self.timeouts.at(now.mono, most)
     }
 
     /// Puts a request into its queues. The keys that nobody waited for before.
     pub fn insert(&mut self, id: WaiterId, waiter: Waiter) -> Vec<Key> {
-        self.timeouts.change(&id, None, waiter.until);
+        self.timeouts.change(&id, None, waiter.until());
+        self.since.add(waiter.since.ms());
         let owner = waiter.want.owner.clone();
         let was_entangled = self.waits_twice(&owner);
-        let requests = self.by_owner.entry(owner.clone()).or_default();
-        requests.ids.insert(id);
-        if let Some(client) = waiter.want.client {
-            self.by_client.insert(client, id);
+        let hash = self.hasher.hash_one(&owner[..]);
+        self.by_owner.insert((hash, id));
+        if let Some(client) = waiter.blocked() {
+            self.by_client.insert((client, id));
         }
+        self.queued = self.queued.saturating_add(usize::from(waiter.queued));
         let mut new = Vec::new();
         for key in &waiter.keys {
             let line = self.lines.entry(key.clone()).or_default();
@@ -155,24 +233,20 @@ impl Queues {
 
     /// Takes a request out of its queues. `None`: it is in none.
     pub fn remove(&mut self, id: WaiterId) -> Option<Gone> {
-        let owner = self.waiters.get(&id)?.want.owner.clone();
+        let owner = self.get(id)?.want.owner.clone();
         let was_entangled = self.waits_twice(&owner);
         if was_entangled {
             self.mark(id, false);
         }
-        let waiter = self.waiters.remove(&id)?;
-        self.timeouts.change(&id, waiter.until, None);
-        if let Some(requests) = self.by_owner.get_mut(&owner) {
-            requests.ids.remove(&id);
-            if requests.ids.is_empty() {
-                self.by_owner.remove(&owner);
-            }
+        let waiter = self.waiters.remove(id)?;
+        self.timeouts.change(&id, waiter.until(), None);
+        self.since.remove(waiter.since.ms());
+        let hash = self.hasher.hash_one(&owner[..]);
+        self.by_owner.remove(&(hash, id));
+        if let Some(client) = waiter.blocked() {
+            self.by_client.remove(&(client, id));
         }
-        if let Some(client) = waiter.want.client {
-            if self.by_client.get(&client) == Some(&id) {
-                self.by_client.remove(&client);
-            }
-        }
+        self.queued = self.queued.saturating_sub(usize::from(waiter.queued));
         let (mut led, mut emptied) = (Vec::new(), Vec::new());
         for key in &waiter.keys {
             let Some(line) = self.lines.get_mut(key) else {
@@ -198,6 +272,12 @@ impl Queues {
         })
     }
 
+    /// A newer request takes the place of an older one for the same keys.
+    pub fn replace(&mut self, old: WaiterId, id: WaiterId, waiter: Waiter) {
+        self.remove(old);
+        self.insert(id, waiter);
+    }
+
     /// Gives a request another place.
     pub fn rerank(&mut self, id: WaiterId, rank: Rank) {
         if let Some(Gone { waiter, .. }) = self.remove(id) {
@@ -207,31 +287,30 @@ impl Queues {
 
     /// Whether an owner waits in more than one place.
     fn waits_twice(&self, owner: &[u8]) -> bool {
-        let requests = self.by_owner.get(owner);
-        requests.is_some_and(|requests| {
-            let only = requests.only().and_then(|id| self.waiters.get(&id));
-            only.is_none_or(Waiter::is_many)
-        })
+        let mut requests = self.of_owner(owner);
+        requests.next().is_some_and(Waiter::is_many) || requests.next().is_some()
     }
 
     /// The requests of an owner for a key, in order.
     pub fn requests(&self, owner: &[u8], key: &Key) -> Vec<(Rank, WaiterId)> {
-        let Some(requests) = self.by_owner.get(owner) else {
-            return Vec::new();
+        let Some(id) = self.only(owner) else {
+            let places = self.places.get(owner);
+            return places.map_or_else(Vec::new, |places| places.on(key).to_vec());
         };
-        let Some(id) = requests.only() else {
-            return requests.on(key).to_vec();
-        };
-        let waiter = self.waiters.get(&id).filter(|w| w.keys.contains(key));
+        let waiter = self.get(id).filter(|w| w.keys.contains(key));
         waiter.map_or_else(Vec::new, |waiter| vec![(waiter.rank.clone(), id)])
     }
 
     /// The place of an owner's first request for a key that it waits for.
     pub fn first_of(&self, owner: &Owner, key: &Key) -> Option<&Rank> {
-        let requests = self.by_owner.get(owner)?;
-        match requests.only() {
-            Some(id) => self.waiters.get(&id).map(|waiter| &waiter.rank),
-            None => requests.on(key).first().map(|(rank, _)| rank),
+        match self.only(owner) {
+            Some(id) => self.get(id).map(|waiter| &waiter.rank),
+            None => self
+                .places
+                .get(owner)?
+                .on(key)
+                .first()
+                .map(|(rank, _)| rank),
         }
     }
 
@@ -245,14 +324,13 @@ impl Queues {
     }
 
     fn mark(&mut self, id: WaiterId, on: bool) {
-        let Some(waiter) = self.waiters.get(&id) else {
+        let Some(waiter) = self.waiters.get(id) else {
             return;
         };
-        let mut requests = self.by_owner.get_mut(&waiter.want.owner);
+        let owner = &waiter.want.owner;
+        let places = self.places.entry(owner.clone()).or_default();
         for key in &waiter.keys {
-            if let Some(requests) = &mut requests {
-                requests.mark(key, &waiter.rank, id, on);
-            }
+            places.mark(key, &waiter.rank, id, on);
             let Some(line) = self.lines.get_mut(key) else {
                 continue;
             };
@@ -262,36 +340,50 @@ impl Queues {
                 line.entangled.remove(&waiter.rank);
             }
         }
+        if places.is_empty() {
+            self.places.remove(owner);
+        }
     }
 
     /// All requests.
     #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (WaiterId, &Waiter)> {
-        self.waiters.iter().map(|(id, waiter)| (*id, waiter))
+        self.waiters.iter()
     }
 
     /// Asserts that the indexes say the same.
     #[cfg(test)]
     pub fn check(&self) {
-        for (id, waiter) in &self.waiters {
-            assert!(self.by_owner[&waiter.want.owner].ids.contains(id));
+        let waiters = || self.iter().map(|(_, waiter)| waiter);
+        for (id, waiter) in self.iter() {
+            assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
-                assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
-                let entangled = self.waits_twice(&waiter.want.owner).then_some(id);
+                assert_eq!(line.queue.get(&waiter.rank), Some(&id), "{waiter:?}");
+                let entangled = self.waits_twice(&waiter.want.owner).then_some(&id);
                 assert_eq!(line.entangled.get(&waiter.rank), entangled, "{waiter:?}");
             }
         }
-        let places = self.waiters.values().map(|waiter| waiter.keys.len()).sum();
+        let places = waiters().map(|waiter| waiter.keys.len()).sum();
         let lines = self.lines.values();
         assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
-        let owned = self.by_owner.values().map(|requests| requests.ids.len());
-        assert_eq!(owned.sum::<usize>(), self.waiters.len());
-        let timed = self.waiters.values().filter(|w| w.until.is_some()).count();
+        assert_eq!(self.by_owner.len(), self.waiters.len());
+        let twice = |owner: &Owner| self.waits_twice(owner);
+        assert!(self.places.keys().all(twice), "places of an owner with one");
+        let timed = waiters().filter(|w| w.until().is_some()).count();
         assert_eq!(self.timeouts.len(), timed);
+        let mut since = Moments::default();
+        let all = waiters();
+        all.for_each(|waiter| since.add(waiter.since.ms()));
+        assert_eq!(self.since, since);
         for (client, id) in &self.by_client {
-            assert_eq!(self.waiters[id].want.client, Some(*client));
+            let waiter = self.get(*id);
+            assert_eq!(waiter.and_then(Waiter::blocked), Some(*client));
         }
+        let bound = waiters().filter(|w| w.blocked().is_some());
+        assert_eq!(self.by_client.len(), bound.count());
+        let queued = waiters().filter(|waiter| waiter.queued);
+        assert_eq!(self.queued, queued.count());
     }
 }

@@ -13,8 +13,10 @@ use crate::lock::WaiterId;
 pub struct Rank {
     /// `None`: before all.
     arrival: Option<WaiterId>,
-    /// Each step leads from one rank to one right before it.
-    before: Vec<WaiterId>,
+    /// Each step leads from one rank to one right before it. As a rule there is none, and
+    /// there are very many ranks.
+    #[expect(clippy::box_collection, reason = "a pointer in place of three words")]
+    before: Option<Box<Vec<WaiterId>>>,
 }
 
 impl Rank {
@@ -22,7 +24,7 @@ impl Rank {
     pub fn arrived(arrival: WaiterId) -> Self {
         Self {
             arrival: Some(arrival),
-            before: Vec::new(),
+            before: None,
         }
     }
 
@@ -30,7 +32,7 @@ impl Rank {
     pub fn front(arrival: WaiterId) -> Self {
         Self {
             arrival: None,
-            before: vec![arrival],
+            before: Some(Box::new(vec![arrival])),
         }
     }
 
@@ -40,22 +42,27 @@ impl Rank {
 
     /// Right before another; `arrival` orders those who were let past the same one.
     pub fn just_before(other: &Self, arrival: WaiterId) -> Self {
-        let mut before = other.before.clone();
+        let mut before = other.before.clone().unwrap_or_default();
         before.push(arrival);
         Self {
             arrival: other.arrival,
-            before,
+            before: Some(before),
         }
+    }
+
+    fn steps(&self) -> &[WaiterId] {
+        self.before.as_deref().map_or(&[], Vec::as_slice)
     }
 }
 
 impl Ord for Rank {
     fn cmp(&self, other: &Self) -> Ordering {
         self.arrival.cmp(&other.arrival).then_with(|| {
-            let (mine, theirs) = (self.before.iter(), other.before.iter());
-            let differ = mine.zip(theirs).map(|(a, b)| a.cmp(b)).find(|o| o.is_ne());
+            let (mine, theirs) = (self.steps(), other.steps());
+            let pairs = mine.iter().zip(theirs);
+            let differ = pairs.map(|(a, b)| a.cmp(b)).find(|o| o.is_ne());
             // The longer one is let past the shorter one.
-            differ.unwrap_or_else(|| other.before.len().cmp(&self.before.len()))
+            differ.unwrap_or_else(|| theirs.len().cmp(&mine.len()))
         })
     }
 }

@@ -1,22 +1,36 @@
 //! A request that waits.
 
+use super::keys::Keys;
 use super::rank::Rank;
+use crate::lock::address::Address;
 use crate::lock::ask::Want;
-use crate::lock::{Key, MonoUs, Now};
+use crate::lock::types::Moment;
+use crate::lock::{ClientId, MonoUs, Now};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// One, or for MACQUIRE several; each once.
-    pub keys: Vec<Key>,
+    pub keys: Keys,
     pub want: Want,
     pub rank: Rank,
     pub since: MonoUs,
-    /// When its BLOCK time is over.
-    pub until: Option<MonoUs>,
+    /// When its time is over; [`MonoUs::NEVER`]: it waits for ever.
+    pub until: MonoUs,
+    /// Its client is not blocked: how the wait ends is told at the address.
+    pub queued: bool,
 }
 
 impl Waiter {
+    /// Where it is told how the wait ends, if its client is not blocked.
+    pub fn told_at(&self) -> Option<&Address> {
+        self.want.notify.as_ref().filter(|_| self.queued)
+    }
+
+    /// Its client, if that is blocked.
+    pub fn blocked(&self) -> Option<ClientId> {
+        self.want.client.filter(|_| !self.queued)
+    }
+
     /// It wants several keys at once.
     pub fn is_many(&self) -> bool {
         self.keys.len() > 1
@@ -24,6 +38,22 @@ impl Waiter {
 
     /// After a stall of the server: its time was over before the lock was free.
     pub fn is_late(&self, now: Now) -> bool {
-        self.until.is_some_and(|until| until <= now.mono)
+        self.until <= now.mono
+    }
+
+    /// When its time is over, if ever.
+    pub fn until(&self) -> Option<MonoUs> {
+        Some(self.until).filter(|at| *at != MonoUs::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There may be a hundred thousand of them on one connection.
+    #[test]
+    fn a_waiter_is_small() {
+        assert!(size_of::<Waiter>() <= 128, "{}", size_of::<Waiter>());
     }
 }

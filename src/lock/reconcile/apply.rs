@@ -1,14 +1,16 @@
 //! Looks at a key, compares, changes what is known of it, and looks again: the one place
 //! that does so. What changes can be a reader whose lease is over, and with it others.
 
-use super::diff::{diff, Change};
+use super::diff::{diff, judge, why_no_lock, Change};
 use super::merge::merge;
 use super::over::{self, drop_holders, Over};
 use super::revive::revive;
 use super::Cause;
 use crate::lock::modes::modes;
-use crate::lock::table::{Entry, Hold, Party};
-use crate::lock::{watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Whom, Write};
+use crate::lock::table::{presumption, Entry, Hold, Party};
+use crate::lock::{
+    watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
+};
 
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
@@ -29,25 +31,27 @@ pub fn bring_in_line(
             d.turn_was_used(key);
         }
         let known = d.core.locks.get(key);
+        let found = judge(known, found);
         let change = diff(known, owner, &found, heard.take(), d.now);
         let again = change.is_some_and(|change| apply(d, key, owner, &found, change, &mut over));
         if !again {
             return (as_lock(d, key, found), over);
         }
     }
-    (d.ks.look(key, owner), over)
+    let found = d.ks.look(key, owner);
+    (judge(d.core.locks.get(key), found), over)
 }
 
 /// A hash with a field `mode` that is somebody's data is no lock.
-fn as_lock(d: &Decision<'_>, key: &Key, found: Look) -> Look {
+fn as_lock(d: &mut Decision<'_>, key: &Key, found: Look) -> Look {
     let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
-    match found.kind {
-        Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Look {
-            kind: Kind::Foreign(Foreign::OtherHash),
-            ..found
-        },
-        _ => found,
-    }
+    let why = match found.kind {
+        Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Foreign::OtherHash,
+        Kind::Foreign(Foreign::NoTtl) => why_no_lock(&found, d.ks.holders(key).len()),
+        _ => return found,
+    };
+    let kind = Kind::Foreign(why);
+    Look { kind, ..found }
 }
 
 /// Applies a change. Whether something was written, or is unknown now, so that another
@@ -75,10 +79,17 @@ fn apply(
             true
         }
         Change::Holders if found.kind == Kind::Plain => {
-            learn_plain(d, key, found);
+            learn_plain(d, key, owner, found);
             false
         }
         Change::Holders => learn_shared(d, key, found, over),
+        Change::Presumed(cause) => {
+            let end = d.core.locks.get(key).and_then(|entry| entry.deadline);
+            let free = found.kind == Kind::Free;
+            over.ran_out = free && cause.or_seen(found).event(end, d.now).is_some();
+            d.core.locks.set_presumed(key, presumption(found));
+            false
+        }
         Change::Ends(None) if found.kind == Kind::Plain => {
             d.core.locks.set_deadline(key, found.expires);
             false
@@ -98,21 +109,22 @@ fn apply(
     }
 }
 
-/// Reads who holds a plain lock that was just looked at, if that is not known.
-pub fn learn_plain(d: &mut Decision<'_>, key: &Key, found: &Look) {
-    let entry = d.core.locks.get(key);
-    if entry.is_some_and(Entry::is_held) {
-        let deadline = entry.and_then(|entry| entry.deadline);
-        debug_assert_eq!(deadline, found.expires, "a look has told when it ends");
-        return;
-    }
-    let holder = d.ks.holders(key).into_iter().next();
-    if let Some(holder) = holder.filter(|holder| holder.mode == Mode::Exclusive) {
-        let owner = holder.owner;
+/// A plain lock is known from the first look at it on, be it found after a restart or one
+/// that a script took: then it stays a lock if somebody PERSISTs it, or makes a read/write
+/// lock of it.
+fn learn_plain(d: &mut Decision<'_>, key: &Key, owner: &[u8], found: &Look) {
+    let holder = if found.holds > 0 {
+        Some(Owner::from(owner))
+    } else {
+        let holders = d.ks.holders(key).into_iter();
+        let mut plain = holders.filter(|holder| holder.mode == Mode::Exclusive);
+        plain.next().map(|holder| holder.owner)
+    };
+    if let Some(owner) = holder {
         d.core.locks.set_plain(key, Hold::found(owner.clone()));
+        d.core.locks.set_deadline(key, found.expires);
         d.joined(key, &owner);
     }
-    d.core.locks.set_deadline(key, found.expires);
 }
 
 /// Reads all holders of a read/write lock. Readers whose lease keys are gone are removed,
@@ -127,23 +139,20 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
         }
         return false;
     }
-    let Some(merged) = merge(known, holders, found, d.now) else {
-        return false;
-    };
+    let merged = merge(known, holders, found, d.now);
     if merged.shared.is_half() {
         d.core.away.look_again(key);
     }
-    d.core.locks.change_shared(key, |its| *its = merged.shared);
+    d.core.locks.set_shared(key, merged.shared);
     for (owner, mode) in merged.fewer {
-        watchdog::on_lost_in(d, key, &owner, mode);
+        watchdog::on_lost_in(d, key, &owner, mode, Reason::Deleted);
     }
     for party in merged.vanished {
-        let event = Cause::Unknown.event(party.end(None), d.now);
-        over::party_ended(d, key, &party, event);
+        over::party_ended(d, key, &party, Cause::Unknown, party.end(None));
     }
     if merged.plain_is_gone {
         if let Some(hold) = d.core.locks.take_plain(key) {
-            watchdog::on_lost(d, key, &hold);
+            watchdog::on_lost(d, key, &hold, Reason::Deleted);
         }
     }
     let wrote = !merged.dead.is_empty();
@@ -178,10 +187,11 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     if let Some(event) = event {
         d.tell(key, event);
     }
+    let reason = cause.reason(end, d.now);
     if party.writes {
-        watchdog::on_lost_in(d, key, owner, Mode::Read);
+        watchdog::on_lost_in(d, key, owner, Mode::Read, reason);
     }
-    stop_reading(d, key, owner);
+    stop_reading(d, key, owner, reason);
     // With the last field all have left, whoever was known: nobody told.
     let is_last = fields == 1;
     let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
@@ -207,7 +217,7 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
     if matches!(d.ks.look(key, &[]).kind, Kind::ReadWrite(_)) {
         d.write(key, Write::Delete);
     }
-    drop_holders(d, key);
+    drop_holders(d, key, Reason::Deleted);
     false
 }
 
@@ -238,13 +248,13 @@ pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
 }
 
 /// The owner has no read holds any more.
-pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
+pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner, reason: Reason) {
     let mut gone = None;
     d.core.locks.change_shared(key, |shared| {
         gone = shared.change(owner, Party::stop_reading);
     });
     match gone {
-        Some(party) => watchdog::on_lost(d, key, &party.hold),
+        Some(party) => watchdog::on_lost(d, key, &party.hold, reason),
         None => {
             watchdog::change_watch(d.core, key, owner, |watch| watch.drop_all(Mode::Read));
         }

@@ -1,6 +1,6 @@
 //! Why a hold ended that is not there any more, and what is told of it.
 
-use crate::lock::{Event, Look, Now, WallMs};
+use crate::lock::{Event, Look, Now, Reason, WallMs};
 
 /// Why a key that is gone went, as far as we were told.
 ///
@@ -10,8 +10,12 @@ pub enum Cause {
     /// Nobody told, or only of another TTL: its deadline decides whether the
     /// lease ran out.
     Unknown,
-    /// Somebody's command removed or replaced it.
+    /// Somebody's command removed it.
     Removed,
+    /// It was overwritten.
+    Overwritten,
+    /// Its database was emptied.
+    Flushed,
     /// The server evicted it for want of memory.
     Evicted,
     /// The server expired it.
@@ -34,7 +38,20 @@ impl Cause {
             Self::Expired => Some(Event::Expired),
             Self::Evicted => Some(Event::Evicted),
             Self::Unknown if overdue => Some(Event::Expired),
-            Self::Unknown | Self::Removed => None,
+            Self::Unknown | Self::Removed | Self::Overwritten | Self::Flushed => None,
+        }
+    }
+
+    /// Why a hold is lost that ended at this moment, for this cause.
+    pub fn reason(self, end: Option<WallMs>, now: Now) -> Reason {
+        match self.event(end, now) {
+            Some(Event::Expired) => Reason::Expired,
+            Some(Event::Evicted) => Reason::Evicted,
+            _ => match self {
+                Self::Overwritten => Reason::Overwritten,
+                Self::Flushed => Reason::Flushed,
+                _ => Reason::Deleted,
+            },
         }
     }
 }

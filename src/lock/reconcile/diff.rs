@@ -1,8 +1,8 @@
 //! What was known of a key against what was found: a pure function.
 
 use super::Cause;
-use crate::lock::table::Entry;
-use crate::lock::{Kind, Lease, Look, Now};
+use crate::lock::table::{presumption, Entry};
+use crate::lock::{Foreign, Kind, Lease, Look, Now};
 
 /// How what is known of a key has to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +16,33 @@ pub enum Change {
     ReaderOver,
     /// Who holds it cannot be told from this owner's fields: all are to be read.
     Holders,
+    /// What is presumed to be a lock ends at another moment, or is none any more.
+    Presumed(Cause),
     /// The lock ends at another moment, or so does the lease of this owner, a reader:
     /// with how many holds.
     Ends(Option<(Lease, i64)>),
+}
+
+/// What was found, or that it is no lock: a hash without a TTL may be somebody's data. Only
+/// one that is known for a lock is taken for one, for somebody has PERSISTed it.
+pub fn judge(known: Option<&Entry>, found: Look) -> Look {
+    let could_be = matches!(found.kind, Kind::Plain | Kind::ReadWrite(_));
+    if !could_be || found.expires.is_some() || known.is_some_and(Entry::is_held) {
+        return found;
+    }
+    Look {
+        kind: Kind::Foreign(Foreign::NoTtl),
+        ..found
+    }
+}
+
+/// Why a hash without a TTL is no lock, of which so many fields count holds.
+pub fn why_no_lock(found: &Look, holders: usize) -> Foreign {
+    if found.fields > 0 && found.fields == holders {
+        Foreign::NoTtl
+    } else {
+        Foreign::OtherHash
+    }
 }
 
 /// Compares what is known with what this owner found. `heard`: that something happened
@@ -30,9 +54,8 @@ pub fn diff(
     heard: Option<Cause>,
     now: Now,
 ) -> Option<Change> {
-    let Some(entry) = known else {
-        let shared = matches!(found.kind, Kind::ReadWrite(_)) && found.fields > 0;
-        return shared.then_some(Change::Holders);
+    let Some(entry) = known.filter(|entry| !entry.is_presumed()) else {
+        return diff_unknown(known, found, heard);
     };
     let any = entry.is_held() || entry.deadline.is_some();
     let cause = heard.unwrap_or(Cause::Unknown);
@@ -42,13 +65,13 @@ pub fn diff(
         Kind::Free => over(cause.or_seen(found), true),
         // SET over a lock is no event that rlock hears everywhere.
         Kind::Foreign(_) if entry.foreign => None,
-        Kind::Foreign(_) => over(by_hand, false),
+        Kind::Foreign(_) => over(cause.max(Cause::Overwritten), false),
         // Gone and there again: another hold, be it the same owner's.
         _ if cause > Cause::Unknown && any => over(by_hand, false),
         Kind::Plain if entry.shared().is_some() || is_replaced(entry, owner, found) => {
-            over(by_hand, false)
+            over(cause.max(Cause::Overwritten), false)
         }
-        Kind::Plain if !entry.is_held() && entry.waited_for => Some(Change::Holders),
+        Kind::Plain if !entry.is_held() => Some(Change::Holders),
         Kind::Plain => {
             let moved = any && entry.deadline != found.expires;
             moved.then_some(Change::Ends(None))
@@ -58,6 +81,19 @@ pub fn diff(
         Kind::ReadWrite(_) if heard.is_some() => Some(Change::Holders),
         Kind::ReadWrite(_) => diff_shared(entry, owner, found, now),
     }
+}
+
+/// Of a key of which no more is known than that it could be a lock, if that.
+fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) -> Option<Change> {
+    let held = matches!(found.kind, Kind::Plain | Kind::ReadWrite(_)) && found.fields > 0;
+    // What is heard of a key is no reason to read all who hold it.
+    if held && (presumed.is_none() || heard.is_none()) {
+        return Some(Change::Holders);
+    }
+    let entry = presumed?;
+    let known = entry.presumed().zip(entry.deadline);
+    let is_same = known.is_some() && known == presumption(found);
+    (!is_same).then(|| Change::Presumed(heard.unwrap_or(Cause::Unknown)))
 }
 
 /// A plain lock is held by another owner than was known.

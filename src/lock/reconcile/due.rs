@@ -102,10 +102,14 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
         Some(None) => Whom::OneShared,
         Some(Some(_)) => Whom::AllShared,
     };
+    let presumed = entry.and_then(Entry::presumed);
     let owner = plain.as_deref().unwrap_or_default();
     let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));
     match found.kind {
-        Kind::Free if ran_out && !revived => d.left_free(key, whom),
+        Kind::Free if ran_out && !revived => match presumed {
+            Some(whom) => d.presumed_left(key, whom),
+            None => d.left_free(key, whom),
+        },
         // Waiters stay until the name is free; the holder has lost the lock.
         Kind::Foreign(_) if head::is_waited_for(d.core, key) => {
             let soon = (cause > Cause::Unknown).then(|| d.now.deadline(NOT_YET_GONE_MS));

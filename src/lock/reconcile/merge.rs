@@ -22,14 +22,8 @@ pub struct Merged {
     pub plain_is_gone: bool,
 }
 
-/// Merges what is known with the holders that were found. `None`: it may be somebody's
-/// data, a hash that never ends with what looks like readers that died.
-pub fn merge(
-    known: Option<&Entry>,
-    holders: Vec<Holder>,
-    found: &Look,
-    now: Now,
-) -> Option<Merged> {
+/// Merges what is known with the holders that were found.
+pub fn merge(known: Option<&Entry>, holders: Vec<Holder>, found: &Look, now: Now) -> Merged {
     let mut merged = Merged {
         plain_is_gone: known.is_some_and(|entry| entry.plain().is_some()),
         ..Merged::default()
@@ -54,11 +48,6 @@ pub fn merge(
             merged.dead.push(owner);
         }
     }
-    let is_held = known.is_some_and(Entry::is_held);
-    let lives = parties.values().any(|party| party.writes);
-    if found.expires.is_none() && !is_held && !lives && merged.dead.len() == parties.len() {
-        return None;
-    }
     let old = known.and_then(Entry::shared);
     for was in old.iter().flat_map(|shared| shared.parties()) {
         let owner = &was.hold.owner;
@@ -67,7 +56,8 @@ pub fn merge(
             continue;
         };
         party.hold = was.hold.clone();
-        party.first = was.first;
+        party.reads_tokens = was.reads_tokens.filter(|_| party.reads);
+        party.writes_token = was.writes_token.filter(|_| party.writes);
         if party.reads && party.lease == Lease::Gone {
             party.lease = was.lease;
         }
@@ -86,5 +76,5 @@ pub fn merge(
         }
         merged.shared.put(party);
     }
-    Some(merged)
+    merged
 }

@@ -15,10 +15,10 @@ mod over;
 mod readers;
 mod revive;
 
-pub use apply::{expire_reader, learn_plain, others, stop_reading, sweep};
+pub use apply::{expire_reader, others, stop_reading, sweep};
 pub use cause::Cause;
-pub use diff::is_left_over;
+pub use diff::{is_left_over, judge, why_no_lock};
 pub use due::{attend, end_readers, expire, read};
-pub use holder::{know_holder, know_plain};
+pub use holder::know_holder;
 pub use over::drop_holders;
 pub use readers::{keeps_readers_out, shorten};

@@ -3,7 +3,7 @@
 use super::revive::revive;
 use super::Cause;
 use crate::lock::table::{Party, Shared};
-use crate::lock::{leases, watchdog, Decision, Event, Key, Lease};
+use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, WallMs};
 
 /// How holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,13 +14,13 @@ pub struct Over {
     pub ran_out: bool,
 }
 
-/// Forgets the key's holds, for they are lost: connections that watched them are
-/// closed, and no event tells of it. Also for a key that is not this server's any
+/// Forgets the key's holds, for they are lost: those they were bound to are told, and no
+/// event tells of it. Also for a key that is not this server's any
 /// more (its slot moved away): nothing that happens to it is ours to act on, and
 /// its waiters are sent on by the server.
-pub fn drop_holders(d: &mut Decision<'_>, key: &Key) {
+pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
     for hold in d.core.locks.forget_holders(key) {
-        watchdog::on_lost(d, key, &hold);
+        watchdog::on_lost(d, key, &hold, reason);
     }
 }
 
@@ -55,7 +55,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     };
     over.revived |= revived;
     if !revived {
-        drop_holders(d, key);
+        drop_holders(d, key, cause.reason(deadline, d.now));
     }
 }
 
@@ -87,15 +87,21 @@ fn end_parties(
             leases::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
-        party_ended(d, key, party, event);
+        party_ended(d, key, party, cause, end);
     }
     revived
 }
 
 /// An owner of a read/write lock is not in it any more.
-pub fn party_ended(d: &mut Decision<'_>, key: &Key, party: &Party, event: Option<Event>) {
-    if let Some(event) = event {
+pub fn party_ended(
+    d: &mut Decision<'_>,
+    key: &Key,
+    party: &Party,
+    cause: Cause,
+    end: Option<WallMs>,
+) {
+    if let Some(event) = cause.event(end, d.now) {
         d.tell(key, event);
     }
-    watchdog::on_lost(d, key, &party.hold);
+    watchdog::on_lost(d, key, &party.hold, cause.reason(end, d.now));
 }

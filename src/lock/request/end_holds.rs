@@ -1,8 +1,11 @@
 //! Holds of an owner end, by its will or with its connection.
 
 use crate::lock::modes::modes;
+use crate::lock::table::Party;
 use crate::lock::{leases, reconcile, watchdog};
-use crate::lock::{Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Whom, Write};
+use crate::lock::{
+    Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Reason, Whom, Write,
+};
 
 /// So many holds of an owner end in each of these modes, as far as it has
 /// them; the lock goes on if it was the last one.
@@ -36,7 +39,7 @@ pub fn end_holds(
             }
         } else if look.kind == Kind::Plain {
             for hold in d.free(key, Event::Released, Whom::One) {
-                watchdog::on_lost(d, key, &hold);
+                watchdog::on_lost(d, key, &hold, Reason::Deleted);
             }
             return;
         } else {
@@ -103,16 +106,16 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
         Mode::Exclusive => gone = d.core.locks.take_plain(key),
         Mode::Read => {
             leases::end(d, key, owner, 1..=look.holds);
-            reconcile::stop_reading(d, key, owner);
+            reconcile::stop_reading(d, key, owner, Reason::Deleted);
         }
         Mode::Write => d.core.locks.change_shared(key, |shared| {
-            let party = shared.change(owner, |party| party.writes = false);
+            let party = shared.change(owner, Party::stop_writing);
             gone = party.map(|party| party.hold);
         }),
     }
     // Who lowered the count by hand has left more holds known than there were.
     if let Some(hold) = gone {
-        watchdog::on_lost_with(d.core, key, &hold);
+        watchdog::on_lost(d, key, &hold, Reason::Deleted);
     }
     // A writer that reads on lets other readers in.
     if mode == Mode::Write && modes(d.core, key, owner, look).has(Mode::Read) {

@@ -1,25 +1,35 @@
 //! FORCE: ends everybody's holds.
 
+use super::meant;
+
+use crate::lock::ask::Aim;
 use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Refusal, Whom};
+use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Reason, Refusal, Whom};
 
-/// Frees the lock whoever holds it; whether it was held. The connection that
-/// does it is not closed if a watchdog hold of its own is among those.
+/// Frees the lock whoever holds it; whether it was held, and by whom the request means.
+/// The connection that does it is not closed if a watchdog hold of its own is among those.
 pub fn force(
     d: &mut Decision<'_>,
     db: i32,
     name: &[u8],
     client: Option<ClientId>,
+    aim: Option<&Aim<'_>>,
 ) -> Result<bool, Refusal> {
     let key = d.core.locks.key(db, name);
-    let look = ready::look(d, &key, &[]);
+    let owner: &[u8] = match aim {
+        Some(Aim::Owner(owner)) => owner,
+        Some(Aim::Token(_)) | None => &[],
+    };
+    let look = ready::look(d, &key, owner);
     modes::require_lock(&key, &look)?;
     if look.kind == Kind::Free {
         return Ok(false);
     }
-    if look.expires.is_none() {
-        return Err(Refusal::NoLease { key });
+    if let Some(aim) = aim {
+        if !meant::is_aimed_at(d, &key, &look, aim)? {
+            return Ok(false);
+        }
     }
     let shared = look.kind != Kind::Plain;
     if shared {
@@ -37,9 +47,11 @@ pub fn force(
     }
     let whom = if shared { Whom::AllShared } else { Whom::One };
     for hold in d.free(&key, Event::Forced, whom) {
-        let mut lost = watchdog::on_lost_with(d.core, &key, &hold);
-        lost.retain(|watching| Some(*watching) != client);
-        watchdog::close(d, lost);
+        let mut lost = watchdog::unbind(d.core, &key, &hold);
+        for taken in lost.iter_mut().filter(|taken| taken.client == client) {
+            taken.watched = false;
+        }
+        watchdog::tell_lost(d, &key, &hold.owner, lost, Reason::Forced);
     }
     Ok(true)
 }

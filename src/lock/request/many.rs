@@ -5,13 +5,14 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
+use super::acquire::require_free_tag;
 use super::release::release_one;
 use super::renew::renew_one;
 
 use crate::lock::ask::{Ask, Ended, Renewal, Want};
 use crate::lock::grant::Plan;
 use crate::lock::{grant, head, modes, ready, reconcile, waiting};
-use crate::lock::{Decision, Key, Kind, Mode, Refusal, Token, Verdict};
+use crate::lock::{Decision, Key, Mode, Refusal, Token, Verdict};
 
 /// The most keys of one request.
 pub const MOST_KEYS: usize = 1024;
@@ -34,12 +35,10 @@ pub fn acquire_many(
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
         let how = grant::admit(d, key, ask.owner, ask.mode, ask.once, &mut look)?;
-        if look.kind == Kind::Plain && how.is_none() {
-            reconcile::learn_plain(d, key, &look);
-        }
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         plan.extend(free.map(|how| (key.clone(), how, look)));
     }
+    require_free_tag(d, &keys, ask)?;
     let taken = if d.size() != before {
         // What was seen of a key may have changed when another was looked at.
         look_and_take(d, &keys, ask)

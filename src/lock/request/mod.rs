@@ -4,6 +4,7 @@ mod acquire;
 mod end_holds;
 mod force;
 mod many;
+mod meant;
 mod release;
 mod renew;
 

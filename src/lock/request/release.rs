@@ -1,14 +1,16 @@
 //! RELEASE: ends a hold.
 
 use super::end_holds::end_holds;
+use super::meant;
 
 use crate::lock::ask::Ended;
+use crate::lock::table::Taken;
 use crate::lock::{modes, ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue when the
-/// decision is drained.
+/// decision is drained. 0 too where the request means other holds than are there.
 pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
     let key = d.core.locks.key(ended.db, name);
     let look = ready::look(d, &key, ended.owner);
@@ -22,25 +24,50 @@ pub fn release_one(
     ended: &Ended<'_>,
     look: Look,
 ) -> Result<i64, Refusal> {
-    let holds = modes::require(d.core, key, ended.owner, ended.mode, &look)?;
+    let holds = match modes::require(d.core, key, ended.owner, ended.mode, &look) {
+        Err(Refusal::NotHeld { .. }) if ended.only.is_some() => return Ok(0),
+        holds => holds?,
+    };
     if ended.mode == Mode::Read {
         modes::require_leases(d.core, key, ended.owner, &look)?;
+    }
+    if !meant::is_to_end(d, key, ended)? {
+        return Ok(0);
     }
     let by = if ended.all { holds } else { 1 };
     if look.kind == Kind::Plain && holds == by {
         for hold in d.free(key, Event::Released, Whom::One) {
-            watchdog::on_lost_with(d.core, key, &hold);
+            let released = watchdog::unbind(d.core, key, &hold);
+            watchdog::on_released(d, key, &hold.owner, released, ended.client);
         }
         return Ok(0);
     }
     let owner = Owner::from(ended.owner);
-    watchdog::change_watch(d.core, key, &owner, |watch| {
+    let released = watchdog::change_watch(d.core, key, &owner, |watch| {
         if ended.all {
-            watch.drop_all(ended.mode);
+            watch.drop_all(ended.mode)
         } else {
-            watch.drop_one(ended.mode, ended.client);
+            Vec::from_iter(watch.drop_one(ended.mode, ended.client))
         }
     });
+    let released = released.unwrap_or_default();
+    settle_grants(d, key, &owner, &released);
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
+    watchdog::on_released(d, key, &owner, released, ended.client);
     Ok(holds.saturating_sub(by))
+}
+
+/// What a connection was granted and has released is not taken back from it later.
+fn settle_grants(d: &mut Decision<'_>, key: &Key, owner: &Owner, released: &[Taken]) {
+    if d.core.in_flight.grants.is_empty() {
+        return;
+    }
+    for taken in released {
+        let hold = d.core.locks.hold(key, owner);
+        let watch = hold.and_then(|hold| hold.watch.as_ref());
+        if watch.is_none_or(|watch| !watch.has(taken.mode, taken.client)) {
+            let in_flight = &mut d.core.in_flight;
+            in_flight.forget_released(key, owner, taken.mode, taken.client);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
-use crate::lock::{leases, ready, reconcile, watchdog};
+use crate::lock::{leases, ready, watchdog};
 use crate::lock::{Decision, Event, Key, Look, Owner, Refusal};
 
 /// Sets the lease to `lease` ms from now, shorter too.
@@ -20,9 +20,6 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     let owner = Owner::from(renewal.owner);
     leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
     d.tell(key, Event::Renewed);
-    if renewal.watch.is_some() {
-        reconcile::know_plain(d, key, &owner, look);
-    }
     let holds = modes(d.core, key, &owner, look).counts();
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
 }

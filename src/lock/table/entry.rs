@@ -5,7 +5,7 @@
 
 use super::hold::Hold;
 use super::shared::Shared;
-use crate::lock::WallMs;
+use crate::lock::{Mode, Token, WallMs, Whom};
 
 /// One key: its holders as far as known, its deadline, its queue.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +20,9 @@ pub struct Entry {
     pub deadline: Option<WallMs>,
     /// The deadline is that of a key that is no lock.
     pub foreign: bool,
+    /// Nothing is known of it but that it could be a lock (`presumption`), which ends
+    /// then: no request has come to it. Whom that wakes.
+    pub(super) presumed: Option<Whom>,
     /// How often it was handed on since it was last asked who waits by subscription.
     pub(super) passes: u8,
     /// When it was made or last attended to, as sweeps count (`heard`).
@@ -34,6 +37,7 @@ pub struct Holders {
     pub plain: Option<Hold>,
     pub shared: Option<Box<Shared>>,
     pub deadline: Option<WallMs>,
+    pub presumed: Option<Whom>,
 }
 
 impl Entry {
@@ -61,6 +65,30 @@ impl Entry {
         self.plain.iter().chain(parties.map(|party| &party.hold))
     }
 
+    /// Those of them behind this owner, in the order of their names; each owner once.
+    pub fn holds_behind<'a>(&'a self, owner: Option<&'a [u8]>) -> impl Iterator<Item = &'a Hold> {
+        let is_behind = move |hold: &&Hold| owner.is_none_or(|owner| &*hold.owner > owner);
+        let mut plain = self.plain.as_ref().filter(is_behind);
+        let shared = self.shared.iter();
+        let mut parties = shared
+            .flat_map(move |shared| shared.parties_behind(owner))
+            .peekable();
+        std::iter::from_fn(move || {
+            let party = parties.peek().map(|party| &party.hold.owner);
+            match (plain, party) {
+                (Some(hold), Some(party)) if hold.owner > *party => {}
+                (Some(hold), party) => {
+                    let twice = party == Some(&hold.owner);
+                    plain = None;
+                    parties.next_if(|_| twice);
+                    return Some(hold);
+                }
+                (None, _) => {}
+            }
+            parties.next().map(|party| &party.hold)
+        })
+    }
+
     /// How many fields of the hash the known holders account for.
     pub fn fields(&self) -> usize {
         let shared = self.shared.as_ref().map_or(0, |shared| shared.fields());
@@ -80,6 +108,15 @@ impl Entry {
         })
     }
 
+    /// The first and the newest token that an owner's holds in this mode were given, as far
+    /// as known. Whatever it was given between the two was for them.
+    pub fn tokens(&self, owner: &[u8], mode: Mode) -> Option<(Token, Token)> {
+        match mode {
+            Mode::Exclusive => self.plain_of(owner)?.token.map(|token| (token, token)),
+            Mode::Read | Mode::Write => self.shared()?.party(owner)?.tokens(mode),
+        }
+    }
+
     pub(super) fn hold_mut(&mut self, owner: &[u8]) -> Option<&mut Hold> {
         if self.plain_of(owner).is_some() {
             return self.plain.as_mut();
@@ -90,6 +127,16 @@ impl Entry {
     /// Somebody is known to hold it.
     pub fn is_held(&self) -> bool {
         self.plain.is_some() || self.shared.is_some()
+    }
+
+    /// It could be a lock, and no request has come to it.
+    pub fn is_presumed(&self) -> bool {
+        self.presumed.is_some()
+    }
+
+    /// Whom its end wakes, if it is presumed.
+    pub fn presumed(&self) -> Option<Whom> {
+        self.presumed
     }
 
     /// Nothing here is worth remembering.

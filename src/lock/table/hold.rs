@@ -1,6 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
 use super::watch::Watch;
+use crate::lock::address::Address;
 use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallMs, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
@@ -10,7 +11,9 @@ pub struct Hold {
     pub owner: Owner,
     /// The token of the hold under way; not known of a hold that was found.
     pub token: Option<Token>,
-    /// When it was acquired.
+    /// When it was acquired. Of a hold in the table [`Locks::begin`] alone sets it.
+    ///
+    /// [`Locks::begin`]: super::Locks::begin
     pub since: Option<WallUs>,
     /// The connection that took its first hold, as far as it is known.
     pub client: Option<ClientId>,
@@ -30,14 +33,23 @@ impl Hold {
             watch: None,
         }
     }
+
+    /// Whether the loss of a hold in this mode is told there.
+    pub fn is_told_at(&self, mode: Mode, address: &Address) -> bool {
+        let mut taken = self.watch.iter().flat_map(|watch| &watch.taken);
+        taken.any(|taken| taken.mode == mode && taken.notify.as_ref() == Some(address))
+    }
 }
 
 /// One owner that holds a read/write lock.
 #[derive(Clone, Debug)]
 pub struct Party {
     pub hold: Hold,
-    /// The token that its first hold had: an upgrade begins a new one.
-    pub first: Option<Token>,
+    /// The first and the newest token that its read holds were given, as far as known: an
+    /// upgrade begins a new one, which a read hold that nests after it has too.
+    pub reads_tokens: Option<(Token, Token)>,
+    /// That of its write holds.
+    pub writes_token: Option<Token>,
     pub reads: bool,
     pub writes: bool,
     /// The lease of its read holds; `Gone` if it has none.
@@ -51,7 +63,8 @@ impl Party {
     pub fn found(owner: Owner) -> Self {
         Self {
             hold: Hold::found(owner),
-            first: None,
+            reads_tokens: None,
+            writes_token: None,
             reads: false,
             writes: false,
             lease: Lease::Gone,
@@ -71,8 +84,34 @@ impl Party {
     /// It has no read holds any more.
     pub fn stop_reading(&mut self) {
         self.reads = false;
+        self.reads_tokens = None;
         self.lease = Lease::Gone;
         self.holds = 0;
+    }
+
+    /// It has no write holds any more.
+    pub fn stop_writing(&mut self) {
+        self.writes = false;
+        self.writes_token = None;
+    }
+
+    /// It was told this token for what it holds in this mode, READ or WRITE.
+    pub fn given(&mut self, mode: Mode, token: Token) {
+        if mode == Mode::Write {
+            self.writes_token = Some(token);
+        } else {
+            let first = self.reads_tokens.map_or(token, |(first, _)| first);
+            self.reads_tokens = Some((first, token));
+        }
+    }
+
+    /// The first and the newest token of its holds in this mode, as far as known.
+    pub(super) fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
+        match mode {
+            Mode::Read => self.reads_tokens,
+            Mode::Write => self.writes_token.map(|token| (token, token)),
+            Mode::Exclusive => None,
+        }
     }
 
     /// When its read holds end, in a hash that ends then.

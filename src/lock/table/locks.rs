@@ -1,15 +1,20 @@
 //! All locks of which anything is known, by database and name, and the index of when
 //! something in them ends. What is known of a lock is changed here and nowhere else.
 
+mod ends;
+mod shown;
+mod sweeps;
+
 use std::collections::BTreeMap;
 
 use super::entry::{Entry, Holders};
+use super::held::Held;
 use super::hold::{Hold, Party};
 use super::lengths::Lengths;
-use super::names::{Names, Place};
-use super::shared::Shared;
+use super::names::Names;
+use super::shared::{Change, Shared};
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, Key, Now, Owner, WallMs};
+use crate::lock::{Bytes, Key, Mode, Token, WallMs, WallUs, Whom};
 
 /// The keys of one database.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +22,7 @@ struct Table {
     entries: Names<Entry>,
     /// The moment under which each of them stands here is its `deadline`.
     leases: Deadlines<WallMs, Bytes>,
+    held: Held,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -24,8 +30,12 @@ pub struct Locks {
     tables: BTreeMap<i32, Table>,
     /// Of the names of the read/write locks among them.
     lengths: Lengths,
+    /// So many of them are presumed.
+    presumed: usize,
     /// Of entries that are made now: sweeps that began before do not mean them.
     stamp: u32,
+    /// Since when holds were that have ended in the decision under way.
+    over: Vec<WallUs>,
 }
 
 impl Locks {
@@ -79,6 +89,20 @@ impl Locks {
         self.get(key)?.hold(owner)
     }
 
+    /// Whether an owner's holds in this mode are known to have this token.
+    pub fn has_token(&self, key: &Key, owner: &[u8], mode: Mode, token: Token) -> bool {
+        let tokens = self.get(key).and_then(|entry| entry.tokens(owner, mode));
+        tokens.is_some_and(|(first, newest)| (first..=newest).contains(&token))
+    }
+
+    /// An owner was told this token for what it holds in this mode.
+    pub fn given(&mut self, key: &Key, owner: &[u8], mode: Mode, token: Token) {
+        let entry = self.get_mut(key).filter(|_| mode != Mode::Exclusive);
+        if let Some(shared) = entry.and_then(|entry| entry.shared.as_mut()) {
+            shared.given(owner, mode, token);
+        }
+    }
+
     /// To change what is known of a hold. The lock does not end by that.
     pub fn hold_mut(&mut self, key: &Key, owner: &[u8]) -> Option<&mut Hold> {
         self.get_mut(key)?.hold_mut(owner)
@@ -105,6 +129,7 @@ impl Locks {
     /// Somebody waits for the key from now on, or nobody any more.
     pub fn set_waited_for(&mut self, key: &Key, on: bool) {
         if on {
+            self.set_presumed(key, None);
             self.get_or_new(key).waited_for = true;
         } else if let Some(entry) = self.get_mut(key) {
             entry.waited_for = false;
@@ -131,22 +156,61 @@ impl Locks {
 
     /// Records the one owner of a plain lock.
     pub fn set_plain(&mut self, key: &Key, hold: Hold) {
-        let entry = self.get_or_new(key);
-        entry.plain = Some(hold);
+        self.believe(key);
+        let table = self.tables.entry(key.db).or_default();
+        let new = || Entry::new(self.stamp);
+        let entry = table.entries.get_or_insert(&key.name, new);
+        table.held.lock(entry.is_held(), true);
+        table.held.begins(hold.since);
+        let was = entry.plain.replace(hold).and_then(|hold| hold.since);
+        table.held.ends(was);
+        self.over.extend(was);
         entry.foreign = false;
+    }
+
+    /// A hold that was found has a token from now on, and is held since then, as far as is
+    /// known.
+    pub fn begin(&mut self, key: &Key, owner: &[u8], token: Token, now: WallUs) {
+        let Some(table) = self.tables.get_mut(&key.db) else {
+            return;
+        };
+        let entry = table.entries.get_mut(&key.name);
+        let hold = entry.and_then(|entry| entry.hold_mut(owner));
+        if let Some(hold) = hold.filter(|hold| hold.token.is_none()) {
+            hold.token = Some(token);
+            table.held.ends(hold.since.replace(now));
+            table.held.begins(Some(now));
+        }
     }
 
     /// Takes away what is known of a plain hold.
     pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
-        self.get_mut(key)?.plain.take()
+        let table = self.tables.get_mut(&key.db)?;
+        let entry = table.entries.get_mut(&key.name)?;
+        let hold = entry.plain.take()?;
+        table.held.lock(true, entry.is_held());
+        table.held.ends(hold.since);
+        self.over.extend(hold.since);
+        Some(hold)
     }
 
     /// Changes what is known of a read/write lock, and when it is due.
     pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
-        let entry = self.get_or_new(key);
-        let was = entry.shared.is_some();
+        self.believe(key);
+        let table = self.tables.entry(key.db).or_default();
+        let new = || Entry::new(self.stamp);
+        let entry = table.entries.get_or_insert(&key.name, new);
+        let (was_held, was) = (entry.is_held(), entry.shared.is_some());
         let shared = entry.shared.get_or_insert_default();
         change(shared);
+        for (since, change) in shared.take_changes() {
+            if change == Change::Begins {
+                table.held.begins(Some(since));
+            } else {
+                table.held.ends(Some(since));
+                self.over.push(since);
+            }
+        }
         entry.foreign = false;
         let mut to = shared.first_end();
         if shared.is_empty() && entry.plain.is_none() {
@@ -154,14 +218,23 @@ impl Locks {
             to = None;
         }
         let is = entry.shared.is_some();
+        table.held.lock(was_held, entry.is_held());
         self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
+    }
+
+    /// Puts this in the place of what is known of a read/write lock.
+    pub fn set_shared(&mut self, key: &Key, shared: Shared) {
+        self.change_shared(key, |known| known.replace(shared));
     }
 
     /// Forgets who held the key and until when. Its waiters stay. The holds that have a
     /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
         let Holders { plain, shared, .. } = self.take_holders(key);
+        let parties = shared.iter().flat_map(|shared| shared.parties());
+        let all = plain.iter().chain(parties.map(|party| &party.hold));
+        self.over.extend(all.filter_map(|hold| hold.since));
         let mut watched = Vec::new();
         watched.extend(plain.filter(|hold| hold.watch.is_some()));
         for party in shared.iter().flat_map(|shared| shared.parties()) {
@@ -181,15 +254,22 @@ impl Locks {
         };
         let from = entry.deadline.take();
         let was_foreign = std::mem::take(&mut entry.foreign);
+        if entry.is_held() {
+            table.held.lock(true, false);
+            table.held.all_end(entry.holds());
+        }
         let holders = Holders {
             plain: entry.plain.take(),
             shared: entry.shared.take(),
             deadline: from.filter(|_| !was_foreign),
+            presumed: entry.presumed.take(),
         };
         if entry.is_idle() {
             table.entries.remove_if(&key.name, Entry::is_idle);
         }
         table.leases.change(&key.name, from, None);
+        let was_presumed = usize::from(holders.presumed.is_some());
+        self.presumed = self.presumed.saturating_sub(was_presumed);
         let was_shared = holders.shared.is_some();
         self.lengths.change(key.name.len(), was_shared, false);
         holders
@@ -211,6 +291,7 @@ impl Locks {
         if to.is_none() && self.get(key).is_none() {
             return;
         }
+        self.believe(key);
         let table = self.tables.entry(key.db).or_default();
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
@@ -227,44 +308,31 @@ impl Locks {
         self.get_or_new(key).foreign = to.is_some();
     }
 
-    /// When the first of them ends.
-    pub fn first_deadline(&self) -> Option<WallMs> {
-        let tables = self.tables.values();
-        tables.filter_map(|table| table.leases.first()).min()
-    }
-
-    /// The locks on which something has ended, at most so many, earliest first.
-    pub fn due(&self, now: Now, most: usize) -> Vec<Key> {
-        let due = self.due_behind(&BTreeMap::new(), now, most);
-        due.into_iter().map(|(_, key)| key).collect()
-    }
-
-    /// The same with their moments, and of each database only those behind this one.
-    pub fn due_behind(
-        &self,
-        behind: &BTreeMap<i32, (WallMs, Bytes)>,
-        now: Now,
-        most: usize,
-    ) -> Vec<(WallMs, Key)> {
-        let (limit, mut over) = (now.wall_ms(), Vec::new());
-        for (db, table) in &self.tables {
-            let room = most.saturating_sub(over.len());
-            let due = table.leases.between(behind.get(db), limit, room);
-            let due = due.into_iter();
-            over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
+    /// The key could be a lock that ends then, and whom its end wakes; `None`: it is not
+    /// presumed any more. What is known of a key is known still.
+    pub fn set_presumed(&mut self, key: &Key, to: Option<(Whom, WallMs)>) {
+        if self.get(key).is_some_and(|entry| !entry.is_presumed()) {
+            return;
         }
-        over
+        self.set_deadline(key, to.map(|(_, at)| at));
+        if let Some((whom, _)) = to {
+            self.get_or_new(key).presumed = Some(whom);
+            self.presumed = self.presumed.saturating_add(1);
+        }
+        self.tidy(key);
     }
 
-    /// When an owner's lease ends, as far as is known.
-    pub fn lease_end(&self, key: &Key, owner: &Owner) -> Option<WallMs> {
-        let entry = self.get(key)?;
-        let Some(shared) = &entry.shared else {
-            return entry.deadline;
-        };
-        match shared.party(owner)? {
-            party if party.writes => shared.expires,
-            party => party.end(shared.expires),
+    /// How many are presumed.
+    pub fn presumed(&self) -> usize {
+        self.presumed
+    }
+
+    /// What was presumed is known from now on.
+    fn believe(&mut self, key: &Key) {
+        if self.presumed > 0 {
+            let presumed = self.get_mut(key).and_then(|entry| entry.presumed.take());
+            let one = usize::from(presumed.is_some());
+            self.presumed = self.presumed.saturating_sub(one);
         }
     }
 
@@ -278,36 +346,6 @@ impl Locks {
         party.is_some_and(|party| party.reads)
     }
 
-    // Sweeps.
-
-    /// The databases of which anything is known.
-    pub fn databases(&self) -> Vec<i32> {
-        let tables = self.tables.iter();
-        let known = tables.filter(|(_, table)| !table.entries.is_empty());
-        known.map(|(db, _)| *db).collect()
-    }
-
-    /// The stamp of a sweep that begins now: it means all entries there are.
-    pub fn begin_sweep(&mut self) -> u32 {
-        self.stamp = self.stamp.wrapping_add(1);
-        self.stamp
-    }
-
-    /// The name before a place of a database, which moves there, with its stamp.
-    pub fn before(&self, db: i32, place: &mut Place) -> Option<(Key, u32)> {
-        let (name, entry) = self.tables.get(&db)?.entries.before(place)?;
-        let name = name.clone();
-        Some((Key { db, name }, entry.stamp))
-    }
-
-    /// No sweep so far means the entry any more.
-    pub fn restamp(&mut self, key: &Key) {
-        let stamp = self.stamp;
-        if let Some(entry) = self.get_mut(key) {
-            entry.stamp = stamp;
-        }
-    }
-
     /// How many moments stand in the index.
     #[cfg(test)]
     pub fn deadlines(&self) -> usize {
@@ -317,19 +355,28 @@ impl Locks {
     /// Asserts that the index and the lengths are those of the entries.
     #[cfg(test)]
     pub fn check(&self) {
-        let mut lengths = Lengths::default();
+        let (mut lengths, mut presumed) = (Lengths::default(), 0);
         for table in self.tables.values() {
-            let mut due = 0;
+            let (mut due, mut held) = (0, Held::default());
             for (name, entry) in table.entries.iter() {
                 lengths.change(name.len(), false, entry.shared.is_some());
                 due += usize::from(entry.deadline.is_some());
+                held.lock(false, entry.is_held());
+                entry.holds().for_each(|hold| held.begins(hold.since));
                 assert!(!entry.is_idle(), "{name:?} is remembered for nothing");
+                if entry.is_presumed() {
+                    presumed += 1;
+                    let any = entry.is_held() || entry.foreign || entry.waited_for;
+                    assert!(!any && entry.deadline.is_some(), "{name:?}: {entry:?}");
+                }
                 if let Some(shared) = entry.shared() {
                     shared.check();
                 }
             }
             assert_eq!(table.leases.len(), due);
+            assert_eq!(table.held, held);
         }
         assert_eq!(self.lengths, lengths);
+        assert_eq!(self.presumed, presumed);
     }
 }

@@ -2,10 +2,12 @@
 //! until when.
 
 mod entry;
+mod held;
 mod hold;
 mod lengths;
 mod locks;
 mod names;
+mod presumed;
 mod shared;
 mod watch;
 
@@ -13,5 +15,6 @@ pub use entry::Entry;
 pub use hold::{Hold, Party};
 pub use locks::Locks;
 pub use names::Place;
+pub use presumed::presumption;
 pub use shared::Shared;
 pub use watch::{own_lease, Taken, Watch};

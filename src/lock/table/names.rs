@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::{Bound, RangeBounds};
 
 use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
 use indexmap::IndexMap;
@@ -154,6 +155,36 @@ impl<T> Names<T> {
         self.parts.iter().flatten().chain(&self.last)
     }
 
+    /// Which of the orders in which [`from`](Self::from) goes is this one's: it is drawn
+    /// anew for each table.
+    pub fn order(&self) -> u64 {
+        self.hasher.hash_one(0_u8)
+    }
+
+    /// At most so many names from this one on, or behind it.
+    /// They come part by part, and by name in each, so that a page looks at few names,
+    /// however many there are.
+    pub fn from(&self, begin: Bound<&[u8]>, most: usize) -> Vec<(&Bytes, &T)> {
+        let first = match begin {
+            Bound::Included(name) | Bound::Excluded(name) => number(self.hasher.hash_one(name)),
+            Bound::Unbounded => 0,
+        };
+        let mut found = Vec::new();
+        for part in first..PARTS {
+            let from = if part == first {
+                begin
+            } else {
+                Bound::Unbounded
+            };
+            let room = most.saturating_sub(found.len());
+            if room == 0 {
+                break;
+            }
+            found.extend(least(self.part(part), from, room));
+        }
+        found
+    }
+
     /// The name before a place, which moves there. Whatever is added or removed
     /// meanwhile, none that was there all the time is passed over.
     pub fn before(&self, place: &mut Place) -> Option<(&Bytes, &T)> {
@@ -170,6 +201,23 @@ impl<T> Names<T> {
     }
 }
 
+/// At most so many names of a part, the least of those that come in these bounds.
+fn least<'a, T>(
+    part: &'a IndexMap<Bytes, T>,
+    from: Bound<&[u8]>,
+    most: usize,
+) -> Vec<(&'a Bytes, &'a T)> {
+    let bounds = (from, Bound::Unbounded);
+    let is_in = |(name, _): &(&Bytes, &T)| RangeBounds::<[u8]>::contains(&bounds, &name[..]);
+    let mut names: Vec<_> = part.iter().filter(is_in).collect();
+    if let Some(last) = most.checked_sub(1).filter(|last| *last < names.len()) {
+        names.select_nth_unstable_by_key(last, |(name, _)| *name);
+    }
+    names.truncate(most);
+    names.sort_unstable_by_key(|(name, _)| *name);
+    names
+}
+
 /// The part of a name with this hash. Its place in the part goes by other bits.
 fn number(hash: u64) -> usize {
     let [.., byte, _, _, _] = hash.to_le_bytes();
@@ -182,6 +230,58 @@ mod tests {
 
     fn name(number: usize) -> Bytes {
         Bytes::from(format!("name {number}").as_bytes())
+    }
+
+    /// All names, in pages of so many.
+    fn pages(names: &Names<usize>, most: usize) -> Vec<Bytes> {
+        let mut all: Vec<Bytes> = Vec::new();
+        loop {
+            let begin = all
+                .last()
+                .map_or(Bound::Unbounded, |last| Bound::Excluded(&last[..]));
+            let page = names.from(begin, most);
+            assert!(page.len() <= most);
+            if page.is_empty() {
+                return all;
+            }
+            let page: Vec<Bytes> = page.iter().map(|(name, _)| (*name).clone()).collect();
+            all.extend(page);
+        }
+    }
+
+    #[test]
+    fn pages_go_through_all_names_in_one_order() {
+        const MANY: usize = 3000;
+        let mut names = Names::default();
+        assert_eq!(pages(&names, 10), [] as [Bytes; 0]);
+        for number in 0..MANY {
+            *names.get_or_insert(&name(number), || 0) = number;
+        }
+        let whole = names.from(Bound::Unbounded, usize::MAX);
+        let whole: Vec<Bytes> = whole.iter().map(|(name, _)| (*name).clone()).collect();
+        let mut sorted = whole.clone();
+        sorted.sort();
+        sorted.dedup();
+        assert_eq!(sorted.len(), MANY);
+        for most in [1, 7, 1000] {
+            assert_eq!(pages(&names, most), whole, "{most}");
+        }
+        for (at, name) in whole.iter().enumerate() {
+            let from = names.from(Bound::Included(name), 2);
+            let from: Vec<_> = from.iter().map(|(name, _)| (*name).clone()).collect();
+            assert_eq!(from, whole[at..MANY.min(at + 2)]);
+        }
+        // From the place of one that has gone.
+        names.remove_if(&whole[1], |_| true);
+        assert_eq!(names.from(Bound::Excluded(&whole[1]), 1)[0].0, &whole[2]);
+        assert_eq!(names.from(Bound::Included(&whole[1]), 1)[0].0, &whole[2]);
+    }
+
+    #[test]
+    fn each_table_has_an_order_of_its_own() {
+        let (one, other) = (Names::<usize>::default(), Names::<usize>::default());
+        assert_ne!(one.order(), other.order());
+        assert_eq!(one.order(), one.clone().order());
     }
 
     /// On the way from the end some are removed and others added.

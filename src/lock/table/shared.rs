@@ -1,9 +1,17 @@
 //! The known holders of a read/write lock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::hold::{Hold, Party};
-use crate::lock::{Lease, Owner, WallMs};
+use crate::lock::{Lease, Mode, Owner, Token, WallMs, WallUs};
+
+/// What became of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Begins,
+    Ends,
+}
 
 /// The known holders of a read/write lock.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +23,9 @@ pub struct Shared {
     writer: Option<Owner>,
     /// The fields of the hash that the parties account for.
     fields: usize,
+    /// Since when holds have been that began or ended, and which of these it was: what the
+    /// table has not counted yet.
+    changes: Vec<(WallUs, Change)>,
     /// When the hash itself ends.
     pub expires: Option<WallMs>,
 }
@@ -28,8 +39,25 @@ impl Shared {
         self.parties.get_mut(owner).map(|party| &mut party.hold)
     }
 
+    /// An owner was told this token for what it holds in this mode.
+    pub(super) fn given(&mut self, owner: &[u8], mode: Mode, token: Token) {
+        if let Some(party) = self.parties.get_mut(owner) {
+            party.given(mode, token);
+        }
+    }
+
     pub fn parties(&self) -> impl Iterator<Item = &Party> {
         self.parties.values()
+    }
+
+    /// Those behind this owner, in order.
+    pub fn parties_behind<'a>(
+        &'a self,
+        owner: Option<&'a [u8]>,
+    ) -> impl Iterator<Item = &'a Party> {
+        let from = owner.map_or(Bound::Unbounded, Bound::Excluded);
+        let behind = self.parties.range::<[u8], _>((from, Bound::Unbounded));
+        behind.map(|(_, party)| party)
     }
 
     pub fn writer(&self) -> Option<&Owner> {
@@ -55,6 +83,13 @@ impl Shared {
             self.writer = Some(owner.clone());
         }
         self.fields = self.fields.saturating_add(party.fields());
+        if let Some(since) = party.hold.since {
+            // As a rule it was taken out for a moment only.
+            match self.changes.last() {
+                Some(last) if *last == (since, Change::Ends) => drop(self.changes.pop()),
+                _ => self.changes.push((since, Change::Begins)),
+            }
+        }
         self.parties.insert(owner, party);
     }
 
@@ -68,7 +103,30 @@ impl Shared {
             self.writer = other.map(|party| party.hold.owner.clone());
         }
         self.fields = self.fields.saturating_sub(party.fields());
+        let ended = party.hold.since.map(|since| (since, Change::Ends));
+        self.changes.extend(ended);
         Some(party)
+    }
+
+    /// All that is known is this from now on.
+    pub(super) fn replace(&mut self, new: Self) {
+        let mut changes = std::mem::take(&mut self.changes);
+        let only_in = |one: &Self, other: &Self, change| {
+            let there = |party: &Party| other.party(&party.hold.owner)?.hold.since;
+            let news = one
+                .parties()
+                .filter(|party| there(party) != party.hold.since);
+            let since = news.filter_map(|party| party.hold.since);
+            since.map(|since| (since, change)).collect::<Vec<_>>()
+        };
+        changes.extend(only_in(self, &new, Change::Ends));
+        changes.extend(only_in(&new, self, Change::Begins));
+        *self = Self { changes, ..new };
+    }
+
+    /// What is to be counted.
+    pub(super) fn take_changes(&mut self) -> Vec<(WallUs, Change)> {
+        std::mem::take(&mut self.changes)
     }
 
     /// Changes what is known of an owner. It is given back if that leaves it
@@ -119,6 +177,7 @@ impl Shared {
     /// Asserts that the indexes are those of the parties.
     #[cfg(test)]
     pub fn check(&self) {
+        assert_eq!(self.changes, [], "all is counted");
         let mut made = Self {
             expires: self.expires,
             ..Self::default()

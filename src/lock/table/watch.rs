@@ -7,10 +7,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::lock::address::Address;
+use crate::lock::ask::Want;
 use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
 /// Holds that one connection took one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The connection, as far as it is known.
     pub client: Option<ClientId>,
@@ -18,6 +20,28 @@ pub struct Taken {
     pub watched: bool,
     pub mode: Mode,
     pub holds: i64,
+    /// Where their loss is told.
+    pub notify: Option<Address>,
+}
+
+impl Taken {
+    /// The connection whose watchdog keeps them.
+    pub fn watcher(&self) -> Option<ClientId> {
+        self.client.filter(|_| self.watched)
+    }
+
+    /// The connections that they are bound to, by WATCHDOG or by NOTIFY.
+    pub fn bound_to(&self) -> impl Iterator<Item = ClientId> {
+        let notified = self.notify.as_ref().map(|address| address.client);
+        self.watcher().into_iter().chain(notified)
+    }
+
+    /// Another hold by the same connection, and no more is to be known of it.
+    fn is_more_of(&self, other: &Self) -> bool {
+        let plain = self.notify.is_none() && other.notify.is_none();
+        let kind = |taken: &Self| (taken.client, taken.watched, taken.mode);
+        plain && kind(self) == kind(other)
+    }
 }
 
 /// The holds of one owner on one key, by who took them, and what is watched.
@@ -39,17 +63,20 @@ impl Watch {
         self.taken.iter().any(|taken| taken.watched)
     }
 
-    /// How many holds belong to a connection.
-    pub fn watched_by(&self, client: ClientId) -> i64 {
-        let all = self.taken.iter();
-        let its = all.filter(|taken| taken.watched && taken.client == Some(client));
+    /// How many holds belong to connections.
+    pub fn watched(&self) -> i64 {
+        let its = self.taken.iter().filter(|taken| taken.watched);
         its.fold(0, |sum, taken| sum.saturating_add(taken.holds))
     }
 
-    /// The connections whose watchdog holds are among these.
+    /// The connections that some of these holds are bound to.
     pub fn clients(&self) -> BTreeSet<ClientId> {
-        let watched = self.taken.iter().filter(|taken| taken.watched);
-        watched.filter_map(|taken| taken.client).collect()
+        self.taken.iter().flat_map(Taken::bound_to).collect()
+    }
+
+    /// Where the loss of some of these holds is told.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.taken.iter().filter_map(|taken| taken.notify.as_ref())
     }
 
     /// How many holds there are in this mode.
@@ -60,7 +87,7 @@ impl Watch {
 
     pub fn add(&mut self, new: Taken) {
         match self.taken.last_mut() {
-            Some(last) if Taken { holds: 0, ..*last } == Taken { holds: 0, ..new } => {
+            Some(last) if new.is_more_of(last) => {
                 last.holds = last.holds.saturating_add(new.holds);
             }
             _ => self.taken.push(new),
@@ -68,8 +95,8 @@ impl Watch {
     }
 
     /// Takes away one hold in this mode: the newest that the connection took, else
-    /// the newest that is no watchdog's, else the newest.
-    pub fn drop_one(&mut self, mode: Mode, client: Option<ClientId>) {
+    /// the newest that is no watchdog's, else the newest. What has ended by it.
+    pub fn drop_one(&mut self, mode: Mode, client: Option<ClientId>) -> Option<Taken> {
         let newest = |fits: &dyn Fn(&Taken) -> bool| {
             let mut all = self.taken.iter();
             all.rposition(|taken| taken.mode == mode && fits(taken))
@@ -77,15 +104,97 @@ impl Watch {
         let at = newest(&|taken| client.is_some() && taken.client == client)
             .or_else(|| newest(&|taken| !taken.watched))
             .or_else(|| newest(&|_| true));
-        if let Some(taken) = at.and_then(|at| self.taken.get_mut(at)) {
-            taken.holds = taken.holds.saturating_sub(1);
+        self.drop_at(at?)
+    }
+
+    /// Takes away the hold that a request has made, or else one as it would be released.
+    /// What has ended by it.
+    pub fn take_back(&mut self, want: &Want) -> Option<Taken> {
+        let made = |taken: &Taken| {
+            (taken.mode, taken.client, taken.watched) == (want.mode, want.client, want.watch)
+                && taken.notify == want.notify
+        };
+        match self.taken.iter().rposition(made) {
+            Some(at) => self.drop_at(at),
+            None => self.drop_one(want.mode, want.client),
         }
-        self.taken.retain(|taken| taken.holds > 0);
+    }
+
+    fn drop_at(&mut self, at: usize) -> Option<Taken> {
+        let taken = self.taken.get_mut(at)?;
+        taken.holds = taken.holds.saturating_sub(1);
+        let is_over = taken.holds <= 0;
+        is_over.then(|| self.taken.remove(at))
     }
 
     /// Takes away all holds in this mode.
-    pub fn drop_all(&mut self, mode: Mode) {
-        self.taken.retain(|taken| taken.mode != mode);
+    pub fn drop_all(&mut self, mode: Mode) -> Vec<Taken> {
+        let theirs = |taken: &mut Taken| taken.mode == mode;
+        self.taken.extract_if(.., theirs).collect()
+    }
+
+    /// All holds, so many in each mode, are watched for this connection from now on. Where
+    /// their loss is told stays.
+    pub fn bind_all(&mut self, holds: &[(Mode, i64)], client: Option<ClientId>) {
+        let mut was = std::mem::take(&mut self.taken);
+        for (mode, holds) in holds.iter().copied() {
+            let its = was.iter_mut().filter(|taken| taken.mode == mode);
+            let told = its.filter_map(|taken| taken.notify.take());
+            let told: Vec<_> = told.take(usize::try_from(holds).unwrap_or(0)).collect();
+            let new = |holds, notify| Taken {
+                client,
+                watched: true,
+                mode,
+                holds,
+                notify,
+            };
+            let rest = holds.saturating_sub(i64::try_from(told.len()).unwrap_or(i64::MAX));
+            self.taken.extend((rest > 0).then(|| new(rest, None)));
+            let told = told.into_iter();
+            self.taken.extend(told.map(|address| new(1, Some(address))));
+        }
+    }
+
+    /// The holds in this mode are acquired again with ONCE: what the request names they
+    /// are bound to from now on, the rest stays. What they are not bound to any more.
+    pub fn bind_again(&mut self, want: &Want) -> Vec<Taken> {
+        let mut was = Vec::new();
+        let is_told = |address: &&Address| self.addresses().any(|known| known == *address);
+        let mut left = want.notify.as_ref().filter(|address| !is_told(address));
+        for taken in self.taken.iter_mut().rev() {
+            if taken.mode != want.mode {
+                continue;
+            }
+            let moves = want.watch && taken.client != want.client;
+            let renamed =
+                left.is_some_and(|_| taken.notify.is_some()) && taken.notify.as_ref() != left;
+            if moves && taken.watched || renamed {
+                was.push(Taken {
+                    watched: taken.watched && moves,
+                    notify: taken.notify.clone().filter(|_| renamed),
+                    ..taken.clone()
+                });
+            }
+            if want.watch {
+                (taken.client, taken.watched) = (want.client, true);
+            }
+            if let Some(address) = left.take() {
+                taken.notify = Some(address.clone());
+            }
+        }
+        was
+    }
+
+    /// No hold is bound to anything any more: those that were.
+    pub fn unbind(&mut self, which: impl Fn(&Taken) -> bool) -> Vec<Taken> {
+        let mut was = Vec::new();
+        for taken in &mut self.taken {
+            if taken.bound_to().next().is_some() && which(taken) {
+                was.push(taken.clone());
+                (taken.watched, taken.notify) = (false, None);
+            }
+        }
+        was
     }
 
     /// Whether this connection took a hold in this mode that is there still.

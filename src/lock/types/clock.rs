@@ -57,6 +57,16 @@ impl WallMs {
 }
 
 impl WallUs {
+    /// The same in ms.
+    pub fn ms(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// How many us from `earlier` to this.
+    pub fn since(self, earlier: Self) -> i64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// How many ms from `earlier` to this.
     pub fn ms_since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0).div_euclid(1000)
@@ -64,6 +74,11 @@ impl WallUs {
 }
 
 impl MonoUs {
+    /// The same in ms.
+    pub fn ms(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
     /// How many us from `earlier` to this.
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)

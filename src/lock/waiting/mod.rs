@@ -1,8 +1,10 @@
 //! Waiting, and how a lock goes to the next.
 
+mod again;
 mod drain;
 mod judge;
 mod wait;
 
+pub use again::same_request;
 pub use drain::drain;
 pub use wait::wait_for;

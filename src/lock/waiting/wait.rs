@@ -1,18 +1,19 @@
 //! A request that cannot have its lock now waits for it.
 
+use super::again::{same_request, take_over};
 use super::drain::drain;
 
-use crate::lock::ask::{Ask, Want};
+use crate::lock::ask::{Ask, Once, Want};
 use crate::lock::counters::Counters;
-use crate::lock::queue::{Rank, Waiter};
+use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{deadlock, leaving, reconcile};
-use crate::lock::{Decision, Key, Refusal, Verdict};
+use crate::lock::{Decision, Refusal, Verdict};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
 /// it would wait for itself.
 pub fn wait_for(
     d: &mut Decision<'_>,
-    keys: impl Into<Vec<Key>>,
+    keys: impl Into<Keys>,
     ask: &Ask<'_>,
 ) -> Result<Verdict, Refusal> {
     Counters::up(&mut d.core.counters.contended);
@@ -40,11 +41,18 @@ pub fn wait_for(
         rank,
         since: d.now.mono,
         until: wait.until(d.now),
+        queued: wait.queued,
     };
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());
     }
-    leaving::enqueue(d.core, id, waiter);
+    let again = (ask.once == Once::IsTheSame)
+        .then(|| same_request(d.core, &waiter.keys, ask.owner, ask.mode))
+        .flatten();
+    match again {
+        Some(old) => take_over(d, old, id, waiter),
+        None => leaving::enqueue(d.core, id, waiter),
+    }
     d.asking = Some(id);
     let now = d.now;
     let cycle = deadlock::proven(d, |core| {

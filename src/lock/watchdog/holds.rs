@@ -1,11 +1,12 @@
 //! What becomes of watches as their holds begin and end.
 
-use std::collections::BTreeSet;
-
-use super::index::Indexed;
+use super::index::{Bond, Indexed};
 use crate::lock::ask::{Renewal, Want};
+use crate::lock::counters::Counters;
 use crate::lock::table::{Hold, Taken, Watch};
-use crate::lock::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, WallMs};
+use crate::lock::{
+    ClientId, Core, Decision, Key, Loss, Mode, Notice, Notices, Now, Owner, Reason, WallMs,
+};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Hold)) {
@@ -21,8 +22,20 @@ fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Ho
         watch.rest();
     }
     let is = Indexed::of(Some(watch));
-    let bond = (key.clone(), owner.clone());
-    core.watchdogs.change(&bond, &was, &is);
+    index(core, &(key.clone(), owner.clone()), &was, &is);
+}
+
+/// What is known of a watch was this, and is that now.
+fn index(core: &mut Core, bond: &Bond, was: &Indexed, is: &Indexed) {
+    core.watchdogs.change(bond, was, is);
+    if was.addresses != is.addresses {
+        is.addresses
+            .iter()
+            .for_each(|one| core.sessions.add_hold(one));
+        was.addresses
+            .iter()
+            .for_each(|one| core.sessions.remove_hold(one));
+    }
 }
 
 /// The same for a hold that has a watch.
@@ -44,7 +57,7 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
     let owner = &want.owner;
     let holds = before.iter().map(|(_, holds)| *holds);
     let count = holds.fold(0_i64, i64::saturating_add);
-    if count == 0 && !want.watch {
+    if count == 0 && !want.watch && want.notify.is_none() {
         if let Some(hold) = core.locks.hold_mut(key, owner) {
             hold.client = want.client;
         }
@@ -66,20 +79,60 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
             watched: want.watch,
             mode: want.mode,
             holds: 1,
+            notify: want.notify.clone(),
         });
-        if !want.watch {
-            return;
+        if want.watch {
+            watch_again(watch, want.lease, bound, end, now);
         }
-        let due = watch.next;
-        watch.lease = watch.lease.max(want.lease);
-        watch.bound = bound;
-        watch.schedule(now);
-        // Not later than it was due, and before the present end: the lease may not
-        // have been lengthened.
-        let left = end.map(|at| at.ms_from(now.wall_ms()) / 3);
-        let in_time = left.map(|ms| now.deadline(ms));
-        watch.next = [due, watch.next, in_time].into_iter().flatten().min();
     });
+}
+
+/// An owner has acquired with ONCE what it held already: its holds in this mode are bound
+/// to what the request names.
+pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i64)]) {
+    if !want.watch && want.notify.is_none() {
+        return;
+    }
+    let (bound, now) = (longest(d.core, d.now), d.now);
+    let end = d.core.locks.lease_end(key, &want.owner);
+    let mut was = Vec::new();
+    change(d.core, key, &want.owner, |hold| {
+        let first = hold.client;
+        let watch = hold.watch.get_or_insert_with(|| {
+            let taken = taken(holds, first, false);
+            Box::new(Watch {
+                taken,
+                ..Watch::default()
+            })
+        });
+        was = watch.bind_again(want);
+        if want.watch {
+            watch_again(watch, want.lease, bound, end, now);
+        }
+    });
+    if !was.is_empty() {
+        Counters::up(&mut d.core.counters.rebound);
+        tell_lost(d, key, &want.owner, was, Reason::Rebound);
+    }
+}
+
+/// A watchdog keeps the lease from now on, for at least this long each time.
+fn watch_again(
+    watch: &mut Watch,
+    lease: i64,
+    bound: Option<WallMs>,
+    end: Option<WallMs>,
+    now: Now,
+) {
+    let due = watch.next;
+    watch.lease = watch.lease.max(lease);
+    watch.bound = bound;
+    watch.schedule(now);
+    // Not later than it was due, and before the present end: the lease may not have been
+    // lengthened.
+    let left = end.map(|at| at.ms_from(now.wall_ms()) / 3);
+    let in_time = left.map(|ms| now.deadline(ms));
+    watch.next = [due, watch.next, in_time].into_iter().flatten().min();
 }
 
 /// So many holds in each mode, as those of one connection.
@@ -90,6 +143,7 @@ fn taken(holds: &[(Mode, i64)], client: Option<ClientId>, watched: bool) -> Vec<
         watched,
         mode: *mode,
         holds: *holds,
+        notify: None,
     });
     taken.collect()
 }
@@ -120,63 +174,106 @@ pub fn on_renewed(
         watch.bound = bound;
         watch.schedule(now);
         if client.is_some() {
-            watch.taken = taken(holds, client, true);
+            watch.bind_all(holds, client);
         }
     });
 }
 
-/// A connection that watched is closed: its holds there, as they were.
-pub fn on_closed(core: &mut Core, key: &Key, owner: &Owner, client: ClientId) -> Vec<(Mode, i64)> {
-    let ended = change_watch(core, key, owner, |watch| {
-        let its = |taken: &mut Taken| taken.watched && taken.client == Some(client);
-        let ended = watch.taken.extract_if(.., its);
-        ended.map(|taken| (taken.mode, taken.holds)).collect()
+/// A connection is closed that something here was bound to: its watched holds, as they
+/// were. Nothing is told to it any more.
+pub fn on_closed(d: &mut Decision<'_>, key: &Key, owner: &Owner, client: ClientId) -> Vec<Taken> {
+    let ended = change_watch(d.core, key, owner, |watch| {
+        let told = |taken: &Taken| taken.notify.as_ref().is_some_and(|to| to.client == client);
+        for taken in watch.taken.iter_mut().filter(|taken| told(taken)) {
+            taken.notify = None;
+        }
+        let its = |taken: &mut Taken| taken.watcher() == Some(client);
+        watch.taken.extract_if(.., its).collect()
     });
     ended.unwrap_or_default()
 }
 
-/// What was known of a hold that is no more: the connections that watched it.
-pub fn on_lost_with(core: &mut Core, key: &Key, hold: &Hold) -> BTreeSet<ClientId> {
+/// A hold is no more: what it was bound to.
+pub fn unbind(core: &mut Core, key: &Key, hold: &Hold) -> Vec<Taken> {
     let Some(watch) = &hold.watch else {
-        return BTreeSet::new();
+        return Vec::new();
     };
     let was = Indexed::of(Some(watch));
-    let bond = (key.clone(), hold.owner.clone());
-    core.watchdogs.change(&bond, &was, &Indexed::default());
-    was.clients
+    index(
+        core,
+        &(key.clone(), hold.owner.clone()),
+        &was,
+        &Indexed::default(),
+    );
+    watch.taken.clone()
 }
 
-/// A hold is lost: those who watched it have to know.
-pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold) {
-    let clients = on_lost_with(d.core, key, hold);
-    close(d, clients);
+/// A hold is lost: those to whom it was bound have to know.
+pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold, reason: Reason) {
+    let lost = unbind(d.core, key, hold);
+    tell_lost(d, key, &hold.owner, lost, reason);
 }
 
-/// Closes connections that have lost a watchdog hold.
-pub fn close(d: &mut Decision<'_>, clients: BTreeSet<ClientId>) {
-    let closes = clients.into_iter();
-    d.out.extend(closes.map(|client| Notice::Close { client }));
+/// These holds are lost to whomever they were bound to.
+pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
+    losses(d.out, key, owner, lost, reason);
+}
+
+/// What is told of the loss of these holds.
+pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
+    let bound = lost
+        .into_iter()
+        .filter(|taken| taken.bound_to().next().is_some());
+    out.extend(bound.map(|taken| {
+        Notice::Lost(Loss {
+            key: key.clone(),
+            owner: owner.clone(),
+            watcher: taken.watcher(),
+            address: taken.notify,
+            reason,
+        })
+    }));
+}
+
+/// Holds were released by this connection: others that were to be told of their loss are.
+pub fn on_released(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Owner,
+    released: Vec<Taken>,
+    by: Option<ClientId>,
+) {
+    let others = released.into_iter().filter_map(|taken| {
+        let notify = taken.notify.filter(|to| Some(to.client) != by);
+        notify.is_some().then_some(Taken {
+            watched: false,
+            notify,
+            ..taken
+        })
+    });
+    tell_lost(d, key, owner, others.collect(), Reason::Released);
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
-pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode) {
-    let clients = change_watch(d.core, key, owner, |watch| {
-        let lost = watch.taken.extract_if(.., |taken| taken.mode == mode);
-        let watched = lost.filter(|taken| taken.watched);
-        watched.filter_map(|taken| taken.client).collect()
-    });
-    close(d, clients.unwrap_or_default());
+pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, reason: Reason) {
+    let lost = change_watch(d.core, key, owner, |watch| watch.drop_all(mode));
+    tell_lost(d, key, owner, lost.unwrap_or_default(), reason);
 }
 
-/// The watched holds on all these keys are lost, for they go by other names now; those
-/// who watched them have to know.
+/// What is bound to holds on all these keys is lost, for they go by other names now.
 pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
-    let lost = d.core.watchdogs.forget(keys);
-    close(d, lost.iter().map(|(client, _)| *client).collect());
-    for (_, (key, owner)) in lost {
+    for (key, owner) in d.core.watchdogs.forget(keys) {
         let hold = d.core.locks.hold_mut(&key, &owner);
-        if let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) {
-            watch.rest();
+        let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) else {
+            continue;
+        };
+        let holds = watch.watched();
+        let lost = watch.unbind(|_| true);
+        watch.rest();
+        d.core.watchdogs.fewer(holds);
+        for address in lost.iter().filter_map(|taken| taken.notify.as_ref()) {
+            d.core.sessions.remove_hold(address);
         }
+        tell_lost(d, &key, &owner, lost, Reason::Moved);
     }
 }

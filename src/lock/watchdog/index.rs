@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
+use crate::lock::address::Address;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::key::Bytes;
-use crate::lock::table::{Locks, Watch};
+#[cfg(test)]
+use crate::lock::table::Locks;
+use crate::lock::table::Watch;
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, WallMs};
 
 /// Where nobody tells of overwritten keys, watched ones are looked at every so many ms,
@@ -21,7 +24,10 @@ pub type Bond = (Key, Owner);
 #[derive(Default)]
 pub struct Indexed {
     next: Option<WallMs>,
-    pub clients: BTreeSet<ClientId>,
+    clients: BTreeSet<ClientId>,
+    pub addresses: Vec<Address>,
+    /// How many holds are kept by a watchdog.
+    holds: i64,
 }
 
 impl Indexed {
@@ -29,6 +35,8 @@ impl Indexed {
         watch.map_or_else(Self::default, |watch| Self {
             next: watch.next,
             clients: watch.clients(),
+            addresses: watch.addresses().cloned().collect(),
+            holds: watch.watched(),
         })
     }
 }
@@ -48,8 +56,10 @@ pub struct Lapsed {
 pub struct Watchdogs {
     /// When watched leases are renewed.
     renewals: Deadlines<WallMs, Bond>,
-    /// Which connections have watchdog holds, and where.
+    /// To which connections holds are bound, by WATCHDOG or by NOTIFY, and where.
     bonds: BTreeSet<(ClientId, Bond)>,
+    /// How many holds belong to connections.
+    holds: i64,
     pub(super) lapsed: Lapsed,
     /// When watched keys were last looked at without being told to,
     round_at: MonoUs,
@@ -58,24 +68,17 @@ pub struct Watchdogs {
 }
 
 impl Watchdogs {
-    /// Whether any hold belongs to a connection.
+    /// Whether any hold is bound to a connection.
     pub fn is_empty(&self) -> bool {
         self.bonds.is_empty()
     }
 
-    /// Whether the connection has watchdog holds.
+    /// Whether any is bound to this one.
     pub fn has(&self, client: ClientId) -> bool {
         self.of_client(client).next().is_some()
     }
 
-    /// The connections that have some.
-    pub fn clients(&self) -> Vec<ClientId> {
-        let mut all: Vec<_> = self.bonds.iter().map(|(client, _)| *client).collect();
-        all.dedup();
-        all
-    }
-
-    /// What a connection watches.
+    /// What is bound to a connection.
     pub fn of_client(&self, client: ClientId) -> impl Iterator<Item = &Bond> {
         let from = self.bonds.range((client, Bond::default())..);
         let its = from.take_while(move |(other, _)| *other == client);
@@ -95,6 +98,7 @@ impl Watchdogs {
     /// A watch was this, and is that now.
     pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
         self.renewals.change(bond, was.next, is.next);
+        self.fewer(was.holds.saturating_sub(is.holds));
         for client in was.clients.difference(&is.clients) {
             let was = self.bonds.remove(&(*client, bond.clone()));
             debug_assert!(was, "a watch that is known is in the index");
@@ -105,12 +109,12 @@ impl Watchdogs {
         }
     }
 
-    /// Forgets all that is watched on these keys: it, and the connections. In one pass,
-    /// for there may be very many.
-    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> Vec<(ClientId, Bond)> {
+    /// Forgets all that is bound on these keys. In one pass, for there may be very many.
+    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> Vec<Bond> {
         self.renewals.retain(|(key, _)| !keys(key));
         let theirs = |(_, (key, _)): &(ClientId, Bond)| keys(key);
-        self.bonds.extract_if(.., theirs).collect()
+        let theirs = self.bonds.extract_if(.., theirs);
+        theirs.map(|(_, bond)| bond).collect()
     }
 
     /// Whether watched keys are to be looked at.
@@ -130,14 +134,14 @@ impl Watchdogs {
         next.into_iter().map(|(_, (key, _))| key.clone()).collect()
     }
 
+    /// So many holds do not belong to a connection any more.
+    pub(super) fn fewer(&mut self, holds: i64) {
+        self.holds = self.holds.saturating_sub(holds);
+    }
+
     /// How many holds belong to connections.
-    pub fn count(&self, locks: &Locks) -> u64 {
-        let of = |(client, (key, owner)): &(ClientId, Bond)| {
-            let watch = locks.hold(key, owner)?.watch.as_ref()?;
-            Some(watch.watched_by(*client))
-        };
-        let all = self.bonds.iter().filter_map(of);
-        u64::try_from(all.fold(0, i64::saturating_add)).unwrap_or(0)
+    pub fn count(&self) -> u64 {
+        u64::try_from(self.holds).unwrap_or(0)
     }
 
     /// Asserts that the indexes are those of the watches.
@@ -148,12 +152,13 @@ impl Watchdogs {
             let clients = watch(bond).map(|watch| watch.clients());
             assert!(clients.is_some_and(|all| all.contains(client)), "{bond:?}");
         }
-        let mut due = 0;
+        let (mut due, mut holds) = (0, 0);
         for key in locks.keys() {
             for hold in locks.get(&key).into_iter().flat_map(|entry| entry.holds()) {
                 let Some(watch) = &hold.watch else { continue };
                 let bond = (key.clone(), hold.owner.clone());
                 due += usize::from(watch.next.is_some());
+                holds += watch.watched();
                 for client in watch.clients() {
                     let bond = (client, bond.clone());
                     assert!(self.bonds.contains(&bond), "{bond:?}");
@@ -161,5 +166,6 @@ impl Watchdogs {
             }
         }
         assert_eq!(self.renewals.len(), due);
+        assert_eq!(self.holds, holds);
     }
 }

@@ -2,14 +2,15 @@
 //! once it may be again; but an open connection means a lock that is held, and to
 //! close one needs no write.
 
-use super::holds::{change_watch, close};
+use super::holds::{change_watch, tell_lost};
 use super::index::Lapsed;
 use crate::lock::table::Entry;
-use crate::lock::{Decision, Key, Owner};
+use crate::lock::{Decision, Key, Owner, Reason};
 
-/// Closes the connections that watch a lease which is over. Looks at so many at
-/// most, and at each once; whether there are more. The lease is not renewed any more.
-pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
+/// Whoever watches a lease which is over is to know. Looks at so many at most, and at each
+/// once; whether there are more. The lease is not renewed any more. `all`: also those who
+/// are to know by the close of their connection.
+pub fn let_lapse(d: &mut Decision<'_>, most: usize, all: bool) -> bool {
     let mut lapsed = std::mem::take(&mut d.core.watchdogs.lapsed);
     let over = d.core.locks.due_behind(&lapsed.upto, d.now, most);
     let mut more = over.len() == most;
@@ -28,21 +29,20 @@ pub fn let_lapse(d: &mut Decision<'_>, most: usize) -> bool {
     more |= ended.len() == most;
     d.core.watchdogs.lapsed = lapsed;
     for (_, key, owner) in ended {
-        lapse(d, &key, &owner);
+        lapse(d, &key, &owner, all);
     }
     more
 }
 
-fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
+fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner, all: bool) {
     let over = d.core.locks.lease_end(key, owner);
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
-    let clients = change_watch(d.core, key, owner, |watch| {
-        watch.next = None;
-        watch.clients()
+    let lost = change_watch(d.core, key, owner, |watch| {
+        watch.unbind(|taken| all || taken.notify.is_some())
     });
-    close(d, clients.unwrap_or_default());
+    tell_lost(d, key, owner, lost.unwrap_or_default(), Reason::Expired);
 }
 
 /// Something is written again: all leases are looked at anew.

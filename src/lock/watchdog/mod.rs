@@ -1,13 +1,13 @@
-//! Watchdog holds: which connection they belong to, when their lease is renewed, and
-//! who is told of their loss.
+//! Holds that are bound to connections: by WATCHDOG, which renews their lease, and by
+//! NOTIFY; and who is told of their loss.
 
 mod holds;
 mod index;
 mod lapse;
 
 pub use holds::{
-    change_watch, close, on_acquired, on_closed, on_lost, on_lost_in, on_lost_with, on_moved,
-    on_renewed,
+    change_watch, losses, on_acquired, on_again, on_closed, on_lost, on_lost_in, on_moved,
+    on_released, on_renewed, tell_lost, unbind,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};

@@ -1,0 +1,39 @@
+//! Where a client of a session is told something: NOTIFY.
+
+use std::ops::Deref;
+use std::rc::Rc;
+
+use super::key::Bytes;
+use super::types::ClientId;
+
+/// A channel that a connection listens to: one for all its requests, as a rule.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Listener {
+    pub client: ClientId,
+    pub channel: Bytes,
+}
+
+/// A listener, and its own name for one request of its. How the wait ends, and that the
+/// hold is lost, is published there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    /// Shared, for there may be very many requests.
+    pub listener: Rc<Listener>,
+    /// No other wait or hold of the connection has it.
+    pub tag: Bytes,
+}
+
+impl Deref for Address {
+    type Target = Listener;
+
+    fn deref(&self) -> &Listener {
+        &self.listener
+    }
+}
+
+impl Address {
+    /// The same words, be it another connection.
+    pub fn reads_as(&self, other: &Self) -> bool {
+        (&self.channel, &self.tag) == (&other.channel, &other.tag)
+    }
+}

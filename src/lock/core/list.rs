@@ -1,0 +1,164 @@
+//! The locks that are held, a page at a time.
+//!
+//! A page goes through what is known in an order that nothing changes: by part of the
+//! table, by name, and by owner where several hold a lock. So what is held all the time is
+//! told once, whatever comes and goes between two pages.
+
+use std::ops::Bound;
+
+use super::describe::Known;
+use super::Core;
+use crate::lock::key::Bytes;
+use crate::lock::table::{Entry, Hold};
+use crate::lock::{Holder, Key, Keyspace, Kind, Lease, Look, Mode, Now};
+
+/// Where a page ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// Of the table: it is no place in another one.
+    pub order: u64,
+    pub name: Vec<u8>,
+    /// The last owner that was looked at; `None`: all of them were.
+    pub owner: Option<Vec<u8>>,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub db: i32,
+    pub behind: Option<&'a Cursor>,
+    /// Owners that begin with this.
+    pub owner: &'a [u8],
+    /// Those who are known to have held the lock for more than so many ms.
+    pub held_longer: Option<i64>,
+    /// At most so many holders are looked at, or locks that are passed over.
+    pub count: usize,
+}
+
+/// A holder of a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub name: Bytes,
+    pub holder: Holder,
+    pub known: Known,
+}
+
+/// What was found, and where to go on; `None`: it was the last page.
+pub type Page = (Vec<Held>, Option<Cursor>);
+
+impl Core {
+    /// A page of the holders of locks. `may_see`: whether a lock of this name is to be
+    /// told. `None`: the cursor is of another table.
+    pub fn list<K: Keyspace>(
+        &self,
+        ks: &mut K,
+        now: Now,
+        wanted: &Wanted<'_>,
+        may_see: impl Fn(&[u8]) -> bool,
+    ) -> Option<Page> {
+        let (mut page, mut left) = (Vec::new(), wanted.count);
+        let behind = wanted.behind;
+        let Some(order) = self.locks.order(wanted.db) else {
+            return behind.is_none().then_some((page, None));
+        };
+        if behind.is_some_and(|cursor| cursor.order != order) {
+            return None;
+        }
+        let cursor = |name: &[u8], owner: Option<&Hold>| {
+            Some(Cursor {
+                order,
+                name: name.to_vec(),
+                owner: owner.map(|hold| hold.owner.to_vec()),
+            })
+        };
+        let mut reached = None;
+        let locks = self.locks.from(wanted.db, begin(behind), wanted.count);
+        let more = locks.len() == wanted.count;
+        for (name, entry) in locks {
+            if left == 0 {
+                return Some((page, reached));
+            }
+            // The first may be one that was told in part.
+            let cut = behind.filter(|cursor| *cursor.name == **name);
+            let owner = cut.and_then(|cursor| cursor.owner.as_deref());
+            let seen = may_see(name).then(|| entry.holds_behind(owner));
+            let before = left;
+            let mut last = None;
+            for hold in seen.into_iter().flatten() {
+                let Some(rest) = left.checked_sub(1) else {
+                    return Some((page, cursor(name, last)));
+                };
+                left = rest;
+                last = Some(hold);
+                let key = Key {
+                    db: wanted.db,
+                    name: name.clone(),
+                };
+                look_at_hold(ks, now, wanted, (&key, entry, hold), &mut page);
+            }
+            if left == before {
+                left = left.saturating_sub(1);
+            }
+            reached = cursor(name, None);
+        }
+        Some((page, reached.filter(|_| more)))
+    }
+}
+
+/// Puts what an owner holds there to the page, if it is asked for.
+fn look_at_hold<K: Keyspace>(
+    ks: &mut K,
+    now: Now,
+    wanted: &Wanted<'_>,
+    (key, entry, hold): (&Key, &Entry, &Hold),
+    page: &mut Vec<Held>,
+) {
+    let held_ms = hold.since.map(|since| now.wall.ms_since(since).max(0));
+    let is_long = |ms| held_ms.is_some_and(|held| held > ms);
+    if !hold.owner.starts_with(wanted.owner) || !wanted.held_longer.is_none_or(is_long) {
+        return;
+    }
+    let look = ks.look(key, &hold.owner);
+    let held = holds_of(&look, entry, hold).map(|(mode, holds, lease)| Held {
+        name: key.name.clone(),
+        holder: Holder {
+            owner: hold.owner.clone(),
+            mode,
+            holds,
+            lease,
+        },
+        known: Known::of(now, hold, mode),
+    });
+    page.extend(held);
+}
+
+/// From where a page goes on.
+fn begin(behind: Option<&Cursor>) -> Bound<&[u8]> {
+    behind.map_or(Bound::Unbounded, |cursor| match cursor.owner {
+        Some(_) => Bound::Included(&cursor.name),
+        None => Bound::Excluded(&cursor.name),
+    })
+}
+
+/// In which modes an owner was found to hold a lock, how often and until when, whoever
+/// excludes most first.
+fn holds_of(
+    look: &Look,
+    entry: &Entry,
+    hold: &Hold,
+) -> impl Iterator<Item = (Mode, i64, Lease)> + use<> {
+    let of_hash = look.expires.map_or(Lease::Endless, Lease::Until);
+    // Somebody made a read/write lock of a plain one.
+    let was_plain = look.lease.is_missing() && entry.plain_of(&hold.owner).is_some();
+    let (mode, lease) = match look.kind {
+        Kind::ReadWrite(_) if !was_plain => (Mode::Read, look.lease),
+        // Of what is no lock or is free nobody has any holds.
+        _ => (Mode::Exclusive, of_hash),
+    };
+    let all = [
+        (Mode::Write, look.writes, of_hash),
+        (mode, look.holds, lease),
+    ];
+    let is_held = |(_, holds, lease): &(Mode, i64, Lease)| *holds > 0 && *lease != Lease::Gone;
+    all.into_iter().filter(is_held)
+}

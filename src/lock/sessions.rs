@@ -1,0 +1,130 @@
+//! The tags that connections have given to their waits and holds, by NOTIFY.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::address::{Address, Listener};
+use super::key::Bytes;
+use super::{ClientId, WaiterId};
+
+/// What one connection is told of.
+#[derive(Clone, Debug)]
+struct Session {
+    /// With the channel that it named first, which is the only one as a rule.
+    listener: Rc<Listener>,
+    /// Its requests that wait by QUEUE.
+    waits: BTreeMap<Bytes, WaiterId>,
+    /// How many holds have a tag: those of one request for several keys have one.
+    holds: BTreeMap<Bytes, usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Sessions {
+    by_client: BTreeMap<ClientId, Session>,
+}
+
+impl Sessions {
+    /// The address of a request.
+    pub fn address(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Address {
+        let session = self.by_client.get(&client);
+        let known = session.filter(|session| *session.listener.channel == *channel);
+        let new = || {
+            let channel = channel.into();
+            Rc::new(Listener { client, channel })
+        };
+        Address {
+            listener: known.map_or_else(new, |session| session.listener.clone()),
+            tag: tag.into(),
+        }
+    }
+
+    /// Whether a wait or hold of its connection has this tag.
+    pub fn has(&self, address: &Address) -> bool {
+        let session = self.by_client.get(&address.client);
+        session.is_some_and(|session| {
+            session.waits.contains_key(&address.tag) || session.holds.contains_key(&address.tag)
+        })
+    }
+
+    /// The requests of a connection that wait by QUEUE.
+    pub fn waits_of(&self, client: ClientId) -> impl Iterator<Item = WaiterId> + '_ {
+        let session = self.by_client.get(&client);
+        session
+            .into_iter()
+            .flat_map(|session| session.waits.values().copied())
+    }
+
+    fn of(&mut self, address: &Address) -> &mut Session {
+        let session = self.by_client.entry(address.client);
+        session.or_insert_with(|| Session {
+            listener: address.listener.clone(),
+            waits: BTreeMap::new(),
+            holds: BTreeMap::new(),
+        })
+    }
+
+    /// A request waits.
+    pub fn add_wait(&mut self, address: &Address, id: WaiterId) {
+        let tag = address.tag.clone();
+        self.of(address).waits.insert(tag, id);
+    }
+
+    /// A request waits no more. Its tag may be that of one that has taken its place.
+    pub fn remove_wait(&mut self, address: &Address, id: WaiterId) {
+        let waits = &mut self.of(address).waits;
+        if waits.get(&address.tag) == Some(&id) {
+            waits.remove(&address.tag);
+        }
+        self.tidy(address);
+    }
+
+    /// A hold is told of.
+    pub fn add_hold(&mut self, address: &Address) {
+        let tag = address.tag.clone();
+        let holds = self.of(address).holds.entry(tag).or_default();
+        *holds = holds.saturating_add(1);
+    }
+
+    /// One is over.
+    pub fn remove_hold(&mut self, address: &Address) {
+        let holds = &mut self.of(address).holds;
+        if let Some(count) = holds.get_mut(&address.tag) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                holds.remove(&address.tag);
+            }
+        }
+        self.tidy(address);
+    }
+
+    fn tidy(&mut self, address: &Address) {
+        let session = self.by_client.get(&address.client);
+        if session.is_some_and(|session| session.waits.is_empty() && session.holds.is_empty()) {
+            self.by_client.remove(&address.client);
+        }
+    }
+
+    /// No connection has named anything.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.by_client.is_empty()
+    }
+
+    /// Asserts that these are the addresses in use.
+    #[cfg(test)]
+    pub fn check<'a>(
+        &self,
+        waits: impl Iterator<Item = (&'a Address, WaiterId)>,
+        holds: impl Iterator<Item = &'a Address>,
+    ) {
+        let mut made = Self::default();
+        waits.for_each(|(address, id)| made.add_wait(address, id));
+        holds.for_each(|address| made.add_hold(address));
+        let tags = |sessions: &Self| -> Vec<_> {
+            let all = sessions.by_client.iter();
+            all.map(|(client, of)| (*client, of.waits.clone(), of.holds.clone()))
+                .collect()
+        };
+        assert_eq!(tags(self), tags(&made));
+    }
+}

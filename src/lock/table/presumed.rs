@@ -1,0 +1,15 @@
+//! What could be a lock, of which nobody has asked for anything yet: a pure function.
+
+use crate::lock::{Kind, Look, Mode, WallMs, Whom};
+
+/// Whom the end of a lock wakes that could be here, and when it ends; `None`: this is no
+/// lock, or has no end.
+pub fn presumption(look: &Look) -> Option<(Whom, WallMs)> {
+    let whom = match look.kind {
+        Kind::Plain => Whom::One,
+        Kind::ReadWrite(Mode::Write) if look.fields > 0 => Whom::AllShared,
+        Kind::ReadWrite(_) if look.fields > 0 => Whom::OneShared,
+        Kind::Free | Kind::ReadWrite(_) | Kind::Foreign(_) => return None,
+    };
+    Some((whom, look.expires?))
+}
