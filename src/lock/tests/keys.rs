@@ -126,7 +126,7 @@ fn a_rename_that_makes_a_waiter_the_holder_nests_it() {
     let token = s.get(by("a"));
     s.get(by("z").on("j"));
     let nests = s.wait(by("a").on("j"));
-    let once = s.wait(by("a").on("j").once());
+    let once = s.wait(by("a").on("j").strictly());
     s.rename(&key(0, "k"), &key(0, "j"));
     s.read_notes();
     let held = Refusal::Held {
@@ -274,7 +274,8 @@ fn a_demoted_server_forgets_holds_and_keeps_who_waits() {
     s.get(by("a").on("j").lease(10));
     let b = s.wait(by("b"));
     s.told.clear();
-    crate::lock::demoted(&mut s.core);
+    let now = s.now;
+    crate::lock::demoted(&mut s.core, now);
     assert!(!s.core.knows(0, b"j") && s.core.next_expiry().is_none());
     crate::lock::leave(&mut s.core, b);
     assert!(s.core.is_idle());

@@ -64,13 +64,27 @@ fn nesting_lengthens_the_lease_and_never_shortens_it() {
 }
 
 #[test]
-fn once_refuses_to_nest() {
+fn the_owner_of_a_connection_does_not_nest() {
     let mut s = Shell::new();
-    s.get(by("a").once().lease(70));
-    assert_eq!(s.acquire(by("a").once()), Err(held("a")));
-    assert_eq!(s.acquire(by("a").once().block(0)), Err(held("a")));
+    s.get(by("a").strictly().lease(70));
+    assert_eq!(s.acquire(by("a").strictly()), Err(held("a")));
+    assert_eq!(s.acquire(by("a").strictly().block(0)), Err(held("a")));
     assert_eq!(s.held(), holder("a", 1, 70));
     s.get(by("a"));
+}
+
+#[test]
+fn with_once_the_hold_under_way_is_had_again_for_at_least_the_lease() {
+    let mut s = Shell::new();
+    let token = s.get(by("a").once().lease(70));
+    s.told.clear();
+    assert_eq!(s.get(by("a").once().lease(50)), token);
+    assert_eq!(s.held(), holder("a", 1, 70));
+    s.told.clear();
+    assert_eq!(s.get(by("a").once().lease(90)), token);
+    assert_eq!(s.events(), [(key(0, "k"), Event::Renewed)]);
+    assert_eq!(s.held(), holder("a", 1, 90));
+    assert_eq!(s.release("a"), Ok(0));
 }
 
 #[test]
@@ -148,16 +162,6 @@ fn a_persisted_lock_has_no_lease_until_renew_gives_it_one() {
     assert_eq!(s.core.next_expiry(), None);
     assert_eq!(s.renew("a", 50), Ok(()));
     assert_eq!(s.held(), holder("a", 2, 50));
-}
-
-#[test]
-fn force_leaves_a_hash_without_ttl_alone() {
-    let mut s = Shell::new();
-    s.get(by("a"));
-    s.pexpire(&key(0, "k"), None);
-    let key = key(0, "k");
-    assert_eq!(s.force(), Err(Refusal::NoLease { key }));
-    assert_eq!(s.release("a"), Ok(0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! An ACQUIRE or MACQUIRE, in short.
 
-use crate::lock::Mode;
+use crate::lock::{Mode, Once};
 
 /// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Several
 /// names are those of a MACQUIRE.
@@ -11,9 +11,15 @@ pub struct Request<'a> {
     pub owner: &'a str,
     pub mode: Mode,
     pub lease: i64,
-    pub once: bool,
+    pub once: Once,
     pub watch: bool,
     pub block: Option<i64>,
+    /// It waits by QUEUE.
+    pub queue: bool,
+    /// NOTIFY, on the connection's own channel.
+    pub tag: Option<&'a str>,
+    /// The number of its connection; each has its own if none is given.
+    pub client: Option<u64>,
 }
 
 pub fn by(owner: &str) -> Request<'_> {
@@ -23,9 +29,12 @@ pub fn by(owner: &str) -> Request<'_> {
         owner,
         mode: Mode::Exclusive,
         lease: 1000,
-        once: false,
+        once: Once::Nests,
         watch: false,
         block: None,
+        queue: false,
+        tag: None,
+        client: None,
     }
 }
 
@@ -53,8 +62,38 @@ impl<'a> Request<'a> {
         Self { watch, ..self }
     }
 
+    /// As the owner `*` asks.
+    pub fn strictly(self) -> Self {
+        Self {
+            once: Once::IsRefused,
+            ..self
+        }
+    }
+
     pub fn once(self) -> Self {
-        Self { once: true, ..self }
+        Self {
+            once: Once::IsTheSame,
+            ..self
+        }
+    }
+
+    pub fn from(self, client: u64) -> Self {
+        Self {
+            client: Some(client),
+            ..self
+        }
+    }
+
+    pub fn tag(self, tag: &'a str) -> Self {
+        Self {
+            tag: Some(tag),
+            ..self
+        }
+    }
+
+    pub fn queue(self, ms: i64) -> Self {
+        let queue = true;
+        Self { queue, ..self }.block(ms)
     }
 
     pub fn block(self, ms: i64) -> Self {

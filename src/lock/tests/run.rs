@@ -20,7 +20,7 @@ fn held(count: usize, watched: bool) -> Shell {
 fn closed(s: &mut Shell) -> Vec<ClientId> {
     let told = std::mem::take(&mut s.told).into_iter();
     let closed = told.filter_map(|notice| match notice {
-        Notice::Close { client } => Some(client),
+        Notice::Lost(loss) => loss.watcher,
         _ => None,
     });
     closed.collect()

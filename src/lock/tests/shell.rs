@@ -59,15 +59,25 @@ impl Shell {
 
     pub fn acquire(&mut self, request: Request<'_>) -> Result<Verdict, Refusal> {
         self.clients += 1;
+        let client = ClientId::new(request.client.unwrap_or(self.clients));
+        let notify = client
+            .zip(request.tag)
+            .map(|(client, tag)| self.core.address(client, b"channel", tag.as_bytes()));
+        let wait = if request.queue {
+            Wait::queued
+        } else {
+            Wait::blocked
+        };
         let ask = Ask {
             db: request.db,
             owner: request.owner.as_bytes(),
-            client: ClientId::new(self.clients),
+            client,
             mode: request.mode,
             lease: request.lease,
             once: request.once,
+            notify: notify.as_ref(),
             watch: request.watch,
-            wait: request.block.map(Wait::of),
+            wait: request.block.map(wait),
         };
         let names: Vec<&[u8]> = request.name.split(' ').map(str::as_bytes).collect();
         self.request(|d| match names[..] {
@@ -104,6 +114,7 @@ impl Shell {
             client: None,
             mode: Mode::Exclusive,
             all: false,
+            only: None,
         };
         let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
         self.step(|d| lock::release_many(d, &names, &ended))
@@ -122,6 +133,7 @@ impl Shell {
             client: None,
             mode,
             all,
+            only: None,
         };
         self.step(|d| lock::release(d, &at.name, &ended))
     }
@@ -160,7 +172,7 @@ impl Shell {
     }
 
     pub fn force_on(&mut self, at: &Key) -> Result<bool, Refusal> {
-        self.step(|d| lock::force(d, at.db, &at.name, None))
+        self.step(|d| lock::force(d, at.db, &at.name, None, None))
     }
 
     pub fn force(&mut self) -> Result<bool, Refusal> {
@@ -174,6 +186,16 @@ impl Shell {
     }
 
     // Time.
+
+    /// The walk that takes stock comes by a key.
+    pub fn take_stock(&mut self, key: &Key) {
+        use crate::lock::Keyspace;
+        let ends = self.ks.keys.get(key).map(|(_, ends)| *ends);
+        if ends.is_some_and(|at| at.is_none_or(|at| at >= self.ks.now_ms)) {
+            let look = self.ks.look(key, &[]);
+            self.core.presume(self.now, key, &look);
+        }
+    }
 
     /// So many ms go by on both clocks, and no timer fires.
     pub fn pass(&mut self, ms: i64) {
@@ -230,7 +252,7 @@ impl Shell {
 
     pub fn replaced(&mut self, db: Option<i32>) {
         if !self.core.is_idle() {
-            self.notes.push(Note::Replaced(db, Cause::Removed));
+            self.notes.push(Note::Replaced(db, Cause::Flushed));
         }
     }
 
@@ -300,6 +322,12 @@ impl Shell {
         self.decider().decide(act)
     }
 
+    /// As CANCEL, which hands nothing on by itself.
+    pub fn note<T>(&mut self, act: impl FnOnce(&mut Decision<'_>) -> T) -> T {
+        self.run(Occasion::Command);
+        self.decider().note(act)
+    }
+
     /// One that may have to wait.
     pub fn request(
         &mut self,
@@ -346,7 +374,9 @@ impl Shell {
 
 pub fn answers(told: &[Notice]) -> Vec<(WaiterId, Outcome)> {
     let answer = |notice: &Notice| match notice {
-        Notice::Answer { waiter, outcome } => Some((*waiter, outcome.clone())),
+        Notice::Answer {
+            waiter, outcome, ..
+        } => Some((*waiter, outcome.clone())),
         _ => None,
     };
     told.iter().filter_map(answer).collect()

@@ -50,7 +50,10 @@ impl Crowd {
         self.shell.find_subscribers(self.listens);
         let told = std::mem::take(&mut self.shell.told);
         for notice in told {
-            if let Notice::Answer { waiter, outcome } = notice {
+            if let Notice::Answer {
+                waiter, outcome, ..
+            } = notice
+            {
                 assert!(matches!(outcome, Outcome::Granted(_)), "{outcome:?}");
                 let at = self.waiting.iter().position(|(id, _)| *id == waiter);
                 let (_, owner) = self.waiting.remove(at.unwrap());

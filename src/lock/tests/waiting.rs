@@ -38,7 +38,7 @@ fn giving_back_several_keeps_what_another_request_gets_by_it() {
     s.core.rules.detect_deadlocks = false;
     s.get(by("b").on("j"));
     s.wait(by("c").on("j"));
-    s.wait(by("c").on("j k").once());
+    s.wait(by("c").on("j k").strictly());
     // k is free, and reserved for c's pair; that is refused when c has j.
     let for_k = s.wait(by("b").on("k"));
     s.told.clear();
@@ -126,12 +126,55 @@ fn nesting_overtakes_those_who_wait() {
 }
 
 #[test]
-fn once_that_waits_is_told_held_when_its_owner_is_granted_elsewhere() {
+fn once_takes_the_place_of_its_owners_request() {
     let mut s = Shell::new();
     s.get(by("a"));
     let b = s.wait(by("b"));
     let other = s.wait(by("c"));
     let again = s.wait(by("b").once());
+    let superseded = Outcome::Refused(Refusal::Superseded);
+    assert_eq!(s.answers(), [(b, superseded)]);
+    s.release("a").unwrap();
+    assert_eq!(s.answers(), [(again, granted(&s, "b"))]);
+    s.release("b").unwrap();
+    assert_eq!(s.answers(), [(other, granted(&s, "c"))]);
+}
+
+#[test]
+fn once_takes_no_place_of_a_request_for_other_keys_or_in_another_mode() {
+    let mut s = Shell::new();
+    for name in ["j", "k"] {
+        s.get(by("a").on(name));
+    }
+    s.wait(by("b").on("j k"));
+    s.wait(by("b").on("k").write());
+    s.wait(by("b").on("k").once());
+    assert_eq!(s.answers(), []);
+    s.wait(by("b").on("k j").once());
+    assert_eq!(s.answers().len(), 1);
+}
+
+#[test]
+fn once_that_waits_has_the_hold_that_its_owner_comes_to_have_elsewhere() {
+    let mut s = Shell::new();
+    s.get(by("z").on("j"));
+    let again = s.wait(by("b").on("j").once().lease(3000));
+    let token = s.get(by("b").on("k"));
+    s.told.clear();
+    s.rename(&key(0, "k"), &key(0, "j"));
+    s.read_notes();
+    assert_eq!(s.answers(), [(again, Outcome::Granted(token))]);
+    let held = s.held_on(&key(0, "j"));
+    assert_eq!(held, Some(("b".to_owned(), 1, Some(3000))));
+}
+
+#[test]
+fn the_owner_of_a_connection_is_told_held_when_it_is_granted_elsewhere() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let b = s.wait(by("b"));
+    let other = s.wait(by("c"));
+    let again = s.wait(by("b").strictly());
     s.release("a").unwrap();
     assert_eq!(s.answers(), [(b, granted(&s, "b")), (again, held("b"))]);
     assert_eq!(s.held(), Some(("b".to_owned(), 1, Some(1000))));
@@ -140,11 +183,11 @@ fn once_that_waits_is_told_held_when_its_owner_is_granted_elsewhere() {
 }
 
 #[test]
-fn of_two_that_say_once_the_first_is_granted() {
+fn of_two_requests_of_a_connections_owner_the_first_is_granted() {
     let mut s = Shell::new();
     s.get(by("a"));
-    let b = s.wait(by("b").once());
-    let again = s.wait(by("b").once());
+    let b = s.wait(by("b").strictly());
+    let again = s.wait(by("b").strictly());
     s.release("a").unwrap();
     assert_eq!(s.answers(), [(b, granted(&s, "b")), (again, held("b"))]);
 }
@@ -239,7 +282,7 @@ fn a_block_time_that_is_over_is_timed_out_where_it_would_nest() {
     s.get(by("a"));
     let b = s.wait(by("b"));
     let late = s.wait(by("b").block(50));
-    let once = s.wait(by("b").once().block(50));
+    let once = s.wait(by("b").strictly().block(50));
     s.pass(50);
     s.release("a").unwrap();
     let expected = [

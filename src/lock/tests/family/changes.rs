@@ -19,11 +19,7 @@ impl World {
                 self.shell.del(place, true);
                 self.model.remove(place, true);
             }
-            Other::Expire(place, ms)
-                if self.is_there(place)
-                    && self.may_end(place, ms)
-                    && (ms.is_some() || !self.looks_like_data(place)) =>
-            {
+            Other::Expire(place, ms) if self.is_there(place) && self.may_end(place, ms) => {
                 let ends = until(ms, self);
                 if self.model.keys[&place].ends != ends {
                     self.shell.pexpire(place, ends);
@@ -43,6 +39,10 @@ impl World {
                 let ends = self.model.now_ms() + ms;
                 self.shell.script_takes(place, owner, mode, ends);
                 self.model.script_takes(place, owner, mode, ends);
+            }
+            Other::Data(place, owner, holds) if !self.lies_at(place) => {
+                self.shell.data(place, owner, holds);
+                self.model.data(place, owner, holds);
             }
             Other::Flush(db) => {
                 self.shell.flush(db);
@@ -106,28 +106,25 @@ impl World {
         (ms.is_none() && plain) || holds.all(|hold| hold.watch.is_none())
     }
 
-    /// Left out: a read lock that rlock never saw, for without its readers and
-    /// without a TTL it would look like somebody's data.
-    fn looks_like_data(&self, place: Place) -> bool {
-        let known = |hold: &Hold| self.model.tokens.contains_key(&(place, hold.owner));
-        self.model.kind(place) == Some(Kind::Shared) && !self.model.holds_at(place).any(known)
-    }
-
     fn is_there(&self, place: Place) -> bool {
         self.model.keys.contains_key(&place)
     }
 
+    /// Also what the model knows nothing of: the fields of readers that died.
+    fn lies_at(&self, place: Place) -> bool {
+        self.shell.ks.keys.contains_key(&at(place))
+    }
+
     /// MOVE keeps the name and wants it free there. Left out: a name under which
-    /// the leases of other readers may be found, what rlock cannot know from the
-    /// lock that was there, and what without its readers looks like somebody's data.
+    /// the leases of other readers may be found, and what rlock cannot know from the
+    /// lock that was there.
     fn can_rename(&self, from: Place, to: Place) -> bool {
         let moves = from.0 != to.0;
-        let free = !self.shell.ks.keys.contains_key(&super::shell::at(to));
+        let free = !self.lies_at(to);
         let both = |owner: &Owner| self.model.owners_at(to).contains(owner);
         from != to
             && self.is_there(from)
             && (!moves || (from.1 == to.1 && free))
-            && (self.model.kind(from), self.model.keys[&from].ends) != (Some(Kind::Shared), NEVER)
             && !self.model.leases.keys().any(|(place, ..)| *place == to)
             && !self.model.owners_at(from).iter().any(both)
     }

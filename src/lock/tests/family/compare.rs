@@ -12,7 +12,8 @@ use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
-use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::table::Entry;
+use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Reason, Refusal, WaiterId};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -40,6 +41,11 @@ impl Tokens {
         assert_eq!(got, *known, "the token");
     }
 
+    /// The core's, if it was ever told.
+    pub fn known(&self, token: Token) -> Option<i64> {
+        self.known.get(&token).copied()
+    }
+
     fn step(&mut self) {
         self.last = self.known.values().copied().max().unwrap_or(0);
         let values: BTreeSet<i64> = self.known.values().copied().collect();
@@ -47,25 +53,26 @@ impl Tokens {
     }
 }
 
-pub fn compare(world: &mut World, tokens: &mut Tokens, told: &Notices) {
-    same_answers(world, tokens, told);
-    same_reply(world, tokens);
+pub fn compare(world: &mut World, told: &Notices) {
+    let mut tokens = std::mem::take(&mut world.tokens);
+    same_answers(world, &mut tokens, told);
+    same_reply(world, &mut tokens);
     same_events(world, told);
     same_keys(world);
-    same_tokens(world, tokens);
+    same_locks_are_known(world);
+    same_tokens(world, &mut tokens);
     same_queues(world);
     all_is_scheduled(world);
     tokens.step();
+    world.tokens = tokens;
 }
 
 fn why(refusal: &Refusal) -> Why {
     match refusal {
         Refusal::OnItsWay { .. } => panic!("there are no slots here"),
-        Refusal::NotALock { .. } | Refusal::NoLease { .. } | Refusal::LeaseKeyTaken { .. } => {
-            Why::WrongType
-        }
+        Refusal::NotALock { .. } | Refusal::LeaseKeyTaken { .. } => Why::WrongType,
         Refusal::NotHeld { .. } => Why::NotHeld,
-        Refusal::Held { .. } => Why::Held,
+        Refusal::Superseded => Why::Superseded,
         Refusal::OtherMode { .. } => Why::WrongMode,
         Refusal::Deadlock { cycle } => {
             assert!(cycle.len() > 1, "{cycle:?}");
@@ -95,7 +102,10 @@ fn same_reply(world: &World, tokens: &mut Tokens) {
 fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     let mut got = BTreeMap::new();
     for notice in told {
-        if let Notice::Answer { waiter, outcome } = notice {
+        if let Notice::Answer {
+            waiter, outcome, ..
+        } = notice
+        {
             assert!(got.insert(*waiter, outcome).is_none(), "answered twice");
         }
     }
@@ -120,7 +130,7 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
 /// The connections that are to be closed.
 pub fn closed(told: &Notices) -> BTreeSet<Client> {
     let close = |notice: &Notice| match notice {
-        Notice::Close { client } => Some(*client),
+        Notice::Lost(loss) if loss.reason != Reason::Rebound => loss.watcher,
         _ => None,
     };
     told.iter().filter_map(close).collect()
@@ -168,6 +178,7 @@ fn same_keys(world: &mut World) {
         };
         match (world.model.kind(place), value) {
             (Some(Kind::Text), Value::Text) => {}
+            (Some(Kind::Text), Value::Hash(_)) => is_untouched(world, place),
             (Some(Kind::Plain | Kind::Shared) | None, Value::Hash(_)) => same_lock(world, place),
             (expected, got) => panic!("{place:?} is {got:?}, not {expected:?}"),
         }
@@ -182,6 +193,35 @@ pub fn live<'a>(world: &'a World, key: &Key) -> Option<(&'a Value, i64)> {
     let (value, ends) = world.shell.ks.keys.get(key)?;
     let ends = ends.map_or(NEVER, |at| at.0);
     (ends >= world.model.now_ms()).then_some((value, ends))
+}
+
+/// A hash that is no lock for want of a TTL is as somebody has left it.
+fn is_untouched(world: &World, place: Place) {
+    let Some((_, holds)) = world.model.aside.get(&place) else {
+        panic!("{place:?} is a hash, not a text");
+    };
+    for hold in holds {
+        let same = |h: &&Hold| (h.owner, h.mode) == (hold.owner, hold.mode);
+        let count = holds.iter().filter(same).count();
+        let got = world.shell.count(place, hold.owner, hold.mode);
+        assert_eq!(got, count, "{hold:?}");
+    }
+}
+
+/// What is known for a lock, and stays one without a TTL. Left open: rlock may have seen
+/// one that no request was about.
+fn same_locks_are_known(world: &mut World) {
+    let places: Vec<Place> = world.model.keys.keys().copied().collect();
+    for place in places {
+        let entry = world.shell.core.locks.get(&at(place));
+        let is_known = entry.is_some_and(Entry::is_held);
+        let slot = world.model.keys.get_mut(&place).unwrap();
+        if slot.kind == Kind::Text || slot.ends == NEVER || slot.known {
+            let expected = slot.kind != Kind::Text;
+            assert_eq!(is_known, expected, "whether {place:?} is known for a lock");
+        }
+        slot.known |= is_known;
+    }
 }
 
 /// The same holds; but a reader whose leases are gone may have left its field.

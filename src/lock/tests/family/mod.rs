@@ -5,6 +5,7 @@ mod changes;
 mod clock;
 mod compare;
 mod compare_leases;
+mod conditions;
 mod model;
 mod ops;
 mod others;

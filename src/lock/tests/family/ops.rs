@@ -36,12 +36,28 @@ pub struct Whose {
     pub own_seat: bool,
 }
 
+/// What RELEASE asks of the holds that it is to end: that they are there, or have one
+/// of the tokens that there are.
+#[derive(Clone, Copy, Debug)]
+pub enum Only {
+    Held,
+    Token(usize),
+}
+
+/// Whose lock FORCE is to free.
+#[derive(Clone, Copy, Debug)]
+pub enum Aim {
+    Owner(Owner),
+    Token(usize),
+}
+
 #[derive(Clone, Debug)]
 pub enum Op {
     Acquire(Call),
     Release {
         whose: Whose,
         all: bool,
+        only: Option<Only>,
     },
     Renew {
         whose: Whose,
@@ -60,7 +76,11 @@ pub enum Op {
     Force {
         at: Place,
         seat: Seat,
+        aim: Option<Aim>,
     },
+    /// The core takes stock of a key, of which the model knows nothing: no request may
+    /// find a difference.
+    Presume(Place),
     /// A connection closes.
     Close(Seat),
     /// One of those who wait is unblocked.
@@ -104,6 +124,8 @@ pub enum Other {
     Set(Place, Option<i64>),
     Rename(Place, Place),
     Take(Place, Owner, Mode, i64),
+    /// A hash that is no lock of anybody's, for it has no TTL.
+    Data(Place, Owner, usize),
     /// Who took the lock by a script gives it back.
     GiveBack(usize),
     /// Of one of the readers.
@@ -165,6 +187,22 @@ fn whose() -> impl Strategy<Value = Whose> {
     )
 }
 
+fn only() -> impl Strategy<Value = Option<Only>> {
+    prop_oneof![
+        6 => Just(None),
+        1 => Just(Some(Only::Held)),
+        2 => (0..10usize).prop_map(|which| Some(Only::Token(which))),
+    ]
+}
+
+fn aim() -> impl Strategy<Value = Option<Aim>> {
+    prop_oneof![
+        1 => Just(None),
+        1 => owner().prop_map(|owner| Some(Aim::Owner(owner))),
+        2 => (0..10usize).prop_map(|which| Some(Aim::Token(which))),
+    ]
+}
+
 fn one_key() -> impl Strategy<Value = (Vec<Place>, Mode)> {
     let usual = prop::bool::weighted(0.9);
     (place(), usual, mode(), any::<bool>()).prop_map(|(at, usual, mode, reads)| {
@@ -184,7 +222,7 @@ fn call() -> impl Strategy<Value = Call> {
         1 => places().prop_map(|keys| (keys, Mode::Plain)),
     ];
     let block = prop_oneof![2 => Just(None), 4 => Just(Some(0)), 4 => (1..200i64).prop_map(Some)];
-    let flags = (prop::bool::weighted(0.15), prop::bool::weighted(0.35));
+    let flags = (prop::bool::weighted(0.3), prop::bool::weighted(0.35));
     let seats = (
         0..OWNERS.len(),
         0..2usize,
@@ -214,6 +252,7 @@ fn other() -> impl Strategy<Value = Other> {
         2 => (place(), ttl()).prop_map(|(at, ms)| Other::Set(at, ms)),
         3 => (place(), place()).prop_map(|(from, to)| Other::Rename(from, to)),
         4 => (place(), owner(), mode(), lease()).prop_map(|(at, o, m, ms)| Other::Take(at, o, m, ms)),
+        1 => (place(), owner(), 1..4usize).prop_map(|(at, owner, n)| Other::Data(at, owner, n)),
         2 => (0..4usize).prop_map(Other::GiveBack),
         2 => (0..4usize, any::<bool>()).prop_map(|(which, evicted)| Other::DelLease(which, evicted)),
         1 => (0..4usize, ttl()).prop_map(|(which, ms)| Other::ExpireLease(which, ms)),
@@ -241,7 +280,9 @@ pub fn steps(most: usize) -> impl Strategy<Value = Steps> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => call().prop_map(Op::Acquire),
-        9 => (whose(), prop::bool::weighted(0.2)).prop_map(|(whose, all)| Op::Release { whose, all }),
+        9 => (whose(), prop::bool::weighted(0.2), only()).prop_map(
+            |(whose, all, only)| Op::Release { whose, all, only }
+        ),
         3 => (whose(), lease(), prop::bool::weighted(0.3)).prop_map(
             |(whose, lease, watch)| Op::Renew { whose, lease, watch }
         ),
@@ -249,7 +290,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (places(), whose(), lease()).prop_map(
             |(keys, whose, lease)| Op::RenewMany { keys, whose, lease }
         ),
-        1 => (place(), seat()).prop_map(|(at, seat)| Op::Force { at, seat }),
+        2 => (place(), seat(), aim()).prop_map(|(at, seat, aim)| Op::Force { at, seat, aim }),
+        3 => place().prop_map(Op::Presume),
         2 => seat().prop_map(Op::Close),
         1 => (0..8usize).prop_map(Op::Leave),
         2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),

@@ -84,6 +84,14 @@ impl Shell {
         self.changed(&key, Cause::Removed);
     }
 
+    /// HSET of somebody's, where nothing is.
+    pub fn data(&mut self, place: Place, owner: Owner, count: usize) {
+        let fields = Fields::from([(owner.into(), count.to_string().into())]);
+        let value = (Value::Hash(fields), None);
+        self.ks.keys.insert(at(place), value);
+        self.hash_changed(place);
+    }
+
     /// RENAME, or MOVE when the databases differ.
     pub fn rename(&mut self, from: Place, to: Place) {
         let (from, to) = (at(from), at(to));

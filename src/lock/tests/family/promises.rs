@@ -9,7 +9,8 @@ use super::others::lease_key;
 use super::shell::at;
 use super::world::World;
 use crate::lock::memory::Value;
-use crate::lock::{self, Notice, Notices, Outcome, WaiterId};
+use crate::lock::table::Entry;
+use crate::lock::{self, Notice, Notices, Outcome, Refusal, WaiterId};
 
 #[derive(Clone, Debug)]
 struct Request {
@@ -19,6 +20,8 @@ struct Request {
     mode: Mode,
     /// It came as an upgrade, or was one for a while, and keeps its place ahead.
     upgrades: bool,
+    /// The request whose place it has: its own, or an older one's.
+    place_of: WaiterId,
 }
 
 #[derive(Clone, Default)]
@@ -46,7 +49,7 @@ impl Promises {
     }
 
     pub fn after(&mut self, world: &World, op: &Op, told: &Notices) {
-        self.arrived(world, op);
+        self.arrived(world, op, told);
         self.each_is_answered_once(world, told);
         let holders: BTreeMap<Place, Holders> = holders_of_all(world);
         for (place, holders) in &holders {
@@ -58,10 +61,19 @@ impl Promises {
         }
     }
 
-    fn arrived(&mut self, world: &World, op: &Op) {
+    fn arrived(&mut self, world: &World, op: &Op, told: &Notices) {
         let Op::Acquire(call) = op else {
             return;
         };
+        let mut superseded = told.iter().filter_map(|notice| match notice {
+            Notice::Answer {
+                waiter,
+                outcome: Outcome::Refused(Refusal::Superseded),
+                ..
+            } => self.waiting.get(waiter),
+            _ => None,
+        });
+        let place_of = superseded.next().map(|request| request.place_of);
         for id in &world.ids[self.seen..] {
             let request = Request {
                 keys: call.keys.clone(),
@@ -69,6 +81,7 @@ impl Promises {
                 client: world.seats[call.seat],
                 mode: call.mode,
                 upgrades: self.held[&call.keys[0]].contains_key(call.owner),
+                place_of: place_of.unwrap_or(*id),
             };
             self.waiting.insert(*id, request);
         }
@@ -77,11 +90,19 @@ impl Promises {
 
     fn each_is_answered_once(&mut self, world: &World, told: &Notices) {
         for notice in told {
-            if let Notice::Answer { waiter, outcome } = notice {
+            if let Notice::Answer {
+                waiter, outcome, ..
+            } = notice
+            {
                 let request = self.waiting.remove(waiter);
                 let request = request.unwrap_or_else(|| panic!("{waiter:?} answered twice"));
                 if matches!(outcome, Outcome::Granted(_)) {
-                    self.nobody_is_overtaken(world, *waiter, &request);
+                    let acquired = |place: &Place| {
+                        let key = at(*place);
+                        let event = lock::Event::Acquired;
+                        told.contains(&Notice::Told { key, event })
+                    };
+                    self.nobody_is_overtaken(world, &request, acquired);
                     // Others of its owner's may nest in it, be it lost a moment later.
                     for place in &request.keys {
                         let held = self.held.get_mut(place).unwrap();
@@ -102,17 +123,24 @@ impl Promises {
 
     /// Nobody who came before waits still; but for nesting, upgrades and the way
     /// out of a deadlock.
-    fn nobody_is_overtaken(&self, world: &World, id: WaiterId, request: &Request) {
+    fn nobody_is_overtaken(
+        &self,
+        world: &World,
+        request: &Request,
+        acquired: impl Fn(&Place) -> bool,
+    ) {
         let nests = |place: &Place| {
             let modes = [Mode::Read, Mode::Write];
             let count = modes.map(|mode| world.shell.count(*place, request.owner, mode));
             let held = self.held[place].contains_key(request.owner);
-            held || request.upgrades || count[0] + count[1] > 1
+            // With ONCE it may have had it already, since this very step.
+            held || request.upgrades || count[0] + count[1] > 1 || !acquired(place)
         };
         if world.shell.core.rules.detect_deadlocks || request.keys.iter().any(nests) {
             return;
         }
-        for (_, other) in self.waiting.range(..id) {
+        let ahead = |other: &&Request| other.place_of < request.place_of;
+        for other in self.waiting.values().filter(ahead) {
             let shares = other.keys.iter().any(|place| request.keys.contains(place));
             let together = (other.mode, request.mode) == (Mode::Read, Mode::Read);
             let waits = world.shell.core.queues.len() >= self.waiting.len();
@@ -129,7 +157,7 @@ impl Promises {
 fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Request) -> bool {
     let reads = request.mode == Mode::Read;
     request.keys.iter().all(|place| {
-        if !matches!(value(world, *place), None | Some(Value::Hash(_))) {
+        if !matches!(value(world, *place), None | Some(Value::Hash(_))) || is_data(world, *place) {
             return false;
         }
         let holders = &holders[place];
@@ -152,6 +180,13 @@ fn value(world: &World, place: Place) -> Option<&Value> {
     let (value, ends) = world.shell.ks.keys.get(&at(place))?;
     let live = ends.is_none_or(|at| at >= world.shell.ks.now_ms);
     live.then_some(value)
+}
+
+/// A hash without a TTL that the core does not know for a lock.
+fn is_data(world: &World, place: Place) -> bool {
+    let known = world.shell.core.locks.get(&at(place));
+    let found = world.shell.ks.keys.get(&at(place));
+    found.is_some_and(|(_, ends)| ends.is_none()) && !known.is_some_and(Entry::is_held)
 }
 
 fn holders_of_all(world: &World) -> BTreeMap<Place, Holders> {

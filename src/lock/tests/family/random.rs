@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 
-use super::compare::{compare, Tokens};
+use super::compare::compare;
 use super::model::Place;
 use super::ops::{steps, Op, Other, Steps, Whose, SEATS};
 use super::promises::Promises;
@@ -74,7 +74,6 @@ pub fn run(ops: &Steps, rules: Rules) {
 #[derive(Clone)]
 pub struct Run {
     pub world: World,
-    tokens: Tokens,
     pub promises: Promises,
 }
 
@@ -82,7 +81,6 @@ impl Run {
     pub fn start(rules: Rules, places: &[Place]) -> Self {
         Self {
             world: World::new(rules, places),
-            tokens: Tokens::default(),
             promises: Promises::default(),
         }
     }
@@ -113,7 +111,7 @@ impl Run {
     fn look(&mut self, op: &Op) {
         let told = std::mem::take(&mut self.world.shell.told);
         self.promises.after(&self.world, op, &told);
-        compare(&mut self.world, &mut self.tokens, &told);
+        compare(&mut self.world, &told);
     }
 
     /// All go home: nothing may be left behind.
@@ -156,7 +154,11 @@ impl Run {
                 seat: SEATS - 1,
                 own_seat: false,
             };
-            self.step(&Op::Release { whose, all: true });
+            self.step(&Op::Release {
+                whose,
+                all: true,
+                only: None,
+            });
         }
         self.step(&Op::Confirm);
         let waiters = &self.world.shell.core.queues;

@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::{
-    self, Ask, Cause, Ended, Key, Mode, Note, Refusal, Renewal, Verdict, Wait, WaiterId,
+    self, Aim, Ask, Cause, Ended, Key, Mode, Note, Once, Only, Refusal, Renewal, Verdict, Wait,
+    WaiterId,
 };
 
 pub fn at(place: Place) -> Key {
@@ -52,9 +53,14 @@ impl Shell {
             client: Some(words.client),
             mode: mode(words.mode),
             lease: words.lease,
-            once: words.once,
+            once: if words.once {
+                Once::IsTheSame
+            } else {
+                Once::Nests
+            },
+            notify: None,
             watch: words.watch,
-            wait: words.block.map(Wait::of),
+            wait: words.block.map(Wait::blocked),
         };
         match names[..] {
             [name] => self.request(|d| lock::acquire(d, name, &ask)),
@@ -67,8 +73,7 @@ impl Shell {
         (db, name): Place,
         owner: Owner,
         client: Client,
-        way: Way,
-        all: bool,
+        (way, all, only): (Way, bool, Option<Only>),
     ) -> Result<i64, Refusal> {
         let ended = Ended {
             db,
@@ -76,6 +81,7 @@ impl Shell {
             client: Some(client),
             mode: mode(way),
             all,
+            only,
         };
         self.step(|d| lock::release(d, name.as_bytes(), &ended))
     }
@@ -93,6 +99,7 @@ impl Shell {
             client: Some(client),
             mode: Mode::Exclusive,
             all: false,
+            only: None,
         };
         self.step(|d| lock::release_many(d, &names, &ended))
     }
@@ -133,8 +140,13 @@ impl Shell {
         self.step(|d| lock::renew_many(d, &names, &renewal))
     }
 
-    pub fn force(&mut self, (db, name): Place, client: Client) -> Result<bool, Refusal> {
-        self.step(|d| lock::force(d, db, name.as_bytes(), Some(client)))
+    pub fn force(
+        &mut self,
+        (db, name): Place,
+        client: Client,
+        aim: Option<Aim<'_>>,
+    ) -> Result<bool, Refusal> {
+        self.step(|d| lock::force(d, db, name.as_bytes(), Some(client), aim.as_ref()))
     }
 
     pub fn closed(&mut self, client: Client) {

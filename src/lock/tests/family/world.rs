@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::compare::Tokens;
 use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
-use super::ops::{Call, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
+use super::ops::{Aim, Call, Only, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::{at, Shell};
 use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
 
@@ -27,6 +28,7 @@ pub struct World {
     pub places: Vec<Place>,
     /// The core's numbers of the model's waiters.
     pub ids: Vec<WaiterId>,
+    pub tokens: Tokens,
     /// The reply to the step, by the core and by the model.
     pub replies: Option<(Got, Reply)>,
     /// The connections now open, one in each seat.
@@ -50,6 +52,7 @@ impl World {
             model,
             places: places.to_vec(),
             ids: Vec::new(),
+            tokens: Tokens::default(),
             replies: None,
             seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
             last_client: SEATS as u64,
@@ -109,7 +112,7 @@ impl World {
     fn take_step(&mut self, op: &Op) {
         match op {
             Op::Acquire(call) => self.acquire(call),
-            Op::Release { whose, all } => self.release(*whose, *all),
+            Op::Release { whose, all, only } => self.release(*whose, *all, *only),
             Op::Renew {
                 whose,
                 lease,
@@ -117,7 +120,8 @@ impl World {
             } => self.renew(*whose, *lease, *watch),
             Op::ReleaseMany { keys, whose } => self.release_many(keys, *whose),
             Op::RenewMany { keys, whose, lease } => self.renew_many(keys, *whose, *lease),
-            Op::Force { at, seat } => self.force(*at, *seat),
+            Op::Force { at, seat, aim } => self.force(*at, *seat, *aim),
+            Op::Presume(place) => self.shell.take_stock(&at(*place)),
             Op::Close(seat) => self.close(self.seats[*seat]),
             Op::Leave(which) => self.leave(*which),
             Op::Lose { which, closes } => self.lose(*which, *closes),
@@ -153,11 +157,14 @@ impl World {
         }
     }
 
-    fn force(&mut self, at: Place, seat: Seat) {
+    fn force(&mut self, at: Place, seat: Seat, aim: Option<Aim>) {
+        let Ok((said, meant)) = self.aim(at, aim) else {
+            return;
+        };
         if let Some(client) = self.speaks(seat) {
-            let got = self.shell.force(at, client);
+            let got = self.shell.force(at, client, said);
             let got = got.map_or_else(Got::Refused, Got::Forced);
-            self.replies = Some((got, self.model.force(at, client)));
+            self.replies = Some((got, self.model.force(at, client, meant)));
         }
     }
 
@@ -271,12 +278,15 @@ impl World {
         self.speaks(seat)
     }
 
-    fn release(&mut self, whose: Whose, all: bool) {
+    fn release(&mut self, whose: Whose, all: bool, only: Option<Only>) {
         let (place, owner, mode, seat) = self.who(whose);
+        let Ok((said, meant)) = self.only(place, only) else {
+            return;
+        };
         if let Some(client) = self.gives_up(owner, seat) {
-            let got = self.shell.release(place, owner, client, mode, all);
+            let got = self.shell.release(place, owner, client, (mode, all, said));
             let got = got.map_or_else(Got::Refused, Got::Count);
-            let expected = self.model.release(place, owner, client, mode, all);
+            let expected = self.model.release(place, owner, client, mode, all, meant);
             self.replies = Some((got, expected));
         }
     }
@@ -343,7 +353,7 @@ fn may_be_unread(op: &Op) -> bool {
     matches!(
         op,
         Op::Other {
-            what: Other::Del(_) | Other::Take(..),
+            what: Other::Del(_) | Other::Take(..) | Other::Data(..),
             ..
         }
     )

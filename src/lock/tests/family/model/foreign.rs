@@ -2,7 +2,7 @@
 //! rlock. Each is to be called only where it has an effect; what is due then
 //! happens when rlock hears of it, with [`Model::settle`].
 
-use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Slot};
+use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Slot, NEVER};
 
 impl Model {
     /// DEL, or eviction.
@@ -16,35 +16,68 @@ impl Model {
         }
         self.lose(|hold| hold.place == place);
         self.keys.remove(&place);
+        self.aside.remove(&place);
     }
 
-    /// PEXPIRE or PERSIST.
+    /// PEXPIRE or PERSIST. A hash that could be a lock is one while it has a TTL, or if
+    /// rlock knows it.
     pub fn pexpire(&mut self, place: Place, ends: i64) {
-        if let Some(slot) = self.keys.get_mut(&place) {
-            slot.ends = ends;
-            slot.by_hand = true;
+        let Some(slot) = self.keys.get_mut(&place) else {
+            return;
+        };
+        slot.ends = ends;
+        slot.by_hand = true;
+        if ends == NEVER && slot.kind != Kind::Text && !slot.known {
+            let kind = std::mem::replace(&mut slot.kind, Kind::Text);
+            let holds = self.holds.extract_if(.., |hold| hold.place == place);
+            self.aside.insert(place, (kind, holds.collect()));
+        } else if let Some((kind, holds)) = self.aside.remove(&place) {
+            slot.kind = kind;
+            self.holds.extend(holds);
+            self.tidy(place);
+            self.judge_holders(place);
         }
+    }
+
+    /// Somebody's data, a hash without a TTL that would be this owner's plain lock.
+    pub fn data(&mut self, place: Place, owner: Owner, holds: usize) {
+        let hold = |id| Hold {
+            id,
+            place,
+            owner,
+            mode: Mode::Plain,
+            client: None,
+            watch: None,
+        };
+        let ids: Vec<u64> = (0..holds).map(|_| self.next_hold()).collect();
+        let holds = ids.into_iter().map(hold).collect();
+        self.aside.insert(place, (Kind::Plain, holds));
+        self.keys.insert(place, Slot::foreign(NEVER));
     }
 
     /// SET.
     pub fn set(&mut self, place: Place, ends: i64) {
         self.lose(|hold| hold.place == place);
-        self.keys.insert(
-            place,
-            Slot {
-                kind: Kind::Text,
-                ends,
-                by_hand: false,
-            },
-        );
+        self.aside.remove(&place);
+        self.keys.insert(place, Slot::foreign(ends));
     }
 
     /// RENAME or MOVE. The hold goes with it; its watchdog does not, and neither
     /// do the leases of readers.
     pub fn rename(&mut self, from: Place, to: Place) {
         self.remove(to, false);
+        if let Some((kind, mut holds)) = self.aside.remove(&from) {
+            holds.iter_mut().for_each(|hold| hold.place = to);
+            self.aside.insert(to, (kind, holds));
+        }
+        let ends = self.keys[&from].ends;
         self.lose(|hold| hold.place == from && hold.mode == Mode::Read);
         let Some(slot) = self.keys.remove(&from) else {
+            // The fields of its readers are left, and without a TTL they are data.
+            if ends == NEVER {
+                self.aside.insert(to, (Kind::Shared, Vec::new()));
+                self.keys.insert(to, Slot::foreign(NEVER));
+            }
             return;
         };
         self.keys.insert(to, slot);
@@ -55,6 +88,9 @@ impl Model {
             }
             if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
                 self.tokens.insert((to, hold.owner), token);
+            }
+            if let Some(given) = self.given.remove(&(from, hold.owner, hold.mode)) {
+                self.given.insert((to, hold.owner, hold.mode), given);
             }
         }
         self.judge_holders(to);
@@ -77,6 +113,7 @@ impl Model {
             kind,
             ends,
             by_hand: false,
+            known: false,
         });
         if mode == Mode::Read {
             self.squats.remove(&(place, owner, 1));
@@ -127,6 +164,7 @@ impl Model {
         let flushed = |place: &Place| db.is_none_or(|db| db == place.0);
         self.lose(|hold| flushed(&hold.place));
         self.keys.retain(|place, _| !flushed(place));
+        self.aside.retain(|place, _| !flushed(place));
         self.leases.retain(|(place, ..), _| !flushed(place));
         self.squats.retain(|(place, ..)| !flushed(place));
     }
@@ -146,6 +184,15 @@ impl Model {
         self.tokens = tokens
             .map(|((p, o), token)| ((other(p), o), token))
             .collect();
+        let given = std::mem::take(&mut self.given).into_iter();
+        self.given = given
+            .map(|((p, o, mode), tokens)| ((other(p), o, mode), tokens))
+            .collect();
+        let aside = std::mem::take(&mut self.aside).into_iter();
+        self.aside = aside.map(|(place, what)| (other(place), what)).collect();
+        for hold in self.aside.values_mut().flat_map(|(_, holds)| holds) {
+            hold.place = other(hold.place);
+        }
         for hold in &mut self.holds {
             hold.place = other(hold.place);
             if hold.watch.take().is_some() {

@@ -52,6 +52,20 @@ pub struct Slot {
     pub ends: i64,
     /// Somebody gave it, or a lease key of it, another TTL by hand.
     pub by_hand: bool,
+    /// A lock of this run: a command of rlock's has found it with a TTL, or made it.
+    pub known: bool,
+}
+
+impl Slot {
+    /// No lock, whatever it is.
+    pub fn foreign(ends: i64) -> Self {
+        Self {
+            kind: Kind::Text,
+            ends,
+            by_hand: false,
+            known: false,
+        }
+    }
 }
 
 /// The server renews the lease while the hold's connection is open.
@@ -90,6 +104,20 @@ pub struct Ask {
     pub block: Option<i64>,
 }
 
+/// What RELEASE asks of the holds that it is to end.
+#[derive(Clone, Copy, Debug)]
+pub enum Only {
+    Held,
+    Token(Token),
+}
+
+/// Whose lock FORCE is to free.
+#[derive(Clone, Copy, Debug)]
+pub enum Aim {
+    Owner(Owner),
+    Token(Token),
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Waiter {
     pub id: usize,
@@ -102,11 +130,12 @@ pub struct Waiter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    Held,
     NotHeld,
     WrongType,
     WrongMode,
     Deadlock,
+    /// Its owner has asked for the same again.
+    Superseded,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +191,11 @@ pub struct Model {
     pub holds: Vec<Hold>,
     /// The token of each owner's hold under way, where rlock knows.
     pub tokens: BTreeMap<(Place, Owner), Token>,
+    /// What each owner was given for its holds in a mode, since the first of them.
+    pub given: BTreeMap<(Place, Owner, Mode), Vec<Token>>,
+    /// Hashes without a TTL that rlock does not know for locks: what they are once they
+    /// have one. Until then they are no locks.
+    pub aside: BTreeMap<Place, (Kind, Vec<Hold>)>,
     /// Over all keys, in the order in which they are served.
     pub queue: Vec<Waiter>,
     pub grants: Vec<Grant>,
@@ -269,6 +303,17 @@ impl Model {
         let holds = &self.holds;
         self.tokens
             .retain(|(at, owner), _| holds.iter().any(|h| (h.place, h.owner) == (*at, *owner)));
+        let has = |which| holds.iter().any(|h| (h.place, h.owner, h.mode) == which);
+        self.given.retain(|which, _| has(*which));
+    }
+
+    /// Rlock looks at these keys: those that are locks it knows from then on.
+    fn know<'a>(&mut self, places: impl IntoIterator<Item = &'a Place>) {
+        for place in places {
+            if let Some(slot) = self.keys.get_mut(place) {
+                slot.known |= slot.kind != Kind::Text;
+            }
+        }
     }
 
     pub fn tell(&mut self, place: Place, event: Event, sure: bool) {

@@ -1,14 +1,18 @@
 //! What clients ask for.
 
+use std::collections::BTreeSet;
+
 use super::waiting::Status;
 use super::{
-    Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Owner, Place, Reply, Waiter, Watch, Why,
+    Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reply, Token,
+    Waiter, Watch, Why,
 };
 
 impl Model {
     pub fn acquire(&mut self, ask: &Ask) -> Reply {
         let id = self.arrivals;
         let place = ask.keys[0];
+        self.know([&place]);
         let upgrades = ask.mode == Mode::Write
             && self.count(place, ask.owner, Mode::Read) > 0
             && self.count(place, ask.owner, Mode::Write) == 0;
@@ -23,10 +27,14 @@ impl Model {
         if upgrades {
             self.put_ahead(id);
         }
-        let status = match self.status(self.waiter(id)) {
-            Status::Stays if ask.block.is_some() => self.would_wait(id),
-            status => status,
-        };
+        let mut status = self.status(self.waiter(id));
+        let mut before = before;
+        if status == Status::Stays && ask.block.is_some() {
+            if let Some(old) = self.take_place(id) {
+                before.retain(|waiter| waiter.id != old);
+            }
+            status = self.would_wait(id);
+        }
         let reply = match status {
             Status::Refused(reasons) => {
                 self.queue = before;
@@ -35,6 +43,7 @@ impl Model {
             Status::Granted => Reply::Token(self.take(id).0),
             Status::Stays if ask.block.is_none() => {
                 self.queue = before;
+                self.know(&ask.keys);
                 Reply::Null
             }
             Status::Stays => {
@@ -46,6 +55,27 @@ impl Model {
         reply
     }
 
+    /// With ONCE a request takes the place of its owner's first that waits for the same.
+    fn take_place(&mut self, id: usize) -> Option<usize> {
+        let ask = self.waiter(id).ask.clone();
+        let set = |keys: &[Place]| keys.iter().copied().collect::<BTreeSet<Place>>();
+        let same = |w: &Waiter| {
+            let other = &w.ask;
+            w.id != id
+                && (other.owner, other.mode) == (ask.owner, ask.mode)
+                && set(&other.keys) == set(&ask.keys)
+        };
+        let at = self.queue.iter().position(same).filter(|_| ask.once)?;
+        let new = self.queue.iter().position(|waiter| waiter.id == id)?;
+        let upgrades = self.queue[at].upgrades;
+        let mut waiter = self.queue.remove(new);
+        let at = at - usize::from(new < at);
+        waiter.upgrades = upgrades;
+        let old = std::mem::replace(&mut self.queue[at], waiter).id;
+        self.answers.push((old, Answer::Refused(Why::Superseded)));
+        Some(old)
+    }
+
     pub fn release(
         &mut self,
         place: Place,
@@ -53,9 +83,19 @@ impl Model {
         client: Client,
         mode: Mode,
         all: bool,
+        only: Option<Only>,
     ) -> Reply {
-        if let Err(why) = self.held(place, owner, mode) {
-            return Reply::Refused(vec![why]);
+        self.know([&place]);
+        match (self.held(place, owner, mode), only) {
+            (Err(Why::NotHeld), Some(_)) => return self.unchanged(Reply::Count(0)),
+            (Err(why), _) => return Reply::Refused(vec![why]),
+            (Ok(()), Some(Only::Token(token))) => {
+                let given = self.given.get(&(place, owner, mode));
+                if !given.is_some_and(|given| given.contains(&token)) {
+                    return self.unchanged(Reply::Count(0));
+                }
+            }
+            (Ok(()), Some(Only::Held) | None) => {}
         }
         if all {
             let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, mode);
@@ -88,6 +128,7 @@ impl Model {
         {
             return Reply::Refused(vec![Why::WrongType]);
         }
+        self.know(places);
         let mut released = 0;
         for place in places {
             if self.count(*place, owner, Mode::Plain) > 0 {
@@ -110,6 +151,7 @@ impl Model {
         lease: i64,
         bind: Option<Client>,
     ) -> Reply {
+        self.know([&place]);
         if let Err(why) = self.held(place, owner, mode) {
             return Reply::Refused(vec![why]);
         }
@@ -150,14 +192,20 @@ impl Model {
         Reply::Done
     }
 
-    pub fn force(&mut self, place: Place, client: Client) -> Reply {
-        match self.keys.get(&place) {
-            None => return Reply::Forced(false),
-            // A hash without TTL may be somebody's data.
-            Some(slot) if slot.kind == Kind::Text || slot.ends == super::NEVER => {
-                return Reply::Refused(vec![Why::WrongType]);
-            }
-            Some(_) => {}
+    pub fn force(&mut self, place: Place, client: Client, aim: Option<Aim>) -> Reply {
+        self.know([&place]);
+        match self.kind(place) {
+            None => return self.unchanged(Reply::Forced(false)),
+            Some(Kind::Text) => return Reply::Refused(vec![Why::WrongType]),
+            Some(Kind::Plain | Kind::Shared) => {}
+        }
+        let is_meant = match aim {
+            None => true,
+            Some(Aim::Owner(owner)) => self.holds_any(place, owner),
+            Some(Aim::Token(token)) => self.tokens_at(place).any(|of_it| of_it == token),
+        };
+        if !is_meant {
+            return self.unchanged(Reply::Forced(false));
         }
         for hold in &mut self.holds {
             // Who sends FORCE knows.
@@ -174,6 +222,19 @@ impl Model {
         self.tell(place, Event::Forced, true);
         self.settle();
         Reply::Forced(true)
+    }
+
+    /// All tokens of holds under way there.
+    pub fn tokens_at(&self, place: Place) -> impl Iterator<Item = Token> + '_ {
+        let newest = self.tokens.iter().filter(move |((at, _), _)| *at == place);
+        let given = self.given.iter().filter(move |((at, ..), _)| *at == place);
+        let given = given.flat_map(|(_, tokens)| tokens);
+        newest.map(|(_, token)| token).chain(given).copied()
+    }
+
+    fn unchanged(&mut self, reply: Reply) -> Reply {
+        self.settle();
+        reply
     }
 
     /// The connection closed: its wait is dropped, and exactly its watchdog holds

@@ -1,7 +1,8 @@
 //! Who is granted, and when.
 
 use super::{
-    Answer, Event, Grant, Hold, Kind, Mode, Model, Owner, Place, Slot, Token, Waiter, Watch, Why,
+    Answer, Ask, Event, Grant, Hold, Kind, Mode, Model, Owner, Place, Slot, Token, Waiter, Watch,
+    Why,
 };
 
 /// What is to become of a request, as things are now.
@@ -23,6 +24,9 @@ impl Model {
         self.watch();
         loop {
             self.expire();
+            let waited_for: Vec<Place> =
+                self.queue.iter().flat_map(|w| w.ask.keys.clone()).collect();
+            self.know(&waited_for);
             if !self.serve_one() && !self.upgrade_one() && !self.break_one() {
                 break;
             }
@@ -113,7 +117,8 @@ impl Model {
         let ask = &waiter.ask;
         let next = self.count(ask.keys[0], ask.owner, Mode::Read) + 1;
         let lease_key = (ask.keys[0], ask.owner, next);
-        let squatted = ask.mode == Mode::Read && self.squats.contains(&lease_key);
+        let again = self.is_again(ask, ask.keys[0]);
+        let squatted = ask.mode == Mode::Read && !again && self.squats.contains(&lease_key);
         let on_each: Vec<Status> = ask
             .keys
             .iter()
@@ -157,12 +162,10 @@ impl Model {
             let plain = own(Mode::Plain);
             return if plain != (ask.mode == Mode::Plain) {
                 refuse(Why::WrongMode)
-            } else if own(ask.mode) && ask.once {
-                refuse(Why::Held)
             } else if ask.mode == Mode::Write && !own(Mode::Write) {
                 granted_if(self.owners_at(place).len() == 1)
             } else {
-                // It nests, or reads under its own write.
+                // It nests, reads under its own write, or has it with ONCE.
                 Status::Granted
             };
         }
@@ -192,6 +195,11 @@ impl Model {
         let lease = self.now_ms() + ask.lease;
         let mut ids = Vec::new();
         for place in ask.keys.iter().copied() {
+            if self.is_again(&ask, place) {
+                self.hold_again(&ask, place);
+                self.give_token(&ask, place, token);
+                continue;
+            }
             let held = self.holds_any(place, ask.owner);
             // It is lengthened to at least that, never shortened.
             let ends = match held {
@@ -206,6 +214,7 @@ impl Model {
                 kind,
                 ends,
                 by_hand: false,
+                known: true,
             });
             let hold = self.next_hold();
             ids.push(hold);
@@ -229,8 +238,7 @@ impl Model {
             if !held || upgrade {
                 self.tokens.insert((place, ask.owner), token);
             }
-            // Where it was not known a new one is given.
-            self.tokens.entry((place, ask.owner)).or_insert(token);
+            self.give_token(&ask, place, token);
         }
         for place in ask.keys {
             if self.queue.iter().any(|w| w.ask.keys.contains(&place)) {
@@ -238,6 +246,50 @@ impl Model {
             }
         }
         (tokens, ids)
+    }
+
+    /// Its hold has the token of the hold under way, or this one where that is not known.
+    fn give_token(&mut self, ask: &Ask, place: Place, new: Token) {
+        let token = *self.tokens.entry((place, ask.owner)).or_insert(new);
+        let given = self.given.entry((place, ask.owner, ask.mode)).or_default();
+        if given.last() != Some(&token) {
+            given.push(token);
+        }
+    }
+
+    /// The owner holds the key in this mode, and asks with ONCE.
+    fn is_again(&self, ask: &Ask, place: Place) -> bool {
+        ask.once && self.count(place, ask.owner, ask.mode) > 0
+    }
+
+    /// No hold more: its lease is at least the new one, and what the request names it is
+    /// bound to. Its owner knows of it, whatever becomes of the reply to an earlier grant.
+    fn hold_again(&mut self, ask: &Ask, place: Place) {
+        let ends = self.now_ms() + ask.lease;
+        if self.ends(place, ask.owner) < ends {
+            self.set_lease(place, ask.owner, ends);
+        }
+        self.tell(place, Event::Renewed, true);
+        let since = self.now_ms();
+        for hold in &mut self.holds {
+            if (hold.place, hold.owner, hold.mode) != (place, ask.owner, ask.mode) {
+                continue;
+            }
+            for grant in &mut self.grants {
+                grant.holds.retain(|id| *id != hold.id);
+            }
+            if ask.watch {
+                let before = hold.watch.map_or(0, |watch| watch.longest);
+                let lease = before.max(ask.lease);
+                hold.client = Some(ask.client);
+                hold.watch = Some(Watch {
+                    lease,
+                    longest: lease,
+                    since,
+                });
+            }
+        }
+        self.share_watches(place, ask.owner);
     }
 
     /// A nested acquisition has the token of the hold under way, any other a new

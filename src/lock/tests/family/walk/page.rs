@@ -181,16 +181,12 @@ impl<'a> Page<'a> {
             }
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
-            match core.queues.of_client(client) {
-                None => self.put(NONE),
-                Some(id) => self.id(id),
-            }
+            self.ids(&core.waits_of(client).collect::<Vec<_>>());
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
             for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
                 self.flag(bonds.contains(&bond));
             }
         }
-        self.count(core.watchdogs.clients().len());
         self.keys(core.queues.keys());
         assert!(core.due.is_empty());
         self.count(core.locks.deadlines());
@@ -220,8 +216,8 @@ impl<'a> Page<'a> {
             self.client(waiter.want.client);
             self.put(waiter.want.mode as u8);
             self.flag(waiter.want.watch);
-            self.flag(waiter.want.once);
-            self.flag(waiter.until.is_some());
+            self.put(waiter.want.once as u8);
+            self.flag(waiter.until().is_some());
         }
         let mut grants: Vec<_> = core.in_flight.grants.iter().collect();
         grants.sort_by_key(|(id, _)| **id);
@@ -267,7 +263,10 @@ impl<'a> Page<'a> {
                 continue;
             };
             self.hold(Some(&party.hold));
-            self.token(0, party.first.map(|token| token.0));
+            let (first, newest) = party.reads_tokens.unzip();
+            for token in [first, newest, party.writes_token] {
+                self.token(0, token.map(|token| token.0));
+            }
             self.flag(party.reads);
             self.flag(party.writes);
             self.count(usize::try_from(party.holds).unwrap());
@@ -356,6 +355,8 @@ impl<'a> Page<'a> {
             .flat_map(|g| &g.holds)
             .copied()
             .collect();
+        // What was given for which hold matters to a request that names a token: to none here.
+        assert!(model.aside.is_empty(), "nobody PERSISTs in a walk");
         let names = self.names;
         for place in &names.places {
             match model.keys.get(place) {
@@ -364,6 +365,7 @@ impl<'a> Page<'a> {
                     self.put(slot.kind as u8);
                     self.moment(Some(WallMs(slot.ends)));
                     self.flag(slot.by_hand);
+                    self.flag(slot.known);
                 }
             }
             self.flag(model.left.contains_key(place));

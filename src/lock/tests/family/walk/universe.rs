@@ -75,7 +75,11 @@ impl Universe {
     pub fn gives_back(&mut self, people: &[usize], at: Place, mode: Mode) {
         for (owner, seat) in people.iter().map(|who| PEOPLE[*who]) {
             let whose = whose(at, owner, mode, seat);
-            let op = Op::Release { whose, all: false };
+            let op = Op::Release {
+                whose,
+                all: false,
+                only: None,
+            };
             self.actions.push(Action::Do(op));
         }
     }

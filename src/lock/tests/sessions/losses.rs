@@ -1,0 +1,98 @@
+//! What is told of holds that are lost.
+
+use super::*;
+
+#[test]
+fn a_release_from_another_connection_is_told_to_the_one_that_was_bound() {
+    let mut s = Shell::new();
+    s.get(by("b").from(ONE).tag("t"));
+    release_by(&mut s, "b", OTHER);
+    assert_eq!(said(&mut s), ["1: lost t Released"]);
+    s.get(by("b").from(ONE).tag("t"));
+    release_by(&mut s, "b", ONE);
+    assert_eq!(said(&mut s), Vec::<String>::new());
+}
+
+#[test]
+fn the_loss_of_a_hold_is_told_with_its_reason() {
+    type Do = fn(&mut Shell);
+    let ways: [(&str, Do); 9] = [
+        ("Expired", |s| s.pass_and_tick(1001)),
+        ("Forced", |s| assert!(s.force().unwrap())),
+        ("Deleted", |s| gone(s, Cause::Removed)),
+        ("Evicted", |s| gone(s, Cause::Evicted)),
+        ("Flushed", |s| {
+            s.ks.keys.clear();
+            s.replaced(None);
+            s.read_notes();
+        }),
+        ("Overwritten", |s| {
+            let text = (lock::memory::Value::Text, None);
+            s.ks.keys.insert(key(0, "k"), text);
+            s.changed(&key(0, "k"), Cause::Overwritten);
+            s.read_notes();
+        }),
+        ("Demoted", |s| {
+            let lost = lock::demoted(&mut s.core, s.now);
+            s.told.extend(lost);
+        }),
+        ("Moved", |s| {
+            let value = s.ks.keys.remove(&key(0, "k")).unwrap();
+            s.ks.keys.insert(key(0, "j"), value);
+            s.renamed(&key(0, "k"), &key(0, "j"));
+            s.read_notes();
+        }),
+        ("Moved", |s| {
+            s.ks.slot = Slot::Others;
+            s.changed(&key(0, "k"), Cause::Removed);
+            s.read_notes();
+        }),
+    ];
+    for (reason, happens) in ways {
+        for mode in [Mode::Exclusive, Mode::Read, Mode::Write] {
+            let mut s = Shell::new();
+            s.get(Request {
+                mode,
+                ..by("b").from(ONE).tag("t")
+            });
+            happens(&mut s);
+            let show = format!("{mode:?}");
+            assert_eq!(said(&mut s), [format!("1: lost t {reason}")], "{show}");
+            assert!(s.core.sessions.is_empty(), "{show}");
+        }
+    }
+}
+
+fn gone(s: &mut Shell, cause: Cause) {
+    s.ks.keys.retain(|at, _| *at != key(0, "k"));
+    s.changed(&key(0, "k"), cause);
+    s.read_notes();
+}
+
+#[test]
+fn a_renewal_with_watchdog_leaves_the_address_where_it_was() {
+    let mut s = Shell::new();
+    s.get(by("b").from(ONE).tag("t"));
+    let renewal = Renewal {
+        db: 0,
+        owner: b"b",
+        mode: Mode::Exclusive,
+        lease: 1000,
+        watch: Some(client(OTHER)),
+    };
+    s.step(|d| lock::renew(d, b"k", &renewal)).unwrap();
+    close(&mut s, OTHER);
+    assert_eq!(said(&mut s), ["1: lost t Released"]);
+}
+
+#[test]
+fn behind_the_gate_a_lease_that_is_over_is_told_once() {
+    let mut s = Shell::new();
+    s.get(by("b").from(ONE).tag("t").watched());
+    s.pass(1001);
+    s.lapse();
+    assert_eq!(said(&mut s), ["1: lost t Expired"]);
+    s.lapse();
+    s.tick();
+    assert_eq!(said(&mut s), Vec::<String>::new());
+}
