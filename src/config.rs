@@ -36,6 +36,24 @@ pub static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 /// those who wait for it by subscription, as Redisson does, when it is their turn.
 pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
 
+/// `rlock.stock yes|no` (default yes): look for hashes that could be locks after a load, a
+/// promotion, or when the module is loaded.
+pub static STOCK: AtomicBool = AtomicBool::new(true);
+
+pub fn takes_stock() -> bool {
+    STOCK.load(Ordering::Relaxed)
+}
+
+/// `rlock.stock-max n` (default 1000000): remember at most so many of these.
+pub static STOCK_MAX: AtomicI64 = AtomicI64::new(1_000_000);
+
+/// The greatest `stock-max`.
+pub const MOST_STOCK: i64 = 1_000_000_000;
+
+pub fn stock_max() -> usize {
+    usize::try_from(STOCK_MAX.load(Ordering::Relaxed)).unwrap_or(0)
+}
+
 /// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
 pub const LONGEST_TURN_MS: i64 = 10_000;
 
@@ -98,26 +116,30 @@ enum Allowed {
     Words(&'static [&'static str]),
     /// From 0 to this.
     Ms(i64),
+    /// The same, of something else.
+    Number(i64),
 }
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 6] = [
+const SETTINGS: [(&str, Allowed); 8] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
     ("watchdog-max", Allowed::Ms(MOST_MS)),
     ("deadlock-detection", YES_NO),
     ("fencing", Allowed::Words(&["clock", "counter"])),
     ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
+    ("stock", YES_NO),
+    ("stock-max", Allowed::Number(MOST_STOCK)),
 ];
 
 impl Allowed {
     fn takes(&self, value: &[u8]) -> bool {
         match self {
             Self::Words(words) => words.iter().any(|word| word.as_bytes() == value),
-            Self::Ms(most) => {
+            Self::Ms(most) | Self::Number(most) => {
                 let number = std::str::from_utf8(value).ok().and_then(|v| v.parse().ok());
-                number.is_some_and(|ms: i64| (0..=*most).contains(&ms))
+                number.is_some_and(|number: i64| (0..=*most).contains(&number))
             }
         }
     }
@@ -128,6 +150,7 @@ impl std::fmt::Display for Allowed {
         match self {
             Self::Words(words) => f.write_str(&words.join(" or ")),
             Self::Ms(most) => write!(f, "a number of ms from 0 to {most}"),
+            Self::Number(most) => write!(f, "a number from 0 to {most}"),
         }
     }
 }
@@ -166,6 +189,7 @@ mod tests {
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
             &[b"fencing", b"counter", b"redisson-turn", b"0"],
+            &[b"stock", b"no", b"stock-max", b"1000000000"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
         }
@@ -180,6 +204,8 @@ mod tests {
             &[b"watchdog-max"],
             &[b"fencing", b"yes"],
             &[b"redisson-turn", b"10001"],
+            &[b"stock", b"0"],
+            &[b"stock-max", b"-1"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }

@@ -20,6 +20,14 @@ impl Error {
         Self::new("rlock is in the middle of another request; call it from outside the event")
     }
 
+    /// The server's own code: the user may not use this channel.
+    pub fn no_permission(channel: &[u8]) -> Self {
+        let channel = shown(channel);
+        Self(cut(format!(
+            "NOPERM this user has no permissions to access the channel {channel}"
+        )))
+    }
+
     pub fn fault() -> Self {
         Self::new("a fault in rlock, see the server's log; nothing was replied")
     }
@@ -38,18 +46,7 @@ impl From<Refusal> for Error {
 /// The error for a refusal of the core's.
 pub fn of(refusal: &Refusal) -> Error {
     Error(cut(match refusal {
-        Refusal::NotALock {
-            why: Foreign::OtherType,
-            ..
-        } => WRONG_TYPE.to_owned(),
-        Refusal::NotALock { key, .. } => format!(
-            "{WRONG_TYPE}: {} is a hash, but not laid out as a lock; use another name",
-            shown(&key.name)
-        ),
-        Refusal::NoLease { key } => format!(
-            "{WRONG_TYPE}: {} has no TTL, it may be somebody's data; DEL it if it is not",
-            shown(&key.name)
-        ),
+        Refusal::NotALock { key, why } => not_a_lock(&shown(&key.name), *why),
         Refusal::NotHeld {
             key,
             owner,
@@ -57,8 +54,8 @@ pub fn of(refusal: &Refusal) -> Error {
             held_for,
         } => not_held(&shown(&key.name), &shown(owner), *asked, *held_for),
         Refusal::Held { key, owner } => format!(
-            "HELD owner {} already holds {}, and ONCE (or owner *) does not nest: \
-             release it first, or use another owner",
+            "HELD owner {} already holds {}, and the owner * does not nest: release it first, \
+             or use another owner",
             shown(owner),
             shown(&key.name)
         ),
@@ -90,12 +87,45 @@ pub fn of(refusal: &Refusal) -> Error {
         ),
         Refusal::Deadlock { cycle } => deadlock(cycle),
         Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
+        Refusal::TagInUse { tag } => tag_in_use(&shown(tag)),
+        Refusal::Superseded => SUPERSEDED.to_owned(),
+        Refusal::SentAway => SENT_AWAY.to_owned(),
+        Refusal::SlotMoved { key } => slot_moved(&shown(&key.name)),
+        Refusal::Unheard => UNHEARD.to_owned(),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
             shown(owner),
             shown(&key.name)
         ),
     }))
+}
+
+const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";
+const SENT_AWAY: &str = "UNBLOCKED the server is no master any more: ask the new one";
+const UNHEARD: &str = "UNBLOCKED nobody hears the channel of this request";
+
+fn tag_in_use(tag: &str) -> String {
+    format!(
+        "ERR the tag {tag} is that of another wait or hold of this connection: give each request \
+         one of its own"
+    )
+}
+
+fn slot_moved(key: &str) -> String {
+    format!("MOVED the slot of {key} is served by another node: ask there")
+}
+
+fn not_a_lock(key: &str, why: Foreign) -> String {
+    match why {
+        Foreign::OtherType => WRONG_TYPE.to_owned(),
+        Foreign::OtherHash => {
+            format!("{WRONG_TYPE}: {key} is a hash, but not laid out as a lock; use another name")
+        }
+        Foreign::NoTtl => format!(
+            "{WRONG_TYPE}: {key} has no TTL, it may be somebody's data; PEXPIRE it if it is a \
+             lock, DEL it if nobody needs it, or use another name"
+        ),
+    }
 }
 
 fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> String {

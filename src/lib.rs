@@ -62,11 +62,13 @@ redis_module! {
         i64: [
             ["watchdog-max", &config::WATCHDOG_MAX, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
             ["redisson-turn", &config::REDISSON_TURN, 20, 0, config::LONGEST_TURN_MS, ConfigurationFlags::DEFAULT, None],
+            ["stock-max", &config::STOCK_MAX, 1_000_000, 0, config::MOST_STOCK, ConfigurationFlags::DEFAULT, None],
         ],
         string: [],
         bool: [
             ["redisson-compat", &config::REDISSON_COMPAT, true, ConfigurationFlags::DEFAULT, None],
             ["deadlock-detection", &config::DEADLOCK_DETECTION, true, ConfigurationFlags::DEFAULT, None],
+            ["stock", &config::STOCK, true, ConfigurationFlags::DEFAULT, None],
         ],
         enum: [
             ["watchdog-lost", &config::WATCHDOG_LOST, config::WatchdogLost::close, ConfigurationFlags::DEFAULT, None],

@@ -5,17 +5,21 @@ use crate::error::Error;
 use crate::lock::{self, Mode};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]`
+/// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
 /// Acquires the lock for `lease` ms: for this owner alone, or with `READ` beside
 /// other readers, or with `WRITE` alone on a lock that is read too. Replies with
 /// the fencing token, or null when somebody else has the lock (and still has it
-/// after `BLOCK` ms; 0 waits for ever). An owner that has it already acquires it
-/// once more, at once, and gets the token of the hold under way; with `ONCE`, and
-/// for the owner `*`, that is the error HELD. With `WATCHDOG` the server renews the
-/// lease while this connection is open, and releases the hold when it closes. A
-/// wait that would go round in a cycle is refused with DEADLOCK. In MULTI, in a
-/// script or a function, BLOCK tries once.
+/// after `BLOCK` ms; 0 waits for ever). With `QUEUE` ms the connection goes on: the
+/// reply is `QUEUED`, and how the wait ended is published on `channel` with `tag`,
+/// the caller's name for this request. `NOTIFY` also tells there if the hold is lost.
+/// It takes a RESP3 connection that is subscribed to the channel. An owner that has
+/// the lock already acquires it once more, at once, and gets the token of the hold
+/// under way. With `ONCE` it gets that too, without a hold more, and its request that
+/// waits gives its place to this one; for the owner `*` it is the error HELD. With
+/// `WATCHDOG` the server renews the lease while this connection is open, and releases
+/// the hold when it closes. A wait that would go round in a cycle is refused with
+/// DEADLOCK. In MULTI, in a script or a function, BLOCK and QUEUE try once.
 pub struct Acquire;
 
 impl Command for Acquire {
@@ -25,7 +29,7 @@ impl Command for Acquire {
         acl: c"write fast blocking",
         keys: Keys::One(Use::Write),
         summary: c"Acquires a lock, or waits for it",
-        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]",
+        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -33,12 +37,15 @@ impl Command for Acquire {
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&["READ", "WRITE", "BLOCK", "WATCHDOG", "ONCE"])?;
+        let options = args.options(&[
+            "READ", "WRITE", "BLOCK", "QUEUE", "NOTIFY", "WATCHDOG", "ONCE",
+        ])?;
         let id = owner.id(call)?;
         if options.mode() == Mode::Read {
             call.lease_key_fits(key, &id)?;
         }
-        let ask = options.ask(call, &owner, &id, lease)?;
+        let address = options.address(call)?;
+        let ask = options.ask(call, &owner, &id, lease, address.as_ref())?;
         call.request(&[key], &ask, |d| lock::acquire(d, key, &ask))
     }
 }

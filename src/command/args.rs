@@ -1,115 +1,17 @@
 //! Reads a command's arguments from left to right.
 
+use super::options::{Options, Owner};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
-use crate::lock::{Ask, ClientId, Ended, Mode, Renewal, Wait, MOST_KEYS};
+use crate::lock::{Aim, Mode, Only, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
 
+/// A tag is at most so many characters long, a channel so many bytes.
+const LONGEST_TAG: usize = 64;
+const LONGEST_CHANNEL: usize = 1024;
+
 const WRONG_NUMBER: &str = "wrong number of arguments";
-
-/// An owner as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner<'a> {
-    Named(&'a [u8]),
-    /// `*`: this connection.
-    Connection,
-}
-
-impl<'a> Owner<'a> {
-    /// The owner's id. `*` is refused where all callers share one client.
-    pub fn id(&self, call: &Call<'_>) -> Result<std::borrow::Cow<'a, [u8]>, Error> {
-        match self {
-            Self::Named(id) => Ok((*id).into()),
-            Self::Connection => match call.own_id() {
-                Some(id) => Ok(id.into_bytes().into()),
-                None => Err(Error::new(
-                    "owner * means a connection, and a script, a function or a module has none \
-                     of its own: give an owner id",
-                )),
-            },
-        }
-    }
-}
-
-/// What the keywords at the end of a command have said.
-#[derive(Debug, Default)]
-pub struct Options {
-    mode: Option<Mode>,
-    block: Option<Wait>,
-    watch: bool,
-    once: bool,
-    all: bool,
-    pub count: Option<usize>,
-}
-
-impl Options {
-    pub fn mode(&self) -> Mode {
-        self.mode.unwrap_or(Mode::Exclusive)
-    }
-
-    /// The request of an owner, whose id is `id`.
-    pub fn ask<'a>(
-        &self,
-        call: &Call<'_>,
-        owner: &Owner<'_>,
-        id: &'a [u8],
-        lease: i64,
-    ) -> Result<Ask<'a>, Error> {
-        let watchdog = self.watchdog(call)?;
-        Ok(Ask {
-            db: call.db(),
-            owner: id,
-            client: watchdog.or_else(|| call.client()),
-            mode: self.mode(),
-            lease,
-            once: self.once || *owner == Owner::Connection,
-            watch: self.watch,
-            wait: self.block.filter(|_| call.may_block()),
-        })
-    }
-
-    /// The end of holds of an owner, whose id is `id`.
-    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Ended<'a> {
-        Ended {
-            db: call.db(),
-            owner: id,
-            client: call.client(),
-            mode: self.mode(),
-            all: self.all,
-        }
-    }
-
-    /// The renewal of an owner's lease, ms.
-    pub fn renewal<'a>(
-        &self,
-        call: &Call<'_>,
-        id: &'a [u8],
-        lease: i64,
-    ) -> Result<Renewal<'a>, Error> {
-        Ok(Renewal {
-            db: call.db(),
-            owner: id,
-            mode: self.mode(),
-            lease,
-            watch: self.watchdog(call)?,
-        })
-    }
-
-    /// With WATCHDOG the connection that the hold belongs to. Refused where all callers
-    /// share one client.
-    fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
-        if !self.watch {
-            return Ok(None);
-        }
-        call.connection().map(Some).ok_or_else(|| {
-            Error::new(
-                "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
-                 none of its own: leave it out and RENEW the lease",
-            )
-        })
-    }
-}
 
 pub struct Args<'a, I: Iterator<Item = &'a [u8]>> {
     left: I,
@@ -130,6 +32,31 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The next argument, which must be there.
     pub fn next(&mut self) -> Result<&'a [u8], Error> {
         self.left.next().ok_or_else(|| self.wrong(WRONG_NUMBER))
+    }
+
+    /// The next keyword, if there is one more.
+    pub fn keyword(&mut self) -> Option<&'a [u8]> {
+        self.left.next()
+    }
+
+    /// What stands behind a keyword.
+    pub fn behind(&mut self, word: &str) -> Result<&'a [u8], Error> {
+        let wrong = || format!("syntax error: {word} needs something behind it");
+        self.left.next().ok_or_else(|| self.wrong(&wrong()))
+    }
+
+    /// A keyword that the command does not take, or not once more.
+    pub fn unknown(&self, given: &[u8]) -> Error {
+        let given = shown(given);
+        self.wrong(&format!(
+            "syntax error at {given}: each keyword once, none but these"
+        ))
+    }
+
+    /// A time behind a keyword, ms.
+    pub fn ms(&mut self, word: &str) -> Result<i64, Error> {
+        let what = format!("{word} must be a whole number of ms from 0");
+        number(self.behind(word)?, 0, MOST_MS, &what)
     }
 
     /// No argument is left.
@@ -168,35 +95,93 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         number(self.next()?, 1, MOST_MS, what)
     }
 
-    /// The time after BLOCK, ms; 0: for ever.
-    fn block(&mut self) -> Result<Wait, Error> {
+    /// The token after IFTOKEN.
+    fn token(&mut self) -> Result<Token, Error> {
         let Some(given) = self.left.next() else {
-            return Err(self.wrong("syntax error: BLOCK needs a number of ms"));
+            return Err(self.wrong("syntax error: IFTOKEN needs a token"));
         };
-        let what = "BLOCK must be a whole number of ms from 0 (for ever)";
-        number(given, 0, MOST_MS, what).map(Wait::of)
+        let what = "the token must be a whole number from 1";
+        number(given, 1, MOST_MS, what).map(Token)
+    }
+
+    /// Whose lock is meant, at the end of a command: `IFOWNER owner` or `IFTOKEN token`.
+    pub fn aim(&mut self, call: &Call<'_>) -> Result<Option<Aim<'a>>, Error> {
+        let Some(word) = self.left.next() else {
+            return Ok(None);
+        };
+        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
+        let (owner, token) = match word {
+            _ if is(b"IFOWNER") => (Some(self.owner()?), None),
+            _ if is(b"IFTOKEN") => (None, Some(self.token()?)),
+            _ => return Err(self.unknown(word)),
+        };
+        if let Some(more) = self.left.next() {
+            return Err(self.unknown(more));
+        }
+        Ok(match owner {
+            Some(owner) => Some(Aim::Owner(owner.id(call)?)),
+            None => token.map(Aim::Token),
+        })
+    }
+
+    /// The time after BLOCK or QUEUE, ms; 0: for ever.
+    fn wait(&mut self, word: &str) -> Result<i64, Error> {
+        let Some(given) = self.left.next() else {
+            return Err(self.wrong(&format!("syntax error: {word} needs a number of ms")));
+        };
+        let what = format!("{word} must be a whole number of ms from 0 (for ever)");
+        number(given, 0, MOST_MS, &what)
+    }
+
+    /// The channel and the tag after NOTIFY.
+    fn notify(&mut self) -> Result<(&'a [u8], &'a [u8]), Error> {
+        let Some((channel, tag)) = self.left.next().zip(self.left.next()) else {
+            return Err(self.wrong("syntax error: NOTIFY needs a channel and a tag"));
+        };
+        if channel.is_empty() || channel.len() > LONGEST_CHANNEL {
+            return Err(Error::new(format!(
+                "the channel must be 1 to {LONGEST_CHANNEL} bytes long, got {}",
+                channel.len()
+            )));
+        }
+        let printable = tag.iter().all(u8::is_ascii_graphic);
+        if tag.is_empty() || tag.len() > LONGEST_TAG || !printable {
+            return Err(Error::new(format!(
+                "the tag must be 1 to {LONGEST_TAG} printable ASCII characters without a space, \
+                 got {}",
+                shown(tag)
+            )));
+        }
+        Ok((channel, tag))
     }
 
     /// The keywords at the end, each at most once and in any order: those that this
     /// command takes.
-    pub fn options(&mut self, taken: &[&str]) -> Result<Options, Error> {
+    pub fn options(&mut self, taken: &[&str]) -> Result<Options<'a>, Error> {
         let mut options = Options::default();
         while let Some(given) = self.left.next() {
             let same = |word: &&&str| given.eq_ignore_ascii_case(word.as_bytes());
             match taken.iter().find(same) {
                 Some(&"READ") if options.mode.is_none() => options.mode = Some(Mode::Read),
                 Some(&"WRITE") if options.mode.is_none() => options.mode = Some(Mode::Write),
-                Some(&"BLOCK") if options.block.is_none() => options.block = Some(self.block()?),
+                Some(&"BLOCK") if options.wait.is_none() => {
+                    options.wait = Some(Wait::blocked(self.wait("BLOCK")?));
+                }
+                Some(&"QUEUE") if options.wait.is_none() => {
+                    options.wait = Some(Wait::queued(self.wait("QUEUE")?));
+                }
+                Some(&"NOTIFY") if options.notify.is_none() => {
+                    options.notify = Some(self.notify()?);
+                }
                 Some(&"WATCHDOG") if !options.watch => options.watch = true,
                 Some(&"ONCE") if !options.once => options.once = true,
                 Some(&"ALL") if !options.all => options.all = true,
-                Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
-                _ => {
-                    let given = shown(given);
-                    return Err(self.wrong(&format!(
-                        "syntax error at {given}: each keyword once, none but these"
-                    )));
+                Some(&"IFHELD") if options.only.is_none() => options.only = Some(Only::Held),
+                Some(&"IFTOKEN") if options.only.is_none() => {
+                    options.only = Some(Only::Token(self.token()?));
                 }
+                Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
+                _ => return Err(self.unknown(given)),
             }
         }
         Ok(options)
@@ -223,7 +208,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 
     /// The number after COUNT.
-    fn count(&mut self) -> Result<usize, Error> {
+    pub fn count(&mut self) -> Result<usize, Error> {
         let what = "COUNT must be a whole number from 1";
         let count = number(self.next()?, 1, MOST_MS, what)?;
         Ok(usize::try_from(count).unwrap_or(usize::MAX))

@@ -5,13 +5,14 @@ use crate::error::Error;
 use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.FORCE key`
+/// `RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]`
 ///
 /// Frees the lock, whoever holds it, and grants it to the first waiter. Replies 1,
-/// or 0 if it was free. For operators: but for a watchdog hold, whose connection is
-/// closed, the former holder does not learn of it before its next call, and two may
-/// believe they hold the lock until then. A hash without TTL is refused, for it may
-/// be somebody's data.
+/// or 0 if it was free. With a condition only if that owner is among its holders, or
+/// one of them holds it with that token; else replies 0 and changes nothing. For
+/// operators: but for a watchdog hold, whose connection is closed, the former holder
+/// does not learn of it before its next call, and two may believe they hold the lock
+/// until then.
 pub struct Force;
 
 impl Command for Force {
@@ -21,15 +22,15 @@ impl Command for Force {
         acl: c"write fast dangerous",
         keys: Keys::One(Use::Write),
         summary: c"Frees a lock whoever holds it",
-        usage: "RLOCK.FORCE key",
+        usage: "RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
-        args.end()?;
+        let aim = args.aim(call)?;
         let db = call.db();
-        let freed = call.decide(|d| lock::force(d, db, key, call.client()))?;
+        let freed = call.decide(|d| lock::force(d, db, key, call.client(), aim.as_ref()))?;
         Ok(Responder::Integer(i64::from(freed)))
     }
 }

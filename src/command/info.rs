@@ -2,7 +2,7 @@
 
 use super::args;
 use crate::error::Error;
-use crate::lock::{Core, Holder, Key, Keyspace, Mode, Now};
+use crate::lock::{Core, Holder, Key, Keyspace, Known, Mode, Now};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.INFO key`
@@ -56,8 +56,13 @@ fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Responder {
     let known = core.hold_of(now, key, &holder.owner, holder.mode);
+    Responder::Map(holder_fields(now, holder, &known).into())
+}
+
+/// What is told of a holder.
+pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str, Responder); 7] {
     let remaining = holder.lease.end().map(|at| at.ms_from(now.wall_ms()));
-    Responder::Map(vec![
+    [
         ("owner", Responder::Text(holder.owner.to_vec())),
         ("mode", text(mode_name(holder.mode))),
         ("holds", Responder::Integer(holder.holds)),
@@ -65,7 +70,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Respond
         ("held-ms", integer(known.held_ms)),
         ("token", integer(known.token.map(|token| token.0))),
         ("watchdog", Responder::id(known.watchdog)),
-    ])
+    ]
 }
 
 /// A mode as replies name it.

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]`
+/// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
 /// As ACQUIRE, for 1 to 1,024 plain locks at once: all of them or none, one token
 /// for all. A request that waits holds nothing. It stands in the queue of every key
@@ -21,7 +21,7 @@ impl Command for Macquire {
         acl: c"write slow blocking",
         keys: Keys::Counted(Use::Write),
         summary: c"Acquires several locks at once, or waits for them",
-        usage: "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]",
+        usage: "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -29,9 +29,10 @@ impl Command for Macquire {
         let keys = args.keys()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&["BLOCK", "WATCHDOG", "ONCE"])?;
+        let options = args.options(&["BLOCK", "QUEUE", "NOTIFY", "WATCHDOG", "ONCE"])?;
         let id = owner.id(call)?;
-        let ask = options.ask(call, &owner, &id, lease)?;
+        let address = options.address(call)?;
+        let ask = options.ask(call, &owner, &id, lease, address.as_ref())?;
         call.request(&keys, &ask, |d| lock::acquire_many(d, &keys, &ask))
     }
 }

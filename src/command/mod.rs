@@ -2,11 +2,16 @@
 
 mod acquire;
 mod args;
+mod cancel;
+mod cursor;
 mod force;
+mod glob;
 mod info;
+mod list;
 mod macquire;
 mod mrelease;
 mod mrenew;
+mod options;
 mod owner;
 mod release;
 mod renew;
@@ -23,8 +28,10 @@ pub fn register_all(ctx: Ctx<'_>) -> bool {
         && register::<macquire::Macquire>(ctx)
         && register::<mrelease::Mrelease>(ctx)
         && register::<mrenew::Mrenew>(ctx)
+        && register::<cancel::Cancel>(ctx)
         && register::<force::Force>(ctx)
         && register::<info::Info>(ctx)
+        && register::<list::List>(ctx)
         && register::<waiters::Waiters>(ctx)
         && register::<top::Top>(ctx)
         && register::<owner::Owner>(ctx)

@@ -1,0 +1,33 @@
+//! RLOCK.CANCEL: call off a wait.
+
+use super::args;
+use crate::error::Error;
+use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+
+/// `RLOCK.CANCEL key owner [READ|WRITE]`
+///
+/// Ends the waits of this owner for the key, in this mode or in any, from whichever
+/// connection: as after their time, with null or `timeout`. A request for several keys
+/// ends whole. Replies how many. What was granted before stands. Not a write command:
+/// it works while writes are paused or refused.
+pub struct Cancel;
+
+impl Command for Cancel {
+    const SPEC: Spec = Spec {
+        name: c"rlock.cancel",
+        flags: "fast",
+        acl: c"write fast",
+        keys: Keys::One(Use::Write),
+        summary: c"Ends an owner's waits for a lock",
+        usage: "RLOCK.CANCEL key owner [READ|WRITE]",
+    };
+
+    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+        let mut args = args::of::<Self>(call);
+        let key = args.next()?;
+        let owner = args.owner()?;
+        let options = args.options(&["READ", "WRITE"])?;
+        let id = owner.id(call)?;
+        call.cancel(key, &id, options.mode).map(Responder::Integer)
+    }
+}

@@ -1,0 +1,144 @@
+//! What a request says at its end, and the owner whose request it is.
+
+use crate::error::Error;
+use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Wait};
+use crate::server::Call;
+
+/// An owner as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner<'a> {
+    Named(&'a [u8]),
+    /// `*`: this connection.
+    Connection,
+}
+
+impl<'a> Owner<'a> {
+    /// The owner's id. `*` is refused where all callers share one client.
+    pub fn id(&self, call: &Call<'_>) -> Result<std::borrow::Cow<'a, [u8]>, Error> {
+        match self {
+            Self::Named(id) => Ok((*id).into()),
+            Self::Connection => match call.own_id() {
+                Some(id) => Ok(id.into_bytes().into()),
+                None => Err(Error::new(
+                    "owner * means a connection, and a script, a function or a module has none \
+                     of its own: give an owner id",
+                )),
+            },
+        }
+    }
+}
+
+/// What the keywords at the end of a command have said.
+#[derive(Debug, Default)]
+pub struct Options<'a> {
+    pub mode: Option<Mode>,
+    /// BLOCK or QUEUE.
+    pub(super) wait: Option<Wait>,
+    /// A channel and a tag.
+    pub(super) notify: Option<(&'a [u8], &'a [u8])>,
+    pub(super) watch: bool,
+    pub(super) once: bool,
+    pub(super) all: bool,
+    pub(super) only: Option<Only>,
+    pub count: Option<usize>,
+}
+
+impl Options<'_> {
+    pub fn mode(&self) -> Mode {
+        self.mode.unwrap_or(Mode::Exclusive)
+    }
+
+    /// Where this connection is to be told of its request, if anywhere. Refused where it
+    /// would not hear it.
+    pub fn address(&self, call: &Call<'_>) -> Result<Option<Address>, Error> {
+        let queued = self.wait.is_some_and(|wait| wait.queued);
+        let Some((channel, tag)) = self.notify else {
+            return if queued {
+                Err(Error::new(
+                    "QUEUE needs NOTIFY channel tag: where to tell how the wait ended",
+                ))
+            } else {
+                Ok(None)
+            };
+        };
+        match call.connection() {
+            Some(client) => call.session(client, channel, tag).map(Some),
+            // Where nothing waits QUEUE is a try, as BLOCK is.
+            None if queued => Ok(None),
+            None => Err(Error::new(
+                "NOTIFY tells a connection of its hold, and a script, a function or a module has \
+                 none of its own: leave it out",
+            )),
+        }
+    }
+
+    /// The request of an owner, whose id is `id`.
+    pub fn ask<'a>(
+        &self,
+        call: &Call<'_>,
+        owner: &Owner<'_>,
+        id: &'a [u8],
+        lease: i64,
+        notify: Option<&'a Address>,
+    ) -> Result<Ask<'a>, Error> {
+        let watchdog = self.watchdog(call)?;
+        let once = match owner {
+            Owner::Connection => Once::IsRefused,
+            Owner::Named(_) if self.once => Once::IsTheSame,
+            Owner::Named(_) => Once::Nests,
+        };
+        Ok(Ask {
+            db: call.db(),
+            owner: id,
+            client: watchdog.or_else(|| call.client()),
+            mode: self.mode(),
+            lease,
+            once,
+            watch: self.watch,
+            notify,
+            wait: self.wait.filter(|_| call.may_block()),
+        })
+    }
+
+    /// The end of holds of an owner, whose id is `id`.
+    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Ended<'a> {
+        Ended {
+            db: call.db(),
+            owner: id,
+            client: call.client(),
+            mode: self.mode(),
+            all: self.all,
+            only: self.only,
+        }
+    }
+
+    /// The renewal of an owner's lease, ms.
+    pub fn renewal<'a>(
+        &self,
+        call: &Call<'_>,
+        id: &'a [u8],
+        lease: i64,
+    ) -> Result<Renewal<'a>, Error> {
+        Ok(Renewal {
+            db: call.db(),
+            owner: id,
+            mode: self.mode(),
+            lease,
+            watch: self.watchdog(call)?,
+        })
+    }
+
+    /// With WATCHDOG the connection that the hold belongs to. Refused where all callers
+    /// share one client.
+    fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
+        if !self.watch {
+            return Ok(None);
+        }
+        call.connection().map(Some).ok_or_else(|| {
+            Error::new(
+                "WATCHDOG binds a hold to a connection, and a script, a function or a module has \
+                 none of its own: leave it out and RENEW the lease",
+            )
+        })
+    }
+}
