@@ -70,6 +70,7 @@ fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
     sys::set_options(ctx, valkey);
     sys::show_info::<inbound::InfoSection>(ctx);
     inbound::look_around(shell, ctx);
+    inbound::take_stock(shell, ctx);
     ctx.notice(&format!(
         "rlock {} on {}: ready; owner * is {}:<client id>",
         env!("CARGO_PKG_VERSION"),

@@ -2,7 +2,7 @@
 //! at load. It decides nothing itself.
 
 use super::state::{
-    Alarm, Clients, Inbox, Locks, OwnWork, Pulse, Server, Situation, Subscriptions,
+    Alarm, Clients, Inbox, Locks, Outbox, OwnWork, Pulse, Server, Situation, Stock, Subscriptions,
 };
 use super::sys::{Global, Run};
 use crate::lock::Core;
@@ -18,8 +18,10 @@ pub struct Shell {
     pub subscriptions: Subscriptions,
     pub inbox: Inbox,
     pub clients: Clients,
+    pub outbox: Outbox,
     pub locks: Locks,
     pub own_work: OwnWork,
+    pub stock: Stock,
 }
 
 impl Shell {
@@ -33,8 +35,10 @@ impl Shell {
             subscriptions: Subscriptions::default(),
             inbox: Inbox::default(),
             clients: Clients::default(),
+            outbox: Outbox::default(),
             locks: Locks::default(),
             own_work: OwnWork::default(),
+            stock: Stock::default(),
         }
     }
 

@@ -10,18 +10,18 @@ use redis_module::ContextFlags;
 use super::{docs, key_events, tick, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    self, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Outcome, Refusal, Verdict,
-    WaiterId,
+    self, Address, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Once, Outcome,
+    Refusal, Verdict, WaiterId,
 };
 use crate::redisson;
-use crate::server::outbound::answers;
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::tell::Found;
+use crate::server::outbound::{answers, reach};
 use crate::server::run::{self, Asked, ServerKeyspace};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::clock;
-use crate::server::sys::{self, Access, Args, Ctx, Given, Handler, Keys, Spec};
+use crate::server::sys::{self, Access, Args, Ctx, Given, Handler, Keys, Spec, User};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
@@ -158,6 +158,25 @@ impl<'a> Call<'a> {
         )))
     }
 
+    /// The user whose command this is.
+    pub fn user(&self) -> Result<User<'a>, Error> {
+        User::of(self.ctx()).ok_or_else(|| {
+            Error::new("this server does not tell who asks, and so not what it may read")
+        })
+    }
+
+    /// A command without keys sees those of every slot, but in a cluster not in the middle
+    /// of others: some servers look any name up in the slot of the keys of those.
+    pub fn sees_all_slots(&self) -> Result<(), Error> {
+        if !self.shell().server.cluster || self.may_block() {
+            return Ok(());
+        }
+        Err(Error::new(
+            "in a cluster this is refused in MULTI, scripts and functions: it is about the keys of \
+             all slots",
+        ))
+    }
+
     /// A hold may belong to a connection from now on.
     pub fn watches(&self) {
         watching::update(self.shell(), self.ctx());
@@ -168,6 +187,48 @@ impl<'a> Call<'a> {
     pub fn may_block(&self) -> bool {
         let flags = self.ctx().flags();
         !flags.intersects(ContextFlags::LUA | ContextFlags::MULTI | ContextFlags::DENY_BLOCKING)
+    }
+
+    /// Where this connection is to be told of a request. Refused where it would not hear it.
+    pub fn session(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Result<Address, Error> {
+        let (shell, ctx) = (self.shell(), self.ctx());
+        if !ctx.speaks_resp3() || !sys::is_subscribed(client) {
+            let subscribe = if shell.server.cluster {
+                "SSUBSCRIBE"
+            } else {
+                "SUBSCRIBE"
+            };
+            return Err(Error::new(format!(
+                "QUEUE and NOTIFY need RESP3 and a subscription on this connection: HELLO 3, \
+                 {subscribe} channel; without them use BLOCK"
+            )));
+        }
+        let may = sys::User::of(ctx).is_some_and(|user| user.may_subscribe(channel));
+        if !may {
+            return Err(Error::no_permission(channel));
+        }
+        if !reach::is_heard(&self.asked.to, channel) {
+            return Err(Error::new(format!(
+                "nobody is subscribed to the channel {}: subscribe to it on this connection, by its \
+                 name, before you name it in NOTIFY",
+                error::shown(channel)
+            )));
+        }
+        let known = shell.locks.ask(|core| core.address(client, channel, tag));
+        known.ok_or_else(Error::busy)
+    }
+
+    /// Ends waits of an owner. This is no write: whom that lets in is found out by the
+    /// timer, through the gate.
+    pub fn cancel(&self, key: &[u8], owner: &[u8], mode: Option<Mode>) -> Result<i64, Error> {
+        let (shell, ctx, db) = (self.shell(), self.ctx(), self.db());
+        let cancel = |with: &mut Decider<'_>| with.note(|d| lock::cancel(d, db, key, owner, mode));
+        let decided = run::decide(&self.asked, false, cancel);
+        let (cancelled, _) = decided.ok_or_else(Error::busy)?;
+        if shell.has_notes() {
+            shell.alarm.arm_now(ctx);
+        }
+        Ok(cancelled)
     }
 
     /// Puts a request to the core and tells what it decides.
@@ -187,7 +248,7 @@ impl<'a> Call<'a> {
         run: impl FnOnce(&mut Decision<'_>) -> Result<Verdict, Refusal>,
     ) -> Result<Responder, Error> {
         let verdict = self.put(ask.wait.is_some(), |with| with.request(run))?;
-        if ask.watch {
+        if ask.watch || ask.notify.is_some() {
             self.watches();
         }
         Ok(match verdict {
@@ -195,7 +256,14 @@ impl<'a> Call<'a> {
                 self.after_long_work(keys, Outcome::Granted(token), Some(ask))
             }
             Verdict::Refused => self.after_long_work(keys, Outcome::TimedOut, None),
-            Verdict::Waits(waiter) => self.block(waiter, keys, ask.mode),
+            Verdict::Waits(waiter) => {
+                self.waits(ask.mode);
+                if ask.wait.is_some_and(|wait| wait.queued) {
+                    Responder::Status(c"QUEUED")
+                } else {
+                    self.block(waiter, keys)
+                }
+            }
         })
     }
 
@@ -232,7 +300,7 @@ impl<'a> Call<'a> {
     /// The reply to a request for several keys. Where they are very many the client gets
     /// it in the next turn of the event loop, so that others have theirs before the
     /// next such request in a pipeline. `grant`: what is to be given back if the
-    /// reply is lost.
+    /// reply is lost; with ONCE nothing, for it may have been held before.
     pub fn after_long_work(
         &self,
         keys: &[&[u8]],
@@ -247,8 +315,8 @@ impl<'a> Call<'a> {
             return Responder::of(&outcome);
         };
         let id = shell.locks.change(|core| match grant {
-            Some(ask) => core.on_its_way(keys, ask),
-            None => core.number(),
+            Some(ask) if ask.once != Once::IsTheSame => core.on_its_way(keys, ask),
+            _ => core.number(),
         });
         watching::update(shell, ctx);
         if let Some(id) = id {
@@ -261,14 +329,19 @@ impl<'a> Call<'a> {
         Responder::of(&outcome)
     }
 
-    /// Blocks the client until its request, which is in the queue, is settled. A
-    /// client that the server does not let wait is answered as for a try.
-    fn block(&self, waiter: WaiterId, keys: &[&[u8]], mode: Mode) -> Responder {
+    /// Somebody waits for a lock in this mode from now on.
+    fn waits(&self, mode: Mode) {
         let (shell, ctx) = (self.shell(), self.ctx());
         watching::update(shell, ctx);
         if mode != Mode::Exclusive {
             key_events::watch_hashes(shell, ctx);
         }
+    }
+
+    /// Blocks the client until its request, which is in the queue, is settled. A
+    /// client that the server does not let wait is answered as for a try.
+    fn block(&self, waiter: WaiterId, keys: &[&[u8]]) -> Responder {
+        let (shell, ctx) = (self.shell(), self.ctx());
         if answers::block(shell, ctx, waiter, keys) {
             return Responder::Later;
         }

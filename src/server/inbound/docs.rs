@@ -24,24 +24,21 @@ fn token(word: &str) -> Doc {
 fn value(name: &str) -> Doc {
     let kind = match name {
         "key" => DocKind::Key,
-        "owner" => DocKind::String,
+        "owner" | "channel" | "tag" | "cursor" | "pattern" | "prefix" => DocKind::String,
         _ => DocKind::Integer,
     };
     named(name, kind)
 }
 
-/// What stands in brackets: `WORD`, `WORD name`, `WORD|WORD`.
+/// What stands in brackets: one way of saying it, or several to choose from.
 fn optional(text: &str) -> Doc {
-    let doc = match (text.split_once(' '), text.contains('|')) {
-        (Some((word, name)), _) => Doc {
-            token: CString::new(word).ok(),
-            ..value(name)
+    let ways: Vec<&str> = text.split('|').map(str::trim).collect();
+    let doc = match ways[..] {
+        [only] => keyword(only),
+        _ => Doc {
+            parts: ways.iter().copied().map(keyword).collect(),
+            ..named(name_of(&ways), DocKind::OneOf)
         },
-        (None, true) => Doc {
-            oneof: text.split('|').map(token).collect(),
-            ..named("mode", DocKind::OneOf)
-        },
-        (None, false) => token(text),
     };
     Doc {
         optional: true,
@@ -49,7 +46,37 @@ fn optional(text: &str) -> Doc {
     }
 }
 
-/// The arguments of a usage line: `RLOCK.NAME key owner [WORD name] [WORD|WORD]`.
+/// What several ways are together.
+fn name_of(ways: &[&str]) -> &'static str {
+    if ways.iter().all(|way| way.starts_with("IF")) {
+        "condition"
+    } else if ways.iter().any(|way| way.contains(' ')) {
+        "wait"
+    } else {
+        "mode"
+    }
+}
+
+/// `WORD`, `WORD name`, `WORD name name`.
+fn keyword(text: &str) -> Doc {
+    let Some((word, names)) = text.split_once(' ') else {
+        return token(text);
+    };
+    let parts: Vec<Doc> = names.split(' ').map(value).collect();
+    let doc = match &parts[..] {
+        [_] => value(names),
+        _ => Doc {
+            parts,
+            ..named(word, DocKind::Block)
+        },
+    };
+    Doc {
+        token: CString::new(word).ok(),
+        ..doc
+    }
+}
+
+/// The arguments of a usage line: `RLOCK.NAME key owner [WORD name] [WORD|WORD name]`.
 pub fn parse(usage: &str) -> Vec<Doc> {
     let mut docs: Vec<Doc> = Vec::new();
     let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
@@ -89,8 +116,22 @@ mod tests {
             tokens,
             [none, none, none, none, Some("BLOCK"), Some("ONCE")]
         );
-        let modes: Vec<&Doc> = docs.iter().flat_map(|doc| &doc.oneof).collect();
+        let modes: Vec<&Doc> = docs.iter().flat_map(|doc| &doc.parts).collect();
         assert_eq!(modes, [&token("READ"), &token("WRITE")]);
+    }
+
+    #[test]
+    fn of_several_ways_one_can_be_said() {
+        let docs = parse("RLOCK.X key [IFOWNER owner | IFTOKEN token]");
+        let condition = docs.last().unwrap();
+        assert_eq!(condition.name.to_str(), Ok("condition"));
+        assert!(condition.optional);
+        assert_eq!(
+            condition.parts,
+            ["IFOWNER owner", "IFTOKEN token"].map(keyword)
+        );
+        let kinds: Vec<DocKind> = condition.parts.iter().map(|doc| doc.kind).collect();
+        assert_eq!(kinds, [DocKind::String, DocKind::Integer]);
     }
 
     #[test]

@@ -3,15 +3,22 @@
 
 use std::ffi::CStr;
 
-use crate::lock::Core;
 use crate::server::shell::SHELL;
+use crate::server::state::clock;
 use crate::server::sys::{MainThread, OnInfo};
 
 pub struct InfoSection;
 
 impl OnInfo for InfoSection {
     fn fields(here: MainThread<'_>) -> Option<Vec<(&'static CStr, u64)>> {
-        let stats = SHELL.with(here, |shell| shell.locks.ask(Core::stats));
+        let stats = SHELL.with(here, |shell| {
+            let mut stats = shell.locks.ask(|core| core.stats(clock::now()))?;
+            stats.extend([
+                (c"stock_running", u64::from(shell.stock.is_walking())),
+                (c"stock_scanned", shell.stock.scanned.get()),
+            ]);
+            Some(stats)
+        });
         stats.flatten()
     }
 }

@@ -65,7 +65,9 @@ impl OnKey for Keys {
 fn put_back(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8]) {
     match event {
         b"move_from" => shell.inbox.moved_from.set(db),
-        b"move_to" => ctx.select(shell.inbox.moved_from.get()),
+        b"move_to" => {
+            ctx.select(shell.inbox.moved_from.get());
+        }
         _ => {}
     }
 }
@@ -94,7 +96,7 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     }
     let db = ctx.db();
     if shell.knows(db, name) {
-        let note = Note::Changed(Key::new(db, name), Cause::Removed);
+        let note = Note::Changed(Key::new(db, name), Cause::Overwritten);
         leave(shell, ctx, [note], Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
@@ -106,7 +108,11 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
 /// are strangers, and with a lock held each DEL of one asks this.
 fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
     let unknown = shell.locks.ask(|core| !core.knows(db, name));
-    unknown.unwrap_or(false) && !shell.inbox.has_moves() && !redisson::is_lease_key(name)
+    let walking = shell.stock.is_walking();
+    unknown.unwrap_or(false)
+        && !walking
+        && !shell.inbox.has_moves()
+        && !redisson::is_lease_key(name)
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
@@ -134,7 +140,11 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
     let (cause, read) = cause_of(event);
     let key = || Key::new(db, name);
     let from = match event {
-        b"rename_to" | b"move_to" => shell.inbox.take_leaving(),
+        b"rename_to" | b"move_to" => {
+            // Whatever is known: by notes that are not heard yet, another key may be meant.
+            shell.stock.arrived(key);
+            shell.inbox.take_leaving()
+        }
         _ => None,
     };
     match (event, from) {
@@ -153,6 +163,7 @@ fn cause_of(event: &[u8]) -> (Cause, Read) {
         b"expired" => (Cause::Expired, Read::AfterTurn),
         b"evicted" => (Cause::Evicted, Read::AfterTurn),
         b"expire" | b"persist" => (Cause::Unknown, Read::AfterCommand),
+        b"set" | b"restore" | b"copy_to" | b"sortstore" => (Cause::Overwritten, Read::AfterCommand),
         _ => (Cause::Removed, Read::AfterCommand),
     }
 }

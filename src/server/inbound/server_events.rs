@@ -6,13 +6,16 @@
 //! something each time.
 
 use super::tick::leave;
-use super::{advice, key_events, neighbours};
+use super::{advice, key_events, neighbours, stock};
 use crate::lock::{self, Cause, ClientId, Core, Note};
-use crate::server::outbound::{answers, closes};
+use crate::server::outbound::replication::{By, Replication};
+use crate::server::outbound::tell::tell;
+use crate::server::outbound::{answers, messages};
 use crate::server::run::schedule;
 use crate::server::shell::{Shell, SHELL};
+use crate::server::state::clock;
 use crate::server::state::{Read, Wakeup};
-use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
+use crate::server::sys::{self, Ctx, Given, Listener, MachineUs, ServerEvent, Told};
 
 /// What is rare.
 const ALWAYS: [ServerEvent; 9] = [
@@ -60,11 +63,16 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         situation.records.set(None);
     }
     match told {
-        Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Removed)),
-        Told::Swapped(one, other) => replaced(shell, ctx, Note::Swapped(one, other)),
+        Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Flushed)),
+        Told::Swapped(one, other) => {
+            shell.stock.swapped(one, other);
+            replaced(shell, ctx, Note::Swapped(one, other));
+        }
         Told::Loading { over } => {
             situation.loading.set(!over);
+            shell.stock.end();
             if over {
+                stock::begin_now(shell, ctx);
                 // The flush before the load is part of it.
                 shell.inbox.forget_flushes();
                 // A lock that is there again is the same one: DEBUG RELOAD, a load that
@@ -75,6 +83,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Role { master } => {
             situation.master.set(master);
             if master {
+                stock::begin_now(shell, ctx);
                 // What happened to keys meanwhile was not noted.
                 replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
             } else {
@@ -98,12 +107,23 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
             shell.alarm.awake.set(slept);
             match shell.server.wakeup {
                 _ if slept => answers::turn_over(shell),
-                Wakeup::BeforeSleep => answers::deliver(shell),
+                Wakeup::BeforeSleep => {
+                    messages::deliver(shell, ctx);
+                    answers::deliver(shell);
+                }
                 Wakeup::ByTimer | Wakeup::AtOnce => {}
             }
         }
-        Told::Settings(names) => advice::changed(shell, ctx, &names),
+        Told::Settings(names) => changed(shell, ctx, &names),
         Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
+    }
+}
+
+/// Settings were changed.
+fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
+    advice::changed(shell, ctx, names);
+    if names.contains(&&b"rlock.stock"[..]) {
+        stock::set(shell, ctx);
     }
 }
 
@@ -117,11 +137,14 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
-    let clients = shell.locks.change(lock::demoted);
-    for client in clients.into_iter().flatten() {
-        closes::close_soon(shell, ctx, client);
-    }
+    shell.stock.end();
+    let now = clock::now_by_wall();
+    let demoted = shell.locks.change(|core| lock::demoted(core, now));
+    let mut lost = demoted.unwrap_or_default();
+    let by = By::Ourselves;
+    tell(&Replication { shell, ctx, by }, Given::default(), &mut lost);
     shell.inbox.take();
+    shell.alarm.arm_now(ctx);
 }
 
 fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {

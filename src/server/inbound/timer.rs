@@ -1,6 +1,6 @@
 //! The module's one timer fires.
 
-use super::{tick, watching};
+use super::{stock, tick, watching};
 use crate::lock::Occasion;
 use crate::server::outbound::closes;
 use crate::server::run::schedule;
@@ -12,6 +12,7 @@ pub fn on_timer(ctx: Ctx<'_>) {
     SHELL.with(ctx, |shell| {
         let firing = shell.alarm.fire();
         tick::serve(shell, ctx, Occasion::Timer);
+        stock::go_on(shell, ctx);
         watching::relax(shell, ctx);
         closes::close_some(shell, ctx);
         drop(firing);

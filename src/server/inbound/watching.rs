@@ -30,7 +30,9 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
         if !overwrites.get() {
             shell.alarm.arm(ctx, clock::now(), ROUND_MS);
         }
-        advice::watchdog_in_use(shell, ctx);
+        if shell.locks.ask(Core::is_renewing).unwrap_or(false) {
+            advice::watchdog_in_use(shell, ctx);
+        }
     }
 }
 
@@ -62,7 +64,8 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
     if on.overwrites.replace(false) {
         unsubscribe(ctx, ServerEvent::Key);
     }
-    if !waiting && shell.clients.none_waits() && on.clients.replace(false) {
+    let quiet = shell.clients.none_waits() && shell.outbox.is_empty();
+    if !waiting && quiet && on.clients.replace(false) {
         unsubscribe(ctx, ServerEvent::Client);
         unsubscribe(ctx, ServerEvent::EventLoop);
         shell.alarm.awake.set(false);

@@ -15,8 +15,9 @@ use crate::redisson;
 use crate::server::sys::{call, Ctx, Scope, Selected};
 
 /// The commands that are asked by. COPY has two keys; RESTORE-ASKING is what the nodes
-/// send each other the keys by, and the one that they take while a slot arrives.
-pub const COMMANDS: [&CStr; 2] = [c"COPY", c"RESTORE-ASKING"];
+/// send each other the keys by, and the one that they take while a slot arrives; MIGRATE
+/// is what they take while it is on its way, whatever has gone.
+pub const COMMANDS: [&CStr; 3] = [c"COPY", c"RESTORE-ASKING", c"MIGRATE"];
 
 /// No option of theirs.
 const NONSENSE: &[u8] = b"rlock";
@@ -31,6 +32,8 @@ pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {
         // No other key can lie beside it: where it may be written it is.
         (None, Some(true)) => Slot::Ours,
         (Some(_), Some(true)) => Slot::OnItsWay,
+        // The key has gone ahead of its slot.
+        (_, _) if is_open(ctx, lock) => Slot::OnItsWay,
         (_, _) => Slot::Others,
     }
 }
@@ -54,6 +57,12 @@ fn ask_for_two(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
 fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let args = [&lock.name[..], b"0", b"", NONSENSE];
     was_let_in(ctx, lock, c"RESTORE-ASKING", &args)
+}
+
+/// Whether the slot is on its way from or to this node, be the lock's key here or not.
+fn is_open(ctx: Ctx<'_>, lock: &Key) -> bool {
+    let args: [&[u8]; 6] = [b"", b"0", &lock.name, b"0", b"1", NONSENSE];
+    was_let_in(ctx, lock, c"MIGRATE", &args) == Some(true)
 }
 
 /// Whether the server came as far as the command itself: a refusal of its own has a

@@ -58,12 +58,14 @@ pub fn turn_over(shell: &Shell) {
 /// A connection closes. If a grant was answered to it in this turn of the loop,
 /// the reply never left.
 pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
-    if let Some(waiter) = shell.clients.closed(client) {
+    shell.outbox.closed(client);
+    for waiter in shell.clients.closed(client) {
         lost(shell, ctx, waiter);
     }
 }
 
-fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
+/// The reply to a grant will never reach its client.
+pub fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
     shell.inbox.push(Note::Lost(waiter));
     shell.alarm.arm_now(ctx);
 }

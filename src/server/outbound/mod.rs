@@ -4,7 +4,9 @@
 pub mod answers;
 pub mod closes;
 mod fair_queue;
+pub mod messages;
 pub mod publish;
+pub mod reach;
 pub mod records;
 pub mod replication;
 pub mod reply;

@@ -1,9 +1,8 @@
 //! The wake-up message for those who wait by subscription, as Redisson does: they
 //! subscribe to a channel named after the lock and try again when a message comes.
 
-use redis_module::RedisValue;
-
 use super::fair_queue;
+use super::reach::is_heard;
 use super::replication::Replication;
 use crate::config;
 use crate::lock::{Key, Listening, Whom};
@@ -14,30 +13,33 @@ use crate::server::sys::{self, Text, To};
 /// does, if that matters to the core.
 pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
     let shared = whom != Whom::One;
-    let message = match whom {
-        Whom::AllShared => &to.shell.server.one,
-        Whom::One | Whom::OneShared => &to.shell.server.zero,
-    };
-    let reaches = |channel: &[u8]| publish(to, channel, message);
+    let reaches = |channel: &[u8]| publish(to, channel, whom) && is_heard(to, channel);
+    find(to, key, shared, Listening::Woken { shared }, reaches)
+}
+
+/// The same, but for those alone who subscribe on this server: the key may never have been
+/// a lock. Who subscribes to a replica finds out by the lease that it was told of.
+pub fn wake_listeners(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
+    let shared = whom != Whom::One;
+    let reaches = |channel: &[u8]| is_heard(to, channel) && publish(to, channel, whom);
     find(to, key, shared, Listening::Woken { shared }, reaches)
 }
 
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
 /// nobody does, and none was known to.
 pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<(Key, Listening)> {
-    find(to, key, shared, Listening::Waiting { shared }, |_| true)
+    let waits = |channel: &[u8]| is_heard(to, channel);
+    find(to, key, shared, Listening::Waiting { shared }, waits)
 }
 
-/// Looks at the lock's channels for those who wait there, where this can be true of one.
-/// What is `found` if there are any.
+/// Looks at the lock's channels for those who wait there. What is `found` if there are any.
 fn find(
     to: &Replication<'_>,
     key: &Key,
     shared: bool,
     found: Listening,
-    can_be: impl Fn(&[u8]) -> bool,
+    waits: impl Fn(&[u8]) -> bool,
 ) -> Option<(Key, Listening)> {
-    let waits = |channel: &[u8]| can_be(channel) && subscribed(to, channel);
     let mut any = false;
     if config::redisson_compat() {
         any = waits(&redisson::channel(&key.name, shared));
@@ -54,7 +56,11 @@ fn find(
 }
 
 /// Publishes; whether this server has anybody to hear it.
-fn publish(to: &Replication<'_>, channel: &[u8], message: &Text<'_>) -> bool {
+fn publish(to: &Replication<'_>, channel: &[u8], whom: Whom) -> bool {
+    let message = match whom {
+        Whom::AllShared => &to.shell.server.one,
+        Whom::One | Whom::OneShared => &to.shell.server.zero,
+    };
     let Some(channel) = Text::new(channel) else {
         return false;
     };
@@ -69,21 +75,4 @@ fn publish(to: &Replication<'_>, channel: &[u8], message: &Text<'_>) -> bool {
         }
     }
     heard > 0
-}
-
-/// Whether anybody subscribes to the channel by its name. Those who listen to a
-/// pattern do not wait for the lock.
-fn subscribed(to: &Replication<'_>, channel: &[u8]) -> bool {
-    let which: &[u8] = if to.shell.server.cluster {
-        b"SHARDNUMSUB"
-    } else {
-        b"NUMSUB"
-    };
-    // The channel, and how many subscribe to it.
-    match sys::ask(to.ctx, "PUBSUB", &[which, channel]) {
-        Some(RedisValue::Array(pair)) => {
-            matches!(pair.get(1), Some(RedisValue::Integer(count)) if *count > 0)
-        }
-        _ => false,
-    }
 }

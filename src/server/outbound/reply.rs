@@ -1,5 +1,7 @@
 //! Replies to clients, in the protocol that each of them speaks.
 
+use std::ffi::CStr;
+
 use crate::error::{self, Error};
 use crate::lock::{ClientId, Outcome};
 use crate::server::sys::{reply, Ctx};
@@ -9,6 +11,8 @@ pub enum Responder {
     Integer(i64),
     Null,
     Text(Vec<u8>),
+    /// A word that is no data.
+    Status(&'static CStr),
     Array(Vec<Responder>),
     Map(Vec<(&'static str, Responder)>),
     Error(Error),
@@ -38,6 +42,7 @@ impl Responder {
             Self::Integer(value) => reply::integer(ctx, *value),
             Self::Null => reply::null(ctx),
             Self::Text(bytes) => reply::text(ctx, bytes),
+            Self::Status(word) => reply::status(ctx, word),
             Self::Array(items) => {
                 reply::array(ctx, items.len());
                 for item in items {

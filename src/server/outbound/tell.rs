@@ -5,7 +5,7 @@
 use redis_module::NotifyEvent;
 
 use super::replication::Replication;
-use super::{answers, closes, publish};
+use super::{answers, messages, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
 use crate::server::shell::Shell;
@@ -24,6 +24,9 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
     for notice in notices.iter() {
         match notice {
             Notice::Wake { key, whom } => found.extend(publish::wake(to, key, *whom)),
+            Notice::WakeListeners { key, whom } => {
+                found.extend(publish::wake_listeners(to, key, *whom));
+            }
             Notice::WhoListens { key, shared } => {
                 found.extend(publish::listening(to, key, *shared));
             }
@@ -37,8 +40,15 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
     drop(writing);
     for notice in notices.drain(..) {
         match notice {
-            Notice::Answer { waiter, outcome } => answers::settle(shell, ctx, waiter, outcome),
-            Notice::Close { client } => closes::close_soon(shell, ctx, client),
+            Notice::Answer {
+                waiter,
+                to: Some(address),
+                outcome,
+            } => messages::settle(to, waiter, address, &outcome),
+            Notice::Answer {
+                waiter, outcome, ..
+            } => answers::settle(shell, ctx, waiter, outcome),
+            Notice::Lost(loss) => messages::lost(to, loss),
             _ => {}
         }
     }

@@ -2,10 +2,12 @@
 
 use crate::lock::layout;
 use crate::lock::{
-    leases_looked_at, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Slot, Write,
+    leases_looked_at, Address, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
+    Slot, Write,
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, OneKey};
+use crate::server::outbound::reach;
 use crate::server::outbound::replication::Replication;
 use crate::server::outbound::write::Writer;
 use crate::server::sys::{Access, Given, Type};
@@ -150,6 +152,11 @@ impl Keyspace for ServerKeyspace<'_> {
         }
         self.keys.close();
         slots::whose(self.to.ctx, key)
+    }
+
+    fn hears(&mut self, address: &Address) -> bool {
+        self.keys.close();
+        reach::hears(&self.to, address)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {

@@ -46,9 +46,10 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let known = shell.locks.ask(|core| {
         let moments = (core.next_end(), core.next_turn(), core.next_timeout());
-        (moments, core.is_watching(), core.is_any_away())
+        let still = (core.is_any_away(), core.any_sent_away());
+        (moments, core.is_watching(), still)
     });
-    let ((end, turn, timeout), watching, away) = known.unwrap_or_default();
+    let ((end, turn, timeout), watching, (away, sent_away)) = known.unwrap_or_default();
     let all = [
         end.map(|at| again(at.since(now.wall_ms()))),
         turn.map(|at| again(at.ms_from(now.mono))),
@@ -58,7 +59,9 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         (watching && !shell.subscriptions.overwrites.get()).then_some(ROUND_MS),
         away.then_some(AWAY_POLL_MS),
         shell.subscriptions.clients.get().then_some(IDLE_MS),
-        shell.clients.any_closing().then_some(1),
+        (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
+        sent_away.then_some(1),
+        shell.stock.next_ms().map(again),
     ];
     all.into_iter().flatten().min()
 }

@@ -49,7 +49,7 @@ struct Lists {
     /// Settled, and to be woken at the end of the loop's turn.
     to_wake: Vec<Blocked>,
     /// Granted and answered in this turn of the loop.
-    fresh: HashMap<ClientId, WaiterId>,
+    fresh: BTreeSet<(ClientId, WaiterId)>,
     /// Those whose connection is to be closed.
     closing: BTreeSet<ClientId>,
 }
@@ -151,19 +151,32 @@ impl Clients {
             ..
         }) = lists.blocked.remove(&waiter)
         {
-            lists.fresh.insert(id, waiter);
+            lists.fresh.insert((id, waiter));
         }
     }
 
-    /// A connection closes. The grant that was answered to it in this turn of the loop:
-    /// the reply never left.
-    pub fn closed(&self, client: ClientId) -> Option<WaiterId> {
-        self.0.borrow_mut().fresh.remove(&client)
+    /// A grant is told by a message in this turn of the loop.
+    pub fn told(&self, client: ClientId, waiter: WaiterId) {
+        self.0.borrow_mut().fresh.insert((client, waiter));
+    }
+
+    /// That message is not sent.
+    pub fn untold(&self, client: ClientId, waiter: WaiterId) {
+        self.0.borrow_mut().fresh.remove(&(client, waiter));
+    }
+
+    /// A connection closes. The grants that were answered to it in this turn of the loop:
+    /// the replies never left.
+    pub fn closed(&self, client: ClientId) -> Vec<WaiterId> {
+        let fresh = &mut self.0.borrow_mut().fresh;
+        let its = fresh.extract_if(.., |(other, _)| *other == client);
+        its.map(|(_, waiter)| waiter).collect()
     }
 
     /// The loop's turn is over: the replies to these grants are out.
     pub fn take_answered(&self) -> impl Iterator<Item = WaiterId> {
-        std::mem::take(&mut self.0.borrow_mut().fresh).into_values()
+        let fresh = std::mem::take(&mut self.0.borrow_mut().fresh);
+        fresh.into_iter().map(|(_, waiter)| waiter)
     }
 
     /// Has a connection closed.
@@ -224,7 +237,7 @@ mod tests {
             assert_eq!(clients.disconnected(WAITER), Ended::Other);
             clients.freed(WAITER);
             if closes {
-                assert_eq!(clients.closed(id), Some(WAITER));
+                assert_eq!(clients.closed(id), [WAITER]);
                 assert_eq!(answered(&clients), []);
             } else {
                 assert_eq!(answered(&clients), [WAITER]);

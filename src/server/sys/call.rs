@@ -26,6 +26,8 @@ pub enum Scope {
     Plain,
     /// As for a script, with all checks that a client's write goes through.
     Script,
+    /// As by the user whose command runs.
+    User,
 }
 
 /// Calls a command. Ours, and not that of `redis-module`, because it tells the error
@@ -41,6 +43,7 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
     let format = match scope {
         Scope::Plain => c"Ev",
         Scope::Script => c"SEv",
+        Scope::User => c"CEv",
     };
     let args: Option<Vec<Text<'_>>> = args.iter().map(|arg| Text::new(arg)).collect();
     let args = args?;

@@ -19,7 +19,8 @@ pub struct Doc {
     pub kind: DocKind,
     pub optional: bool,
     pub multiple: bool,
-    pub oneof: Vec<Doc>,
+    /// Of a choice, or of a keyword with several values.
+    pub parts: Vec<Doc>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub enum DocKind {
     Key = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY,
     /// A keyword that stands alone.
     Token = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+    Block = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_BLOCK,
     OneOf = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
 }
 
@@ -49,7 +51,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     let mut key_specs = key_spec(spec.keys).map(|spec| get_redis_key_spec(vec![spec]));
     let subargs: Vec<Vec<raw::RedisModuleCommandArg>> = docs
         .iter()
-        .map(|doc| list(doc.oneof.iter().map(|doc| doc.raw(&[]))))
+        .map(|doc| list(doc.parts.iter().map(|doc| doc.raw(&[]))))
         .collect();
     let mut args = list(docs.iter().zip(&subargs).map(|(doc, sub)| doc.raw(sub)));
     let info = raw::RedisModuleCommandInfo {
@@ -91,7 +93,7 @@ fn key_spec(keys: Keys) -> Option<KeySpec> {
 }
 
 impl Doc {
-    /// `subargs`: those of `oneof`, as a list that outlives what is returned.
+    /// `subargs`: those of `parts`, as a list that outlives what is returned.
     fn raw(&self, subargs: &[raw::RedisModuleCommandArg]) -> raw::RedisModuleCommandArg {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
         let flags = flag(self.optional, raw::REDISMODULE_CMD_ARG_OPTIONAL)
@@ -105,7 +107,7 @@ impl Doc {
             since: ptr::null(),
             flags: flags as c_int,
             deprecated_since: ptr::null(),
-            subargs: match self.oneof.is_empty() {
+            subargs: match self.parts.is_empty() {
                 true => ptr::null_mut(),
                 false => subargs.as_ptr().cast_mut(),
             },

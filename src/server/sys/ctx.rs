@@ -55,15 +55,37 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    pub fn select(self, db: i32) {
-        if let Some(call) = api!(RedisModule_SelectDb) {
+    /// `false`: there is no such database.
+    pub fn select(self, db: i32) -> bool {
+        api!(RedisModule_SelectDb).is_some_and(|call| {
             // SAFETY: the context is valid; a number of no database is refused.
-            unsafe { call(self.as_ptr(), db as c_int) };
-        }
+            unsafe { call(self.as_ptr(), db as c_int) == OK }
+        })
+    }
+
+    /// How many keys the database of this number has; `None`: there is no such database.
+    pub fn keys_in(self, db: i32) -> Option<u64> {
+        let count = api!(RedisModule_DbSize)?;
+        let back = self.db();
+        let has = self.select(db);
+        // SAFETY: the context is valid.
+        let keys = has.then(|| unsafe { count(self.as_ptr()) });
+        self.select(back);
+        keys
     }
 
     pub fn flags(self) -> ContextFlags {
         self.context().get_flags()
+    }
+
+    /// The client whose command runs speaks RESP3.
+    pub fn speaks_resp3(self) -> bool {
+        // Not among the flags of `redis-module`.
+        let flags = api!(RedisModule_GetContextFlags).map_or(0, |call| {
+            // SAFETY: the context is valid.
+            unsafe { call(self.as_ptr()) }
+        });
+        flags & raw::REDISMODULE_CTX_FLAGS_RESP3 as c_int != 0
     }
 
     /// CLIENT PAUSE, FAILOVER, a shutdown or a slot migration is under way: nothing may be

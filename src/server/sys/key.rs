@@ -11,6 +11,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use redis_module::raw;
@@ -59,7 +60,8 @@ impl<'a> OpenKey<'a> {
     /// does not exist is opened only for writing.
     pub fn new(ctx: Ctx<'a>, name: &Text<'_>, access: Access) -> Option<Self> {
         let mode = match access {
-            Access::Read => raw::REDISMODULE_READ,
+            // Whoever looks on is no reason for the server to keep a key rather than another.
+            Access::Read => raw::REDISMODULE_READ | raw::REDISMODULE_OPEN_KEY_NOTOUCH,
             Access::Write => raw::REDISMODULE_READ | raw::REDISMODULE_WRITE,
         };
         let call = api!(RedisModule_OpenKey)?;
@@ -186,6 +188,11 @@ impl<'a> OpenKey<'a> {
 
     /// All fields of the hash that is there.
     pub fn fields(&self) -> Fields {
+        self.fields_within(usize::MAX)
+    }
+
+    /// Those that are found in so many steps: a hash that was large has a large table still.
+    pub fn fields_within(&self, steps: usize) -> Fields {
         let mut found = Fields::new();
         let (Some(create), Some(scan), Some(destroy)) = (
             api!(RedisModule_ScanCursorCreate),
@@ -202,7 +209,8 @@ impl<'a> OpenKey<'a> {
         let into = (&raw mut found).cast::<c_void>();
         // SAFETY: the key is open and holds a hash, the cursor is new, and `collect` gets
         // the list that it expects.
-        while unsafe { scan(self.as_ptr(), cursor, Some(collect), into) } != 0 {}
+        let step = || unsafe { scan(self.as_ptr(), cursor, Some(collect), into) } != 0;
+        let _ = (0..steps).all(|_| step());
         // SAFETY: it was made above and is not used any more.
         unsafe { destroy(cursor) };
         found
@@ -242,6 +250,27 @@ impl Drop for OpenKey<'_> {
             unsafe { call(self.as_ptr()) };
         }
     }
+}
+
+/// Runs this with a key that the server has open, if it does.
+///
+/// # Safety
+/// The key is null, or open until this returns.
+pub(super) unsafe fn lent<T>(
+    key: *mut raw::RedisModuleKey,
+    run: impl FnOnce(Option<&OpenKey<'_>>) -> T,
+) -> T {
+    // The server closes it.
+    let key = NonNull::new(key).map(|key| {
+        ManuallyDrop::new(OpenKey {
+            key,
+            ctx: PhantomData,
+        })
+    });
+    OPEN.more();
+    let result = run(key.as_deref());
+    OPEN.less();
+    result
 }
 
 fn done(status: c_int) -> Option<()> {

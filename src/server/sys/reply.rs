@@ -1,10 +1,11 @@
 //! Replies to the client whose command or time-out runs. Where there is no client the
 //! server ignores them.
 
-use std::ffi::c_long;
+use std::ffi::{c_long, CStr};
 
 use redis_module::raw;
 
+use super::api::api;
 use super::ctx::Ctx;
 
 pub fn integer(ctx: Ctx<'_>, value: i64) {
@@ -18,6 +19,14 @@ pub fn null(ctx: Ctx<'_>) {
 
 pub fn text(ctx: Ctx<'_>, bytes: &[u8]) {
     raw::reply_with_string_buffer(ctx.as_ptr(), bytes.as_ptr().cast(), bytes.len());
+}
+
+/// A word that is no data.
+pub fn status(ctx: Ctx<'_>, word: &'static CStr) {
+    if let Some(call) = api!(RedisModule_ReplyWithSimpleString) {
+        // SAFETY: the context is valid, the word a C string.
+        unsafe { call(ctx.as_ptr(), word.as_ptr()) };
+    }
 }
 
 /// So many replies follow.

@@ -41,6 +41,8 @@ pub fn missing_function() -> Option<&'static str> {
         RedisModule_BlockClientOnKeys,
         RedisModule_UnblockClient,
         RedisModule_DeauthenticateAndCloseClient,
+        RedisModule_GetClientInfoById,
+        RedisModule_ReplyWithSimpleString,
         RedisModule_SetDisconnectCallback,
         RedisModule_GetBlockedClientPrivateData,
         RedisModule_BlockedClientDisconnected,

@@ -1,0 +1,32 @@
+//! Connections, also others than the one whose command runs, by their ids.
+
+use std::ffi::CStr;
+
+use redis_module::raw;
+
+use super::api::{api, OK};
+use crate::lock::ClientId;
+
+fn info(client: ClientId) -> Option<raw::RedisModuleClientInfoV1> {
+    let call = api!(RedisModule_GetClientInfoById)?;
+    // SAFETY: a structure of numbers and characters.
+    let mut info: raw::RedisModuleClientInfoV1 = unsafe { std::mem::zeroed() };
+    info.version = 1;
+    // SAFETY: the structure is of the version that it says.
+    let status = unsafe { call((&raw mut info).cast(), client.get()) };
+    (status == OK).then_some(info)
+}
+
+/// Whether a connection is there and subscribed to anything.
+pub fn is_subscribed(client: ClientId) -> bool {
+    let subscribed = u64::from(raw::REDISMODULE_CLIENTINFO_FLAG_PUBSUB);
+    info(client).is_some_and(|info| info.flags & subscribed != 0)
+}
+
+/// Where a connection comes from. `None`: it is not there any more.
+pub fn address_of(client: ClientId) -> Option<String> {
+    let info = info(client)?;
+    let bytes = info.addr.map(|byte| byte as u8);
+    let host = CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy();
+    Some(format!("{host}:{}", info.port))
+}

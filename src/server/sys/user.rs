@@ -1,0 +1,88 @@
+//! The user of whoever has sent the command that runs, and which keys and channels it may use.
+
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use redis_module::raw;
+
+use super::api::{api, OK};
+use super::call::{call, Scope};
+use super::ctx::Ctx;
+use super::text::Text;
+
+/// Asks the server whether a user may do something with what has this name.
+type Check =
+    unsafe extern "C" fn(*mut raw::RedisModuleUser, *mut raw::RedisModuleString, c_int) -> c_int;
+
+/// In a script or a function it is that of the caller.
+pub struct User<'a> {
+    /// `None`: nobody's command, another module's or the server's own. It may all.
+    user: Option<NonNull<raw::RedisModuleUser>>,
+    /// The server does not let it go while the command runs.
+    ctx: PhantomData<Ctx<'a>>,
+}
+
+impl<'a> User<'a> {
+    /// `None`: the server does not tell.
+    pub fn of(ctx: Ctx<'a>) -> Option<Self> {
+        let name = api!(RedisModule_GetCurrentUserName)?;
+        let find = api!(RedisModule_GetModuleUserFromUserName)?;
+        let callback = PhantomData;
+        if !has_one(ctx)? {
+            return Some(Self {
+                user: None,
+                ctx: callback,
+            });
+        }
+        // SAFETY: the context is valid, and there is a user, of whom the server takes the
+        // name without a look; the new string is ours.
+        let name = unsafe { Text::adopt(name(ctx.as_ptr())) }?;
+        // SAFETY: the name is a string; what is returned is ours.
+        let user = NonNull::new(unsafe { find(name.as_ptr()) })?;
+        Some(Self {
+            user: Some(user),
+            ctx: callback,
+        })
+    }
+
+    /// Whether it may read a key of this name.
+    pub fn may_read(&self, name: &[u8]) -> bool {
+        let check = api!(RedisModule_ACLCheckKeyPermissions);
+        self.may(check, name, raw::REDISMODULE_CMD_KEY_ACCESS)
+    }
+
+    /// Whether it may subscribe to a channel of this name.
+    pub fn may_subscribe(&self, name: &[u8]) -> bool {
+        let check = api!(RedisModule_ACLCheckChannelPermissions);
+        self.may(check, name, raw::REDISMODULE_CMD_CHANNEL_SUBSCRIBE)
+    }
+
+    fn may(&self, check: Option<Check>, name: &[u8], what: u32) -> bool {
+        let Some(user) = self.user else {
+            return true;
+        };
+        let (Some(check), Some(name)) = (check, Text::new(name)) else {
+            return false;
+        };
+        // SAFETY: the user is not freed yet, and the name is a string.
+        unsafe { check(user.as_ptr(), name.as_ptr(), what as c_int) == OK }
+    }
+}
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        if let (Some(call), Some(user)) = (api!(RedisModule_FreeModuleUser), self.user) {
+            // SAFETY: it is ours, and not used after this. The server's own user stays.
+            unsafe { call(user.as_ptr()) };
+        }
+    }
+}
+
+/// Whether the command is some user's: to ask for the name of nobody would crash the
+/// server. A command that is called for the user is refused for that before anything else,
+/// and this one, without arguments, for those next.
+fn has_one(ctx: Ctx<'_>) -> Option<bool> {
+    let called = call(ctx, c"GET", Scope::User, &[])?;
+    Some(called.errno != libc::ENOTSUP)
+}
