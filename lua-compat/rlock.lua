@@ -98,6 +98,11 @@ local function other_layout(key)
         ' is a hash, but not laid out as a lock; use another name'
 end
 
+local function without_ttl(key)
+    return WRONG_TYPE .. ': ' .. shown(key) .. " has no TTL, it may be somebody's data; " ..
+        'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
+end
+
 local function refuse_held(key, owner)
     refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
         'release it first, or use another owner', shown(owner), shown(key))
@@ -237,10 +242,16 @@ end
 
 -- What only the module can do. Never ignored: whoever asked for it counts on it.
 local REFUSED = {
+    QUEUE = 'ERR QUEUE needs the rlock module: a function cannot wait. Try again when a message ' ..
+        'tells that the lock is free, or its lease is over',
+    NOTIFY = 'ERR NOTIFY tells a connection of its hold, and a script, a function or a module ' ..
+        'has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
         'again when a message tells that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
         'module has none of its own: leave it out and RENEW the lease',
+    IFTOKEN = 'ERR IFTOKEN needs the rlock module: a function does not remember for sure which ' ..
+        'hold has which token. Say IFHELD or IFOWNER, with a fresh owner for each acquisition',
 }
 
 -- Keywords in any order, each once, up to the end. `allowed` says what each of them
@@ -261,6 +272,7 @@ end
 
 local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
 local ONCE, ALL = { 'once', true }, { 'all', true }
+local IFHELD = { 'if_held', true }
 local NONE = {}
 
 -- `*` means a connection to the module.
@@ -447,12 +459,8 @@ local function look_at_shared(lock, fields, now)
             end
         end
     end
-    if is_empty(lock) then
-        -- What looks like readers that died, in a hash that never ends, may be
-        -- somebody's data.
-        if lock.ends == NEVER then return foreign(lock, other_layout(lock.key)) end
-        lock.kind, lock.remains = 'free', true
-    end
+    if lock.ends == NEVER then return foreign(lock, without_ttl(lock.key)) end
+    if is_empty(lock) then lock.kind, lock.remains = 'free', true end
     return lock
 end
 
@@ -474,6 +482,8 @@ local function find(key, now)
     if #fields > 2 then return look_at_shared(lock, fields, now) end
     lock.kind, lock.owner, lock.holds = 'plain', fields[1], count(fields[2])
     if not lock.holds then return foreign(lock, other_layout(key)) end
+    -- The module may know it for a lock that somebody has PERSISTed; nobody here can.
+    if lock.ends == NEVER then return foreign(lock, without_ttl(key)) end
     return lock
 end
 
@@ -755,7 +765,7 @@ local function give_plain(work, lock, owner, upto, how)
         return upto
     end
     work:write('HINCRBY', key, owner, '1')
-    -- Never shorter than it was; a lock without a lease stays without.
+    -- Never shorter than it was.
     if upto > lock.ends then work:expire(key, upto) end
     return math.max(lock.ends, upto)
 end
@@ -764,8 +774,7 @@ end
 local function give_shared(work, lock, owner, upto, mode, how)
     local key = lock.key
     local begins = how == 'first' or how == 'join'
-    local was = not begins and lease_end(lock, owner) or nil
-    local ends = begins and upto or math.max(was, upto)
+    local ends = begins and upto or math.max(lease_end(lock, owner), upto)
     local reads = holds_of(lock, owner, 'read') or 0
     local had = holds_of(lock, owner, mode) or 0
     if how == 'first' or how == 'upgrade' then
@@ -775,7 +784,11 @@ local function give_shared(work, lock, owner, upto, mode, how)
         work:write('HSET', key, 'mode', 'read')
     end
     work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
-    if ends ~= was then work:move_leases(lock, owner, reads, ends) end
+    -- The lease keys of a writer that reads too may have another end than the hash.
+    local reader = lock.reads and lock.reads[owner]
+    if reader and reader.ends ~= ends and ends ~= NEVER then
+        work:move_leases(lock, owner, reads, ends)
+    end
     if mode == 'read' then
         needs_settled(key)
         local name = lease_key(key, owner, had + 1)
@@ -789,7 +802,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     local hash_ends = math.max(lock.ends, ends)
     if ends == NEVER then
         hash_ends = lock.ends
-    elseif how == 'upgrade' and lock.ends ~= NEVER then
+    elseif how == 'upgrade' then
         -- Its reader is alone now: the lock ends with it.
         hash_ends = ends
     end
@@ -814,10 +827,12 @@ end
 
 local function acquire(work, keys, list)
     local args = arguments(
-        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]', list)
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] ' ..
+        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
+        WATCHDOG = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -857,7 +872,7 @@ end
 
 -- The hash ends with the reader that stays longest, if nobody but readers is there.
 local function shorten(work, lock)
-    if next(lock.writes) ~= nil or next(lock.plains) ~= nil or lock.ends == NEVER then return end
+    if next(lock.writes) ~= nil or next(lock.plains) ~= nil then return end
     local latest = 0
     for _, reader in pairs(lock.reads) do latest = math.max(latest, reader.ends) end
     if latest < lock.ends then work:expire(lock.key, latest) end
@@ -908,12 +923,18 @@ local function end_holds(work, lock, owner, mode, holds, by)
 end
 
 local function release(work, keys, list)
-    local args = arguments('RLOCK.RELEASE key owner [READ|WRITE] [ALL]', list)
+    local args = arguments(
+        'RLOCK.RELEASE key owner [READ|WRITE] [ALL] [IFHELD | IFTOKEN token]', list)
     local key, owner = one_key(args, keys), args:owner()
-    local options = args:keywords({ READ = READ, WRITE = WRITE, ALL = ALL })
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, ALL = ALL, IFHELD = IFHELD, IFTOKEN = NONE,
+    })
     local mode = options.mode or 'exclusive'
+    name_of(owner)
     local lock = work:look(key)
-    local holds = needs_hold(lock, name_of(owner), mode)
+    local is_no_lock = lock.kind == 'foreign'
+    if options.if_held and not is_no_lock and not holds_of(lock, owner, mode) then return 0 end
+    local holds = needs_hold(lock, owner, mode)
     local by = options.all and holds or 1
     end_holds(work, lock, owner, mode, holds, by)
     return whole(holds - by)
@@ -949,17 +970,24 @@ local function renew(work, keys, list)
     return 1
 end
 
+-- The owner whose lock FORCE is to free; nil: whoever's.
+local function aim_of(args)
+    local word = args:take()
+    if not word then return nil end
+    if word:upper() == 'IFTOKEN' then refuse(REFUSED.IFTOKEN) end
+    if word:upper() ~= 'IFOWNER' then args:syntax(word) end
+    local owner, more = args:owner(), args:take()
+    if more then args:syntax(more) end
+    return name_of(owner)
+end
+
 local function force(work, keys, list)
-    local args = arguments('RLOCK.FORCE key', list)
-    local key = one_key(args, keys)
-    if args:take() then args:wrong_number() end
+    local args = arguments('RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]', list)
+    local key, owner = one_key(args, keys), aim_of(args)
     local lock = work:look(key)
     if lock.kind == 'free' then return 0 end
     if lock.kind == 'foreign' then refuse(lock.why) end
-    if lock.ends == NEVER then
-        refuse(WRONG_TYPE .. ': ' .. shown(key) ..
-            " has no TTL, it may be somebody's data; DEL it if it is not")
-    end
+    if owner and not mode_of(lock, owner) then return 0 end
     for owner, reader in pairs(lock.reads or {}) do
         work:end_leases(lock, owner, 1, reader.holds)
     end
@@ -976,10 +1004,12 @@ end
 
 local function acquire_many(work, keys, list)
     local args = arguments(
-        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]', list)
+        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] ' ..
+        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
-    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE })
+    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
+        WATCHDOG = NONE })
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do

@@ -67,6 +67,11 @@ local function other_layout(key)
         ' is a hash, but not laid out as a lock; use another name'
 end
 
+local function without_ttl(key)
+    return WRONG_TYPE .. ': ' .. shown(key) .. " has no TTL, it may be somebody's data; " ..
+        'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
+end
+
 local function refuse_held(key, owner)
     refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
         'release it first, or use another owner', shown(owner), shown(key))

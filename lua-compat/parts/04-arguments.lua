@@ -56,10 +56,16 @@ end
 
 -- What only the module can do. Never ignored: whoever asked for it counts on it.
 local REFUSED = {
+    QUEUE = 'ERR QUEUE needs the rlock module: a function cannot wait. Try again when a message ' ..
+        'tells that the lock is free, or its lease is over',
+    NOTIFY = 'ERR NOTIFY tells a connection of its hold, and a script, a function or a module ' ..
+        'has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
         'again when a message tells that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
         'module has none of its own: leave it out and RENEW the lease',
+    IFTOKEN = 'ERR IFTOKEN needs the rlock module: a function does not remember for sure which ' ..
+        'hold has which token. Say IFHELD or IFOWNER, with a fresh owner for each acquisition',
 }
 
 -- Keywords in any order, each once, up to the end. `allowed` says what each of them
@@ -80,6 +86,7 @@ end
 
 local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
 local ONCE, ALL = { 'once', true }, { 'all', true }
+local IFHELD = { 'if_held', true }
 local NONE = {}
 
 -- `*` means a connection to the module.

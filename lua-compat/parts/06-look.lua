@@ -114,12 +114,8 @@ local function look_at_shared(lock, fields, now)
             end
         end
     end
-    if is_empty(lock) then
-        -- What looks like readers that died, in a hash that never ends, may be
-        -- somebody's data.
-        if lock.ends == NEVER then return foreign(lock, other_layout(lock.key)) end
-        lock.kind, lock.remains = 'free', true
-    end
+    if lock.ends == NEVER then return foreign(lock, without_ttl(lock.key)) end
+    if is_empty(lock) then lock.kind, lock.remains = 'free', true end
     return lock
 end
 
@@ -141,6 +137,8 @@ local function find(key, now)
     if #fields > 2 then return look_at_shared(lock, fields, now) end
     lock.kind, lock.owner, lock.holds = 'plain', fields[1], count(fields[2])
     if not lock.holds then return foreign(lock, other_layout(key)) end
+    -- The module may know it for a lock that somebody has PERSISTed; nobody here can.
+    if lock.ends == NEVER then return foreign(lock, without_ttl(key)) end
     return lock
 end
 

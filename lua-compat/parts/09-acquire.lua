@@ -49,7 +49,7 @@ local function give_plain(work, lock, owner, upto, how)
         return upto
     end
     work:write('HINCRBY', key, owner, '1')
-    -- Never shorter than it was; a lock without a lease stays without.
+    -- Never shorter than it was.
     if upto > lock.ends then work:expire(key, upto) end
     return math.max(lock.ends, upto)
 end
@@ -58,8 +58,7 @@ end
 local function give_shared(work, lock, owner, upto, mode, how)
     local key = lock.key
     local begins = how == 'first' or how == 'join'
-    local was = not begins and lease_end(lock, owner) or nil
-    local ends = begins and upto or math.max(was, upto)
+    local ends = begins and upto or math.max(lease_end(lock, owner), upto)
     local reads = holds_of(lock, owner, 'read') or 0
     local had = holds_of(lock, owner, mode) or 0
     if how == 'first' or how == 'upgrade' then
@@ -69,7 +68,11 @@ local function give_shared(work, lock, owner, upto, mode, how)
         work:write('HSET', key, 'mode', 'read')
     end
     work:count(key, mode == 'write' and owner .. ':write' or owner, had, 1)
-    if ends ~= was then work:move_leases(lock, owner, reads, ends) end
+    -- The lease keys of a writer that reads too may have another end than the hash.
+    local reader = lock.reads and lock.reads[owner]
+    if reader and reader.ends ~= ends and ends ~= NEVER then
+        work:move_leases(lock, owner, reads, ends)
+    end
     if mode == 'read' then
         needs_settled(key)
         local name = lease_key(key, owner, had + 1)
@@ -83,7 +86,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     local hash_ends = math.max(lock.ends, ends)
     if ends == NEVER then
         hash_ends = lock.ends
-    elseif how == 'upgrade' and lock.ends ~= NEVER then
+    elseif how == 'upgrade' then
         -- Its reader is alone now: the lock ends with it.
         hash_ends = ends
     end
@@ -108,10 +111,12 @@ end
 
 local function acquire(work, keys, list)
     local args = arguments(
-        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms] [WATCHDOG] [ONCE]', list)
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] ' ..
+        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
+        WATCHDOG = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)

@@ -21,7 +21,7 @@ end
 
 -- The hash ends with the reader that stays longest, if nobody but readers is there.
 local function shorten(work, lock)
-    if next(lock.writes) ~= nil or next(lock.plains) ~= nil or lock.ends == NEVER then return end
+    if next(lock.writes) ~= nil or next(lock.plains) ~= nil then return end
     local latest = 0
     for _, reader in pairs(lock.reads) do latest = math.max(latest, reader.ends) end
     if latest < lock.ends then work:expire(lock.key, latest) end
@@ -72,12 +72,18 @@ local function end_holds(work, lock, owner, mode, holds, by)
 end
 
 local function release(work, keys, list)
-    local args = arguments('RLOCK.RELEASE key owner [READ|WRITE] [ALL]', list)
+    local args = arguments(
+        'RLOCK.RELEASE key owner [READ|WRITE] [ALL] [IFHELD | IFTOKEN token]', list)
     local key, owner = one_key(args, keys), args:owner()
-    local options = args:keywords({ READ = READ, WRITE = WRITE, ALL = ALL })
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, ALL = ALL, IFHELD = IFHELD, IFTOKEN = NONE,
+    })
     local mode = options.mode or 'exclusive'
+    name_of(owner)
     local lock = work:look(key)
-    local holds = needs_hold(lock, name_of(owner), mode)
+    local is_no_lock = lock.kind == 'foreign'
+    if options.if_held and not is_no_lock and not holds_of(lock, owner, mode) then return 0 end
+    local holds = needs_hold(lock, owner, mode)
     local by = options.all and holds or 1
     end_holds(work, lock, owner, mode, holds, by)
     return whole(holds - by)
@@ -113,17 +119,24 @@ local function renew(work, keys, list)
     return 1
 end
 
+-- The owner whose lock FORCE is to free; nil: whoever's.
+local function aim_of(args)
+    local word = args:take()
+    if not word then return nil end
+    if word:upper() == 'IFTOKEN' then refuse(REFUSED.IFTOKEN) end
+    if word:upper() ~= 'IFOWNER' then args:syntax(word) end
+    local owner, more = args:owner(), args:take()
+    if more then args:syntax(more) end
+    return name_of(owner)
+end
+
 local function force(work, keys, list)
-    local args = arguments('RLOCK.FORCE key', list)
-    local key = one_key(args, keys)
-    if args:take() then args:wrong_number() end
+    local args = arguments('RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]', list)
+    local key, owner = one_key(args, keys), aim_of(args)
     local lock = work:look(key)
     if lock.kind == 'free' then return 0 end
     if lock.kind == 'foreign' then refuse(lock.why) end
-    if lock.ends == NEVER then
-        refuse(WRONG_TYPE .. ': ' .. shown(key) ..
-            " has no TTL, it may be somebody's data; DEL it if it is not")
-    end
+    if owner and not mode_of(lock, owner) then return 0 end
     for owner, reader in pairs(lock.reads or {}) do
         work:end_leases(lock, owner, 1, reader.holds)
     end

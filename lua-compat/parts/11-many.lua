@@ -3,10 +3,12 @@
 
 local function acquire_many(work, keys, list)
     local args = arguments(
-        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms] [WATCHDOG] [ONCE]', list)
+        'RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] ' ..
+        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
-    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, WATCHDOG = NONE })
+    local options = args:keywords({ ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
+        WATCHDOG = NONE })
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do

@@ -43,12 +43,15 @@ pub const FLOORS: &[&[&str]] = &[
     // Values.
     &[
         "lock::types", "lock::key", "lock::found", "lock::layout", "lock::write",
-        "lock::keyspace", "lock::ask", "lock::refusal", "lock::notice", "lock::deadlines",
+        "lock::keyspace", "lock::address",
+        "lock::ask", "lock::refusal", "lock::notice", "lock::deadlines",
+        "lock::moments", "lock::durations",
     ],
     // Owners of state.
     &[
         "lock::table", "lock::queue", "lock::watchdog::index",
-        "lock::subscribers::state", "lock::in_flight", "lock::heard", "lock::work",
+        "lock::subscribers::state", "lock::in_flight",
+        "lock::sessions", "lock::heard", "lock::work",
         "lock::away", "lock::tokens", "lock::counters", "lock::reconcile::cause",
         "lock::reconcile::diff", "lock::reconcile::merge",
     ],
