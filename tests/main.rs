@@ -10,6 +10,8 @@ mod plain;
 mod read_write;
 mod replication;
 mod server;
+mod sessions;
+mod stock;
 mod subscribers;
 mod support;
 mod waiting;

@@ -1,18 +1,24 @@
 //! A client that writes exactly the bytes it is told to and never waits for a
 //! reply unasked, so that tests can pipeline and leave requests blocked.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use redis::Value;
+use redis::{PushKind, Value};
 
 use super::{resp, Ask, Request, BOUND};
+
+/// What the server sends unasked: what it is, and the rest.
+pub type Push = (PushKind, Vec<Value>);
 
 pub struct RawClient {
     stream: TcpStream,
     received: Vec<u8>,
+    /// What the server sent unasked, where that is kept apart from replies.
+    pushes: Option<VecDeque<Push>>,
 }
 
 enum Heard {
@@ -29,6 +35,7 @@ impl RawClient {
         Ok(Self {
             stream,
             received: Vec::new(),
+            pushes: None,
         })
     }
 
@@ -71,6 +78,26 @@ impl RawClient {
     pub fn read_within(&mut self, bound: Duration) -> Option<Value> {
         match self.hear(bound) {
             Heard::Value(value) => Some(value),
+            Heard::Nothing => None,
+            Heard::Closed => panic!("the server closed the connection"),
+        }
+    }
+
+    /// From now on what the server sends unasked is no reply: [`Self::push_within`].
+    pub fn keep_pushes_apart(&mut self) {
+        self.pushes.get_or_insert_default();
+    }
+
+    /// The next push, if one comes within `bound` and before a reply does.
+    #[track_caller]
+    pub fn push_within(&mut self, bound: Duration) -> Option<Push> {
+        let kept = self.pushes.as_mut().expect("pushes are kept apart");
+        if let Some(push) = kept.pop_front() {
+            return Some(push);
+        }
+        match self.hear_any(bound) {
+            Heard::Value(Value::Push { kind, data }) => Some((kind, data)),
+            Heard::Value(other) => panic!("a reply that nobody read: {other:?}"),
             Heard::Nothing => None,
             Heard::Closed => panic!("the server closed the connection"),
         }
@@ -143,7 +170,21 @@ impl RawClient {
         self.int("CLIENT ID")
     }
 
+    /// The next that is no push, if these are kept apart.
     fn hear(&mut self, bound: Duration) -> Heard {
+        let end = Instant::now() + bound;
+        loop {
+            let heard = self.hear_any(end.saturating_duration_since(Instant::now()));
+            match (&mut self.pushes, heard) {
+                (Some(pushes), Heard::Value(Value::Push { kind, data })) => {
+                    pushes.push_back((kind, data));
+                }
+                (_, heard) => return heard,
+            }
+        }
+    }
+
+    fn hear_any(&mut self, bound: Duration) -> Heard {
         let end = Instant::now() + bound;
         let mut is_first = true;
         loop {

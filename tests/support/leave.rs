@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use super::{code, Ask, RawClient, Waiter};
+use super::{code, Ask, RawClient, Waiter, Way};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Leave {
@@ -12,21 +12,23 @@ pub enum Leave {
     Unblock,
     UnblockTimeout,
     UnblockError,
+    Cancel,
 }
 
 impl Leave {
-    pub const ALL: [Self; 6] = [
-        Self::TimeOut,
-        Self::Close,
-        Self::Kill,
-        Self::Unblock,
-        Self::UnblockTimeout,
-        Self::UnblockError,
-    ];
+    /// Those that end a wait of this way. A queued one is no blocked client.
+    pub fn all(by: Way) -> Vec<Self> {
+        let both = [Self::TimeOut, Self::Close, Self::Kill, Self::Cancel];
+        let blocked = [Self::Unblock, Self::UnblockTimeout, Self::UnblockError];
+        match by {
+            Way::Block => [&both[..], &blocked].concat(),
+            Way::Queue => both.into(),
+        }
+    }
 
     /// Those that another than the waiter's own time brings about.
-    pub fn early() -> impl Iterator<Item = Self> {
-        let all = Self::ALL.into_iter();
+    pub fn early(by: Way) -> impl Iterator<Item = Self> {
+        let all = Self::all(by).into_iter();
         all.filter(|way| *way != Self::TimeOut)
     }
 
@@ -46,6 +48,10 @@ impl Leave {
         let id = waiter.id;
         let unblock = match self {
             Self::TimeOut => None,
+            Self::Cancel => {
+                assert_eq!(control.int(&waiter.cancel), 1);
+                None
+            }
             Self::Close => {
                 waiter.client.close();
                 return None;
@@ -63,8 +69,8 @@ impl Leave {
             assert_eq!(control.int(&format!("CLIENT UNBLOCK {id} {how}")), 1);
         }
         match self {
-            Self::UnblockError => assert_eq!(code(&waiter.client.read()), "UNBLOCKED"),
-            _ => assert_eq!(waiter.client.read(), Value::Nil),
+            Self::UnblockError => assert_eq!(code(&waiter.end()), "UNBLOCKED"),
+            _ => assert_eq!(waiter.end(), Value::Nil),
         }
         waiter.client.in_step();
         Some(waiter)

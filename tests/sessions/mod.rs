@@ -1,0 +1,29 @@
+//! Sessions: many waits and holds on one connection, which is told of each by a message.
+
+mod again;
+mod cancel;
+mod closed;
+mod cluster;
+mod lost;
+mod messages;
+mod overflow;
+mod paused;
+mod rebound;
+mod refused;
+mod replies;
+mod roles;
+mod shown;
+mod unheard;
+mod watchdog;
+
+use crate::support::{RawClient, Server};
+
+/// Sends these lines, each to its client, while the process is stopped: the server reads
+/// all of them in one turn of its loop.
+fn in_one_turn(server: &Server, lines: &mut [(&mut RawClient, &str)]) {
+    server.pause_process();
+    for (client, line) in lines {
+        client.send(*line);
+    }
+    server.resume_process();
+}

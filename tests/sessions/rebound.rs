@@ -1,0 +1,137 @@
+//! ONCE that finds its owner's hold binds it anew, and whoever it was bound to is told: for
+//! two processes with one owner name are one owner.
+
+use redis::Value;
+
+use crate::support::{Ask, Server, Session, LONG};
+
+fn once(words: &str) -> String {
+    format!("RLOCK.ACQUIRE k a {LONG} ONCE {words}")
+}
+
+#[test]
+fn the_connection_that_it_was_bound_to_is_told() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+    let token = old.hold("k", "a", "WATCHDOG", "t1");
+    assert_eq!(new.ask(&once("WATCHDOG"), "t2"), Value::Int(token));
+    assert_eq!(old.next(), "lost t1 rebound");
+    assert_eq!(control.counter("rlock_once_rebound"), 1);
+    assert_eq!(control.watchdog("k"), Some(new.id));
+    assert_eq!(control.counter("rlock_watchdog_holds"), 1);
+    // The older one's end is nothing to it, nor what it says.
+    old.is_quiet();
+    old.client.close();
+    control.int("RLOCK.FORCE k");
+    assert_eq!(new.next(), "lost t2 forced");
+    new.is_quiet();
+}
+
+#[test]
+fn the_close_of_the_new_connection_ends_it() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+    old.hold("k", "a", "WATCHDOG", "t1");
+    new.ask(&once("WATCHDOG"), "t2");
+    new.client.close();
+    control.goes_free("k");
+    assert_eq!(old.next(), "lost t1 rebound");
+    old.is_quiet();
+}
+
+#[test]
+fn by_another_tag_of_the_same_connection_it_is_told_by_that_from_then_on() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    let token = session.hold("k", "a", "", "t1");
+    assert_eq!(session.ask(&once(""), "t2"), Value::Int(token));
+    assert_eq!(session.next(), "lost t1 rebound");
+    // t1 is free again.
+    session.hold("other", "b", "", "t1");
+    control.int("RLOCK.FORCE k");
+    assert_eq!(session.next(), "lost t2 forced");
+    session.is_quiet();
+}
+
+#[test]
+fn what_the_request_does_not_name_stays() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    let mut other = server.raw();
+    let token = session.hold("k", "a", "WATCHDOG", "t");
+    // From elsewhere, with neither: nothing is bound anew, and nobody is told.
+    assert_eq!(other.int(&once("")), token);
+    assert_eq!(control.watchdog("k"), Some(session.id));
+    session.is_quiet();
+    assert_eq!(control.counter("rlock_once_rebound"), 0);
+    // WATCHDOG alone: the watchdog goes to it, the messages stay where they were. The
+    // session is told that its watchdog is not the one any more.
+    assert_eq!(other.int(&once("WATCHDOG")), token);
+    let id = other.client_id();
+    assert_eq!(control.watchdog("k"), Some(id));
+    assert_eq!(control.counter("rlock_once_rebound"), 1);
+    control.int("RLOCK.FORCE k");
+    let told = session.heard();
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("lost t forced"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_release_by_another_connection_of_the_owner_is_told() {
+    let server = Server::start();
+    let mut session = Session::new(&server);
+    let mut other = server.raw();
+    for words in ["", "WATCHDOG"] {
+        for release in [
+            "RLOCK.RELEASE k a",
+            "RLOCK.RELEASE k a ALL",
+            "RLOCK.MRELEASE 1 k a",
+        ] {
+            println!("{release} {words}");
+            session.hold("k", "a", words, "t");
+            other.ask(release);
+            assert_eq!(session.next(), "lost t released");
+            session.is_quiet();
+        }
+    }
+}
+
+#[test]
+fn a_longer_lease_is_the_lease_from_then_on_and_a_shorter_one_changes_nothing() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    let token = session.hold("k", "a", "", "t");
+    let ends = control.ends("k");
+    let reply = session.ask("RLOCK.ACQUIRE k a 1000 ONCE", "t");
+    assert_eq!((reply, control.ends("k")), (Value::Int(token), ends));
+    let reply = session.ask("RLOCK.ACQUIRE k a 500000 ONCE", "t");
+    assert_eq!(reply, Value::Int(token));
+    assert!(control.ends("k") > ends + 300_000);
+    session.is_quiet();
+}
+
+#[test]
+fn each_mode_has_a_hold_of_its_own() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    let request = |mode: &str| format!("RLOCK.ACQUIRE k a {LONG} ONCE {mode}");
+    let writes = session.ask(&request("WRITE"), "w");
+    let reads = session.ask(&request("READ"), "r");
+    assert_eq!(session.ask(&request("WRITE"), "w"), writes);
+    assert_eq!(session.ask(&request("READ"), "r"), reads);
+    assert_eq!(control.held_by("k"), "a write 1, a read 1");
+    session.is_quiet();
+    session.client.ask("RLOCK.RELEASE k a WRITE");
+    control.int("RLOCK.FORCE k");
+    assert_eq!(session.next(), "lost r forced");
+    session.is_quiet();
+}
