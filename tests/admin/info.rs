@@ -193,7 +193,8 @@ fn it_changes_nothing() {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job alice 60000");
-    client.int("HSET found bob 1");
+    client.succeed(&["HSET found bob 1", "PEXPIRE found 60000"]);
+    client.succeed(&["HSET found bob 1", "PEXPIRE found 60000"]);
     let mut watcher = server.raw();
     watcher.ok("WATCH job found free");
     let (job, found) = (client.state(b"job"), client.state(b"found"));

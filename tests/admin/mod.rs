@@ -1,9 +1,11 @@
-//! What operators look at, and who may: RLOCK.INFO, WAITERS and TOP, the section `rlock` of
-//! INFO, access by ACL.
+//! What operators look at, and who may: RLOCK.INFO, LIST, WAITERS and TOP, the section
+//! `rlock` of INFO, access by ACL.
 
 mod access;
+mod gauges;
 mod info;
 mod info_modes;
+mod list;
 mod section;
 mod top;
 mod waiters;

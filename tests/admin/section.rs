@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::{code, eventually, now_ms, pass, Ask, Bound, RawClient, Server, Waiter};
 
 /// What only goes up.
-const COUNTED: [&str; 13] = [
+const COUNTED: [&str; 15] = [
     "acquired",
     "contended",
     "granted_after_wait",
@@ -15,19 +15,33 @@ const COUNTED: [&str; 13] = [
     "expired",
     "forced",
     "evicted",
+    "cancelled",
     "deadlocks_refused",
     "grants_taken_back",
+    "once_rebound",
     "redisson_turns",
     "redisson_turns_used",
 ];
 
 /// What goes up and down.
-const NOW: [&str; 5] = [
-    "waiting",
+const NOW: [&str; 17] = [
+    "stock_presumed",
+    "stock_running",
+    "stock_scanned",
+    "held",
     "watchdog_holds",
+    "oldest_hold_ms",
+    "held_p50_ms",
+    "held_p99_ms",
+    "held_max_ms",
+    "held_max_last_minute_ms",
+    "waiting",
+    "queued",
+    "oldest_wait_ms",
     "wait_p50_us",
     "wait_p99_us",
     "wait_max_us",
+    "wait_max_last_minute_us",
 ];
 
 /// What has gone up since, as one would write it: `acquired 1, released 1`.
@@ -78,7 +92,7 @@ fn requests_are_counted_by_how_they_end() {
             "RLOCK.ACQUIRE k b 100000 BLOCK 10",
             "contended 1, timed_out 1",
         ),
-        ("RLOCK.ACQUIRE k a 100000 ONCE", ""),
+        ("RLOCK.ACQUIRE k a 100000 ONCE", "renewed 1"),
         ("RLOCK.ACQUIRE k a 0", ""),
         ("RLOCK.RENEW k a 100000", "renewed 1"),
         ("RLOCK.RENEW k b 100000", ""),
@@ -97,6 +111,7 @@ fn requests_are_counted_by_how_they_end() {
         ("RLOCK.RELEASE k a READ", "released 1"),
         ("RLOCK.INFO k", ""),
         ("RLOCK.WAITERS k", ""),
+        ("RLOCK.LIST", ""),
         ("RLOCK.TOP", ""),
         ("RLOCK.OWNER", ""),
         ("DEL k", ""),

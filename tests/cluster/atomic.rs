@@ -3,8 +3,8 @@
 
 use super::reshard::reshard;
 use crate::support::{
-    code, eventually, has_subcommand, id, map, slot_of, text, token, two_nodes, Ask, Bound,
-    RawClient, Server, Waiter, LONG,
+    both_ways, code, eventually, has_subcommand, id, map, slot_of, text, token, two_nodes, Ask,
+    Bound, RawClient, Server, Way, LONG,
 };
 
 /// Two nodes, if they can do it.
@@ -40,8 +40,8 @@ fn slots_that_migrate_at_once_break_no_lock() {
     });
 }
 
-#[test]
-fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
+both_ways!(what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes);
+fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes(by: Way) {
     let Some((one, two)) = two_that_can() else {
         return;
     };
@@ -53,8 +53,8 @@ fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
     let ends = here.ask("RLOCK.ACQUIRE {k}doc short 1500 READ");
     token(ends);
     here.token("RLOCK.ACQUIRE {k}lock a 1500");
-    let mut granted = Waiter::new(&one, "{k}lock", "b");
-    let mut waits = Waiter::write(&one, "{k}doc", "w");
+    let mut granted = by.wait(&one, "{k}lock", "b");
+    let mut waits = by.write(&one, "{k}doc", "w");
     let mut watched = Bound::with(&one, "{k}watched a 900 READ");
     let slot = slot_of("k");
     migrate(&one, &two, slot, slot);
@@ -68,7 +68,7 @@ fn what_happens_to_locks_while_their_slot_is_copied_is_known_where_it_goes() {
     });
     watched.client.in_step();
     here.ok("DEBUG SLOTMIGRATION PREVENT-PAUSE 0");
-    assert_eq!(code(&waits.client.read()), "MOVED");
+    assert_eq!(code(&waits.end()), "MOVED");
     assert!(watched.client.is_closed());
     eventually("the slot has arrived", || {
         there.text("CLUSTER NODES").contains(&format!(" {slot}\n"))

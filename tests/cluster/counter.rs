@@ -6,8 +6,8 @@ use std::time::Duration;
 use redis::Value;
 
 use crate::support::{
-    asking, code, eventually, int, is_try_again, lease_key, token, two_nodes,
-    two_nodes_with_counters, Ask, Move, Waiter, LONG,
+    asking, both_ways, code, eventually, int, is_try_again, lease_key, token, two_nodes,
+    two_nodes_with_counters, Ask, Move, Way, LONG,
 };
 
 /// Greater than any token by the clock.
@@ -49,13 +49,13 @@ fn a_lock_without_a_counter_gets_one_when_its_slot_has_arrived() {
     assert_eq!(counted, first.to_string());
 }
 
-#[test]
-fn no_second_counter_is_made_where_the_first_has_gone_ahead() {
+both_ways!(no_second_counter_is_made_where_the_first_has_gone_ahead);
+fn no_second_counter_is_made_where_the_first_has_gone_ahead(by: Way) {
     let (one, two) = two_nodes_with_counters();
     let mut slot = Move::before("doc", &one, &two);
     slot.here.take_read("doc", "a");
     let held = slot.here.token("RLOCK.ACQUIRE {doc}plain a 100000");
-    let mut waiter = Waiter::new(&one, "{doc}plain", "waits");
+    let mut waiter = by.wait(&one, "{doc}plain", "waits");
     slot.begin();
     slot.over("redisson_lock_token:{doc}");
     slot.over("redisson_lock_token:{doc}plain");
@@ -83,19 +83,19 @@ fn no_second_counter_is_made_where_the_first_has_gone_ahead() {
     slot.over("doc");
     slot.over(&lease_key("doc", "a", 1));
     slot.arrive();
-    assert_eq!(code(&waiter.client.read()), "MOVED");
+    assert_eq!(code(&waiter.end()), "MOVED");
     let next = slot.there.token("RLOCK.ACQUIRE {doc}plain b 100000");
     assert!(next > held, "{held} {next}");
 }
 
-#[test]
-fn who_waits_for_a_counter_gets_the_lock_when_the_slot_stays() {
+both_ways!(who_waits_for_a_counter_gets_the_lock_when_the_slot_stays);
+fn who_waits_for_a_counter_gets_the_lock_when_the_slot_stays(by: Way) {
     let (one, two) = two_nodes_with_counters();
     let mut slot = Move::before("k", &one, &two);
     let held = slot.here.take("k", "a");
     slot.here.take_read("{k}doc", "a");
-    let mut plain = Waiter::new(&one, "k", "waits");
-    let mut writer = Waiter::write(&one, "{k}doc", "waits");
+    let mut plain = by.wait(&one, "k", "waits");
+    let mut writer = by.write(&one, "{k}doc", "waits");
     slot.begin();
     let counters = ["redisson_lock_token:{k}", "redisson_lock_token:{k}doc"];
     for counter in counters {
@@ -104,10 +104,7 @@ fn who_waits_for_a_counter_gets_the_lock_when_the_slot_stays() {
     assert_eq!(slot.here.int("RLOCK.RELEASE k a"), 0);
     assert_eq!(slot.here.int("RLOCK.RELEASE {k}doc a READ"), 0);
     for waiter in [&mut plain, &mut writer] {
-        assert!(waiter
-            .client
-            .read_within(Duration::from_millis(300))
-            .is_none());
+        assert_eq!(waiter.end_within(Duration::from_millis(300)), None);
     }
     slot.stay();
     let next = plain.token();

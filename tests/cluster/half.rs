@@ -4,8 +4,8 @@
 use redis::Value;
 
 use crate::support::{
-    asking, code, eventually, int, is_try_again, keys_in_slot, lease_key, now_ms, pass, slot_of,
-    token, two_nodes, Ask, Bound, Move, RawClient, Waiter, LONG,
+    asking, both_ways, code, eventually, int, is_try_again, keys_in_slot, lease_key, now_ms, pass,
+    slot_of, token, two_nodes, Ask, Bound, Move, RawClient, Way, LONG,
 };
 
 /// Takes a read lock for so long; when its lease ends.
@@ -15,13 +15,13 @@ fn read_for(client: &mut RawClient, key: &str, owner: &str, lease: i64) -> i64 {
     client.deadline(&lease_key(key, owner, 1))
 }
 
-#[test]
-fn a_reader_whose_lease_key_has_gone_ahead_lives_until_its_lease_ends() {
+both_ways!(a_reader_whose_lease_key_has_gone_ahead_lives_until_its_lease_ends);
+fn a_reader_whose_lease_key_has_gone_ahead_lives_until_its_lease_ends(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
     slot.here.take_read("doc", "stays");
     let ends = read_for(&mut slot.here, "doc", "goes", 700);
-    let mut waiter = Waiter::write(&one, "doc", "waits");
+    let mut waiter = by.write(&one, "doc", "waits");
     slot.begin();
     slot.over(&lease_key("doc", "stays", 1));
     slot.over(&lease_key("doc", "goes", 1));
@@ -37,7 +37,7 @@ fn a_reader_whose_lease_key_has_gone_ahead_lives_until_its_lease_ends() {
     waiter.still_waits();
     slot.over("doc");
     slot.arrive();
-    assert_eq!(code(&waiter.client.read()), "MOVED");
+    assert_eq!(code(&waiter.end()), "MOVED");
     assert_eq!(slot.there.held_by("doc"), "stays read 1");
 }
 
@@ -81,25 +81,25 @@ fn who_waits_at_the_node_that_a_lock_moves_to_gets_it_there() {
     let mut waiters = ["doc w 100000 WRITE BLOCK 0", "{doc}plain w 100000 BLOCK 0"].map(|args| {
         let mut client = two.raw();
         client.send_all(&["CLIENT ID", "ASKING", &format!("RLOCK.ACQUIRE {args}")]);
-        let id = int(client.read());
+        int(client.read());
         assert_eq!(client.read(), Value::Okay);
-        Waiter { client, id }
+        client
     });
     assert_eq!(int(plain.asking("RLOCK.RELEASE {doc}plain a")), 0);
-    waiters[1].token();
+    token(waiters[1].read());
     slot.arrive();
-    assert!(waiters[0].client.heard().is_none());
+    assert_eq!(waiters[0].heard(), None);
     assert_eq!(slot.there.int("RLOCK.RELEASE doc a READ"), 0);
-    waiters[0].token();
+    token(waiters[0].read());
 }
 
-#[test]
-fn a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_lease() {
+both_ways!(a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_lease);
+fn a_watchdog_keeps_a_reader_whose_lease_key_is_elsewhere_for_longer_than_its_lease(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("doc", &one, &two);
     let mut bound = Bound::with(&one, "doc a 1200 READ");
     let lease = lease_key("doc", "a", 1);
-    let mut waiter = Waiter::write(&one, "doc", "waits");
+    let mut waiter = by.write(&one, "doc", "waits");
     slot.begin();
     slot.over(&lease);
     pass(now_ms() + 2500);
@@ -168,14 +168,14 @@ fn a_writer_that_reads_too_stops_writing_while_its_lease_key_is_elsewhere() {
     assert_eq!(slot.there.held_by("doc"), "a read 1, b read 1");
 }
 
-#[test]
-fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
+both_ways!(a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another);
+fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("{t}", &one, &two);
     let take = "RLOCK.MACQUIRE 2 {t}ahead {t}here a 3600000";
     slot.here.token(take);
-    let mut many = Waiter::many(&one, "{t}ahead {t}here", "m");
-    let mut single = Waiter::new(&one, "{t}ahead", "s");
+    let mut many = by.many(&one, "{t}ahead {t}here", "m");
+    let mut single = by.wait(&one, "{t}ahead", "s");
     slot.begin();
     slot.over("{t}ahead");
     // This key is here, and whoever waits for it is looked at.
@@ -184,11 +184,16 @@ fn a_lock_that_has_gone_ahead_is_not_given_to_who_waits_for_it_and_another() {
     assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
     many.still_waits();
     // And now whoever stands behind it.
-    assert_eq!(slot.here.int(&format!("CLIENT UNBLOCK {}", many.id)), 1);
-    assert_eq!(many.client.read(), Value::Nil);
+    if by == Way::Block {
+        assert_eq!(slot.here.int(&format!("CLIENT UNBLOCK {}", many.id)), 1);
+        assert_eq!(many.end(), Value::Nil);
+    } else {
+        many.client.close();
+        eventually("it is gone", || slot.here.counter("rlock_waiting") == 1);
+    }
     assert_eq!(keys_in_slot(&mut slot.here, tag), [""; 0]);
     single.still_waits();
     slot.arrive();
-    assert_eq!(code(&single.client.read()), "MOVED");
+    assert_eq!(code(&single.end()), "MOVED");
     assert_eq!(slot.there.int("RLOCK.RELEASE {t}ahead a"), 0);
 }

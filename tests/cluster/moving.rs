@@ -1,13 +1,13 @@
 //! A cluster: a lock follows its slot.
 
-use crate::support::{cluster, code, eventually, two_nodes, Ask, Bound, Move, Waiter};
+use crate::support::{both_ways, cluster, code, eventually, two_nodes, Ask, Bound, Move, Way};
 
-#[test]
-fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
+both_ways!(a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays);
+fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     slot.here.token("RLOCK.ACQUIRE k a 100000");
-    let mut waiter = Waiter::new(&one, "k", "b");
+    let mut waiter = by.wait(&one, "k", "b");
     slot.begin();
     // Only now: before, its end would let the waiter in.
     assert_eq!(slot.here.int("RLOCK.RENEW k a 200"), 1);
@@ -20,8 +20,8 @@ fn a_lease_that_ends_while_its_slot_migrates_is_handed_on_if_the_slot_stays() {
     waiter.token();
 }
 
-#[test]
-fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays() {
+both_ways!(a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays);
+fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     slot.here.ask("CONFIG SET rlock.redisson-turn 2000");
@@ -33,8 +33,8 @@ fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays
         slot.here.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
         assert_eq!(slot.here.int(&format!("RLOCK.RELEASE {key} a")), 0);
     }
-    let mut waiter = Waiter::new(&one, "k", "b");
-    let mut last = Waiter::new(&one, "later", "b");
+    let mut waiter = by.wait(&one, "k", "b");
+    let mut last = by.wait(&one, "later", "b");
     slot.begin();
     last.token();
     // Free here, it may be held slot.there.
@@ -43,17 +43,17 @@ fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays
     waiter.token();
 }
 
-#[test]
-fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it() {
+both_ways!(a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it);
+fn a_lock_moves_with_its_slot_and_its_waiters_are_sent_after_it(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
     slot.here.token("RLOCK.ACQUIRE k a 100000");
-    let mut waiter = Waiter::new(&one, "k", "b");
+    let mut waiter = by.wait(&one, "k", "b");
     slot.begin();
     slot.over("k");
     slot.arrive();
     // Not granted: the holder lives on.
-    assert_eq!(code(&waiter.client.read()), "MOVED");
+    assert_eq!(code(&waiter.end()), "MOVED");
     assert_eq!(slot.there.int("RLOCK.RELEASE k a"), 0);
     one.alive();
     two.alive();

@@ -4,7 +4,8 @@
 use redis::Value;
 
 use crate::support::{
-    code, int, is_try_again, keys_of, orders, two_nodes_with_counters, Ask, Move, Waiter, LONG,
+    both_ways, code, int, is_try_again, keys_of, orders, two_nodes_with_counters, Ask, Move, Way,
+    LONG,
 };
 
 /// Nobody gets in beside the readers, wherever he asks.
@@ -47,8 +48,8 @@ fn the_readers_live(slot: &mut Move, lock: &str, with_counter: bool) {
     }
 }
 
-#[test]
-fn no_reader_is_lost_and_no_writer_let_in_whatever_moves_first() {
+both_ways!(no_reader_is_lost_and_no_writer_let_in_whatever_moves_first);
+fn no_reader_is_lost_and_no_writer_let_in_whatever_moves_first(by: Way) {
     let (one, two) = two_nodes_with_counters();
     for (number, order) in orders(5).into_iter().enumerate() {
         let lock = format!("doc{number}");
@@ -58,7 +59,7 @@ fn no_reader_is_lost_and_no_writer_let_in_whatever_moves_first() {
         slot.here.take_read(&lock, "a");
         slot.here.take_read(&lock, "b");
         slot.begin();
-        let mut waiter = Waiter::write(&one, &lock, "waits");
+        let mut waiter = by.write(&one, &lock, "waits");
         for (step, at) in order.iter().enumerate() {
             slot.over(&keys[*at]);
             let hash_is_there = order[..=step].contains(&0);
@@ -73,10 +74,10 @@ fn no_reader_is_lost_and_no_writer_let_in_whatever_moves_first() {
             nobody_else_is_let_in(&mut slot, &lock, hash_is_there);
             let with_counter = order[..=step].contains(&4) == hash_is_there;
             the_readers_live(&mut slot, &lock, with_counter);
-            assert!(waiter.client.heard().is_none(), "{order:?}");
+            waiter.still_waits();
         }
         slot.arrive();
-        assert_eq!(code(&waiter.client.read()), "MOVED", "{order:?}");
+        assert_eq!(code(&waiter.end()), "MOVED", "{order:?}");
         let there = &mut slot.there;
         assert_eq!(there.held_by(&lock), "a read 2, b read 1", "{order:?}");
         assert_eq!(there.leases(&lock, "a").len(), 2, "{order:?}");

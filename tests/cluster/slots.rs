@@ -3,14 +3,14 @@
 
 use redis::Value;
 
-use crate::support::{cluster, int, keys_in_slot, slot_of, Ask, Waiter};
+use crate::support::{both_ways, cluster, int, keys_in_slot, slot_of, Ask, Way};
 
-#[test]
-fn a_lock_that_ends_before_a_command_on_another_slot_has_one_holder() {
+both_ways!(a_lock_that_ends_before_a_command_on_another_slot_has_one_holder);
+fn a_lock_that_ends_before_a_command_on_another_slot_has_one_holder(by: Way) {
     let server = cluster();
     let mut client = server.raw();
     client.token("RLOCK.ACQUIRE k a 300");
-    let mut waiter = Waiter::new(&server, "k", "b");
+    let mut waiter = by.wait(&server, "k", "b");
     // The lease ends in a sleep of the server's, and is found over in the same turn of
     // its loop in which the other lock is asked for.
     let replies = client.ask_all(&[

@@ -1,10 +1,10 @@
 //! What others took away, or took themselves, holds nobody up: it is no part of a
 //! ring, in whatever order rlock hears of it.
 
-use crate::support::{Ask, Server, Waiter};
+use crate::support::{both_ways, Ask, Server, Way};
 
-#[test]
-fn locks_that_went_together_are_no_part_of_a_ring() {
+both_ways!(locks_that_went_together_are_no_part_of_a_ring);
+fn locks_that_went_together_are_no_part_of_a_ring(by: Way) {
     // A script takes k0 for a, which waits for b's lock; and b waits for k0. But
     // that lock of b's has gone in the same step.
     let takes = "HSET k0 a 1";
@@ -33,8 +33,8 @@ fn locks_that_went_together_are_no_part_of_a_ring() {
         let mut control = server.raw();
         control.token("RLOCK.ACQUIRE k0 other 100000");
         control.token("RLOCK.ACQUIRE k1 b 100000");
-        let mut a = Waiter::new(&server, "k1", "a");
-        let mut b = Waiter::new(&server, "k0", "b");
+        let mut a = by.wait(&server, "k1", "a");
+        let mut b = by.wait(&server, "k0", "b");
         control.ask_all(way);
         a.token();
         assert_eq!(control.held_by("k1"), "a exclusive 1");
@@ -45,16 +45,16 @@ fn locks_that_went_together_are_no_part_of_a_ring() {
     }
 }
 
-#[test]
-fn a_lock_that_changed_hands_in_one_step_is_no_part_of_a_ring() {
+both_ways!(a_lock_that_changed_hands_in_one_step_is_no_part_of_a_ring);
+fn a_lock_that_changed_hands_in_one_step_is_no_part_of_a_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE k0 a 100000");
     control.token("RLOCK.ACQUIRE k1 b 100000");
-    let mut a = Waiter::new(&server, "k1", "a");
+    let mut a = by.wait(&server, "k1", "a");
     // The key never goes, and no event that rlock listens to tells of it.
     control.ask_all(&["MULTI", "HSET k1 script 1", "HDEL k1 b", "EXEC"]);
-    let mut b = Waiter::new(&server, "k0", "b");
+    let mut b = by.wait(&server, "k0", "b");
     control.has_waiters("k0", 1);
     control.ask("RLOCK.RELEASE k1 script");
     a.token();

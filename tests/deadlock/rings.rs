@@ -4,15 +4,15 @@
 use redis::Value;
 
 use super::{block, ring};
-use crate::support::{code, eventually, Ask, Server, Waiter};
+use crate::support::{both_ways, code, eventually, Ask, Server, Way};
 
-#[test]
-fn the_request_that_closes_a_ring_of_two_is_refused() {
+both_ways!(the_request_that_closes_a_ring_of_two_is_refused);
+fn the_request_that_closes_a_ring_of_two_is_refused(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k0", "o0");
     control.take("k1", "o2");
-    let mut waits = Waiter::new(&server, "k1", "o0");
+    let mut waits = by.wait(&server, "k1", "o0");
     let before = [control.state(b"k0"), control.state(b"k1")];
     let changes = control.changes();
     let mut closing = server.raw();
@@ -30,13 +30,13 @@ fn the_request_that_closes_a_ring_of_two_is_refused() {
     assert_eq!(closing.int("RLOCK.RELEASE k1 o2"), 0);
     waits.token();
     assert_eq!(control.held_by("k1"), "o0 exclusive 1");
-    let mut again = Waiter::new(&server, "k0", "o2");
+    let mut again = by.wait(&server, "k0", "o2");
     assert_eq!(control.int("RLOCK.RELEASE k0 o0"), 0);
     again.token();
 }
 
-#[test]
-fn a_ring_of_any_length_is_seen() {
+both_ways!(a_ring_of_any_length_is_seen);
+fn a_ring_of_any_length_is_seen(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for length in [3, 10, 100] {
@@ -46,7 +46,7 @@ fn a_ring_of_any_length_is_seen() {
         }
         // Each waits for the next one's; all but the last.
         let mut waiters: Vec<_> = (0..length - 1)
-            .map(|n| Waiter::new(&server, &format!("k{}", n + 1), &format!("o{n}")))
+            .map(|n| by.wait(&server, &format!("k{}", n + 1), &format!("o{n}")))
             .collect();
         let line = ring(control.ask(&block("k0", &format!("o{}", length - 1))));
         let last = length - 1;
@@ -70,16 +70,16 @@ fn a_ring_of_any_length_is_seen() {
     }
 }
 
-#[test]
-fn an_owner_is_one_over_all_its_connections() {
+both_ways!(an_owner_is_one_over_all_its_connections);
+fn an_owner_is_one_over_all_its_connections(by: Way) {
     let server = Server::start();
     let (mut one, mut two) = (server.raw(), server.raw());
     one.take("k0", "a");
     two.take("k1", "b");
     two.take("k2", "c");
     // a waits twice, on connections that hold nothing.
-    let mut for_b = Waiter::new(&server, "k1", "a");
-    let mut for_c = Waiter::new(&server, "k2", "a");
+    let mut for_b = by.wait(&server, "k1", "a");
+    let mut for_c = by.wait(&server, "k2", "a");
     for (key, owner, other) in [("k1", "b", "k1"), ("k2", "c", "k2")] {
         let mut fresh = server.raw();
         let line = ring(fresh.ask(&block("k0", owner)));
@@ -92,8 +92,8 @@ fn an_owner_is_one_over_all_its_connections() {
     for_c.token();
 }
 
-#[test]
-fn a_ring_over_several_databases_is_one() {
+both_ways!(a_ring_over_several_databases_is_one);
+fn a_ring_over_several_databases_is_one(by: Way) {
     let server = Server::start();
     let (mut zero, mut one) = (server.raw(), server.raw());
     one.ask("SELECT 1");
@@ -101,24 +101,24 @@ fn a_ring_over_several_databases_is_one() {
     one.take("k", "b");
     let mut client = server.raw();
     client.ask("SELECT 1");
-    let mut waits = Waiter::on(client, "RLOCK.ACQUIRE k a 100000 BLOCK 0");
+    let mut waits = by.on(client, "RLOCK.ACQUIRE k a 100000 BLOCK 0");
     let line = ring(zero.ask(&block("k", "b")));
     assert_eq!(line, "DEADLOCK b waits for k (a), a waits for k (b)");
     // The same names in one database only are no ring.
-    let mut other = Waiter::new(&server, "k", "c");
+    let mut other = by.wait(&server, "k", "c");
     assert_eq!(one.int("RLOCK.RELEASE k b"), 0);
     waits.token();
     zero.ask("RLOCK.RELEASE k a");
     other.token();
 }
 
-#[test]
-fn a_try_is_never_told_of_a_ring() {
+both_ways!(a_try_is_never_told_of_a_ring);
+fn a_try_is_never_told_of_a_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k0", "a");
     control.take("k1", "b");
-    let _waits = Waiter::new(&server, "k1", "a");
+    let _waits = by.wait(&server, "k1", "a");
     let script = "return redis.call('RLOCK.ACQUIRE', KEYS[1], 'b', '1000', 'BLOCK', '0')";
     assert!(control.refused("RLOCK.ACQUIRE k0 b 1000"));
     assert!(control.refused(&["EVAL", script, "1", "k0"]));
@@ -129,8 +129,8 @@ fn a_try_is_never_told_of_a_ring() {
     ring(control.ask(&block("k0", "b")));
 }
 
-#[test]
-fn leases_time_outs_and_watchdogs_are_no_way_out() {
+both_ways!(leases_time_outs_and_watchdogs_are_no_way_out);
+fn leases_time_outs_and_watchdogs_are_no_way_out(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     // Leases that end soon, and a wait that does.
@@ -144,7 +144,7 @@ fn leases_time_outs_and_watchdogs_are_no_way_out() {
         let (mut a, mut b) = (server.raw(), server.raw());
         a.token(&format!("RLOCK.ACQUIRE k0 a {first}"));
         b.token(&format!("RLOCK.ACQUIRE k1 b {second}"));
-        let waiter = Waiter::with(&server, &format!("k1 a 100000 {wait}"));
+        let waiter = by.with(&server, &format!("k1 a 100000 {wait}"));
         let closing = format!("RLOCK.ACQUIRE k0 b 100000 {own}");
         assert_eq!(b.code(&closing), "DEADLOCK", "{first} {second}");
         waiter.client.close();
@@ -153,20 +153,23 @@ fn leases_time_outs_and_watchdogs_are_no_way_out() {
     }
 }
 
-#[test]
-fn a_wait_that_is_over_is_no_part_of_a_ring() {
+both_ways!(a_wait_that_is_over_is_no_part_of_a_ring);
+fn a_wait_that_is_over_is_no_part_of_a_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k0", "a");
     control.take("k1", "b");
-    let mut short = Waiter::with(&server, "k1 a 1000 BLOCK 30");
-    assert_eq!(short.client.read(), Value::Nil);
-    let unblocked = Waiter::new(&server, "k1", "a");
-    control.ask(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id));
-    let closed = Waiter::new(&server, "k1", "a");
+    let mut short = by.with(&server, "k1 a 1000 BLOCK 30");
+    assert_eq!(short.end(), Value::Nil);
+    let unblocked = by.wait(&server, "k1", "a");
+    match by {
+        Way::Block => control.int(&format!("CLIENT UNBLOCK {} ERROR", unblocked.id)),
+        Way::Queue => control.int(&unblocked.cancel),
+    };
+    let closed = by.wait(&server, "k1", "a");
     closed.client.close();
     control.has_waiters("k1", 0);
-    let mut waits = Waiter::new(&server, "k0", "b");
+    let mut waits = by.wait(&server, "k0", "b");
     assert_eq!(control.waiters("k0"), 1);
     // Now a's request is the one that closes it.
     let line = ring(short.client.ask(&block("k1", "a")));
@@ -175,14 +178,14 @@ fn a_wait_that_is_over_is_no_part_of_a_ring() {
     waits.token();
 }
 
-#[test]
-fn without_the_search_they_wait() {
+both_ways!(without_the_search_they_wait);
+fn without_the_search_they_wait(by: Way) {
     let server = Server::start_with(&["--rlock.deadlock-detection", "no"]);
     let mut control = server.raw();
     control.take("k0", "a");
     control.take("k1", "b");
-    let mut for_b = Waiter::new(&server, "k1", "a");
-    let mut for_a = Waiter::new(&server, "k0", "b");
+    let mut for_b = by.wait(&server, "k1", "a");
+    let mut for_a = by.wait(&server, "k0", "b");
     assert_eq!(control.waiters("k0"), 1);
     assert_eq!(control.waiters("k1"), 1);
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
@@ -193,7 +196,7 @@ fn without_the_search_they_wait() {
 
     // Now that somebody looks: b has k0, and a has k1.
     control.ok("CONFIG SET rlock.deadlock-detection yes");
-    let _waits = Waiter::new(&server, "k1", "b");
+    let _waits = by.wait(&server, "k1", "b");
     ring(control.ask(&block("k0", "a")));
     let bad = control.ask("CONFIG SET rlock.deadlock-detection maybe");
     assert_eq!(code(&bad), "ERR");
@@ -226,14 +229,14 @@ fn names_that_are_long_or_not_text_stand_in_one_short_line() {
     control.ask("PING");
 }
 
-#[test]
-fn the_connections_own_id_is_an_owner_like_any_other() {
+both_ways!(the_connections_own_id_is_an_owner_like_any_other);
+fn the_connections_own_id_is_an_owner_like_any_other(by: Way) {
     let server = Server::start();
     let (mut one, mut two) = (server.raw(), server.raw());
     let (first, second) = (one.text("RLOCK.OWNER"), two.text("RLOCK.OWNER"));
     one.token("RLOCK.ACQUIRE k0 * 100000");
     two.token("RLOCK.ACQUIRE k1 * 100000");
-    let mut waiter = Waiter::on(one, "RLOCK.ACQUIRE k1 * 100000 BLOCK 0");
+    let mut waiter = by.on(one, "RLOCK.ACQUIRE k1 * 100000 BLOCK 0");
     let line = ring(two.ask("RLOCK.ACQUIRE k0 * 100000 BLOCK 0"));
     let expected =
         format!("DEADLOCK {second} waits for k0 ({first}), {first} waits for k1 ({second})");
@@ -242,15 +245,15 @@ fn the_connections_own_id_is_an_owner_like_any_other() {
     waiter.token();
 }
 
-#[test]
-fn who_waits_behind_another_waiter_waits_for_it_too() {
+both_ways!(who_waits_behind_another_waiter_waits_for_it_too);
+fn who_waits_behind_another_waiter_waits_for_it_too(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("x", "q");
     control.take("y", "s");
     // s stands behind p in the queue of x, so p must not wait for s.
-    let mut p = Waiter::new(&server, "x", "p");
-    let mut s = Waiter::new(&server, "x", "s");
+    let mut p = by.wait(&server, "x", "p");
+    let mut s = by.wait(&server, "x", "s");
     let line = ring(control.ask(&block("y", "p")));
     assert_eq!(line, "DEADLOCK p waits for y (s), s waits for x (p)");
     assert_eq!(control.waiters("x"), 2);
@@ -260,14 +263,14 @@ fn who_waits_behind_another_waiter_waits_for_it_too() {
     s.token();
 }
 
-#[test]
-fn many_keys_are_part_of_rings_on_either_side() {
+both_ways!(many_keys_are_part_of_rings_on_either_side);
+fn many_keys_are_part_of_rings_on_either_side(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     // A request for many keys that waits.
     control.take("a", "one");
     control.take("c", "m");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
     let line = ring(control.ask(&block("c", "one")));
     assert_eq!(line, "DEADLOCK one waits for c (m), m waits for a (one)");
     control.ask("RLOCK.RELEASE a one");
@@ -277,7 +280,7 @@ fn many_keys_are_part_of_rings_on_either_side() {
     // And one that closes the ring: it takes nothing.
     control.take("b", "one");
     control.take("c", "m");
-    let mut waiter = Waiter::new(&server, "c", "one");
+    let mut waiter = by.wait(&server, "c", "one");
     let line = ring(control.ask("RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0"));
     assert_eq!(line, "DEADLOCK m waits for b (one), one waits for c (m)");
     assert_eq!(control.mode("a"), "free");
@@ -289,7 +292,7 @@ fn many_keys_are_part_of_rings_on_either_side() {
     // One that holds some of its keys already.
     control.take("a", "m");
     control.take("b", "one");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
     let line = ring(control.ask(&block("a", "one")));
     assert_eq!(line, "DEADLOCK one waits for a (m), m waits for b (one)");
     control.ask("RLOCK.RELEASE b one");

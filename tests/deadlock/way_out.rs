@@ -4,14 +4,14 @@
 use redis::Value;
 
 use super::{block, ring};
-use crate::support::{eventually, poll, pong, Ask, Server, Waiter, BOUND};
+use crate::support::{both_ways, eventually, poll, pong, Ask, Server, Way, BOUND};
 
-#[test]
-fn a_key_reserved_for_somebody_who_waits_for_me_is_mine() {
+both_ways!(a_key_reserved_for_somebody_who_waits_for_me_is_mine);
+fn a_key_reserved_for_somebody_who_waits_for_me_is_mine(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("b", "a");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
     assert_eq!(control.mode("a"), "reserved");
     // A try is refused as ever; a request that would wait is let past.
     assert!(control.refused("RLOCK.ACQUIRE a a 1000"));
@@ -20,7 +20,7 @@ fn a_key_reserved_for_somebody_who_waits_for_me_is_mine() {
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
     control.has_waiters("a", 1);
     // Whoever holds nothing that is waited for waits its turn.
-    let mut other = Waiter::new(&server, "a", "z");
+    let mut other = by.wait(&server, "a", "z");
     control.release("a", "a");
     assert_eq!(control.mode("a"), "reserved");
     control.release("b", "a");
@@ -30,16 +30,16 @@ fn a_key_reserved_for_somebody_who_waits_for_me_is_mine() {
     other.token();
 }
 
-#[test]
-fn it_is_let_past_all_who_wait_for_it_directly_or_not() {
+both_ways!(it_is_let_past_all_who_wait_for_it_directly_or_not);
+fn it_is_let_past_all_who_wait_for_it_directly_or_not(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     // m waits for z, which waits for a.
     control.take("c", "a");
     control.take("b", "z");
-    let mut z = Waiter::new(&server, "c", "z");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
-    let mut behind = Waiter::new(&server, "a", "y");
+    let mut z = by.wait(&server, "c", "z");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut behind = by.wait(&server, "a", "y");
     control.token(&block("a", "a"));
     control.release("c", "a");
     z.token();
@@ -50,14 +50,14 @@ fn it_is_let_past_all_who_wait_for_it_directly_or_not() {
     behind.token();
 }
 
-#[test]
-fn it_waits_ahead_of_them_where_the_key_is_not_free() {
+both_ways!(it_waits_ahead_of_them_where_the_key_is_not_free);
+fn it_waits_ahead_of_them_where_the_key_is_not_free(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("b", "a");
     control.take("a", "c");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
-    let mut first = Waiter::new(&server, "a", "a");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut first = by.wait(&server, "a", "a");
     control.has_waiters("a", 2);
     control.release("a", "c");
     first.token();
@@ -67,16 +67,16 @@ fn it_waits_ahead_of_them_where_the_key_is_not_free() {
     many.token();
 }
 
-#[test]
-fn it_is_let_past_no_one_who_does_not_wait_for_it() {
+both_ways!(it_is_let_past_no_one_who_does_not_wait_for_it);
+fn it_is_let_past_no_one_who_does_not_wait_for_it(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("b", "a");
     control.take("a", "c");
-    let mut stranger = Waiter::new(&server, "a", "z");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut stranger = by.wait(&server, "a", "z");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
     // Behind the stranger, ahead of the one who waits for it.
-    let mut middle = Waiter::new(&server, "a", "a");
+    let mut middle = by.wait(&server, "a", "a");
     control.release("a", "c");
     stranger.token();
     control.release("a", "z");
@@ -86,15 +86,15 @@ fn it_is_let_past_no_one_who_does_not_wait_for_it() {
     many.token();
 }
 
-#[test]
-fn a_reader_is_let_past_a_writer_that_waits_for_it() {
+both_ways!(a_reader_is_let_past_a_writer_that_waits_for_it);
+fn a_reader_is_let_past_a_writer_that_waits_for_it(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.token("RLOCK.ACQUIRE x r1 100000 READ");
     control.take("z", "r2");
     // The writer's owner waits for r2 elsewhere.
-    let mut writer = Waiter::by(&server, "RLOCK.ACQUIRE x w 100000 WRITE BLOCK 0");
-    let mut elsewhere = Waiter::new(&server, "z", "w");
+    let mut writer = by.request(&server, "RLOCK.ACQUIRE x w 100000 WRITE BLOCK 0");
+    let mut elsewhere = by.wait(&server, "z", "w");
     control.token("RLOCK.ACQUIRE x r2 100000 READ BLOCK 0");
     assert_eq!(control.held_by("x"), "r1 read 1, r2 read 1");
     control.release("z", "r2");
@@ -104,8 +104,8 @@ fn a_reader_is_let_past_a_writer_that_waits_for_it() {
     writer.token();
 }
 
-#[test]
-fn a_long_chain_is_no_ring() {
+both_ways!(a_long_chain_is_no_ring);
+fn a_long_chain_is_no_ring(by: Way) {
     const LENGTH: usize = 60;
     let server = Server::start();
     let mut control = server.raw();
@@ -113,7 +113,7 @@ fn a_long_chain_is_no_ring() {
         control.take(&format!("k{n}"), &format!("o{n}"));
     }
     let mut waiters: Vec<_> = (1..LENGTH)
-        .map(|n| Waiter::new(&server, &format!("k{}", n - 1), &format!("o{n}")))
+        .map(|n| by.wait(&server, &format!("k{}", n - 1), &format!("o{n}")))
         .collect();
     assert_eq!(control.counter("rlock_waiting"), LENGTH as i64 - 1);
     for (n, waiter) in waiters.iter_mut().enumerate() {
@@ -126,8 +126,8 @@ fn a_long_chain_is_no_ring() {
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
 }
 
-#[test]
-fn many_who_wait_for_one_are_no_ring() {
+both_ways!(many_who_wait_for_one_are_no_ring);
+fn many_who_wait_for_one_are_no_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("x", "a");
@@ -135,10 +135,10 @@ fn many_who_wait_for_one_are_no_ring() {
     control.take("z", "b");
     // Two ways from c to a, and none back.
     let mut waiters = [
-        Waiter::new(&server, "x", "b"),
-        Waiter::new(&server, "y", "c"),
-        Waiter::new(&server, "z", "c"),
-        Waiter::new(&server, "x", "c"),
+        by.wait(&server, "x", "b"),
+        by.wait(&server, "y", "c"),
+        by.wait(&server, "z", "c"),
+        by.wait(&server, "x", "c"),
     ];
     control.ask("RLOCK.RELEASE y a");
     waiters[1].token();
@@ -151,19 +151,16 @@ fn many_who_wait_for_one_are_no_ring() {
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
 }
 
-#[test]
-fn an_owner_does_not_wait_for_itself() {
+both_ways!(an_owner_does_not_wait_for_itself);
+fn an_owner_does_not_wait_for_itself(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("k", "b");
-    let mut twice = [
-        Waiter::new(&server, "k", "a"),
-        Waiter::new(&server, "k", "a"),
-    ];
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 k l a 100000 BLOCK 0");
+    let mut twice = [by.wait(&server, "k", "a"), by.wait(&server, "k", "a")];
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 k l a 100000 BLOCK 0");
     control.has_waiters("k", 3);
     // Waiting for l, where one's own request stands first, either.
-    let mut same = Waiter::new(&server, "l", "a");
+    let mut same = by.wait(&server, "l", "a");
     control.release("k", "b");
     for waiter in &mut twice {
         waiter.token();
@@ -173,15 +170,15 @@ fn an_owner_does_not_wait_for_itself() {
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
 }
 
-#[test]
-fn requests_for_the_same_keys_in_any_order_are_no_ring() {
+both_ways!(requests_for_the_same_keys_in_any_order_are_no_ring);
+fn requests_for_the_same_keys_in_any_order_are_no_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("a", "z");
     control.take("b", "y");
-    let mut one = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b one 100000 BLOCK 0");
-    let mut two = Waiter::by(&server, "RLOCK.MACQUIRE 2 b a two 100000 BLOCK 0");
-    let mut three = Waiter::by(&server, "RLOCK.MACQUIRE 3 c b a three 100000 BLOCK 0");
+    let mut one = by.request(&server, "RLOCK.MACQUIRE 2 a b one 100000 BLOCK 0");
+    let mut two = by.request(&server, "RLOCK.MACQUIRE 2 b a two 100000 BLOCK 0");
+    let mut three = by.request(&server, "RLOCK.MACQUIRE 3 c b a three 100000 BLOCK 0");
     control.release("b", "y");
     control.release("a", "z");
     one.token();
@@ -192,23 +189,23 @@ fn requests_for_the_same_keys_in_any_order_are_no_ring() {
     assert_eq!(control.counter("rlock_deadlocks_refused"), 0);
 }
 
-#[test]
-fn a_grant_to_an_owner_that_waits_elsewhere_closes_no_ring() {
+both_ways!(a_grant_to_an_owner_that_waits_elsewhere_closes_no_ring);
+fn a_grant_to_an_owner_that_waits_elsewhere_closes_no_ring(by: Way) {
     let server = Server::start_with(&["--rlock.deadlock-detection", "no"]);
     let mut control = server.raw();
     control.take("x", "q");
     control.take("y", "s");
-    let mut for_x = Waiter::new(&server, "x", "p");
-    let mut for_y = Waiter::new(&server, "y", "p");
+    let mut for_x = by.wait(&server, "x", "p");
+    let mut for_y = by.wait(&server, "y", "p");
     // Behind p, whom it makes wait: nobody looked.
-    let mut s = Waiter::new(&server, "x", "s");
+    let mut s = by.wait(&server, "x", "s");
     control.ok("CONFIG SET rlock.deadlock-detection yes");
     // p, once it holds x, would wait for s, which waits for p.
     control.release("x", "q");
     let told = poll(BOUND, || {
         let soon = std::time::Duration::from_millis(5);
-        let second = for_y.client.read_within(soon);
-        second.or_else(|| match for_x.client.read_within(soon) {
+        let second = for_y.end_within(soon);
+        second.or_else(|| match for_x.end_within(soon) {
             Some(error @ Value::ServerError(_)) => Some(error),
             _ => None,
         })
@@ -224,18 +221,18 @@ fn a_grant_to_an_owner_that_waits_elsewhere_closes_no_ring() {
     s.token();
 }
 
-#[test]
-fn a_lock_that_a_waiting_owner_came_to_in_another_way_closes_no_ring() {
+both_ways!(a_lock_that_a_waiting_owner_came_to_in_another_way_closes_no_ring);
+fn a_lock_that_a_waiting_owner_came_to_in_another_way_closes_no_ring(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("x", "q");
     control.take("y", "w");
     control.take("source", "p");
-    let mut p = Waiter::new(&server, "y", "p");
-    let mut w = Waiter::new(&server, "x", "w");
+    let mut p = by.wait(&server, "y", "p");
+    let mut w = by.wait(&server, "x", "w");
     // x becomes p's by no request of p's.
     control.ok("RENAME source x");
-    let line = ring(p.client.read());
+    let line = ring(p.end());
     assert!(line.contains("p waits for y (w)"), "{line}");
     assert!(line.contains("w waits for x (p)"), "{line}");
     control.has_waiters("x", 1);
@@ -243,19 +240,19 @@ fn a_lock_that_a_waiting_owner_came_to_in_another_way_closes_no_ring() {
     w.token();
 }
 
-#[test]
-fn a_request_that_is_refused_keeps_its_connection_and_the_queues_in_order() {
+both_ways!(a_request_that_is_refused_keeps_its_connection_and_the_queues_in_order);
+fn a_request_that_is_refused_keeps_its_connection_and_the_queues_in_order(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("x", "a");
     control.take("y", "b");
-    let mut a = Waiter::new(&server, "y", "a");
-    let mut c = Waiter::new(&server, "x", "c");
+    let mut a = by.wait(&server, "y", "a");
+    let mut c = by.wait(&server, "x", "c");
     let mut b = server.raw();
     for _ in 0..20 {
         assert_eq!(b.code(&block("x", "b")), "DEADLOCK");
     }
-    let mut d = Waiter::new(&server, "x", "d");
+    let mut d = by.wait(&server, "x", "d");
     assert_eq!(control.waiters("x"), 2);
     eventually("its connection is in step", || b.ask("PING") == pong());
     b.release("y", "b");
@@ -266,12 +263,12 @@ fn a_request_that_is_refused_keeps_its_connection_and_the_queues_in_order() {
     d.token();
 }
 
-#[test]
-fn a_request_for_many_keys_is_let_past_too() {
+both_ways!(a_request_for_many_keys_is_let_past_too);
+fn a_request_for_many_keys_is_let_past_too(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.take("b", "a");
-    let mut many = Waiter::by(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
+    let mut many = by.request(&server, "RLOCK.MACQUIRE 2 a b m 100000 BLOCK 0");
     assert!(control.refused("RLOCK.MACQUIRE 2 a c a 1000"));
     control.token("RLOCK.MACQUIRE 2 a c a 100000 BLOCK 0");
     assert_eq!(control.held_by("a"), "a exclusive 1");

@@ -99,6 +99,10 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         words.push(tried.locks.len().to_string().into_bytes());
     }
     words.extend(tried.locks);
+    if name == "FORCE" && random.one_in(2) {
+        words.extend([b"IFOWNER".to_vec(), tried.owner]);
+        return words;
+    }
     if matches!(name, "FORCE" | "INFO") {
         return words;
     }
@@ -107,8 +111,7 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         words.push(scene.lease(random));
     }
     let extra = match name {
-        _ if takes => Some("ONCE").filter(|_| random.one_in(6)),
-        "RELEASE" => Some("ALL").filter(|_| random.one_in(4)),
+        "RELEASE" => *random.of(&[None, None, None, Some("ALL"), Some("IFHELD")]),
         _ => None,
     };
     let mut options: Vec<&str> = tried.mode.into_iter().chain(extra).collect();
@@ -155,6 +158,8 @@ const NASTY: &[&[u8]] = &[
     b"write",
     b"ONCE",
     b"all",
+    b"ifheld",
+    b"IFOWNER",
     b"EXCLUSIVE",
     b"COUNT",
     b"a'b\\c\n\xff",
@@ -202,6 +207,9 @@ fn refused(random: &mut Random, scene: &Scene) -> Words {
         ["ACQUIRE", "* 100000"],
         ["RELEASE", "*"],
         ["RELEASE", "* READ ALL"],
+        ["RELEASE", "OWNER ALL IFTOKEN 1795272565176233"],
+        ["FORCE", "IFTOKEN 1795272565176233"],
+        ["FORCE", "IFOWNER *"],
         ["RENEW", "* 100000"],
         ["RENEW", "OWNER 100000 watchdog"],
         ["RENEW", "OWNER 100000 READ WATCHDOG"],

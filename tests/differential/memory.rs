@@ -10,16 +10,27 @@ use super::step::Bytes;
 /// The locks that are to be set right after a foreign command.
 pub fn judged_by_memory(now: &Snapshot, before: &Snapshot) -> Vec<Bytes> {
     let locks = now.0.iter().filter_map(|(name, item)| {
+        let had = before.0.get(name);
+        if has_lost_its_ttl(item, had) {
+            return Some(name.clone());
+        }
         let lock = Lock {
             name,
             item,
             fields: item.shared()?,
-            before: before.0.get(name),
+            before: had,
             keys: now,
         };
         lock.is_judged_by_memory().then(|| name.clone())
     });
     locks.collect()
+}
+
+/// The module knows for a lock what the library takes for somebody's data.
+fn has_lost_its_ttl(item: &Item, before: Option<&Item>) -> bool {
+    let is_hash = |item: &Item| matches!(item.content, Content::Fields(_));
+    let had = before.filter(|before| is_hash(before));
+    is_hash(item) && item.ends.is_none() && had.is_some_and(|had| had.ends.is_some())
 }
 
 /// A read/write lock, as far as `mode` tells.

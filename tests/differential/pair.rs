@@ -263,7 +263,7 @@ fn is_refusal(reply: &Value, words: &[Bytes]) -> bool {
     let says = |word: &Bytes| {
         let word = String::from_utf8_lossy(word).to_uppercase();
         match word.as_str() {
-            "BLOCK" | "WATCHDOG" => text.starts_with(&format!("{word} ")),
+            "BLOCK" | "WATCHDOG" | "IFTOKEN" => text.starts_with(&format!("{word} ")),
             "*" => text.starts_with("owner * "),
             _ => false,
         }

@@ -197,7 +197,6 @@ fn arguments_are_neither_missing_nor_too_many() {
             "renew job",
             "renew job alice",
             "force",
-            "force job other",
             "info",
             "info job other",
             "macquire 1 job",
@@ -221,11 +220,9 @@ fn arguments_are_neither_missing_nor_too_many() {
 fn what_is_refused_for_who_holds_it_is_told_alike() {
     for mut pair in Pair::all() {
         for line in [
-            "acquire job alice 1000 ONCE",
             "acquire job alice 1000 READ",
             "acquire job alice 1000 WRITE ONCE",
             "acquire doc alice 1000",
-            "acquire doc alice 1000 READ ONCE",
             "acquire text alice 1000",
             "release job bob",
             "release job bob READ",
@@ -240,7 +237,6 @@ fn what_is_refused_for_who_holds_it_is_told_alike() {
             "renew text alice 1000",
             "force text",
             "info text",
-            "macquire 2 none job alice 1000 ONCE",
             "macquire 2 none doc alice 1000",
             "macquire 3 job doc text alice 1000",
             "mrelease 2 job text alice",

@@ -4,6 +4,7 @@
 mod access;
 mod caller;
 mod cluster;
+mod conditions;
 mod differential;
 mod errors;
 mod example;

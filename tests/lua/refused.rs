@@ -36,6 +36,23 @@ fn block_is_refused() {
 }
 
 #[test]
+fn queue_and_notify_are_refused() {
+    for (_server, mut lua) in Lua::both() {
+        lua.int("acquire job alice 100000");
+        let before = lua.keys();
+        for request in ["acquire free bob 1000", "macquire 2 free job bob 1000"] {
+            let queue = lua.error(&format!("{request} queue 0 NOTIFY ch t"));
+            let begin = "ERR QUEUE needs the rlock module: a function cannot wait.";
+            assert!(queue.starts_with(begin), "{queue}");
+            let notify = lua.error(&format!("{request} Notify ch t"));
+            let begin = "ERR NOTIFY tells a connection of its hold, and a script, a function";
+            assert!(notify.starts_with(begin), "{notify}");
+        }
+        assert_eq!(lua.keys(), before);
+    }
+}
+
+#[test]
 fn watchdog_is_refused() {
     for (_server, mut lua) in Lua::both() {
         lua.int("acquire job alice 100000");

@@ -71,11 +71,6 @@ fn reading_under_ones_own_write_keeps_the_token_and_an_upgrade_begins_one() {
     assert_eq!(lua.int("acquire doc a 400000 READ"), upgraded);
     lua.int("release doc a READ ALL");
     assert_eq!(lua.int("acquire doc a 100000 WRITE"), upgraded);
-    lua.int("force doc");
-    lua.int("acquire doc a 100000 READ");
-    lua.client.int("PERSIST doc");
-    let upgraded = lua.int("acquire doc a 100000 WRITE");
-    assert_eq!(lua.int("acquire doc a 100000 WRITE"), upgraded);
 }
 
 /// A different token says that the lock was lost in between.

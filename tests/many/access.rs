@@ -2,7 +2,8 @@
 //! and in a cluster.
 
 use crate::support::{
-    bulk, cluster, error, eventually, eventually_within, user, Ask, Server, Waiter, BOUND, LONG,
+    both_ways, bulk, cluster, error, eventually, eventually_within, user, Ask, Server, Way, BOUND,
+    LONG,
 };
 
 #[test]
@@ -78,12 +79,12 @@ fn a_users_key_patterns_apply_to_each_key() {
     assert_eq!(worker.int("RLOCK.MRELEASE 2 a1 a2 alice"), 2);
 }
 
-#[test]
-fn when_memory_is_full_many_can_be_kept_and_freed_but_not_taken() {
+both_ways!(when_memory_is_full_many_can_be_kept_and_freed_but_not_taken);
+fn when_memory_is_full_many_can_be_kept_and_freed_but_not_taken(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.MACQUIRE 2 x y alice 60000");
-    let mut waits = Waiter::many(&server, "x z", "m");
+    let mut waits = by.many(&server, "x z", "m");
     client.ok("CONFIG SET maxmemory 1");
     for request in [
         "RLOCK.MACQUIRE 2 a b carol 60000",
@@ -143,15 +144,15 @@ fn in_a_cluster_all_keys_are_of_one_slot() {
     client.nothing_left("x");
 }
 
+both_ways!(in_a_cluster_it_waits_for_keys_of_one_slot_for_long);
 /// The server looks after blocked clients in a cluster, and takes it ill when one is
 /// blocked on a key that its command did not declare: within 2 s.
-#[test]
-fn in_a_cluster_it_waits_for_keys_of_one_slot_for_long() {
+fn in_a_cluster_it_waits_for_keys_of_one_slot_for_long(by: Way) {
     let server = cluster();
     let mut client = server.raw();
     client.int(&format!("RLOCK.ACQUIRE {{x}}1 bob {LONG}"));
-    let mut many = Waiter::many(&server, "{x}1 {x}2 x", "m");
-    let mut behind = Waiter::many(&server, "x {x}3", "n");
+    let mut many = by.many(&server, "{x}1 {x}2 x", "m");
+    let mut behind = by.many(&server, "x {x}3", "n");
     client.is_reserved("{x}2");
     eventually_within(2 * BOUND, "it has waited for long", || {
         client.info("x").oldest_wait_ms >= Some(3000)

@@ -1,6 +1,6 @@
 //! Keys that go, change or are taken under those who wait for many of them.
 
-use crate::support::{each, int, now_ms, Ask, Server, Waiter, LONG};
+use crate::support::{both_ways, each, int, now_ms, Ask, Server, Way, LONG};
 
 /// What frees the name `y`.
 const WAYS: [&str; 12] = [
@@ -18,11 +18,11 @@ const WAYS: [&str; 12] = [
     "SWAPDB 0 6",
 ];
 
-#[test]
-fn whatever_frees_the_last_key_grants_all() {
+both_ways!(whatever_frees_the_last_key_grants_all);
+fn whatever_frees_the_last_key_grants_all(by: Way) {
     each(&WAYS, |way, server, client| {
         client.take("y", "bob");
-        let mut many = Waiter::many(server, "x y z", "m");
+        let mut many = by.many(server, "x y z", "m");
         client.succeed(&[way]);
         many.token();
         for key in ["x", "y", "z"] {
@@ -34,14 +34,14 @@ fn whatever_frees_the_last_key_grants_all() {
     });
 }
 
-#[test]
-fn leases_that_end_one_after_the_other_are_waited_for() {
+both_ways!(leases_that_end_one_after_the_other_are_waited_for);
+fn leases_that_end_one_after_the_other_are_waited_for(by: Way) {
     let server = Server::start_with(&["--hz", "1"]);
     let mut client = server.raw();
     for key in ["a", "b", "c"] {
         client.take(key, key);
     }
-    let mut many = Waiter::many(&server, "a b c", "m");
+    let mut many = by.many(&server, "a b c", "m");
     let replies = client.succeed(&[
         "RLOCK.RENEW a a 150",
         "RLOCK.RENEW c c 100",
@@ -55,13 +55,13 @@ fn leases_that_end_one_after_the_other_are_waited_for() {
     assert_eq!(client.deadline("c"), deadline);
 }
 
-#[test]
-fn a_foreign_client_that_takes_a_reserved_key_is_waited_for() {
+both_ways!(a_foreign_client_that_takes_a_reserved_key_is_waited_for);
+fn a_foreign_client_that_takes_a_reserved_key_is_waited_for(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "m");
-    let mut behind = Waiter::new(&server, "x", "b");
+    let mut many = by.many(&server, "x y", "m");
+    let mut behind = by.wait(&server, "x", "b");
     client.succeed(&["MULTI", "HSET x uuid:1 1", "PEXPIRE x 100000", "EXEC"]);
     assert_eq!(client.mode("x"), "exclusive");
     client.int("RLOCK.RELEASE y bob");
@@ -73,8 +73,8 @@ fn a_foreign_client_that_takes_a_reserved_key_is_waited_for() {
     behind.token();
 }
 
-#[test]
-fn a_key_that_is_no_lock_is_waited_for_until_it_is_gone() {
+both_ways!(a_key_that_is_no_lock_is_waited_for_until_it_is_gone);
+fn a_key_that_is_no_lock_is_waited_for_until_it_is_gone(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     for (overwrite, free) in [
@@ -84,7 +84,7 @@ fn a_key_that_is_no_lock_is_waited_for_until_it_is_gone() {
     ] {
         client.ok("FLUSHALL");
         client.take("y", "bob");
-        let mut many = Waiter::many(&server, "x y", "m");
+        let mut many = by.many(&server, "x y", "m");
         client.ask(overwrite);
         let line = client.error("RLOCK.MACQUIRE 2 z x c 1000");
         assert!(line.starts_with("WRONGTYPE "), "{line}");
@@ -97,12 +97,12 @@ fn a_key_that_is_no_lock_is_waited_for_until_it_is_gone() {
     }
 }
 
-#[test]
-fn queues_are_those_of_their_database() {
+both_ways!(queues_are_those_of_their_database);
+fn queues_are_those_of_their_database(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "m");
+    let mut many = by.many(&server, "x y", "m");
     let mut elsewhere = server.raw();
     elsewhere.ok("SELECT 2");
     elsewhere.is_free("x");
@@ -117,12 +117,12 @@ fn queues_are_those_of_their_database() {
     assert_eq!(elsewhere.hash("y"), "bob=1");
 }
 
-#[test]
-fn a_reload_keeps_reservations() {
+both_ways!(a_reload_keeps_reservations);
+fn a_reload_keeps_reservations(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "m");
+    let mut many = by.many(&server, "x y", "m");
     client.ok("DEBUG RELOAD");
     client.is_reserved("x");
     assert!(client.refused("RLOCK.ACQUIRE x c 1000"));

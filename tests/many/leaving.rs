@@ -3,17 +3,17 @@
 
 use redis::Value;
 
-use crate::support::{each, Ask, Leave, Server, Waiter, LONG};
+use crate::support::{both_ways, each, Ask, Leave, Server, Way, LONG};
 
-#[test]
-fn reservations_end_with_the_request_and_others_come_in() {
-    each(&Leave::ALL, |way, server, client| {
+both_ways!(reservations_end_with_the_request_and_others_come_in);
+fn reservations_end_with_the_request_and_others_come_in(by: Way) {
+    each(&Leave::all(by), |way, server, client| {
         client.take("y", "bob");
         let block = way.block();
-        let gone = Waiter::many_with(server, "x y z", "gone", block);
-        let mut plain = Waiter::new(server, "x", "p");
-        let mut readers = ["r1", "r2"].map(|owner| Waiter::read(server, "z", owner));
-        let mut behind = Waiter::new(server, "y", "b");
+        let gone = by.many_with(server, "x y z", "gone", block);
+        let mut plain = by.wait(server, "x", "p");
+        let mut readers = ["r1", "r2"].map(|owner| by.read(server, "z", owner));
+        let mut behind = by.wait(server, "y", "b");
         way.leave(client, gone);
         plain.token();
         for reader in &mut readers {
@@ -38,12 +38,12 @@ fn reservations_end_with_the_request_and_others_come_in() {
     });
 }
 
-#[test]
-fn a_reserved_key_that_nobody_waits_for_is_free_again() {
-    each(&Leave::ALL, |way, server, client| {
+both_ways!(a_reserved_key_that_nobody_waits_for_is_free_again);
+fn a_reserved_key_that_nobody_waits_for_is_free_again(by: Way) {
+    each(&Leave::all(by), |way, server, client| {
         client.take("y", "bob");
         let block = way.block();
-        let gone = Waiter::many_with(server, "x y", "gone", block);
+        let gone = by.many_with(server, "x y", "gone", block);
         way.leave(client, gone);
         client.has_waiters("x", 0);
         client.is_free("x");
@@ -54,14 +54,14 @@ fn a_reserved_key_that_nobody_waits_for_is_free_again() {
     });
 }
 
-#[test]
-fn the_next_of_many_inherits_what_is_free() {
-    each(&Leave::ALL, |way, server, client| {
+both_ways!(the_next_of_many_inherits_what_is_free);
+fn the_next_of_many_inherits_what_is_free(by: Way) {
+    each(&Leave::all(by), |way, server, client| {
         client.take("held", "bob");
         let block = way.block();
-        let gone = Waiter::many_with(server, "held x y", "gone", block);
-        let mut pair = Waiter::many(server, "y x", "pair");
-        let mut waits = Waiter::many(server, "held z", "waits");
+        let gone = by.many_with(server, "held x y", "gone", block);
+        let mut pair = by.many(server, "y x", "pair");
+        let mut waits = by.many(server, "held z", "waits");
         way.leave(client, gone);
         pair.token();
         client.is_reserved("z");
@@ -71,14 +71,14 @@ fn the_next_of_many_inherits_what_is_free() {
     });
 }
 
-#[test]
-fn one_that_leaves_from_between_changes_nothing_for_the_others() {
-    each(&Leave::ALL, |way, server, client| {
+both_ways!(one_that_leaves_from_between_changes_nothing_for_the_others);
+fn one_that_leaves_from_between_changes_nothing_for_the_others(by: Way) {
+    each(&Leave::all(by), |way, server, client| {
         client.int(&format!("RLOCK.MACQUIRE 2 x y h {LONG}"));
-        let mut ahead = Waiter::many(server, "x y", "ahead");
+        let mut ahead = by.many(server, "x y", "ahead");
         let block = way.block();
-        let gone = Waiter::many_with(server, "y x", "gone", block);
-        let mut behind = Waiter::many(server, "x y", "behind");
+        let gone = by.many_with(server, "y x", "gone", block);
+        let mut behind = by.many(server, "x y", "behind");
         way.leave(client, gone);
         client.has_waiters("x", 2);
         client.has_waiters("y", 2);
@@ -91,16 +91,16 @@ fn one_that_leaves_from_between_changes_nothing_for_the_others() {
     });
 }
 
-#[test]
-fn a_block_time_ends_with_null_and_not_before_it_is_over() {
+both_ways!(a_block_time_ends_with_null_and_not_before_it_is_over);
+fn a_block_time_ends_with_null_and_not_before_it_is_over(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
     for ms in [1, 40, 150] {
         let start = std::time::Instant::now();
         let block = format!("BLOCK {ms}");
-        let mut many = Waiter::many_with(&server, "x y z", "m", &block);
-        assert_eq!(many.client.read(), Value::Nil);
+        let mut many = by.many_with(&server, "x y z", "m", &block);
+        assert_eq!(many.end(), Value::Nil);
         let waited = start.elapsed();
         assert!(waited.as_millis() >= ms, "{waited:?} of {ms} ms");
         many.client.in_step();
@@ -109,16 +109,16 @@ fn a_block_time_ends_with_null_and_not_before_it_is_over() {
     }
 }
 
+both_ways!(a_granted_request_whose_client_is_gone_holds_nothing);
 /// The grant and the end of the connection come in one go.
-#[test]
-fn a_granted_request_whose_client_is_gone_holds_nothing() {
+fn a_granted_request_whose_client_is_gone_holds_nothing(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     for round in 0..10 {
         client.take("y", "bob");
-        let gone = Waiter::many(&server, "x y z", "gone");
-        let mut next = Waiter::many(&server, "z y", "next");
-        let mut single = Waiter::new(&server, "x", "s");
+        let gone = by.many(&server, "x y z", "gone");
+        let mut next = by.many(&server, "z y", "next");
+        let mut single = by.wait(&server, "x", "s");
         let kill = format!("CLIENT KILL ID {}", gone.id);
         client.succeed(&["RLOCK.RELEASE y bob", &kill]);
         next.token();

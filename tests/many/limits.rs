@@ -1,6 +1,6 @@
 //! 1,024 keys at once; and that nothing is left of many requests for many keys.
 
-use crate::support::{eventually, Ask, RawClient, Server, Waiter, LONG};
+use crate::support::{both_ways, eventually, Ask, RawClient, Server, Waiter, Way, LONG};
 
 const MOST: usize = 1024;
 
@@ -35,14 +35,14 @@ fn a_request_may_name_1024_keys() {
     assert_eq!(client.int("DBSIZE"), 0);
 }
 
-#[test]
-fn it_may_wait_for_1024_keys() {
+both_ways!(it_may_wait_for_1024_keys);
+fn it_may_wait_for_1024_keys(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let all = keys().join(" ");
     client.take("k700", "bob");
-    let mut first = Waiter::many(&server, &all, "first");
-    let mut second = Waiter::many(&server, &all, "second");
+    let mut first = by.many(&server, &all, "first");
+    let mut second = by.many(&server, &all, "second");
     for key in ["k0", "k699", "k1023"] {
         client.is_reserved(key);
         assert_eq!(client.waiters(key), 2);
@@ -69,16 +69,16 @@ fn it_may_wait_for_1024_keys() {
     }
 }
 
-#[test]
-fn a_request_for_1024_keys_that_leaves_lets_all_of_them_go() {
+both_ways!(a_request_for_1024_keys_that_leaves_lets_all_of_them_go);
+fn a_request_for_1024_keys_that_leaves_lets_all_of_them_go(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let all = keys().join(" ");
     client.take("k0", "bob");
-    let gone = Waiter::many(&server, &all, "gone");
+    let gone = by.many(&server, &all, "gone");
     let mut behind: Vec<Waiter> = (1..MOST)
         .step_by(100)
-        .map(|n| Waiter::new(&server, &format!("k{n}"), "b"))
+        .map(|n| by.wait(&server, &format!("k{n}"), "b"))
         .collect();
     assert_eq!(client.waiters("k1"), 2);
     gone.client.close();
@@ -90,8 +90,8 @@ fn a_request_for_1024_keys_that_leaves_lets_all_of_them_go() {
     assert_eq!(client.waiters("k0"), 0);
 }
 
-#[test]
-fn memory_of_many_waiters_for_many_keys_comes_back() {
+both_ways!(memory_of_many_waiters_for_many_keys_comes_back);
+fn memory_of_many_waiters_for_many_keys_comes_back(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let used = || -> i64 {
@@ -101,9 +101,9 @@ fn memory_of_many_waiters_for_many_keys_comes_back() {
     let all: Vec<String> = keys().into_iter().take(200).collect();
     let round = |client: &mut RawClient| {
         client.take("k0", "h");
-        let mut staying = Waiter::many(&server, &all.join(" "), "stays");
+        let mut staying = by.many(&server, &all.join(" "), "stays");
         let leaving: Vec<Waiter> = (0..50)
-            .map(|n| Waiter::many(&server, &all.join(" "), &format!("m{n}")))
+            .map(|n| by.many(&server, &all.join(" "), &format!("m{n}")))
             .collect();
         for waiter in leaving {
             waiter.client.close();

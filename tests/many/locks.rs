@@ -122,24 +122,28 @@ fn keys_that_are_held_already_nest() {
 }
 
 #[test]
-fn once_refuses_all_when_one_is_held_already() {
+fn once_takes_what_is_free_and_adds_no_hold_to_what_is_held() {
     let server = Server::start();
     let mut client = server.raw();
-    client.int("RLOCK.ACQUIRE y alice 60000");
-    let (before, changes) = (client.everything(), client.changes());
-    for keys in ["3 x y z", "3 y x z", "2 x y", "1 y"] {
+    let first = client.token("RLOCK.ACQUIRE y alice 60000");
+    let alone = "RLOCK.MACQUIRE 1 y alice 60000 ONCE";
+    assert_eq!(client.int(alone), first);
+    for keys in ["3 x y z", "3 y x z", "2 y x"] {
+        client.succeed(&["RLOCK.FORCE x", "RLOCK.FORCE z"]);
         for more in ["ONCE", "ONCE BLOCK 0"] {
-            let line = client.error(&format!("RLOCK.MACQUIRE {keys} alice 1000 {more}"));
-            assert!(
-                line.starts_with("HELD owner 'alice' already holds 'y'"),
-                "{line}"
-            );
+            let token = client.token(&format!("RLOCK.MACQUIRE {keys} alice 60000 {more}"));
+            assert!(token > first, "{keys}: x and z were free");
+            assert_eq!(client.hash("x"), "alice=1", "{keys}");
+            assert_eq!(client.hash("y"), "alice=1", "{keys}");
         }
     }
-    assert_eq!(client.everything(), before);
+    // Said again it is the same request, and gives the same token.
+    let all = "RLOCK.MACQUIRE 3 x y z alice 60000 ONCE";
+    let token = client.token(all);
+    let changes = client.changes();
+    assert_eq!(client.int(&all.replace("60000", "1000")), token);
     assert_eq!(client.changes(), changes);
-    client.int("RLOCK.MACQUIRE 2 x z alice 60000 ONCE");
-    assert_eq!(client.int("DBSIZE"), 3);
+    assert_eq!(client.hash("z"), "alice=1");
 }
 
 #[test]

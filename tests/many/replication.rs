@@ -1,11 +1,12 @@
 //! What replicas, the AOF and listeners get of many locks at once.
 
 use crate::support::{
-    aof, eventually, lease_from, now_ms, same_on_both, Ask, Listener, Server, Waiter, AOF, LONG,
+    aof, both_ways, eventually, lease_from, now_ms, same_on_both, Ask, Listener, Server, Way, AOF,
+    LONG,
 };
 
-#[test]
-fn a_replica_has_the_same_locks_to_the_millisecond() {
+both_ways!(a_replica_has_the_same_locks_to_the_millisecond);
+fn a_replica_has_the_same_locks_to_the_millisecond(by: Way) {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
@@ -20,16 +21,16 @@ fn a_replica_has_the_same_locks_to_the_millisecond() {
         here.int(request);
         same_on_both(&mut here, &mut there, request);
     }
-    let mut waits = Waiter::many(&master, "x y", "m");
+    let mut waits = by.many(&master, "x y", "m");
     same_on_both(&mut here, &mut there, "a request that waits");
     here.int("RLOCK.MRELEASE 2 a y bob");
     waits.token();
     same_on_both(&mut here, &mut there, "a grant");
-    let mut waits = Waiter::many(&master, "x y z", "n");
+    let mut waits = by.many(&master, "x y z", "n");
     here.int("RLOCK.MRENEW 2 x y m 60");
     waits.token();
     same_on_both(&mut here, &mut there, "leases that ended");
-    let mut waits = Waiter::many(&master, "z y", "o");
+    let mut waits = by.many(&master, "z y", "o");
     here.int("DEL x y z");
     waits.token();
     same_on_both(&mut here, &mut there, "keys that went");
@@ -43,8 +44,8 @@ fn names(server: &Server) -> Vec<String> {
     commands.map(|words| words[0].to_uppercase()).collect()
 }
 
-#[test]
-fn the_aof_holds_plain_commands_all_keys_as_one() {
+both_ways!(the_aof_holds_plain_commands_all_keys_as_one);
+fn the_aof_holds_plain_commands_all_keys_as_one(by: Way) {
     let mut server = Server::start_with(&AOF);
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE held bob 3600000");
@@ -72,7 +73,7 @@ fn the_aof_holds_plain_commands_all_keys_as_one() {
         client.int(request);
         as_one(2, request);
     }
-    let mut waits = Waiter::many(&server, "held y z", "m");
+    let mut waits = by.many(&server, "held y z", "m");
     client.int("RLOCK.RELEASE held bob");
     waits.token();
     as_one(3, "a grant");
@@ -81,7 +82,7 @@ fn the_aof_holds_plain_commands_all_keys_as_one() {
         "RLOCK.MACQUIRE 2 a x carol 1000 BLOCK 2",
         "RLOCK.MRELEASE 2 x a carol",
         "RLOCK.MRENEW 2 x a alice 1000",
-        "RLOCK.MACQUIRE 2 a x alice 1000 ONCE",
+        "RLOCK.MACQUIRE 2 a x carol 1000 ONCE",
     ];
     let before = names(&server);
     for request in none {
@@ -116,8 +117,8 @@ fn of(event: &str, keys: &[&str]) -> Vec<(String, String)> {
         .collect()
 }
 
-#[test]
-fn events_are_one_per_call_and_key() {
+both_ways!(events_are_one_per_call_and_key);
+fn events_are_one_per_call_and_key(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -148,7 +149,7 @@ fn events_are_one_per_call_and_key() {
         client.ask(request);
         assert_eq!(told(&mut events), of(event, keys), "{request}");
     }
-    let mut waits = Waiter::many(&server, "x y z", "m");
+    let mut waits = by.many(&server, "x y z", "m");
     assert_eq!(told(&mut events), [], "a request that waits");
     client.int("RLOCK.RELEASE x bob");
     assert_eq!(told(&mut events), of("released", &["x"]));

@@ -3,14 +3,14 @@
 
 use redis::Value;
 
-use crate::support::{bulk, eventually, lease_from, list, Ask, Server, Waiter, LONG};
+use crate::support::{both_ways, bulk, eventually, lease_from, list, Ask, Server, Way, LONG};
 
-#[test]
-fn a_free_key_is_reserved_while_another_is_waited_for() {
+both_ways!(a_free_key_is_reserved_while_another_is_waited_for);
+fn a_free_key_is_reserved_while_another_is_waited_for(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "alice");
+    let mut many = by.many(&server, "x y", "alice");
     client.is_reserved("x");
     assert_eq!(client.mode("y"), "exclusive");
     for key in ["x", "y"] {
@@ -56,14 +56,14 @@ fn a_free_key_is_reserved_while_another_is_waited_for() {
     client.is_free("y");
 }
 
-#[test]
-fn a_key_that_comes_free_is_reserved_from_then_on() {
+both_ways!(a_key_that_comes_free_is_reserved_from_then_on);
+fn a_key_that_comes_free_is_reserved_from_then_on(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("a", "bob");
     client.take("b", "bob");
     client.take("c", "bob");
-    let mut many = Waiter::many(&server, "a b c", "alice");
+    let mut many = by.many(&server, "a b c", "alice");
     for key in ["a", "b", "c"] {
         assert_eq!(client.mode(key), "exclusive");
     }
@@ -78,15 +78,15 @@ fn a_key_that_comes_free_is_reserved_from_then_on() {
     many.token();
 }
 
-#[test]
-fn waiters_on_a_reserved_key_come_after_it() {
+both_ways!(waiters_on_a_reserved_key_come_after_it);
+fn waiters_on_a_reserved_key_come_after_it(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "alice");
-    let mut plain = Waiter::new(&server, "x", "p");
-    let mut readers = ["r1", "r2"].map(|owner| Waiter::read(&server, "x", owner));
-    let mut next = Waiter::many(&server, "x z", "n");
+    let mut many = by.many(&server, "x y", "alice");
+    let mut plain = by.wait(&server, "x", "p");
+    let mut readers = ["r1", "r2"].map(|owner| by.read(&server, "x", owner));
+    let mut next = by.many(&server, "x z", "n");
     assert_eq!(client.waiters("x"), 5);
     client.is_reserved("z");
     client.int("RLOCK.RELEASE y bob");
@@ -110,14 +110,14 @@ fn waiters_on_a_reserved_key_come_after_it() {
     client.nothing_left("x");
 }
 
-#[test]
-fn it_waits_behind_those_who_came_before() {
+both_ways!(it_waits_behind_those_who_came_before);
+fn it_waits_behind_those_who_came_before(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("x", "bob");
-    let mut before = Waiter::new(&server, "x", "b");
-    let mut writer = Waiter::write(&server, "x", "w");
-    let mut many = Waiter::many(&server, "x y", "alice");
+    let mut before = by.wait(&server, "x", "b");
+    let mut writer = by.write(&server, "x", "w");
+    let mut many = by.many(&server, "x y", "alice");
     client.is_reserved("y");
     client.int("RLOCK.RELEASE x bob");
     before.token();
@@ -128,19 +128,19 @@ fn it_waits_behind_those_who_came_before() {
     many.token();
 }
 
-#[test]
-fn the_order_of_arrival_is_one_for_all_queues() {
+both_ways!(the_order_of_arrival_is_one_for_all_queues);
+fn the_order_of_arrival_is_one_for_all_queues(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("a", "h");
     client.take("b", "h");
     client.take("c", "h");
     client.take("d", "h");
-    let mut first = Waiter::many(&server, "a b", "m1");
-    let mut single = Waiter::new(&server, "a", "s1");
-    let mut second = Waiter::many(&server, "c b", "m2");
-    let mut third = Waiter::many(&server, "d c", "m3");
-    let mut reader = Waiter::read(&server, "d", "s2");
+    let mut first = by.many(&server, "a b", "m1");
+    let mut single = by.wait(&server, "a", "s1");
+    let mut second = by.many(&server, "c b", "m2");
+    let mut third = by.many(&server, "d c", "m3");
+    let mut reader = by.read(&server, "d", "s2");
     for key in ["a", "c", "d"] {
         client.int(&format!("RLOCK.RELEASE {key} h"));
         client.is_reserved(key);
@@ -171,9 +171,9 @@ fn the_order_of_arrival_is_one_for_all_queues() {
     }
 }
 
+both_ways!(those_that_overlap_in_a_ring_go_in_order);
 /// Three that overlap in a ring, and every order in which the keys come free.
-#[test]
-fn those_that_overlap_in_a_ring_go_in_order() {
+fn those_that_overlap_in_a_ring_go_in_order(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     for order in ["abc", "acb", "bac", "bca", "cab", "cba"] {
@@ -181,7 +181,7 @@ fn those_that_overlap_in_a_ring_go_in_order() {
         client.take("b", "h");
         client.take("c", "h");
         let rings = [("a b", "m1"), ("b c", "m2"), ("c a", "m3")];
-        let mut waiting = rings.map(|(keys, owner)| Waiter::many(&server, keys, owner));
+        let mut waiting = rings.map(|(keys, owner)| by.many(&server, keys, owner));
         for key in order.chars() {
             client.int(&format!("RLOCK.RELEASE {key} h"));
         }
@@ -197,14 +197,14 @@ fn those_that_overlap_in_a_ring_go_in_order() {
     }
 }
 
-#[test]
-fn two_that_name_the_keys_in_opposite_order_do_not_block_each_other() {
+both_ways!(two_that_name_the_keys_in_opposite_order_do_not_block_each_other);
+fn two_that_name_the_keys_in_opposite_order_do_not_block_each_other(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("x", "h1");
     client.take("y", "h2");
-    let mut one = Waiter::many(&server, "x y", "m1");
-    let mut two = Waiter::many(&server, "y x", "m2");
+    let mut one = by.many(&server, "x y", "m1");
+    let mut two = by.many(&server, "y x", "m2");
     client.int("RLOCK.RELEASE y h2");
     client.int("RLOCK.RELEASE x h1");
     one.token();
@@ -216,13 +216,13 @@ fn two_that_name_the_keys_in_opposite_order_do_not_block_each_other() {
     two.token();
 }
 
-#[test]
-fn it_waits_for_readers_and_keeps_new_ones_out() {
+both_ways!(it_waits_for_readers_and_keeps_new_ones_out);
+fn it_waits_for_readers_and_keeps_new_ones_out(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("x", "r1");
     client.take_read("x", "r2");
-    let mut many = Waiter::many(&server, "x y", "alice");
+    let mut many = by.many(&server, "x y", "alice");
     assert!(client.refused("RLOCK.ACQUIRE x r3 1000 READ"));
     client.take_read("x", "r1");
     client.int("RLOCK.RELEASE x r1 READ ALL");
@@ -232,12 +232,12 @@ fn it_waits_for_readers_and_keeps_new_ones_out() {
     assert_eq!(client.hash("x"), "alice=1");
 }
 
-#[test]
-fn a_waiters_lease_counts_from_the_grant_and_block_0_waits() {
+both_ways!(a_waiters_lease_counts_from_the_grant_and_block_0_waits);
+fn a_waiters_lease_counts_from_the_grant_and_block_0_waits(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take("y", "bob");
-    let mut many = Waiter::many(&server, "x y", "alice");
+    let mut many = by.many(&server, "x y", "alice");
     eventually("it has waited for a while", || {
         client.info("x").oldest_wait_ms >= Some(300)
     });
@@ -249,14 +249,14 @@ fn a_waiters_lease_counts_from_the_grant_and_block_0_waits() {
     }
 }
 
-#[test]
-fn a_release_of_many_grants_on_each_of_them() {
+both_ways!(a_release_of_many_grants_on_each_of_them);
+fn a_release_of_many_grants_on_each_of_them(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.int(&format!("RLOCK.MACQUIRE 4 a b c d h {LONG}"));
-    let mut single = Waiter::new(&server, "a", "s");
-    let mut readers = ["r1", "r2"].map(|owner| Waiter::read(&server, "b", owner));
-    let mut many = Waiter::many(&server, "d c", "m");
+    let mut single = by.wait(&server, "a", "s");
+    let mut readers = ["r1", "r2"].map(|owner| by.read(&server, "b", owner));
+    let mut many = by.many(&server, "d c", "m");
     let replies = client.succeed(&[
         "RLOCK.MRELEASE 4 a b c d h",
         "HGETALL a",

@@ -114,10 +114,9 @@ fn keywords_come_in_any_case_and_order() {
         client.int(&request);
         assert_eq!(client.int("RLOCK.RELEASE job alice all"), 0, "{options}");
     }
-    client.int("rlock.acquire job alice 10000");
-    assert!(client
-        .error("Rlock.Acquire job alice 10000 block 0 once")
-        .starts_with("HELD "));
+    let token = client.int("rlock.acquire job alice 10000");
+    let again = client.int("Rlock.Acquire job alice 10000 block 0 once");
+    assert_eq!(again, token);
     assert!(client.refused("RLOCK.ACQUIRE job bob 10000 block 1 once"));
     assert_eq!(client.int("rlock.release job alice All"), 0);
 }
@@ -174,7 +173,10 @@ fn info_is_a_map() {
     assert_eq!(three.exact_text("RLOCK.INFO job"), free("%4", "_"));
 
     let mut client = server.raw();
-    client.int("HSET job bob 2");
+    client.succeed(&["HSET job bob 2", "PEXPIRE job 60000"]);
+    assert_eq!(client.int("RLOCK.FORCE job IFOWNER alice"), 0);
+    // It is known by now, and stays a lock.
+    client.int("PERSIST job");
     let holder =
         "$5\r\nowner\r\n$3\r\nbob\r\n$4\r\nmode\r\n$9\r\nexclusive\r\n$5\r\nholds\r\n:2\r\n\
                   $12\r\nremaining-ms\r\n";

@@ -70,7 +70,6 @@ fn what_changes_nothing_is_not_told() {
     for request in [
         "RLOCK.ACQUIRE job bob 1000",
         "RLOCK.ACQUIRE job bob 1000 BLOCK 2",
-        "RLOCK.ACQUIRE job alice 1000 ONCE",
         "RLOCK.RELEASE job bob",
         "RLOCK.RENEW job bob 1000",
         "RLOCK.RELEASE free alice",

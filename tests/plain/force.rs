@@ -55,29 +55,6 @@ fn the_next_waiter_has_the_lock_in_the_same_step() {
 }
 
 #[test]
-fn what_has_no_ttl_may_be_data_and_is_refused() {
-    let server = Server::start();
-    let mut client = server.raw();
-    client.int("HSET visits alice 7");
-    client.int("RLOCK.ACQUIRE job alice 10000");
-    client.int("PERSIST job");
-    for key in ["visits", "job"] {
-        let (before, changes) = (client.state(key.as_bytes()), client.changes());
-        assert_eq!(
-            client.error(&format!("RLOCK.FORCE {key}")),
-            format!(
-                "WRONGTYPE Operation against a key holding the wrong kind of value: '{key}' has \
-                 no TTL, it may be somebody's data; DEL it if it is not"
-            )
-        );
-        assert_eq!(client.state(key.as_bytes()), before);
-        assert_eq!(client.changes(), changes);
-    }
-    assert_eq!(client.int("RLOCK.RENEW job alice 10000"), 1);
-    assert_eq!(client.int("RLOCK.FORCE job"), 1);
-}
-
-#[test]
 fn a_lock_that_redisson_took_can_be_freed() {
     let server = Server::start();
     let mut client = server.raw();

@@ -3,6 +3,7 @@
 
 mod acquire;
 mod binary;
+mod conditions;
 mod errors;
 mod events;
 mod experiments;
@@ -10,6 +11,7 @@ mod expiry;
 mod fencing;
 mod force;
 mod nesting;
+mod no_ttl;
 mod owner;
 mod processes;
 mod release;

@@ -74,26 +74,31 @@ fn renewing_sets_the_lease_of_all_holds() {
 }
 
 #[test]
-fn once_does_not_nest_and_does_not_wait_for_itself() {
+fn once_gives_the_hold_under_way_and_adds_none() {
     let server = Server::start();
     let mut client = server.raw();
-    client.int("RLOCK.ACQUIRE job alice 60000 ONCE");
+    let token = client.token("RLOCK.ACQUIRE job alice 60000 ONCE");
     let before = client.state(b"job");
+    let changes = client.changes();
     for options in ["ONCE", "BLOCK 0 ONCE", "ONCE BLOCK 60000"] {
-        let line = client.error(&format!("RLOCK.ACQUIRE job alice 90000 {options}"));
-        assert!(line.starts_with("HELD owner 'alice' already holds 'job'"));
+        let request = format!("RLOCK.ACQUIRE job alice 1000 {options}");
+        assert_eq!(client.int(&request), token, "{options}");
     }
+    // A shorter lease shortens nothing, a longer one is the lease from then on.
     assert_eq!(client.state(b"job"), before);
+    assert_eq!(client.changes(), changes);
+    let (again, ends) = lease_from(90_000, || client.int("RLOCK.ACQUIRE job alice 90000 ONCE"));
+    assert_eq!(again, token);
+    assert!(ends.contains(&client.deadline("job")));
+    assert_eq!(client.texts("HGETALL job"), ["alice", "1"]);
     assert!(client.refused("RLOCK.ACQUIRE job bob 60000 ONCE"));
     // It speaks for one request only.
     client.int("RLOCK.ACQUIRE job alice 60000");
     assert_eq!(client.texts("HGETALL job"), ["alice", "2"]);
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
-    assert!(client
-        .error("RLOCK.ACQUIRE job alice 1 ONCE")
-        .starts_with("HELD "));
+    assert_eq!(client.int("RLOCK.ACQUIRE job alice 1 ONCE"), token);
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 0);
-    client.int("RLOCK.ACQUIRE job alice 60000 ONCE");
+    assert!(client.int("RLOCK.ACQUIRE job alice 60000 ONCE") > token);
 }
 
 #[test]

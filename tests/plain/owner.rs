@@ -98,7 +98,7 @@ fn a_star_never_nests() {
         assert_eq!(
             client.error(&format!("RLOCK.ACQUIRE job * 60000 {options}")),
             format!(
-                "HELD owner '{id}' already holds 'job', and ONCE (or owner *) does not nest: \
+                "HELD owner '{id}' already holds 'job', and the owner * does not nest: \
                  release it first, or use another owner"
             )
         );

@@ -143,7 +143,11 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
         ("RLOCK.RELEASE job alice", &["HINCRBY job alice -1"]),
         ("RLOCK.ACQUIRE job bob 60000", &[]),
         ("RLOCK.ACQUIRE job bob 60000 BLOCK 2", &[]),
-        ("RLOCK.ACQUIRE job alice 60000 ONCE", &[]),
+        ("RLOCK.ACQUIRE job alice 1 ONCE", &[]),
+        (
+            "RLOCK.ACQUIRE job alice 70000 ONCE",
+            &["PEXPIREAT job DEADLINE"],
+        ),
         ("RLOCK.RELEASE job bob", &[]),
         ("RLOCK.RENEW job bob 60000", &[]),
         ("RLOCK.INFO job", &[]),

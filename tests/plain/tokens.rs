@@ -105,7 +105,7 @@ fn after_the_lock_was_lost_it_is_a_new_one() {
     }
     // Somebody else's hold came between, under the same name as it happens.
     client.int("DEL job");
-    client.int("HSET job alice 1");
+    client.succeed(&["HSET job alice 1", "PEXPIRE job 60000"]);
     acquire(&mut client, "DEL and HSET");
 }
 
@@ -189,6 +189,7 @@ fn a_lock_that_was_renamed_and_lost_at_once_is_a_new_one() {
         "RENAME job task",
         "DEL task",
         "HSET task alice 1",
+        "PEXPIRE task 60000",
         "EXEC",
     ]);
     assert!(client.int("RLOCK.ACQUIRE task alice 60000") > token);

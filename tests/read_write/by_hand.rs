@@ -4,7 +4,7 @@
 use redis::Value;
 
 use crate::support::{
-    each, int, lease_key, now_ms, pass, Ask, Listener, RawClient, Server, Waiter,
+    both_ways, each, int, lease_key, now_ms, pass, Ask, Listener, RawClient, Server, Way,
 };
 
 /// What takes a lease key away.
@@ -23,11 +23,11 @@ fn take_away(client: &mut RawClient, way: &str, key: &str) {
     client.succeed(&[way.replace("KEY", key)]);
 }
 
-#[test]
-fn a_reader_without_its_lease_key_is_out_and_the_writer_in() {
+both_ways!(a_reader_without_its_lease_key_is_out_and_the_writer_in);
+fn a_reader_without_its_lease_key_is_out_and_the_writer_in(by: Way) {
     each(&WAYS, |way, server, client| {
         client.take_read("doc", "alice");
-        let mut writer = Waiter::write(server, "doc", "w");
+        let mut writer = by.write(server, "doc", "w");
         take_away(client, way, &lease_key("doc", "alice", 1));
         writer.token();
         assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way}");
@@ -36,13 +36,13 @@ fn a_reader_without_its_lease_key_is_out_and_the_writer_in() {
     });
 }
 
-#[test]
-fn the_other_readers_stay_in() {
+both_ways!(the_other_readers_stay_in);
+fn the_other_readers_stay_in(by: Way) {
     each(&WAYS, |way, server, client| {
         client.take_read("doc", "alice");
         client.take_read("doc", "bob");
-        let mut upgrade = Waiter::write(server, "doc", "bob");
-        let mut writer = Waiter::write(server, "doc", "w");
+        let mut upgrade = by.write(server, "doc", "bob");
+        let mut writer = by.write(server, "doc", "w");
         take_away(client, way, &lease_key("doc", "alice", 1));
         upgrade.token();
         let both = "bob:write=1 bob=1 mode=write";
@@ -54,8 +54,8 @@ fn the_other_readers_stay_in() {
     });
 }
 
-#[test]
-fn a_nested_reader_is_in_while_any_of_its_lease_keys_is_there() {
+both_ways!(a_nested_reader_is_in_while_any_of_its_lease_keys_is_there);
+fn a_nested_reader_is_in_while_any_of_its_lease_keys_is_there(by: Way) {
     let server = Server::start();
     for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
         let mut client = server.raw();
@@ -63,7 +63,7 @@ fn a_nested_reader_is_in_while_any_of_its_lease_keys_is_there() {
         for _ in 0..3 {
             client.take_read("doc", "alice");
         }
-        let mut writer = Waiter::write(&server, "doc", "w");
+        let mut writer = by.write(&server, "doc", "w");
         for number in &order[..2] {
             client.int(&format!("DEL {}", lease_key("doc", "alice", *number)));
             assert_eq!(client.mode("doc"), "read");
@@ -112,15 +112,15 @@ fn without_waiters_a_reader_without_its_lease_key_is_no_reader() {
     assert_eq!(client.leases("doc", "alice").len(), 1);
 }
 
+both_ways!(an_evicted_lease_key_is_told_of_under_the_locks_name);
 /// Only what has a TTL is evicted, so the hash is given none.
-#[test]
-fn an_evicted_lease_key_is_told_of_under_the_locks_name() {
+fn an_evicted_lease_key_is_told_of_under_the_locks_name(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.ok("CONFIG SET maxmemory-policy volatile-ttl");
     client.take_read("doc", "alice");
     client.int("PERSIST doc");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     let mut events = Listener::keyspace(&server, 0);
     // The least there is: the next command has to make room.
     client.ok("CONFIG SET maxmemory 1");
@@ -140,15 +140,15 @@ fn an_evicted_lease_key_is_told_of_under_the_locks_name() {
     server.alive();
 }
 
-#[test]
-fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
+both_ways!(a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is);
+fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let key = lease_key("doc", "alice", 1);
     let set = |client: &mut RawClient, lines: &[&str]| {
         client.ok("FLUSHALL");
         client.take_read("doc", "alice");
-        let writer = Waiter::write(&server, "doc", "w");
+        let writer = by.write(&server, "doc", "w");
         let replies = client.succeed(lines);
         (writer, int(replies[1].clone()))
     };
@@ -179,8 +179,8 @@ fn a_readers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     assert!(client.deadline("doc") > 0);
 }
 
-#[test]
-fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
+both_ways!(a_persisted_reader_has_no_lease_until_it_is_renewed);
+fn a_persisted_reader_has_no_lease_until_it_is_renewed(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let key = lease_key("doc", "alice", 1);
@@ -191,7 +191,7 @@ fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
         &format!("PERSIST {key}"),
     ]);
     assert_eq!(replies[2..], [Value::Int(1), Value::Int(1)]);
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     pass(int(replies[1].clone()) + 100);
     assert_eq!(client.held_by("doc"), "alice read 1");
     // Nesting leaves it without.
@@ -211,12 +211,12 @@ fn a_persisted_reader_has_no_lease_until_it_is_renewed() {
     assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
-#[test]
-fn a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
+both_ways!(a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is);
+fn a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
     let replies = client.succeed(&["PEXPIRE doc 200", "PEXPIRETIME doc", "PERSIST doc"]);
     pass(int(replies[1].clone()) + 100);
     assert_eq!(client.waiters("doc"), 2);
@@ -230,14 +230,14 @@ fn a_writers_lease_that_was_changed_by_hand_is_taken_as_it_is() {
     client.goes_to("doc", "a read 1, b read 1");
 }
 
-#[test]
-fn fields_that_were_changed_by_hand_are_taken_as_they_are() {
+both_ways!(fields_that_were_changed_by_hand_are_taken_as_they_are);
+fn fields_that_were_changed_by_hand_are_taken_as_they_are(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     // A writer's field goes, and the rest says that it reads.
     client.take_write("doc", "alice");
     client.take_read("doc", "alice");
-    let mut reader = Waiter::read(&server, "doc", "a");
+    let mut reader = by.read(&server, "doc", "a");
     client.succeed(&[
         "MULTI",
         "HDEL doc alice:write",
@@ -247,13 +247,13 @@ fn fields_that_were_changed_by_hand_are_taken_as_they_are() {
     reader.token();
     assert_eq!(client.hash("doc"), "a=1 alice=1 mode=read");
     // A reader's field goes.
-    let mut upgrade = Waiter::write(&server, "doc", "alice");
+    let mut upgrade = by.write(&server, "doc", "alice");
     client.int("HDEL doc a");
     upgrade.token();
     let both = "alice:write=1 alice=1 mode=write";
     assert_eq!(client.hash("doc"), both);
     // All of it goes.
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     client.int("HDEL doc alice alice:write mode");
     writer.token();
     client.int("RLOCK.RELEASE doc w WRITE");

@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use crate::support::{int, lease_key, list, now_ms, Ask, RawClient, Server, Waiter, LONG};
+use crate::support::{both_ways, int, lease_key, list, now_ms, Ask, RawClient, Server, Way, LONG};
 
 /// Takes a read lock as Redisson does; the hash outlives the lease, as it does
 /// where another reader's is longer.
@@ -119,13 +119,13 @@ fn each_sees_the_others_holds() {
     assert_eq!(client.int("DBSIZE"), 0);
 }
 
-#[test]
-fn a_foreign_reader_keeps_a_writer_out_until_its_lease_ends() {
+both_ways!(a_foreign_reader_keeps_a_writer_out_until_its_lease_ends);
+fn a_foreign_reader_keeps_a_writer_out_until_its_lease_ends(by: Way) {
     let server = Server::start_with(&["--hz", "1"]);
     let mut client = server.raw();
     foreign_read(&mut client, "doc", "uuid:1", LONG);
     let key = lease_key("doc", "uuid:1", 1);
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     assert!(client.refused("RLOCK.ACQUIRE doc r 1000 READ"));
     let replies = client.succeed(&[&format!("PEXPIRE {key} 400"), &format!("PEXPIRETIME {key}")]);
     writer.token();
@@ -133,18 +133,18 @@ fn a_foreign_reader_keeps_a_writer_out_until_its_lease_ends() {
     assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
-#[test]
-fn a_foreign_readers_lease_is_known_when_the_writer_comes() {
+both_ways!(a_foreign_readers_lease_is_known_when_the_writer_comes);
+fn a_foreign_readers_lease_is_known_when_the_writer_comes(by: Way) {
     let server = Server::start_with(&["--hz", "1"]);
     let mut client = server.raw();
     foreign_read(&mut client, "doc", "uuid:1", 700);
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     writer.token();
     assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
-#[test]
-fn a_foreign_reader_that_leaves_lets_the_writer_in() {
+both_ways!(a_foreign_reader_that_leaves_lets_the_writer_in);
+fn a_foreign_reader_that_leaves_lets_the_writer_in(by: Way) {
     let server = Server::start();
     let ends = format!("DEL {}", lease_key("doc", "uuid:1", 1));
     let ways: [&[&str]; 4] = [
@@ -158,21 +158,21 @@ fn a_foreign_reader_that_leaves_lets_the_writer_in() {
         let mut client = server.raw();
         client.ok("FLUSHALL");
         foreign_read(&mut client, "doc", "uuid:1", LONG);
-        let mut writer = Waiter::write(&server, "doc", "w");
+        let mut writer = by.write(&server, "doc", "w");
         client.succeed(&[&["MULTI"], way, &["EXEC"]].concat());
         writer.token();
         assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way:?}");
     }
 }
 
-#[test]
-fn a_foreign_reader_beside_native_ones_leaves_alone() {
+both_ways!(a_foreign_reader_beside_native_ones_leaves_alone);
+fn a_foreign_reader_beside_native_ones_leaves_alone(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
     assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
-    let mut upgrade = Waiter::write(&server, "doc", "alice");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut upgrade = by.write(&server, "doc", "alice");
+    let mut reader = by.read(&server, "doc", "r");
     assert_eq!(client.waiters("doc"), 2);
     let key = lease_key("doc", "uuid:1", 1);
     client.succeed(&[
@@ -189,9 +189,9 @@ fn a_foreign_reader_beside_native_ones_leaves_alone() {
     reader.token();
 }
 
+both_ways!(a_foreign_writer_that_goes_on_reading_lets_readers_in);
 /// Redisson tells nobody when a writer goes on as a reader.
-#[test]
-fn a_foreign_writer_that_goes_on_reading_lets_readers_in() {
+fn a_foreign_writer_that_goes_on_reading_lets_readers_in(by: Way) {
     let server = Server::start();
     for order in [
         ["HDEL doc uuid:1:write", "HSET doc mode read"],
@@ -201,8 +201,8 @@ fn a_foreign_writer_that_goes_on_reading_lets_readers_in() {
         client.ok("FLUSHALL");
         foreign_write(&mut client, "doc", "uuid:1");
         assert_eq!(redisson(&mut client, READ, "doc", "uuid:1"), Value::Nil);
-        let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
-        let mut writer = Waiter::write(&server, "doc", "w");
+        let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
+        let mut writer = by.write(&server, "doc", "w");
         client.succeed(&["MULTI", order[0], order[1], "EXEC"]);
         for reader in &mut readers {
             reader.token();
@@ -216,12 +216,12 @@ fn a_foreign_writer_that_goes_on_reading_lets_readers_in() {
     }
 }
 
-#[test]
-fn a_foreign_writer_that_leaves_lets_the_next_in() {
+both_ways!(a_foreign_writer_that_leaves_lets_the_next_in);
+fn a_foreign_writer_that_leaves_lets_the_next_in(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     foreign_write(&mut client, "doc", "uuid:1");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
     let replies = client.succeed(&["MULTI", "HDEL doc uuid:1:write", "DEL doc", "EXEC"]);
     assert_eq!(list(replies[3].clone())[0], Value::Int(1));
     for reader in &mut readers {
@@ -232,19 +232,19 @@ fn a_foreign_writer_that_leaves_lets_the_next_in() {
     // Its lease is the hash's.
     client.ok("FLUSHALL");
     foreign_write(&mut client, "doc", "uuid:1");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     let replies = client.succeed(&["PEXPIRE doc 300", "PEXPIRETIME doc"]);
     writer.token();
     assert!(now_ms() >= int(replies[1].clone()), "not before");
 }
 
+both_ways!(a_foreign_client_that_comes_between_is_waited_for);
 /// A foreign client that finds the lock free comes first, and is waited for.
-#[test]
-fn a_foreign_client_that_comes_between_is_waited_for() {
+fn a_foreign_client_that_comes_between_is_waited_for(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     client.succeed(&[
         "MULTI",
         "DEL doc",
@@ -258,8 +258,8 @@ fn a_foreign_client_that_comes_between_is_waited_for() {
     writer.token();
 }
 
-#[test]
-fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other() {
+both_ways!(a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other);
+fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     // The server's own expiry would tell of the end, a little later.
@@ -274,7 +274,7 @@ fn a_reader_whose_longer_hold_ended_stays_no_longer_than_the_other() {
         "EXEC",
     ]);
     assert_eq!(client.int("RLOCK.RELEASE doc u READ"), 1);
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     writer.token();
 }
 

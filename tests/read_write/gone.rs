@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use crate::support::{bulk, each, lease_key, token, Ask, Server, Waiter};
+use crate::support::{both_ways, bulk, each, lease_key, token, Ask, Server, Way};
 
 #[test]
 fn force_frees_all_readers_and_their_leases() {
@@ -29,14 +29,14 @@ fn force_frees_all_readers_and_their_leases() {
     client.nothing_left("doc");
 }
 
-#[test]
-fn force_lets_the_next_in_within_the_same_step() {
+both_ways!(force_lets_the_next_in_within_the_same_step);
+fn force_lets_the_next_in_within_the_same_step(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
     client.take_read("doc", "bob");
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut writer = by.write(&server, "doc", "w");
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
     let replies = client.succeed(&["RLOCK.FORCE doc", "HGET doc w:write", "HLEN doc"]);
     assert_eq!(replies[0], Value::Int(1));
     assert_eq!(replies[1..], [bulk("1"), Value::Int(2)]);
@@ -50,17 +50,11 @@ fn force_lets_the_next_in_within_the_same_step() {
 }
 
 #[test]
-fn force_refuses_what_has_no_ttl() {
+fn force_frees_a_lock_without_a_ttl() {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
     client.int("PERSIST doc");
-    let (before, changes) = (client.state(b"doc"), client.changes());
-    let line = client.error("RLOCK.FORCE doc");
-    assert!(line.starts_with("WRONGTYPE "), "{line}");
-    assert_eq!(client.state(b"doc"), before);
-    assert_eq!(client.changes(), changes);
-    client.int("RLOCK.RENEW doc alice 60000 READ");
     assert_eq!(client.int("RLOCK.FORCE doc"), 1);
     client.nothing_left("doc");
 }
@@ -79,14 +73,14 @@ const WAYS: [&str; 10] = [
     "SWAPDB 0 6",
 ];
 
-#[test]
-fn a_lock_that_goes_lets_the_queue_in_from_its_head() {
+both_ways!(a_lock_that_goes_lets_the_queue_in_from_its_head);
+fn a_lock_that_goes_lets_the_queue_in_from_its_head(by: Way) {
     each(&WAYS, |way, server, client| {
         client.take_read("doc", "alice");
         client.take_read("doc", "bob");
-        let mut writer = Waiter::write(server, "doc", "w");
-        let mut readers = ["a", "b"].map(|owner| Waiter::read(server, "doc", owner));
-        let mut last = Waiter::write(server, "doc", "w2");
+        let mut writer = by.write(server, "doc", "w");
+        let mut readers = ["a", "b"].map(|owner| by.read(server, "doc", owner));
+        let mut last = by.write(server, "doc", "w2");
         client.succeed(&[way]);
         writer.token();
         assert_eq!(client.hash("doc"), "mode=write w:write=1", "{way}");
@@ -106,12 +100,12 @@ fn a_lock_that_goes_lets_the_queue_in_from_its_head() {
     });
 }
 
-#[test]
-fn a_transaction_that_takes_a_lock_over_leaves_no_other_holder() {
+both_ways!(a_transaction_that_takes_a_lock_over_leaves_no_other_holder);
+fn a_transaction_that_takes_a_lock_over_leaves_no_other_holder(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     client.send_all(&[
         "MULTI",
         "DEL doc",
@@ -154,13 +148,13 @@ fn leftover_lease_keys_hold_nothing() {
     client.take_write("doc", "w");
 }
 
-#[test]
-fn a_read_lock_under_another_name_has_no_readers() {
+both_ways!(a_read_lock_under_another_name_has_no_readers);
+fn a_read_lock_under_another_name_has_no_readers(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
     client.take_read("doc", "bob");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     let deadline = client.deadline("doc");
     let lease = lease_key("doc", "alice", 1);
     let lease_ends = client.deadline(&lease);
@@ -181,14 +175,14 @@ fn a_read_lock_under_another_name_has_no_readers() {
     assert_eq!(client.hash("page"), "mode=write x:write=1");
 }
 
-#[test]
-fn a_write_lock_goes_with_its_name() {
+both_ways!(a_write_lock_goes_with_its_name);
+fn a_write_lock_goes_with_its_name(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let held = client.take_write("doc", "alice");
     let deadline = client.deadline("doc");
-    let mut reader = Waiter::read(&server, "doc", "a");
-    let mut there = Waiter::read(&server, "page", "b");
+    let mut reader = by.read(&server, "doc", "a");
+    let mut there = by.read(&server, "page", "b");
     there.token();
     client.int("RLOCK.RELEASE page b READ");
     client.ok("RENAME doc page");
@@ -198,20 +192,20 @@ fn a_write_lock_goes_with_its_name() {
     assert_eq!(client.deadline("page"), deadline);
     assert!(client.refused("RLOCK.ACQUIRE page b 1000 READ"));
     assert_eq!(client.take_write("page", "alice"), held);
-    let mut waits = Waiter::read(&server, "page", "b");
+    let mut waits = by.read(&server, "page", "b");
     assert_eq!(client.int("RLOCK.RELEASE page alice WRITE ALL"), 0);
     waits.token();
 }
 
-#[test]
-fn a_key_that_is_no_lock_keeps_its_waiters() {
+both_ways!(a_key_that_is_no_lock_keeps_its_waiters);
+fn a_key_that_is_no_lock_keeps_its_waiters(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     for (overwrite, free) in [("SET doc v", "DEL doc"), ("SET doc v", "FLUSHALL")] {
         client.ok("FLUSHALL");
         client.take_write("doc", "alice");
-        let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
-        let mut writer = Waiter::write(&server, "doc", "w");
+        let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
+        let mut writer = by.write(&server, "doc", "w");
         client.ask(overwrite);
         for request in [
             "RLOCK.ACQUIRE doc x 1000 READ",
@@ -235,14 +229,14 @@ fn a_key_that_is_no_lock_keeps_its_waiters() {
     }
 }
 
-#[test]
-fn a_reload_keeps_readers_writers_and_queues() {
+both_ways!(a_reload_keeps_readers_writers_and_queues);
+fn a_reload_keeps_readers_writers_and_queues(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let alice = client.take_read("doc", "alice");
     client.take_read("doc", "bob");
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut writer = by.write(&server, "doc", "w");
+    let mut reader = by.read(&server, "doc", "r");
     client.ok("DEBUG RELOAD");
     assert_eq!(client.held_by("doc"), "alice read 1, bob read 1");
     assert_eq!(client.waiters("doc"), 2);

@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::support::{
-    eventually, int, lease_key, now_ms, pass, Ask, RawClient, Server, Waiter, LONG,
+    both_ways, eventually, int, lease_key, now_ms, pass, Ask, RawClient, Server, Way, LONG,
 };
 
 /// The server looks after its own expiries once a second.
@@ -65,14 +65,14 @@ fn a_sole_reader_is_no_longer_hindered_by_one_whose_lease_ended() {
     assert_eq!(client.hash("doc"), both);
 }
 
-#[test]
-fn a_writer_is_granted_when_the_last_readers_lease_ends() {
+both_ways!(a_writer_is_granted_when_the_last_readers_lease_ends);
+fn a_writer_is_granted_when_the_last_readers_lease_ends(by: Way) {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     for owner in ["a", "b", "c"] {
         client.take_read("doc", owner);
     }
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     renew_until(&mut client, "b", 100);
     client.goes_to("doc", "a read 1, c read 1");
     renew_until(&mut client, "a", 100);
@@ -85,14 +85,14 @@ fn a_writer_is_granted_when_the_last_readers_lease_ends() {
     eventually("the lease keys are gone", || client.int("DBSIZE") == 1);
 }
 
+both_ways!(a_writer_does_not_wait_for_the_end_of_the_hash);
 /// Nothing but the reader's own lease key tells of its end: the hash lives on.
-#[test]
-fn a_writer_does_not_wait_for_the_end_of_the_hash() {
+fn a_writer_does_not_wait_for_the_end_of_the_hash(by: Way) {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     client.take_read("doc", "long");
     client.take_read("doc", "short");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     assert_eq!(client.int("RLOCK.RELEASE doc long READ"), 0);
     client.int("PEXPIRE doc 3600000");
     let ends = renew_until(&mut client, "short", 300);
@@ -103,13 +103,13 @@ fn a_writer_does_not_wait_for_the_end_of_the_hash() {
     assert!(client.int("PTTL doc") <= LONG);
 }
 
-#[test]
-fn readers_in_the_queue_are_let_in_when_a_writers_lease_ends() {
+both_ways!(readers_in_the_queue_are_let_in_when_a_writers_lease_ends);
+fn readers_in_the_queue_are_let_in_when_a_writers_lease_ends(by: Way) {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     client.take_write("doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
+    let mut writer = by.write(&server, "doc", "w");
     let ends = int(client
         .succeed(&["RLOCK.RENEW doc alice 300 WRITE", "PEXPIRETIME doc"])
         .remove(1));
@@ -157,8 +157,8 @@ fn a_lease_that_ends_without_waiters_leaves_nothing() {
     }
 }
 
-#[test]
-fn a_lease_that_was_lengthened_ends_later() {
+both_ways!(a_lease_that_was_lengthened_ends_later);
+fn a_lease_that_was_lengthened_ends_later(by: Way) {
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     for longer in [
@@ -172,7 +172,7 @@ fn a_lease_that_was_lengthened_ends_later() {
             &format!("PEXPIRETIME {}", lease_key("doc", "alice", 1)),
             longer,
         ]);
-        let mut writer = Waiter::write(&server, "doc", "w");
+        let mut writer = by.write(&server, "doc", "w");
         pass(int(replies[1].clone()) + 100);
         assert_eq!(client.waiters("doc"), 1, "{longer}");
         assert_ne!(client.mode("doc"), "free", "{longer}");
@@ -182,13 +182,13 @@ fn a_lease_that_was_lengthened_ends_later() {
     }
 }
 
-#[test]
-fn a_waiting_readers_lease_counts_from_its_grant() {
+both_ways!(a_waiting_readers_lease_counts_from_its_grant);
+fn a_waiting_readers_lease_counts_from_its_grant(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "holder");
-    let mut short = Waiter::with(&server, "doc short 20000 READ BLOCK 0");
-    let mut long = Waiter::with(&server, "doc long 50000 READ BLOCK 0");
+    let mut short = by.with(&server, "doc short 20000 READ BLOCK 0");
+    let mut long = by.with(&server, "doc long 50000 READ BLOCK 0");
     eventually("they have waited for a while", || {
         client.info("doc").oldest_wait_ms >= Some(300)
     });
@@ -208,15 +208,15 @@ fn a_waiting_readers_lease_counts_from_its_grant() {
     assert_eq!(client.deadline("doc"), long);
 }
 
-#[test]
-fn many_readers_end_one_by_one_each_at_its_own_deadline() {
+both_ways!(many_readers_end_one_by_one_each_at_its_own_deadline);
+fn many_readers_end_one_by_one_each_at_its_own_deadline(by: Way) {
     const READERS: i64 = 40;
     let server = Server::start_with(&SLOW_HZ);
     let mut client = server.raw();
     for n in 0..READERS {
         client.take_read("doc", &format!("r{n:02}"));
     }
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     let renew: Vec<String> = (0..READERS)
         .map(|n| format!("RLOCK.RENEW doc r{n:02} {} READ", 400 + 10 * n))
         .collect();
@@ -240,11 +240,8 @@ fn many_readers_end_one_by_one_each_at_its_own_deadline() {
             found.holders.len()
         );
         last = found.holders.len();
-        if writer
-            .client
-            .read_within(std::time::Duration::from_millis(5))
-            .is_some()
-        {
+        let soon = std::time::Duration::from_millis(5);
+        if writer.end_within(soon).is_some() {
             break;
         }
     }
@@ -252,14 +249,14 @@ fn many_readers_end_one_by_one_each_at_its_own_deadline() {
     eventually("the lease keys are gone", || client.int("DBSIZE") == 1);
 }
 
-#[test]
-fn a_stall_that_outlasts_a_readers_lease_lets_the_next_in() {
+both_ways!(a_stall_that_outlasts_a_readers_lease_lets_the_next_in);
+fn a_stall_that_outlasts_a_readers_lease_lets_the_next_in(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "stays");
     client.take_read("doc", "ends");
-    let mut upgrade = Waiter::write(&server, "doc", "stays");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut upgrade = by.write(&server, "doc", "stays");
+    let mut reader = by.read(&server, "doc", "r");
     client.int("RLOCK.RENEW doc ends 300 READ");
     server.pause_process();
     pass(now_ms() + 400);

@@ -1,7 +1,7 @@
 //! Fields in the hash of a read/write lock that are no holds, or holds of another
 //! kind: of readers that died, and of plain locks that were taken over.
 
-use crate::support::{int, lease_key, now_ms, Ask, Listener, RawClient, Server, Waiter};
+use crate::support::{both_ways, int, lease_key, now_ms, Ask, Listener, RawClient, Server, Way};
 
 /// A hash in which `dead` left its field, as a client does that ends before its
 /// lease while another's is longer; and a reader `live`, if wanted.
@@ -66,13 +66,13 @@ fn the_field_of_a_dead_reader_goes_and_a_live_one_stays() {
     assert_eq!(client.int("DBSIZE"), 0);
 }
 
-#[test]
-fn waiters_do_not_wait_for_a_dead_reader() {
+both_ways!(waiters_do_not_wait_for_a_dead_reader);
+fn waiters_do_not_wait_for_a_dead_reader(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     leftover(&mut client, true);
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut writer = by.write(&server, "doc", "w");
+    let mut reader = by.read(&server, "doc", "r");
     assert_eq!(client.waiters("doc"), 2);
     client.int(&format!("DEL {}", lease_key("doc", "live", 1)));
     writer.token();
@@ -81,14 +81,14 @@ fn waiters_do_not_wait_for_a_dead_reader() {
     reader.token();
 
     leftover(&mut client, false);
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     writer.token();
 }
 
+both_ways!(a_plain_lock_that_a_foreign_writer_took_over_is_held_until_the_hash_ends);
 /// Redisson's RReadWriteLock does not see a plain lock, and takes its key: the
 /// plain owner still believes that it holds the lock alone.
-#[test]
-fn a_plain_lock_that_a_foreign_writer_took_over_is_held_until_the_hash_ends() {
+fn a_plain_lock_that_a_foreign_writer_took_over_is_held_until_the_hash_ends(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE doc plain 100000");
@@ -100,8 +100,8 @@ fn a_plain_lock_that_a_foreign_writer_took_over_is_held_until_the_hash_ends() {
             assert!(client.refused(&request), "{request}");
         }
     }
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut writer = by.write(&server, "doc", "w");
+    let mut reader = by.read(&server, "doc", "r");
     // The foreign writer leaves; the plain field stays and keeps all others out.
     client.int("HDEL doc uuid:1:write");
     assert_eq!(client.waiters("doc"), 2);

@@ -203,27 +203,27 @@ fn all_ends_every_hold_in_that_mode_and_of_that_owner() {
 }
 
 #[test]
-fn once_refuses_a_second_hold_of_the_same_mode_only() {
+fn once_gives_the_hold_under_way_in_the_same_mode_only() {
     let server = Server::start();
     let mut client = server.raw();
-    let held = |client: &mut RawClient, mode: &str| {
-        for more in ["ONCE", "ONCE BLOCK 0"] {
-            let line = client.error(&format!("RLOCK.ACQUIRE doc alice 1000 {mode} {more}"));
-            assert!(
-                line.starts_with("HELD owner 'alice' already holds 'doc'"),
-                "{line}"
-            );
-        }
+    let again = |client: &mut RawClient, mode: &str| {
+        let before = client.hash("doc");
+        let once = format!("RLOCK.ACQUIRE doc alice 1000 {mode} ONCE");
+        let token = client.token(&once);
+        assert_eq!(client.int(&format!("{once} BLOCK 0")), token, "{mode}");
+        assert_eq!(client.hash("doc"), before, "{mode}");
+        token
     };
-    client.int("RLOCK.ACQUIRE doc alice 60000 READ ONCE");
-    held(&mut client, "READ");
-    client.int("RLOCK.ACQUIRE doc alice 60000 WRITE ONCE");
+    let read = client.token("RLOCK.ACQUIRE doc alice 60000 READ ONCE");
+    assert_eq!(again(&mut client, "READ"), read);
+    let token = client.token("RLOCK.ACQUIRE doc alice 60000 WRITE ONCE");
+    assert!(token > read, "an upgrade has a token of its own");
     let both = "alice:write=1 alice=1 mode=write";
     assert_eq!(client.hash("doc"), both);
-    held(&mut client, "READ");
-    held(&mut client, "WRITE");
+    again(&mut client, "READ");
+    assert_eq!(again(&mut client, "WRITE"), token);
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ"), 0);
-    held(&mut client, "WRITE");
+    assert_eq!(again(&mut client, "WRITE"), token);
     client.int("RLOCK.ACQUIRE doc alice 60000 READ ONCE BLOCK 0");
     assert_eq!(client.hash("doc"), both);
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use crate::support::{
-    bulk, cluster, code, lease_key, list, map, token, Ask, RawClient, Server, Waiter,
+    both_ways, bulk, cluster, code, lease_key, list, map, token, Ask, RawClient, Server, Way,
 };
 
 /// The lease key, for names without a hash tag.
@@ -174,16 +174,16 @@ fn what_is_no_lease_key_is_not_overwritten() {
     }
 }
 
-#[test]
-fn a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in() {
+both_ways!(a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in);
+fn a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");
-    let mut reader = Waiter::read(&server, "doc", "a");
-    let mut next = Waiter::read(&server, "doc", "b");
+    let mut reader = by.read(&server, "doc", "a");
+    let mut next = by.read(&server, "doc", "b");
     client.ok(&format!("SET {} data", lease_key("doc", "a", 1)));
     client.int("RLOCK.RELEASE doc alice WRITE");
-    assert_eq!(code(&reader.client.read()), "WRONGTYPE");
+    assert_eq!(code(&reader.end()), "WRONGTYPE");
     reader.client.in_step();
     next.token();
     assert_eq!(client.hash("doc"), "b=1 mode=read");
@@ -191,8 +191,8 @@ fn a_waiter_whose_lease_key_was_taken_is_told_so_and_the_next_let_in() {
     assert_eq!(kept, "data");
 }
 
-#[test]
-fn in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock() {
+both_ways!(in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock);
+fn in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock(by: Way) {
     let server = cluster();
     let mut client = server.raw();
     for key in ["doc", "{acct}:7", "job:{7}", "a{b}c{d}"] {
@@ -204,7 +204,7 @@ fn in_a_cluster_a_lease_key_lies_in_the_slot_of_its_lock() {
             assert_eq!(client.int(&format!("CLUSTER KEYSLOT {lease}")), slot);
             assert_eq!(client.int(&format!("EXISTS {lease}")), 1);
         }
-        let mut writer = Waiter::with(&server, &format!("{key} w 100000 WRITE BLOCK 0"));
+        let mut writer = by.with(&server, &format!("{key} w 100000 WRITE BLOCK 0"));
         assert_eq!(
             client.int(&format!("RLOCK.RELEASE {key} alice READ ALL")),
             0

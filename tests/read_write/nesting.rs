@@ -1,7 +1,7 @@
 //! Holds of one owner on one read/write lock: how they nest, which token each has,
 //! and that all of them end with the lease.
 
-use crate::support::{code, eventually, token, Ask, Server, Waiter};
+use crate::support::{both_ways, code, eventually, token, Ask, Server, Way};
 
 /// So many read holds of one owner nest.
 const MOST: usize = 1024;
@@ -49,8 +49,8 @@ fn reading_under_ones_own_write_has_the_token_of_the_write() {
     assert!(client.take_read("doc", "bob") > token);
 }
 
-#[test]
-fn an_upgrade_has_a_new_token() {
+both_ways!(an_upgrade_has_a_new_token);
+fn an_upgrade_has_a_new_token(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let reader = client.take_read("doc", "alice");
@@ -66,7 +66,7 @@ fn an_upgrade_has_a_new_token() {
     client.ok("FLUSHALL");
     let reader = client.take_read("doc", "alice");
     let other = client.take_read("doc", "bob");
-    let mut upgrade = Waiter::write(&server, "doc", "alice");
+    let mut upgrade = by.write(&server, "doc", "alice");
     client.int("RLOCK.RELEASE doc bob READ");
     let writer = upgrade.token();
     assert!(reader < other && other < writer);
@@ -127,12 +127,12 @@ fn read_holds_nest_1024_deep() {
     client.nothing_left("doc");
 }
 
-#[test]
-fn a_reader_nests_at_once_while_a_writer_waits() {
+both_ways!(a_reader_nests_at_once_while_a_writer_waits);
+fn a_reader_nests_at_once_while_a_writer_waits(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let alice = client.take_read("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "bob");
+    let mut writer = by.write(&server, "doc", "bob");
     assert_eq!(client.take_read("doc", "alice"), alice);
     let blocking = "RLOCK.ACQUIRE doc alice 1000 READ BLOCK 0";
     assert_eq!(client.int(blocking), alice);
@@ -147,13 +147,13 @@ fn a_reader_nests_at_once_while_a_writer_waits() {
     assert_eq!(client.hash("doc"), "bob:write=1 mode=write");
 }
 
-#[test]
-fn a_writer_nests_and_reads_at_once_while_others_wait() {
+both_ways!(a_writer_nests_and_reads_at_once_while_others_wait);
+fn a_writer_nests_and_reads_at_once_while_others_wait(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let token = client.take_write("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "bob");
-    let mut reader = Waiter::read(&server, "doc", "carol");
+    let mut writer = by.write(&server, "doc", "bob");
+    let mut reader = by.read(&server, "doc", "carol");
     let blocking = "RLOCK.ACQUIRE doc alice 1000 WRITE BLOCK 0";
     assert_eq!(client.int(blocking), token);
     let reading = "RLOCK.ACQUIRE doc alice 1000 READ BLOCK 0";
@@ -192,42 +192,38 @@ fn all_holds_of_an_owner_end_with_its_lease() {
     assert_eq!(client.hash("doc"), "alice=1 mode=read");
 }
 
-#[test]
-fn a_waiter_whose_owner_came_to_hold_the_lock_is_judged_anew() {
+both_ways!(a_waiter_whose_owner_came_to_hold_the_lock_is_judged_anew);
+fn a_waiter_whose_owner_came_to_hold_the_lock_is_judged_anew(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "holder");
-    let mut reads = Waiter::read(&server, "doc", "alice");
-    let mut reads_again = Waiter::read(&server, "doc", "alice");
-    let once = "doc alice 100000 READ ONCE BLOCK 0";
-    let mut reads_once = Waiter::with(&server, once);
-    let mut plain = Waiter::new(&server, "doc", "alice");
-    let mut writes = Waiter::write(&server, "doc", "alice");
+    let mut reads = by.read(&server, "doc", "alice");
+    let mut reads_again = by.read(&server, "doc", "alice");
+    let mut plain = by.wait(&server, "doc", "alice");
+    let mut writes = by.write(&server, "doc", "alice");
     client.int("RLOCK.RELEASE doc holder WRITE");
 
     let first = reads.token();
     assert_eq!(reads_again.token(), first, "nested");
-    let reply = reads_once.client.read();
-    assert_eq!(code(&reply), "HELD");
-    let reply = plain.client.read();
+    let reply = plain.end();
     assert_eq!(code(&reply), "WRONGMODE");
     assert!(writes.token() > first, "upgraded");
     let both = "alice:write=1 alice=2 mode=write";
     assert_eq!(client.hash("doc"), both);
     assert_eq!(client.waiters("doc"), 0);
-    for waiter in [&mut reads, &mut reads_once, &mut plain, &mut writes] {
+    for waiter in [&mut reads, &mut reads_again, &mut plain, &mut writes] {
         waiter.client.in_step();
     }
 }
 
-#[test]
-fn a_waiting_reader_is_granted_as_soon_as_its_owner_writes() {
+both_ways!(a_waiting_reader_is_granted_as_soon_as_its_owner_writes);
+fn a_waiting_reader_is_granted_as_soon_as_its_owner_writes(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "holder");
-    let mut writes = Waiter::write(&server, "doc", "alice");
-    let mut other = Waiter::read(&server, "doc", "bob");
-    let mut reads = Waiter::read(&server, "doc", "alice");
+    let mut writes = by.write(&server, "doc", "alice");
+    let mut other = by.read(&server, "doc", "bob");
+    let mut reads = by.read(&server, "doc", "alice");
     client.int("RLOCK.RELEASE doc holder WRITE");
     let token = writes.token();
     assert_eq!(reads.token(), token, "READ under one's own WRITE");

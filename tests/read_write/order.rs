@@ -6,7 +6,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::{eventually, list, Ask, Over, RawClient, Server, Waiter};
+use crate::support::{both_ways, eventually, list, Ask, Over, RawClient, Server, Waiter, Way};
 
 /// Whether all of these still wait.
 #[track_caller]
@@ -14,24 +14,23 @@ fn still_wait(client: &mut RawClient, all: &mut [&mut Waiter]) {
     // Whoever was granted before this reply has its own reply already.
     client.ask("PING");
     for waiter in all {
-        let heard = waiter.client.heard();
-        assert_eq!(heard, None);
+        waiter.still_waits();
     }
 }
 
-#[test]
-fn neighbouring_readers_are_granted_together_and_no_others() {
+both_ways!(neighbouring_readers_are_granted_together_and_no_others);
+fn neighbouring_readers_are_granted_together_and_no_others(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "first");
     let mut readers: Vec<_> = (0..5)
-        .map(|n| Waiter::read(&server, "doc", &format!("r{n}")))
+        .map(|n| by.read(&server, "doc", &format!("r{n}")))
         .collect();
-    let mut writer = Waiter::write(&server, "doc", "second");
+    let mut writer = by.write(&server, "doc", "second");
     let mut late: Vec<_> = (5..8)
-        .map(|n| Waiter::read(&server, "doc", &format!("r{n}")))
+        .map(|n| by.read(&server, "doc", &format!("r{n}")))
         .collect();
-    let mut last = Waiter::write(&server, "doc", "third");
+    let mut last = by.write(&server, "doc", "third");
     assert_eq!(client.waiters("doc"), 10);
 
     client.int("RLOCK.RELEASE doc first WRITE");
@@ -65,13 +64,13 @@ fn neighbouring_readers_are_granted_together_and_no_others() {
     client.nothing_left("doc");
 }
 
-#[test]
-fn a_release_lets_all_of_them_in_within_the_same_step() {
+both_ways!(a_release_lets_all_of_them_in_within_the_same_step);
+fn a_release_lets_all_of_them_in_within_the_same_step(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "first");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
+    let mut writer = by.write(&server, "doc", "w");
     let replies = client.succeed(&[
         "RLOCK.RELEASE doc first WRITE",
         "HLEN doc",
@@ -98,18 +97,18 @@ fn a_release_lets_all_of_them_in_within_the_same_step() {
     assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
-#[test]
-fn a_new_reader_does_not_overtake_a_waiting_writer() {
+both_ways!(a_new_reader_does_not_overtake_a_waiting_writer);
+fn a_new_reader_does_not_overtake_a_waiting_writer(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
     client.take_read("doc", "bob");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut writer = by.write(&server, "doc", "w");
     for more in ["", "ONCE", "BLOCK 2"] {
         let request = format!("RLOCK.ACQUIRE doc carol 1000 READ {more}");
         assert!(client.refused(&request), "{request}");
     }
-    let mut carol = Waiter::read(&server, "doc", "carol");
+    let mut carol = by.read(&server, "doc", "carol");
     assert_eq!(client.held_by("doc"), "alice read 1, bob read 1");
     // A reader that is in comes in again.
     client.take_read("doc", "bob");
@@ -124,14 +123,14 @@ fn a_new_reader_does_not_overtake_a_waiting_writer() {
     carol.token();
 }
 
-#[test]
-fn plain_requests_stand_in_the_same_queue() {
+both_ways!(plain_requests_stand_in_the_same_queue);
+fn plain_requests_stand_in_the_same_queue(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut plain = Waiter::new(&server, "doc", "p");
-    let mut reader = Waiter::read(&server, "doc", "r");
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut plain = by.wait(&server, "doc", "p");
+    let mut reader = by.read(&server, "doc", "r");
+    let mut writer = by.write(&server, "doc", "w");
     assert!(client.refused("RLOCK.ACQUIRE doc bob 1000 READ"));
     client.int("RLOCK.RELEASE doc alice READ");
     plain.token();
@@ -145,8 +144,8 @@ fn plain_requests_stand_in_the_same_queue() {
     assert_eq!(client.hash("doc"), "mode=write w:write=1");
 }
 
-#[test]
-fn a_writer_comes_in_between_readers_that_follow_each_other() {
+both_ways!(a_writer_comes_in_between_readers_that_follow_each_other);
+fn a_writer_comes_in_between_readers_that_follow_each_other(by: Way) {
     const READERS: usize = 30;
     const AT: usize = 12;
     let server = Server::start();
@@ -156,10 +155,10 @@ fn a_writer_comes_in_between_readers_that_follow_each_other() {
     let mut waiting = Vec::new();
     for n in 1..READERS {
         if n == AT {
-            writer = Some(Waiter::write(&server, "doc", "w"));
+            writer = Some(by.write(&server, "doc", "w"));
         }
         // The next one asks before the last one leaves: the lock is never free.
-        let mut next = Waiter::read(&server, "doc", &format!("r{n}"));
+        let mut next = by.read(&server, "doc", &format!("r{n}"));
         if n < AT {
             next.token();
             client.int(&format!("RLOCK.RELEASE doc r{} READ", n - 1));
@@ -231,15 +230,15 @@ fn a_stream_of_readers_does_not_starve_a_writer() {
     server.raw().nothing_left("doc");
 }
 
-#[test]
-fn a_block_time_of_a_reader_and_of_a_writer_ends_with_null() {
+both_ways!(a_block_time_of_a_reader_and_of_a_writer_ends_with_null);
+fn a_block_time_of_a_reader_and_of_a_writer_ends_with_null(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut writer = Waiter::with(&server, "doc w 1000 WRITE BLOCK 60");
-    let mut reader = Waiter::with(&server, "doc r 1000 READ BLOCK 20");
-    assert_eq!(reader.client.read(), Value::Nil);
-    assert_eq!(writer.client.read(), Value::Nil);
+    let mut writer = by.with(&server, "doc w 1000 WRITE BLOCK 60");
+    let mut reader = by.with(&server, "doc r 1000 READ BLOCK 20");
+    assert_eq!(reader.end(), Value::Nil);
+    assert_eq!(writer.end(), Value::Nil);
     for waiter in [&mut reader, &mut writer] {
         waiter.client.in_step();
     }
@@ -248,18 +247,18 @@ fn a_block_time_of_a_reader_and_of_a_writer_ends_with_null() {
     assert_eq!(client.hash("doc"), "alice=1 bob=1 mode=read");
 }
 
-#[test]
-fn queues_of_read_write_locks_are_those_of_their_database() {
+both_ways!(queues_of_read_write_locks_are_those_of_their_database);
+fn queues_of_read_write_locks_are_those_of_their_database(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");
-    let mut here = Waiter::read(&server, "doc", "r");
+    let mut here = by.read(&server, "doc", "r");
     let mut elsewhere = server.raw();
     elsewhere.ok("SELECT 3");
     elsewhere.take_read("doc", "bob");
     let mut other = server.raw();
     other.ok("SELECT 3");
-    let mut there = Waiter::on(other, "RLOCK.ACQUIRE doc w 100000 WRITE BLOCK 0");
+    let mut there = by.on(other, "RLOCK.ACQUIRE doc w 100000 WRITE BLOCK 0");
     assert_eq!(client.waiters("doc"), 1);
     assert_eq!(elsewhere.waiters("doc"), 1);
     client.int("RLOCK.RELEASE doc alice WRITE");

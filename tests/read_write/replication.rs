@@ -4,7 +4,8 @@
 use redis::Value;
 
 use crate::support::{
-    aof, eventually, lease_key, now_ms, same_on_both, text, Ask, RawClient, Server, Waiter, AOF,
+    aof, both_ways, eventually, lease_key, now_ms, same_on_both, text, Ask, RawClient, Server,
+    Waiter, Way, AOF,
 };
 
 #[test]
@@ -39,16 +40,16 @@ fn a_replica_has_the_same_keys_to_the_millisecond() {
     assert_eq!(there.int("DBSIZE"), 0);
 }
 
-#[test]
-fn a_replica_has_what_waiters_were_granted() {
+both_ways!(a_replica_has_what_waiters_were_granted);
+fn a_replica_has_what_waiters_were_granted(by: Way) {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
     here.take_write("doc", "alice");
     here.take_read("doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&master, "doc", owner));
-    let mut writer = Waiter::write(&master, "doc", "w");
-    let mut last = Waiter::read(&master, "doc", "r");
+    let mut readers = ["a", "b"].map(|owner| by.read(&master, "doc", owner));
+    let mut writer = by.write(&master, "doc", "w");
+    let mut last = by.read(&master, "doc", "r");
     here.int("RLOCK.RELEASE doc alice WRITE");
     for reader in &mut readers {
         reader.token();
@@ -64,7 +65,7 @@ fn a_replica_has_what_waiters_were_granted() {
     last.token();
     same_on_both(&mut here, &mut there, "a key that went");
     assert_eq!(there.hash("doc"), "mode=read r=1");
-    let mut upgrade = Waiter::write(&master, "doc", "r");
+    let mut upgrade = by.write(&master, "doc", "r");
     upgrade.token();
     same_on_both(&mut here, &mut there, "an upgrade");
 }
@@ -86,8 +87,8 @@ fn a_reader_that_ended_alone_is_gone_on_the_replica_too() {
     assert_eq!(there.held_by("doc"), "bob read 2");
 }
 
-#[test]
-fn a_replica_that_becomes_the_master_has_the_same_readers() {
+both_ways!(a_replica_that_becomes_the_master_has_the_same_readers);
+fn a_replica_that_becomes_the_master_has_the_same_readers(by: Way) {
     let master = Server::start();
     let replica = Server::start_replica_of(&master);
     let (mut here, mut there) = (master.raw(), replica.raw());
@@ -97,7 +98,7 @@ fn a_replica_that_becomes_the_master_has_the_same_readers() {
     here.take_write("page", "alice");
     same_on_both(&mut here, &mut there, "all");
     there.ok("REPLICAOF NO ONE");
-    let mut writer = Waiter::write(&replica, "doc", "w");
+    let mut writer = by.write(&replica, "doc", "w");
     assert_eq!(there.held_by("doc"), "alice read 2, bob read 1");
     assert!(there.refused("RLOCK.ACQUIRE page r 1000 READ"));
     assert_eq!(there.int("RLOCK.RELEASE doc alice READ"), 1);
@@ -217,8 +218,8 @@ fn commands(server: &Server) -> Vec<(bool, Vec<String>)> {
     commands
 }
 
-#[test]
-fn the_aof_holds_plain_commands_each_decision_as_one() {
+both_ways!(the_aof_holds_plain_commands_each_decision_as_one);
+fn the_aof_holds_plain_commands_each_decision_as_one(by: Way) {
     let server = Server::start_with(&AOF);
     let mut client = server.raw();
     let mut seen = 0;
@@ -240,7 +241,7 @@ fn the_aof_holds_plain_commands_each_decision_as_one() {
 
     // A grant of several, together with what caused it.
     client.take_write("doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
     let seen = commands(&server).len();
     client.int("RLOCK.RELEASE doc alice WRITE");
     for reader in &mut readers {

@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use crate::support::{bulk, token, Ask, RawClient, Server, Waiter};
+use crate::support::{both_ways, bulk, token, Ask, RawClient, Server, Way};
 
 /// The replies within a transaction.
 #[track_caller]
@@ -45,13 +45,13 @@ fn a_transaction_locks_as_commands_do() {
     assert_eq!(client.hash("doc"), "alice=2 bob=1 mode=read");
 }
 
-#[test]
-fn a_release_in_a_transaction_grants_within_it() {
+both_ways!(a_release_in_a_transaction_grants_within_it);
+fn a_release_in_a_transaction_grants_within_it(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_write("doc", "alice");
-    let mut readers = ["a", "b"].map(|owner| Waiter::read(&server, "doc", owner));
-    let mut writer = Waiter::write(&server, "doc", "w");
+    let mut readers = ["a", "b"].map(|owner| by.read(&server, "doc", owner));
+    let mut writer = by.write(&server, "doc", "w");
     let replies = transaction(
         &mut client,
         &[
@@ -78,8 +78,8 @@ fn a_release_in_a_transaction_grants_within_it() {
     writer.token();
 }
 
-#[test]
-fn where_nobody_may_wait_block_tries_once() {
+both_ways!(where_nobody_may_wait_block_tries_once);
+fn where_nobody_may_wait_block_tries_once(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
@@ -88,7 +88,7 @@ fn where_nobody_may_wait_block_tries_once() {
         redis.register_function('put', function(keys, args) \
         return redis.pcall(unpack(args)) end)";
     client.ask(&["FUNCTION", "LOAD", library]);
-    let mut upgrade = Waiter::write(&server, "doc", "alice");
+    let mut upgrade = by.write(&server, "doc", "alice");
     for (owner, mode) in [
         ("w", "WRITE"),
         ("c", "READ"),
@@ -140,13 +140,13 @@ fn a_script_reads_writes_and_goes_on_reading() {
     client.nothing_left("doc");
 }
 
-#[test]
-fn a_script_that_frees_the_lock_grants_it() {
+both_ways!(a_script_that_frees_the_lock_grants_it);
+fn a_script_that_frees_the_lock_grants_it(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut writer = by.write(&server, "doc", "w");
+    let mut reader = by.read(&server, "doc", "r");
     let script = "redis.call('RLOCK.RELEASE', KEYS[1], 'alice', 'READ')
         return redis.call('HGET', KEYS[1], 'w:write')";
     assert_eq!(client.ask(&["EVAL", script, "1", "doc"]), bulk("1"));
@@ -156,8 +156,8 @@ fn a_script_that_frees_the_lock_grants_it() {
     reader.token();
 }
 
-#[test]
-fn what_changes_nothing_breaks_no_watch_and_every_change_does() {
+both_ways!(what_changes_nothing_breaks_no_watch_and_every_change_does);
+fn what_changes_nothing_breaks_no_watch_and_every_change_does(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let mut watcher = server.raw();
@@ -191,7 +191,7 @@ fn what_changes_nothing_breaks_no_watch_and_every_change_does() {
         let kept = watcher.watched("doc", || client.int(request));
         assert!(!kept, "{request}");
     }
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut reader = by.read(&server, "doc", "r");
     let kept = watcher.watched("doc", || {
         client.int("RLOCK.RENEW doc alice 100 WRITE");
         reader.token()

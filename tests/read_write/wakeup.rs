@@ -1,7 +1,7 @@
 //! The messages that wake Redisson's waiters of a read/write lock: `1` where readers
 //! may enter, which wakes all of them, else `0`.
 
-use crate::support::{eventually, Ask, Listener, Server, Waiter};
+use crate::support::{both_ways, eventually, Ask, Listener, Server, Way};
 
 fn message(name: &str, text: &str) -> (String, String) {
     (format!("redisson_rwlock:{name}"), text.to_owned())
@@ -88,14 +88,14 @@ fn the_last_reader_that_leaves_wakes_somebody() {
     assert_eq!(heard.messages(), []);
 }
 
-#[test]
-fn a_lock_that_is_handed_over_is_not_announced() {
+both_ways!(a_lock_that_is_handed_over_is_not_announced);
+fn a_lock_that_is_handed_over_is_not_announced(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     client.take_read("doc", "alice");
-    let mut writer = Waiter::write(&server, "doc", "w");
-    let mut second = Waiter::write(&server, "doc", "w2");
+    let mut writer = by.write(&server, "doc", "w");
+    let mut second = by.write(&server, "doc", "w2");
     client.int("RLOCK.RELEASE doc alice READ");
     writer.token();
     client.int("RLOCK.RELEASE doc w WRITE");
@@ -105,13 +105,13 @@ fn a_lock_that_is_handed_over_is_not_announced() {
     assert_eq!(heard.messages(), [message("{doc}", "1")]);
 }
 
-#[test]
-fn readers_may_enter_beside_those_who_were_let_in() {
+both_ways!(readers_may_enter_beside_those_who_were_let_in);
+fn readers_may_enter_beside_those_who_were_let_in(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     let mut heard = Listener::patterns(&server, &["redisson_*"]);
     client.take_write("doc", "alice");
-    let mut reader = Waiter::read(&server, "doc", "r");
+    let mut reader = by.read(&server, "doc", "r");
     client.int("RLOCK.RELEASE doc alice WRITE");
     reader.token();
     assert_eq!(heard.messages(), [message("{doc}", "1")]);

@@ -2,16 +2,16 @@
 
 use redis::Value;
 
-use crate::support::{code, eventually, Ask, Server, Waiter};
+use crate::support::{both_ways, code, eventually, Ask, Server, Waiter, Way};
 
-#[test]
-fn the_module_cannot_be_unloaded_while_a_lease_runs_or_somebody_waits() {
+both_ways!(the_module_cannot_be_unloaded_while_a_lease_runs_or_somebody_waits);
+fn the_module_cannot_be_unloaded_while_a_lease_runs_or_somebody_waits(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
     assert_eq!(control.code("MODULE UNLOAD rlock"), "ERR");
     control.ask("PERSIST k");
-    let mut waiter = Waiter::new(&server, "k", "b");
+    let mut waiter = by.wait(&server, "k", "b");
     assert_eq!(control.code("MODULE UNLOAD rlock"), "ERR");
     assert_eq!(control.int("RLOCK.RELEASE k a"), 0);
     waiter.token();

@@ -153,7 +153,7 @@ fn what_changes_nothing_breaks_no_watch() {
         "RLOCK.ACQUIRE job bob 60000",
         "RLOCK.ACQUIRE job bob 60000 ONCE",
         "RLOCK.ACQUIRE job bob 60000 BLOCK 2",
-        "RLOCK.ACQUIRE job alice 60000 ONCE",
+        "RLOCK.ACQUIRE job alice 1000 ONCE",
         "RLOCK.ACQUIRE job mode 60000",
         "RLOCK.RELEASE job bob",
         "RLOCK.RENEW job bob 1000",

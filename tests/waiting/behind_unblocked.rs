@@ -55,7 +55,7 @@ fn who_waits_there_is_granted_at_once() {
     let server = start();
     let mut control = server.raw();
     at_three_moments(|| {
-        control.ask("HSET k b 1");
+        control.succeed(&["HSET k b 1", "PEXPIRE k 3600000"]);
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 0");
         let mut b = behind_a_pop(&server, "lb", "RLOCK.RELEASE k b");
         let since = Instant::now();
@@ -72,7 +72,7 @@ fn who_waits_there_is_granted_at_once() {
 fn a_wait_that_begins_there_ends_in_time() {
     let server = start();
     let mut control = server.raw();
-    control.ask("HSET k b 1");
+    control.succeed(&["HSET k b 1", "PEXPIRE k 3600000"]);
     at_three_moments(|| {
         let mut a = behind_a_pop(&server, "la", "RLOCK.ACQUIRE k a 1000 BLOCK 20");
         let since = Instant::now();

@@ -4,7 +4,7 @@
 use redis::Value;
 
 use crate::support::{
-    eventually, int, now_ms, pass, pong, Ask, Listener, RawClient, Server, Waiter, LONG,
+    both_ways, eventually, int, now_ms, pass, pong, Ask, Listener, RawClient, Server, Way, LONG,
 };
 
 /// The requests that make `k` go, in one write each, with the replies dropped.
@@ -36,16 +36,16 @@ const WAYS: [&[&str]; 25] = [
     &["MULTI", "DEL k", "LPUSH k x", "LPOP k", "EXEC"],
 ];
 
-#[test]
-fn a_waiter_is_granted_when_the_key_goes_in_whatever_way() {
+both_ways!(a_waiter_is_granted_when_the_key_goes_in_whatever_way);
+fn a_waiter_is_granted_when_the_key_goes_in_whatever_way(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for way in WAYS {
         println!("{way:?}");
         control.ask("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let mut first = Waiter::new(&server, "k", "b");
-        let mut second = Waiter::new(&server, "k", "c");
+        let mut first = by.wait(&server, "k", "b");
+        let mut second = by.wait(&server, "k", "c");
         let start = now_ms();
         for reply in control.ask_all(way) {
             assert!(
@@ -69,13 +69,13 @@ fn a_waiter_is_granted_when_the_key_goes_in_whatever_way() {
     server.alive();
 }
 
-#[test]
-fn a_waiter_is_granted_when_the_key_is_migrated_away() {
+both_ways!(a_waiter_is_granted_when_the_key_is_migrated_away);
+fn a_waiter_is_granted_when_the_key_is_migrated_away(by: Way) {
     let server = Server::start();
     let target = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut waiter = Waiter::new(&server, "k", "b");
+    let mut waiter = by.wait(&server, "k", "b");
     let migrate = format!("MIGRATE 127.0.0.1 {} k 0 5000", target.port());
     control.ok(&migrate);
     waiter.token();
@@ -83,8 +83,8 @@ fn a_waiter_is_granted_when_the_key_is_migrated_away() {
     assert_eq!(target.raw().hash("k"), "a=1");
 }
 
-#[test]
-fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
+both_ways!(a_waiter_in_every_database_is_granted_when_all_are_flushed);
+fn a_waiter_in_every_database_is_granted_when_all_are_flushed(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     let mut waiters = Vec::new();
@@ -93,7 +93,7 @@ fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
         control.ask("RLOCK.ACQUIRE k a 100000");
         let mut client = server.raw();
         client.ask(&format!("SELECT {db}"));
-        waiters.push(Waiter::on(client, "RLOCK.ACQUIRE k b 100000 BLOCK 0"));
+        waiters.push(by.on(client, "RLOCK.ACQUIRE k b 100000 BLOCK 0"));
     }
     // One database, from another one.
     control.ask_all(&["SELECT 2", "FLUSHDB", "SELECT 0"]);
@@ -110,17 +110,17 @@ fn a_waiter_in_every_database_is_granted_when_all_are_flushed() {
     }
 }
 
-#[test]
-fn swapdb_brings_each_queue_before_the_lock_that_came() {
+both_ways!(swapdb_brings_each_queue_before_the_lock_that_came);
+fn swapdb_brings_each_queue_before_the_lock_that_came(by: Way) {
     let server = Server::start();
     let (mut zero, mut one) = (server.raw(), server.raw());
     one.ask("SELECT 1");
     let here = zero.token("RLOCK.ACQUIRE k a 100000");
     let there = one.token("RLOCK.ACQUIRE k z 100000");
-    let mut waits_here = Waiter::new(&server, "k", "b");
+    let mut waits_here = by.wait(&server, "k", "b");
     let mut client = server.raw();
     client.ask("SELECT 1");
-    let mut waits_there = Waiter::on(client, "RLOCK.ACQUIRE k c 100000 BLOCK 0");
+    let mut waits_there = by.on(client, "RLOCK.ACQUIRE k c 100000 BLOCK 0");
 
     zero.ask("SWAPDB 0 1");
     // The holds have changed places, tokens and all; the queues have not.
@@ -135,8 +135,8 @@ fn swapdb_brings_each_queue_before_the_lock_that_came() {
     assert_eq!(one.hash("k"), "c=1");
 }
 
-#[test]
-fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
+both_ways!(a_renamed_lock_stays_its_holders_with_token_and_deadline);
+fn a_renamed_lock_stays_its_holders_with_token_and_deadline(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     let mut events = Listener::keyspace(&server, 0);
@@ -149,7 +149,7 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
         control.ask_all(&["FLUSHALL", "SELECT 0"]);
         let ends = control.take_until("k", 2000);
         let granted = control.info("k").holders[0].token.expect("a token");
-        let mut old = Waiter::new(&server, "k", "b");
+        let mut old = by.wait(&server, "k", "b");
         let mut elsewhere = Listener::keyspace(&server, 1);
         control.ask(command);
         old.token();
@@ -167,7 +167,7 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
         );
         let mut client = server.raw();
         client.ask(&format!("SELECT {db}"));
-        let mut new = Waiter::on(client, &format!("RLOCK.ACQUIRE {name} c 100000 BLOCK 0"));
+        let mut new = by.on(client, &format!("RLOCK.ACQUIRE {name} c 100000 BLOCK 0"));
         new.token();
         assert!(now_ms() >= ends, "{command}");
         let events = if db == 0 { &mut events } else { &mut elsewhere };
@@ -179,15 +179,15 @@ fn a_renamed_lock_stays_its_holders_with_token_and_deadline() {
     }
 }
 
-#[test]
-fn a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for() {
+both_ways!(a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for);
+fn a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for replace in ["RENAME other k", "COPY other k REPLACE"] {
         control.ask("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
         control.ask("RLOCK.ACQUIRE other z 100000");
-        let mut waiter = Waiter::new(&server, "k", "b");
+        let mut waiter = by.wait(&server, "k", "b");
         control.ask(replace);
         assert_eq!(control.hash("k"), "z=1");
         assert_eq!(control.waiters("k"), 1);
@@ -197,10 +197,11 @@ fn a_lock_renamed_to_a_name_with_a_queue_is_what_that_queue_waits_for() {
     }
 }
 
-fn wait_until_granted_by(control: &mut RawClient, server: &Server, requests: &[&str], ms: i64) {
+fn wait_until_granted_by(by: Way, control: &mut RawClient, server: &Server, requests: &[&str]) {
+    let ms = 300;
     control.ask("FLUSHALL");
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut waiter = Waiter::new(server, "k", "b");
+    let mut waiter = by.wait(server, "k", "b");
     let start = now_ms();
     // In one write: the lease is running.
     let replies = control.ask_all(&[requests, &["PEXPIRETIME k"]].concat());
@@ -217,8 +218,8 @@ fn wait_until_granted_by(control: &mut RawClient, server: &Server, requests: &[&
     assert_eq!(control.hash("k"), "b=1");
 }
 
-#[test]
-fn a_shorter_lease_by_hand_ends_when_it_says() {
+both_ways!(a_shorter_lease_by_hand_ends_when_it_says);
+fn a_shorter_lease_by_hand_ends_when_it_says(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for requests in [
@@ -229,18 +230,18 @@ fn a_shorter_lease_by_hand_ends_when_it_says() {
         &["SET k v", "PEXPIRE k 300"],
         &["RLOCK.RENEW k a 300"],
     ] {
-        wait_until_granted_by(&mut control, &server, requests, 300);
+        wait_until_granted_by(by, &mut control, &server, requests);
     }
 }
 
-#[test]
-fn a_longer_lease_by_hand_ends_later() {
+both_ways!(a_longer_lease_by_hand_ends_later);
+fn a_longer_lease_by_hand_ends_later(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for longer in ["PEXPIRE k 100000", "PERSIST k"] {
         control.ask("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let mut waiter = Waiter::new(&server, "k", "b");
+        let mut waiter = by.wait(&server, "k", "b");
         let replies = control.ask_all(&["PEXPIRE k 300", "PEXPIRETIME k", longer]);
         let ends = int(replies[1].clone());
         assert_eq!(replies[2], Value::Int(1));
@@ -256,14 +257,14 @@ fn a_longer_lease_by_hand_ends_later() {
     }
 }
 
-#[test]
-fn a_reload_keeps_locks_queues_and_deadlines() {
+both_ways!(a_reload_keeps_locks_queues_and_deadlines);
+fn a_reload_keeps_locks_queues_and_deadlines(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     let granted = control.token("RLOCK.ACQUIRE k a 100000");
     let ends = control.take_until("soon", 700);
-    let mut long = Waiter::new(&server, "k", "b");
-    let mut soon = Waiter::new(&server, "soon", "b");
+    let mut long = by.wait(&server, "k", "b");
+    let mut soon = by.wait(&server, "soon", "b");
     control.ok("DEBUG RELOAD");
     assert_eq!(control.waiters("k"), 1);
     assert_eq!(control.int("RLOCK.ACQUIRE k a 1"), granted);
@@ -275,8 +276,8 @@ fn a_reload_keeps_locks_queues_and_deadlines() {
     control.has_waiters("k", 0);
 }
 
-#[test]
-fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now() {
+both_ways!(a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now);
+fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     // What is loaded: nobody holds `gone`, z holds `other`.
@@ -286,8 +287,8 @@ fn a_reload_of_an_older_state_brings_each_queue_before_what_is_there_now() {
     for key in ["gone", "other"] {
         control.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
     }
-    let mut gone = Waiter::new(&server, "gone", "b");
-    let mut other = Waiter::new(&server, "other", "b");
+    let mut gone = by.wait(&server, "gone", "b");
+    let mut other = by.wait(&server, "other", "b");
     control.ok("DEBUG RELOAD NOSAVE");
     gone.token();
     assert_eq!(control.hash("gone"), "b=1");

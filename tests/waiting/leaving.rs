@@ -1,21 +1,21 @@
 //! Waiters that go before they are granted: nobody waits behind a ghost, and
 //! nothing is granted to one.
 
-use crate::support::{Ask, Leave, Server, Waiter};
+use crate::support::{both_ways, Ask, Leave, Server, Waiter, Way};
 
 /// With `before` waiters ahead of the one that leaves and `after` behind it.
-fn leaves_from_the_middle(server: &Server, way: Leave, before: usize, after: usize) {
+fn leaves_from_the_middle(by: Way, server: &Server, way: Leave, before: usize, after: usize) {
     let mut control = server.raw();
     control.ask("FLUSHALL");
     control.ask("RLOCK.ACQUIRE k a 100000");
     let all = |prefix: &str, count| -> Vec<(String, Waiter)> {
         (0..count)
             .map(|n| format!("{prefix}{n}"))
-            .map(|owner| (owner.clone(), Waiter::new(server, "k", &owner)))
+            .map(|owner| (owner.clone(), by.wait(server, "k", &owner)))
             .collect()
     };
     let mut staying = all("ahead", before);
-    let gone = Waiter::with(server, "k gone 100000 BLOCK 60000");
+    let gone = by.with(server, "k gone 100000 BLOCK 60000");
     staying.extend(all("behind", after));
     let gone = way.leave(&mut control, gone);
     control.has_waiters("k", staying.len() as i64);
@@ -33,7 +33,7 @@ fn leaves_from_the_middle(server: &Server, way: Leave, before: usize, after: usi
     // Who still has a connection was told once, and can wait again.
     if let Some(waiter) = gone {
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let mut again = Waiter::on(waiter.client, "RLOCK.ACQUIRE k gone 100000 BLOCK 0");
+        let mut again = by.on(waiter.client, "RLOCK.ACQUIRE k gone 100000 BLOCK 0");
         assert_eq!(control.waiters("k"), 1);
         control.ask("RLOCK.RELEASE k a");
         again.token();
@@ -41,26 +41,26 @@ fn leaves_from_the_middle(server: &Server, way: Leave, before: usize, after: usi
     }
 }
 
-#[test]
-fn a_waiter_that_leaves_is_passed_over() {
+both_ways!(a_waiter_that_leaves_is_passed_over);
+fn a_waiter_that_leaves_is_passed_over(by: Way) {
     let server = Server::start();
-    for way in Leave::early() {
+    for way in Leave::early(by) {
         println!("{way:?}");
         for (before, after) in [(0, 0), (0, 2), (2, 0), (1, 1)] {
-            leaves_from_the_middle(&server, way, before, after);
+            leaves_from_the_middle(by, &server, way, before, after);
         }
     }
     server.alive();
 }
 
-#[test]
-fn all_waiters_leave_and_nothing_is_left_of_them() {
+both_ways!(all_waiters_leave_and_nothing_is_left_of_them);
+fn all_waiters_leave_and_nothing_is_left_of_them(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    for way in Leave::early() {
+    for way in Leave::early(by) {
         let waiters: Vec<_> = (0..20)
-            .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
+            .map(|n| by.wait(&server, "k", &format!("w{n}")))
             .collect();
         let left: Vec<_> = waiters
             .into_iter()
@@ -76,16 +76,17 @@ fn all_waiters_leave_and_nothing_is_left_of_them() {
     control.is_free("k");
 }
 
-#[test]
-fn only_the_request_that_left_is_gone_not_its_owners_other_ones() {
+both_ways!(only_the_request_that_left_is_gone_not_its_owners_other_ones);
+fn only_the_request_that_left_is_gone_not_its_owners_other_ones(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
-    for way in Leave::early() {
+    // CANCEL would end all of them.
+    for way in Leave::early(by).filter(|way| *way != Leave::Cancel) {
         control.ask("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let gone = Waiter::new(&server, "k", "b");
-        let mut other = Waiter::new(&server, "k", "c");
-        let mut second = Waiter::new(&server, "k", "b");
+        let gone = by.wait(&server, "k", "b");
+        let mut other = by.wait(&server, "k", "c");
+        let mut second = by.wait(&server, "k", "b");
         let mut elsewhere = server.raw();
         elsewhere.ask("SELECT 1");
         elsewhere.ask("RLOCK.ACQUIRE k a 100000");
@@ -101,15 +102,15 @@ fn only_the_request_that_left_is_gone_not_its_owners_other_ones() {
     }
 }
 
-#[test]
-fn a_waiter_that_leaves_behind_a_dying_holder_leaves_the_lock_to_the_next() {
+both_ways!(a_waiter_that_leaves_behind_a_dying_holder_leaves_the_lock_to_the_next);
+fn a_waiter_that_leaves_behind_a_dying_holder_leaves_the_lock_to_the_next(by: Way) {
     // The holder's connection means nothing to a plain lock: the lease does.
     let server = Server::start();
     let mut control = server.raw();
     let mut holding = server.raw();
     holding.ask("RLOCK.ACQUIRE k a 100000");
-    let gone = Waiter::new(&server, "k", "b");
-    let mut next = Waiter::new(&server, "k", "c");
+    let gone = by.wait(&server, "k", "b");
+    let mut next = by.wait(&server, "k", "c");
     holding.close();
     gone.client.close();
     control.has_waiters("k", 1);

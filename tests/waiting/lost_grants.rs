@@ -6,7 +6,7 @@ use std::thread;
 
 use redis::Value;
 
-use crate::support::{int, token, wait_for, Ask, RawClient, Server, Waiter};
+use crate::support::{both_ways, int, token, wait_for, Ask, RawClient, Server, Waiter, Way};
 
 const ROUNDS: usize = 50;
 
@@ -25,14 +25,22 @@ enum Hit {
     TimeOut,
     Error,
     Kill,
+    Cancel,
 }
 
 impl Hit {
+    /// Those that a waiter of this way can be hit by.
+    fn of(by: Way) -> impl Iterator<Item = Self> {
+        let all = [Self::Kill, Self::Cancel, Self::TimeOut, Self::Error].into_iter();
+        all.filter(move |hit| by == Way::Block || matches!(hit, Self::Kill | Self::Cancel))
+    }
+
     fn on(self, waiter: &Waiter) -> String {
         match self {
             Self::TimeOut => format!("CLIENT UNBLOCK {} TIMEOUT", waiter.id),
             Self::Error => format!("CLIENT UNBLOCK {} ERROR", waiter.id),
             Self::Kill => format!("CLIENT KILL ID {}", waiter.id),
+            Self::Cancel => waiter.cancel.clone(),
         }
     }
 
@@ -44,14 +52,14 @@ impl Hit {
             assert!(waiter.client.is_closed());
             return Told::Closed;
         }
-        let told = match waiter.client.read() {
+        let told = match waiter.end() {
             Value::Nil => Told::Nothing,
             Value::ServerError(error) if error.code() == "UNBLOCKED" => Told::Unblocked,
             other => Told::Token(token(other)),
         };
         waiter.client.in_step();
         match (self, &told) {
-            (_, Told::Token(_)) | (Self::TimeOut, Told::Nothing) => {}
+            (_, Told::Token(_)) | (Self::TimeOut | Self::Cancel, Told::Nothing) => {}
             (Self::Error, Told::Unblocked) => {}
             _ => panic!("{self:?} and it was told {told:?}"),
         }
@@ -76,15 +84,15 @@ fn run(control: &mut RawClient, lines: &[String], transaction: bool) -> Vec<Valu
 
 /// `release`, and at once the first waiters are hit. Whoever was told a token has
 /// the lock and can release it; whoever was not, has not.
-fn hit_right_after_the_grant(control: &mut RawClient, server: &Server, case: &Case) {
+fn hit_right_after_the_grant(by: Way, control: &mut RawClient, server: &Server, case: &Case) {
     control.ask("RLOCK.ACQUIRE k a 100000");
     let mut hit: Vec<_> = case
         .hits
         .iter()
         .zip(["b", "c"])
-        .map(|(hit, owner)| (*hit, owner, Waiter::new(server, "k", owner)))
+        .map(|(hit, owner)| (*hit, owner, by.wait(server, "k", owner)))
         .collect();
-    let mut last = Waiter::new(server, "k", "last");
+    let mut last = by.wait(server, "k", "last");
 
     let mut lines = vec![case.release.to_owned()];
     lines.extend(hit.iter().map(|(hit, _, waiter)| hit.on(waiter)));
@@ -121,7 +129,7 @@ struct Case {
     transaction: bool,
 }
 
-fn every_case(hits: &[&'static [Hit]]) {
+fn every_case(by: Way, hits: &[&'static [Hit]]) {
     let server = Server::start();
     let mut control = server.raw();
     for release in ["RLOCK.RELEASE k a", "DEL k", "RLOCK.FORCE k"] {
@@ -133,7 +141,7 @@ fn every_case(hits: &[&'static [Hit]]) {
                     transaction,
                 };
                 for _ in 0..ROUNDS {
-                    hit_right_after_the_grant(&mut control, &server, &case);
+                    hit_right_after_the_grant(by, &mut control, &server, &case);
                 }
             }
         }
@@ -143,35 +151,45 @@ fn every_case(hits: &[&'static [Hit]]) {
 
 #[test]
 fn a_grant_and_an_unblock_in_one_write_are_one_reply() {
-    every_case(&[&[Hit::TimeOut], &[Hit::Error]]);
+    every_case(Way::Block, &[&[Hit::TimeOut], &[Hit::Error]]);
 }
 
-#[test]
-fn a_grant_to_a_client_that_is_killed_in_the_same_write_goes_on() {
-    every_case(&[&[Hit::Kill]]);
+both_ways!(a_grant_and_a_cancel_in_one_write_are_one_end);
+fn a_grant_and_a_cancel_in_one_write_are_one_end(by: Way) {
+    every_case(by, &[&[Hit::Cancel]]);
 }
 
-#[test]
-fn a_grant_that_is_lost_twice_reaches_the_third() {
-    every_case(&[
-        &[Hit::Error, Hit::Error],
-        &[Hit::TimeOut, Hit::Error],
-        &[Hit::Error, Hit::TimeOut],
-        &[Hit::Kill, Hit::Error],
-        &[Hit::Kill, Hit::Kill],
-    ]);
+both_ways!(a_grant_to_a_client_that_is_killed_in_the_same_write_goes_on);
+fn a_grant_to_a_client_that_is_killed_in_the_same_write_goes_on(by: Way) {
+    every_case(by, &[&[Hit::Kill]]);
 }
 
-#[test]
-fn an_unblock_just_before_the_release_leaves_the_lock_to_the_next() {
+both_ways!(a_grant_that_is_lost_twice_reaches_the_third);
+fn a_grant_that_is_lost_twice_reaches_the_third(by: Way) {
+    every_case(by, &[&[Hit::Kill, Hit::Kill], &[Hit::Kill, Hit::Cancel]]);
+    if by == Way::Block {
+        every_case(
+            by,
+            &[
+                &[Hit::Error, Hit::Error],
+                &[Hit::TimeOut, Hit::Error],
+                &[Hit::Error, Hit::TimeOut],
+                &[Hit::Kill, Hit::Error],
+            ],
+        );
+    }
+}
+
+both_ways!(a_waiter_hit_just_before_the_release_leaves_the_lock_to_the_next);
+fn a_waiter_hit_just_before_the_release_leaves_the_lock_to_the_next(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
-    for hit in [Hit::TimeOut, Hit::Error, Hit::Kill] {
+    for hit in Hit::of(by) {
         for transaction in [false, true] {
             for _ in 0..ROUNDS {
                 control.ask("RLOCK.ACQUIRE k a 100000");
-                let mut gone = Waiter::new(&server, "k", "b");
-                let mut next = Waiter::new(&server, "k", "c");
+                let mut gone = by.wait(&server, "k", "b");
+                let mut next = by.wait(&server, "k", "c");
                 let lines = [hit.on(&gone), "RLOCK.RELEASE k a".to_owned()];
                 let replies = run(&mut control, &lines, transaction);
                 assert_eq!(replies, [Value::Int(1), Value::Int(0)]);
@@ -185,16 +203,16 @@ fn an_unblock_just_before_the_release_leaves_the_lock_to_the_next() {
     }
 }
 
-#[test]
-fn a_lost_grant_of_one_nested_hold_leaves_the_others() {
+both_ways!(a_lost_grant_of_one_nested_hold_leaves_the_others);
+fn a_lost_grant_of_one_nested_hold_leaves_the_others(by: Way) {
     // b waits on two connections; the first to be granted is lost.
     let server = Server::start();
     let mut control = server.raw();
-    for hit in [Hit::Error, Hit::Kill] {
+    for hit in Hit::of(by).filter(|hit| matches!(hit, Hit::Error | Hit::Kill)) {
         for _ in 0..ROUNDS {
             control.ask("RLOCK.ACQUIRE k a 100000");
-            let mut lost = Waiter::new(&server, "k", "b");
-            let mut kept = Waiter::new(&server, "k", "b");
+            let mut lost = by.wait(&server, "k", "b");
+            let mut kept = by.wait(&server, "k", "b");
             control.ask_all(&["RLOCK.RELEASE k a".to_owned(), hit.on(&lost)]);
             let told = hit.told(&mut lost);
             let granted = kept.token();
@@ -209,14 +227,14 @@ fn a_lost_grant_of_one_nested_hold_leaves_the_others() {
     }
 }
 
-#[test]
-fn a_waiter_that_closes_right_before_the_release_is_not_granted() {
+both_ways!(a_waiter_that_closes_right_before_the_release_is_not_granted);
+fn a_waiter_that_closes_right_before_the_release_is_not_granted(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for round in 0..10 * ROUNDS {
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let dead = Waiter::new(&server, "k", "dead");
-        let mut next = Waiter::new(&server, "k", "next");
+        let dead = by.wait(&server, "k", "dead");
+        let mut next = by.wait(&server, "k", "next");
         if round % 2 == 0 {
             dead.client.close();
             control.ask("RLOCK.RELEASE k a");
@@ -233,16 +251,16 @@ fn a_waiter_that_closes_right_before_the_release_is_not_granted() {
     }
 }
 
-#[test]
-fn many_waiters_die_while_the_lock_goes_round() {
+both_ways!(many_waiters_die_while_the_lock_goes_round);
+fn many_waiters_die_while_the_lock_goes_round(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for _ in 0..ROUNDS / 5 {
         control.ask("RLOCK.ACQUIRE k a 100000");
         let dying: Vec<_> = (0..40)
-            .map(|n| Waiter::new(&server, "k", &format!("dying{n}")))
+            .map(|n| by.wait(&server, "k", &format!("dying{n}")))
             .collect();
-        let mut last = Waiter::new(&server, "k", "last");
+        let mut last = by.wait(&server, "k", "last");
         let mut killer = server.raw();
         let ids: Vec<_> = dying.iter().map(|waiter| waiter.id).collect();
         let killing = thread::spawn(move || {

@@ -3,10 +3,13 @@
 
 use redis::Value;
 
-use crate::support::{code, int, now_ms, Ask, Listener, RawClient, Server, Waiter};
+use crate::support::{both_ways, code, int, now_ms, Ask, Listener, RawClient, Server, Way};
 
 #[track_caller]
-fn blocked(control: &mut RawClient) -> i64 {
+fn waiting(by: Way, control: &mut RawClient) -> i64 {
+    if by == Way::Queue {
+        return control.counter("rlock_queued");
+    }
     let info = control.text("INFO clients");
     let line = info
         .lines()
@@ -32,22 +35,22 @@ const WAYS: [(&[&str], &[&str]); 14] = [
     (&["HSET k other 1"], &["HDEL k other a"]),
 ];
 
-#[test]
-fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone() {
+both_ways!(waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone);
+fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for (overwrite, free) in WAYS {
         println!("{overwrite:?} {free:?}");
         control.ask("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let mut first = Waiter::new(&server, "k", "b");
-        let mut second = Waiter::new(&server, "k", "c");
+        let mut first = by.wait(&server, "k", "b");
+        let mut second = by.wait(&server, "k", "c");
         control.ask_all(overwrite);
         let refused = control.ask("RLOCK.ACQUIRE k d 1000 BLOCK 10");
         assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
         let refused = control.ask("RLOCK.RELEASE k a");
         assert_eq!(code(&refused), "WRONGTYPE", "{overwrite:?}");
-        assert_eq!(blocked(&mut control), 2, "{overwrite:?}");
+        assert_eq!(waiting(by, &mut control), 2, "{overwrite:?}");
         for reply in control.ask_all(free) {
             assert!(
                 !matches!(reply, Value::ServerError(_)),
@@ -63,14 +66,14 @@ fn waiters_stay_behind_a_key_that_is_no_lock_until_it_is_gone() {
     }
 }
 
-#[test]
-fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends() {
+both_ways!(a_lock_restored_over_another_is_waited_for_until_its_lease_ends);
+fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
     control.ask("RLOCK.ACQUIRE other z 100000");
-    let mut first = Waiter::new(&server, "k", "b");
-    let mut second = Waiter::new(&server, "k", "c");
+    let mut first = by.wait(&server, "k", "b");
+    let mut second = by.wait(&server, "k", "c");
     let Value::BulkString(dump) = control.ask("DUMP other") else {
         panic!("no dump");
     };
@@ -86,21 +89,21 @@ fn a_lock_restored_over_another_is_waited_for_until_its_lease_ends() {
     control.ask("FLUSHALL");
     second.token();
     control.ask("RLOCK.ACQUIRE other z 100000");
-    let mut waits = Waiter::new(&server, "k", "z");
+    let mut waits = by.wait(&server, "k", "z");
     control.ok(&restore);
     waits.token();
     let held = control.only("k");
     assert_eq!((held.owner.as_str(), held.holds), ("z", 2));
 }
 
-#[test]
-fn an_evicted_lock_is_told_of_and_goes_to_the_next() {
+both_ways!(an_evicted_lock_is_told_of_and_goes_to_the_next);
+fn an_evicted_lock_is_told_of_and_goes_to_the_next(by: Way) {
     for policy in ["volatile-ttl", "allkeys-random"] {
         let server = Server::start();
         let mut control = server.raw();
         control.ask(&format!("CONFIG SET maxmemory-policy {policy}"));
         control.ask("RLOCK.ACQUIRE k a 100000");
-        let mut waiter = Waiter::new(&server, "k", "b");
+        let mut waiter = by.wait(&server, "k", "b");
         let mut events = Listener::keyspace(&server, 0);
         // The least there is: the next command has to make room.
         control.ask("CONFIG SET maxmemory 1");

@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use redis::Value;
 
 use crate::support::{
-    bulk, code, eventually, int, list, now_ms, pong, token, Ask, Server, Waiter, BOUND, LONG,
+    both_ways, bulk, code, eventually, int, list, now_ms, pong, token, Ask, Server, Way, BOUND,
+    LONG,
 };
 
-#[test]
-fn waiters_are_granted_in_order_of_arrival() {
+both_ways!(waiters_are_granted_in_order_of_arrival);
+fn waiters_are_granted_in_order_of_arrival(by: Way) {
     const WAITERS: i64 = 200;
     let server = Server::start();
     let mut control = server.raw();
     let mut last = control.token("RLOCK.ACQUIRE k w0 100000");
     let mut waiters: Vec<_> = (1..=WAITERS)
-        .map(|n| Waiter::new(&server, "k", &format!("w{n}")))
+        .map(|n| by.wait(&server, "k", &format!("w{n}")))
         .collect();
     for (n, waiter) in waiters.iter_mut().enumerate() {
         assert_eq!(control.int(&format!("RLOCK.RELEASE k w{n}")), 0);
@@ -34,16 +35,16 @@ fn waiters_are_granted_in_order_of_arrival() {
     control.is_free("k");
 }
 
-#[test]
-fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
+both_ways!(a_release_gives_the_lock_to_the_next_in_the_same_step);
+fn a_release_gives_the_lock_to_the_next_in_the_same_step(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     let owner = |name: &str| Value::BulkString(name.into());
     let held_by = |name: &str| Value::Array(vec![owner(name), owner("1")]);
 
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut b = Waiter::new(&server, "k", "b");
-    let mut c = Waiter::new(&server, "k", "c");
+    let mut b = by.wait(&server, "k", "b");
+    let mut c = by.wait(&server, "k", "c");
     let replies = control.ask_all(&[
         "RLOCK.RELEASE k a",
         "HGETALL k",
@@ -63,7 +64,7 @@ fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
     assert!(b.token() < c.token());
 
     // And within a transaction.
-    let mut d = Waiter::new(&server, "k", "d");
+    let mut d = by.wait(&server, "k", "d");
     control.send_all(&[
         "MULTI",
         "RLOCK.RELEASE k c",
@@ -77,12 +78,12 @@ fn a_release_gives_the_lock_to_the_next_in_the_same_step() {
     d.token();
 }
 
-#[test]
-fn a_waiters_lease_counts_from_the_grant() {
+both_ways!(a_waiters_lease_counts_from_the_grant);
+fn a_waiters_lease_counts_from_the_grant(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut b = Waiter::with(&server, "k b 5000 BLOCK 0");
+    let mut b = by.with(&server, "k b 5000 BLOCK 0");
     eventually("b has waited for a while", || {
         control.info("k").oldest_wait_ms >= Some(300)
     });
@@ -93,12 +94,12 @@ fn a_waiters_lease_counts_from_the_grant() {
     b.token();
 }
 
-#[test]
-fn block_0_waits_until_the_lock_is_free() {
+both_ways!(block_0_waits_until_the_lock_is_free);
+fn block_0_waits_until_the_lock_is_free(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut b = Waiter::with(&server, "k b 1000 BLOCK 0");
+    let mut b = by.with(&server, "k b 1000 BLOCK 0");
     eventually("b has waited for a while", || {
         control.info("k").oldest_wait_ms >= Some(700)
     });
@@ -107,8 +108,8 @@ fn block_0_waits_until_the_lock_is_free() {
     b.token();
 }
 
-#[test]
-fn a_block_time_ends_with_null_and_not_before_it_is_over() {
+both_ways!(a_block_time_ends_with_null_and_not_before_it_is_over);
+fn a_block_time_ends_with_null_and_not_before_it_is_over(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
@@ -117,12 +118,12 @@ fn a_block_time_ends_with_null_and_not_before_it_is_over() {
         .map(|n| {
             let ms = 25 * n;
             let start = Instant::now();
-            let waiter = Waiter::with(&server, &format!("k w{n} 1000 BLOCK {ms}"));
+            let waiter = by.with(&server, &format!("k w{n} 1000 BLOCK {ms}"));
             (Duration::from_millis(ms), start, waiter)
         })
         .collect();
     while let Some((time, start, mut waiter)) = waits.pop() {
-        assert_eq!(waiter.client.read(), Value::Nil);
+        assert_eq!(waiter.end(), Value::Nil);
         let waited = start.elapsed();
         assert!(waited >= time, "{waited:?} of {time:?}");
         assert!(waited < time + BOUND / 2, "{waited:?} of {time:?}");
@@ -166,8 +167,8 @@ fn a_time_out_is_the_null_bulk_in_both_protocols() {
     }
 }
 
-#[test]
-fn a_queue_belongs_to_the_lock_of_its_database() {
+both_ways!(a_queue_belongs_to_the_lock_of_its_database);
+fn a_queue_belongs_to_the_lock_of_its_database(by: Way) {
     let server = Server::start();
     let mut controls: Vec<_> = (0..4)
         .map(|db| {
@@ -181,7 +182,7 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
         .map(|db| {
             let mut client = server.raw();
             client.ask(&format!("SELECT {db}"));
-            Waiter::on(client, &format!("RLOCK.ACQUIRE k b{db} {LONG} BLOCK 0"))
+            by.on(client, &format!("RLOCK.ACQUIRE k b{db} {LONG} BLOCK 0"))
         })
         .collect();
     for (n, db) in [2, 0, 3, 1].into_iter().enumerate() {
@@ -197,23 +198,21 @@ fn a_queue_belongs_to_the_lock_of_its_database() {
     }
 }
 
-#[test]
-fn an_owner_that_waits_twice_is_nested_at_its_grant() {
+both_ways!(an_owner_that_waits_twice_is_nested_at_its_grant);
+fn an_owner_that_waits_twice_is_nested_at_its_grant(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut first = Waiter::with(&server, "k b 20000 BLOCK 0");
-    let mut other = Waiter::new(&server, "k", "c");
-    let mut again = Waiter::with(&server, "k b 60000 BLOCK 0");
-    let mut once = Waiter::with(&server, "k b 80000 BLOCK 0 ONCE");
-    assert_eq!(control.waiters("k"), 4);
+    let mut first = by.with(&server, "k b 20000 BLOCK 0");
+    let mut other = by.wait(&server, "k", "c");
+    let mut again = by.with(&server, "k b 60000 BLOCK 0");
+    assert_eq!(control.waiters("k"), 3);
 
     let before = now_ms();
     control.ask("RLOCK.RELEASE k a");
     assert_eq!(control.hash("k"), "b=2");
     let granted = first.token();
     assert_eq!(again.token(), granted, "one token for the hold under way");
-    assert_eq!(code(&once.client.read()), "HELD");
     let ends = control.ends("k");
     let longest = before + 60_000..=now_ms() + 60_000;
     assert!(longest.contains(&ends), "the longer lease of the two");
@@ -222,18 +221,18 @@ fn an_owner_that_waits_twice_is_nested_at_its_grant() {
     assert_eq!(control.int("RLOCK.RELEASE k b"), 1);
     assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
     other.token();
-    for waiter in [&mut first, &mut again, &mut once, &mut other] {
+    for waiter in [&mut first, &mut again, &mut other] {
         waiter.client.in_step();
     }
 }
 
-#[test]
-fn an_owner_that_waits_and_acquires_elsewhere_nests_there_too() {
+both_ways!(an_owner_that_waits_and_acquires_elsewhere_nests_there_too);
+fn an_owner_that_waits_and_acquires_elsewhere_nests_there_too(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     control.ask("RLOCK.ACQUIRE k a 100000");
-    let mut ahead = Waiter::new(&server, "k", "b");
-    let mut holder_again = Waiter::new(&server, "k", "a");
+    let mut ahead = by.wait(&server, "k", "b");
+    let mut holder_again = by.wait(&server, "k", "a");
     // The holder does not wait for itself.
     holder_again.token();
     assert_eq!(control.int("RLOCK.RELEASE k a ALL"), 0);
@@ -265,8 +264,8 @@ fn requests_behind_a_blocked_one_are_answered_after_its_grant() {
     assert_eq!(list(client.read()), [bulk("c"), bulk("1")]);
 }
 
-#[test]
-fn info_counts_those_who_wait_and_for_how_long() {
+both_ways!(info_counts_those_who_wait_and_for_how_long);
+fn info_counts_those_who_wait_and_for_how_long(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     let free = control.info("k");
@@ -276,9 +275,9 @@ fn info_counts_those_who_wait_and_for_how_long() {
     let held = control.token("RLOCK.ACQUIRE k a 100000");
     assert_eq!(control.info("k").oldest_wait_ms, None);
     let start = Instant::now();
-    let mut old = Waiter::new(&server, "k", "b");
+    let mut old = by.wait(&server, "k", "b");
     let came = Instant::now();
-    let _young = Waiter::new(&server, "k", "c");
+    let _young = by.wait(&server, "k", "c");
     eventually("they wait", || {
         control.info("k").oldest_wait_ms >= Some(100)
     });
@@ -302,8 +301,8 @@ fn info_counts_those_who_wait_and_for_how_long() {
     assert!(found.oldest_wait_ms <= Some(came.elapsed().as_millis() as i64));
 }
 
-#[test]
-fn many_wait_for_many_locks() {
+both_ways!(many_wait_for_many_locks);
+fn many_wait_for_many_locks(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     const LOCKS: usize = 100;
@@ -315,7 +314,7 @@ fn many_wait_for_many_locks() {
     });
     let mut waiters: Vec<_> = (0..LOCKS)
         .flat_map(|n| [(n, "b"), (n, "c")])
-        .map(|(n, owner)| Waiter::new(&server, &format!("k{n}"), owner))
+        .map(|(n, owner)| by.wait(&server, &format!("k{n}"), owner))
         .collect();
     let all_of = |owner: &str| -> Vec<_> {
         (0..LOCKS)

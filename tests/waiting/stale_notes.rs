@@ -1,9 +1,9 @@
 //! What was heard of a key before a grant must not be held against the grant.
 
-use crate::support::{token, Ask, Server, Waiter};
+use crate::support::{both_ways, token, Ask, Server, Waiter, Way};
 
-#[test]
-fn a_grant_made_while_events_are_read_keeps_its_token() {
+both_ways!(a_grant_made_while_events_are_read_keeps_its_token);
+fn a_grant_made_while_events_are_read_keeps_its_token(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
     for requests in [
@@ -13,7 +13,7 @@ fn a_grant_made_while_events_are_read_keeps_its_token() {
         control.ask("FLUSHALL");
         control.token("RLOCK.ACQUIRE other a 100000");
         control.token("RLOCK.ACQUIRE k a 100000");
-        let mut waiter = Waiter::new(&server, "k", "b");
+        let mut waiter = by.wait(&server, "k", "b");
         control.ask_all(requests);
         let granted = waiter.token();
         let nested = control.token("RLOCK.ACQUIRE k b 1");
@@ -21,8 +21,8 @@ fn a_grant_made_while_events_are_read_keeps_its_token() {
     }
 }
 
-#[test]
-fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
+both_ways!(a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone);
+fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone(by: Way) {
     for (first, lost) in [
         (&["MULTI", "DEL k", "FLUSHALL", "EXEC"][..], 1),
         (&["RLOCK.RELEASE k a", "UNBLOCK 0", "DEL k"], 2),
@@ -31,12 +31,13 @@ fn a_grant_made_while_events_are_read_is_taken_back_when_its_client_has_gone() {
         let mut control = server.raw();
         control.token("RLOCK.ACQUIRE k a 100000");
         let mut waiters: Vec<Waiter> = ["b", "c", "d"]
-            .map(|owner| Waiter::new(&server, "k", owner))
+            .map(|owner| by.wait(&server, "k", owner))
             .into();
         let id = |n: usize| waiters[n].id;
         let mut requests: Vec<String> = first
             .iter()
             .map(|line| match *line {
+                "UNBLOCK 0" if by == Way::Queue => waiters[0].cancel.clone(),
                 "UNBLOCK 0" => format!("CLIENT UNBLOCK {} ERROR", id(0)),
                 line => line.to_owned(),
             })
