@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix interop soak walk explore torture torture-mutants mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-clients interop soak walk explore torture torture-mutants mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test: module server ## run the unit tests, and the suite on the installed server
 
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
+
+test-clients: module server ## test with client libraries of five languages as they come, where the toolchain is there (ONLY=ioredis)
+	@tests/clients/run "$(TARGET)/clients" $(ONLY)
 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
@@ -58,6 +61,7 @@ costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes 
 
 lint: tools house ## check format, lints and how src/ is put together
 	cargo fmt --all --check
+	cargo fmt --manifest-path tests/clients/redis-rs/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 house: tools ## print where src/ breaks a rule of how it is put together
