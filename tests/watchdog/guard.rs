@@ -92,10 +92,6 @@ fn a_connection_is_closed_when_its_lease_is_over_though_nothing_may_be_written()
         let mut writer = Bound::with(&server, "written a 900 WRITE");
         let replies = control.ask_all(&["PEXPIRETIME k".to_owned(), gate.shut()]);
         let shut = now_ms();
-        assert!(
-            !over.client.is_closed_within(200),
-            "it holds the lock still"
-        );
         assert!(over.client.is_closed());
         let ends = int(replies[0].clone());
         assert!(now_ms() > ends, "{gate:?}: {} ms early", ends - now_ms());
@@ -228,14 +224,14 @@ fn a_wait_with_watchdog_behind_the_gate_is_granted_and_bound_after_it() {
     let (server, replica) = pair(&["--appendonly", "yes"]);
     let mut control = server.raw();
     let held = Bound::new(&server, "k", "a");
-    let mut next = Waiter::with(&server, "k b 400 BLOCK 0 WATCHDOG");
+    let mut next = Waiter::with(&server, "k b 1200 BLOCK 0 WATCHDOG");
     control.ok("CONFIG SET min-replicas-to-write 2");
     held.client.close();
     let refused = control.ask("RLOCK.ACQUIRE k c 1000 WATCHDOG");
     assert_eq!(code(&refused), "NOREPLICAS");
     control.ok("CONFIG SET min-replicas-to-write 0");
     let granted = next.token();
-    pass(now_ms() + 1200);
+    pass(now_ms() + 4000);
     let hold = control.only("k");
     assert_eq!((hold.token, hold.watchdog), (Some(granted), Some(next.id)));
     unharmed(&server, &replica, "k");

@@ -26,7 +26,7 @@ fn a_hold_ends_when_its_time_is_over_and_its_connection_is_told() {
     let mut control = server.raw();
     let mut events = Listener::keyspace(&server, 0);
     let asked = now_ms();
-    let mut held = Bound::with(&server, "k a 300");
+    let mut held = Bound::with(&server, "k a 1200");
     let latest = now_ms() + MAX;
     let mut next = Waiter::new(&server, "k", "b");
     // No renewal ever reaches beyond it.
@@ -52,11 +52,11 @@ fn a_renewal_by_the_holder_gives_it_all_the_time_again() {
     let max = MAX.to_string();
     let server = Server::start_with(&["--rlock.watchdog-max", &max]);
     let mut control = server.raw();
-    let mut held = Bound::with(&server, "k a 300");
+    let mut held = Bound::with(&server, "k a 1200");
     let mut next = Waiter::new(&server, "k", "b");
     pass(now_ms() + 1500);
     let renewed = now_ms();
-    assert_eq!(held.client.int("RLOCK.RENEW k a 300"), 1);
+    assert_eq!(held.client.int("RLOCK.RENEW k a 1200"), 1);
     pass(renewed + MAX - 1000);
     assert_eq!(control.only("k").token, Some(held.token));
     next.token();

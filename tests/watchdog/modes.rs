@@ -173,10 +173,10 @@ fn an_upgrade_that_waits_is_bound_at_its_grant() {
 fn a_downgrade_leaves_the_reading_watched() {
     let server = Server::start();
     let mut control = server.raw();
-    let mut held = Bound::with(&server, "k a 400 WRITE");
-    held.client.token("RLOCK.ACQUIRE k a 400 READ WATCHDOG");
+    let mut held = Bound::with(&server, "k a 1200 WRITE");
+    held.client.token("RLOCK.ACQUIRE k a 1200 READ WATCHDOG");
     assert_eq!(held.client.int("RLOCK.RELEASE k a WRITE"), 0);
-    pass(now_ms() + 1500);
+    pass(now_ms() + 4000);
     let hold = control.only("k");
     assert_eq!((hold.mode.as_str(), hold.watchdog), ("read", Some(held.id)));
     held.client.close();
