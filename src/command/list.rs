@@ -17,8 +17,9 @@ const LONGEST_PATTERN: usize = 1024;
 /// `RLOCK.LIST [CURSOR cursor] [MATCH pattern] [OWNER prefix] [HELD-LONGER ms] [COUNT n]`
 ///
 /// A page of the locks of this database that are held, as far as this server knows: the
-/// cursor of the next page, `0` when this was the last, and for each holder a map of `key`
-/// and what INFO tells of a holder. Only those whose name fits `pattern`, whose owner
+/// cursor of the next page, `0` when this was the last, and for each holder a map of `key`,
+/// what INFO tells of a holder, and `presumed`: 1 for what taking stock found and no request
+/// has come to, which can be an application's own hash. Only those whose name fits `pattern`, whose owner
 /// begins with `prefix`, who have held for more than so many ms, and whose key the caller
 /// may read. At most `n` (10) holders are looked at, so that a page can be empty. What is
 /// held all the time comes once. Changes nothing.
@@ -106,9 +107,10 @@ impl Command for List {
 
 fn reply(now: Now, page: &[Held], next: Option<&Cursor>) -> Responder {
     let describe = |held: &Held| {
-        let key = [("key", Responder::Text(held.name.to_vec()))];
-        let rest = holder_fields(now, &held.holder, &held.known);
-        Responder::Map(key.into_iter().chain(rest).collect())
+        let key = ("key", Responder::Text(held.name.to_vec()));
+        let presumed = ("presumed", Responder::Integer(held.presumed.into()));
+        let fields = holder_fields(now, &held.holder, &held.known);
+        Responder::Map([key].into_iter().chain(fields).chain([presumed]).collect())
     };
     Responder::Array(vec![
         Responder::Text(cursor::text(next)),

@@ -36,6 +36,7 @@ fn held(fields: &BTreeMap<String, Value>) -> Held {
         "key",
         "mode",
         "owner",
+        "presumed",
         "remaining-ms",
         "token",
         "watchdog",
@@ -105,6 +106,7 @@ fn a_holder_is_told_as_by_info_and_with_its_key() {
             let at = maps.iter().position(is_it).expect("it is told");
             let mut fields = maps.remove(at);
             fields.remove("key");
+            assert_eq!(fields.remove("presumed"), Some(Value::Int(0)));
             // Some ms lie between the two.
             for (name, sign) in [("remaining-ms", 1), ("held-ms", -1)] {
                 let [told, is] = [&mut fields, &mut holder].map(|of| of.remove(name).unwrap());

@@ -4,6 +4,7 @@
 mod by_hand;
 mod cluster;
 mod found;
+mod listed;
 mod settings;
 mod silent;
 mod walk;

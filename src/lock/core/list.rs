@@ -4,13 +4,14 @@
 //! table, by name, and by owner where several hold a lock. So what is held all the time is
 //! told once, whatever comes and goes between two pages.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::describe::Known;
 use super::Core;
 use crate::lock::key::Bytes;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{Holder, Key, Keyspace, Kind, Lease, Look, Mode, Now};
+use crate::lock::{Holder, Key, Keyspace, Kind, Lease, Look, Mode, Now, Owner};
 
 /// Where a page ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Held {
     pub name: Bytes,
     pub holder: Holder,
     pub known: Known,
+    /// No request has come to the lock: an application's own hash can look the same.
+    pub presumed: bool,
 }
 
 /// What was found, and where to go on; `None`: it was the last page.
@@ -81,19 +84,24 @@ impl Core {
             // The first may be one that was told in part.
             let cut = behind.filter(|cursor| *cursor.name == **name);
             let owner = cut.and_then(|cursor| cursor.owner.as_deref());
-            let seen = may_see(name).then(|| entry.holds_behind(owner));
+            let seen = may_see(name);
+            let key = Key {
+                db: wanted.db,
+                name: name.clone(),
+            };
+            let unknown = match seen && entry.is_presumed() {
+                true => self.unknown_holds(ks, &key, owner),
+                false => Vec::new(),
+            };
+            let known = seen.then(|| entry.holds_behind(owner));
             let before = left;
             let mut last = None;
-            for hold in seen.into_iter().flatten() {
+            for hold in known.into_iter().flatten().chain(&unknown) {
                 let Some(rest) = left.checked_sub(1) else {
                     return Some((page, cursor(name, last)));
                 };
                 left = rest;
                 last = Some(hold);
-                let key = Key {
-                    db: wanted.db,
-                    name: name.clone(),
-                };
                 look_at_hold(ks, now, wanted, (&key, entry, hold), &mut page);
             }
             if left == before {
@@ -102,6 +110,21 @@ impl Core {
             reached = cursor(name, None);
         }
         Some((page, reached.filter(|_| more)))
+    }
+
+    /// The holds on a presumed lock behind this owner, in the order of their owners, each
+    /// owner once.
+    fn unknown_holds<K: Keyspace>(
+        &self,
+        ks: &mut K,
+        key: &Key,
+        behind: Option<&[u8]>,
+    ) -> Vec<Hold> {
+        let holders = self.holders_of(ks, key).unwrap_or_default();
+        let owners = holders.into_iter().map(|holder| holder.owner);
+        let is_behind = |owner: &Owner| behind.is_none_or(|behind| &**owner > behind);
+        let owners: BTreeSet<Owner> = owners.filter(is_behind).collect();
+        owners.into_iter().map(Hold::found).collect()
     }
 }
 
@@ -128,6 +151,7 @@ fn look_at_hold<K: Keyspace>(
             lease,
         },
         known: Known::of(now, hold, mode),
+        presumed: entry.is_presumed(),
     });
     page.extend(held);
 }
