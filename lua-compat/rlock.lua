@@ -103,11 +103,6 @@ local function without_ttl(key)
         'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
 end
 
-local function refuse_held(key, owner)
-    refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
-        'release it first, or use another owner', shown(owner), shown(key))
-end
-
 local function refuse_mode(key, owner, held_for)
     if held_for == 'exclusive' then
         refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..
@@ -715,19 +710,40 @@ local function new_token(work, keys)
     return token
 end
 
+-- The lease of an owner that holds the lock ends at this moment, in every mode.
+local function set_lease(work, lock, owner, at)
+    ends_now(lock, owner, known_of(lock, owner), at)
+    if holds_of(lock, owner, 'exclusive') then
+        remember_plain(lock.key, owner, at)
+        return work:expire(lock.key, at)
+    end
+    local reader, ends = lock.reads[owner], at
+    if reader then
+        work:move_leases(lock, owner, reader.holds, at)
+        reader.ends = at
+    end
+    if not lock.writes[owner] then
+        -- The hash stays for the reader that stays longest.
+        for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
+        if ends == NEVER then ends = lock.ends end
+    end
+    if ends ~= lock.ends then work:expire(lock.key, ends) end
+end
+
 -- ACQUIRE: take a free lock, join others, nest, or be refused.
 
 -- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
--- read, so does it), 'nest' (it has it in this mode), 'under' (it writes, and reads
--- too), 'upgrade' (it alone reads, and writes from now on). nil: not now.
-local function way(lock, owner, mode)
+-- read, so does it), 'nest' (it has it in this mode), 'same' (it has it, and ONCE adds no
+-- hold), 'under' (it writes, and reads too), 'upgrade' (it alone reads, and writes from now
+-- on). nil: not now.
+local function way(lock, owner, mode, once)
     if lock.kind == 'foreign' then refuse(lock.why) end
     local has = mode_of(lock, owner)
     if has and (has == 'exclusive') ~= (mode == 'exclusive') then
         refuse_mode(lock.key, owner, has)
     end
     if lock.kind == 'free' then return 'first' end
-    if holds_of(lock, owner, mode) then return 'nest' end
+    if holds_of(lock, owner, mode) then return once and 'same' or 'nest' end
     if lock.kind == 'plain' or mode == 'exclusive' then return nil end
     if mode == 'read' and lock.writes[owner] then return 'under' end
     if next(lock.plains) ~= nil then return nil end
@@ -736,14 +752,15 @@ local function way(lock, owner, mode)
     return 'upgrade'
 end
 
--- What is known of a hold under way that is to be nested; nil: it gets a token anew.
+-- What is known of a hold under way that goes on; nil: it gets a token anew.
 local function under_way(lock, owner, how)
-    if how == 'nest' or how == 'under' then return known_of(lock, owner) end
+    if how == 'nest' or how == 'same' or how == 'under' then return known_of(lock, owner) end
 end
 
 -- Refuses a hold that there is no room for: the count is full, or the lease key that
 -- a reader needs is something else's.
 local function needs_room(lock, owner, mode, how)
+    if how == 'same' then return end
     local holds = (holds_of(lock, owner, mode) or 0) + 1
     local is_full = holds > 2 ^ 63 - 1024 or (mode == 'read' and holds > MOST_READS)
     local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
@@ -815,7 +832,13 @@ local function give(work, lock, owner, lease, mode, how, fresh)
     local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
-    if mode == 'exclusive' then
+    if how == 'same' then
+        ends = lease_end(lock, owner)
+        if ends < upto then
+            ends = upto
+            set_lease(work, lock, owner, ends)
+        end
+    elseif mode == 'exclusive' then
         ends = give_plain(work, lock, owner, upto, how)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
@@ -841,8 +864,7 @@ local function acquire(work, keys, list)
             shown(key) .. ': use a name without braces, or with a whole hash tag')
     end
     local lock = work:look(key)
-    local how = way(lock, owner, mode)
-    if options.once and how == 'nest' then refuse_held(key, owner) end
+    local how = way(lock, owner, mode, options.once)
     if not how then return false end
     needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()
@@ -940,26 +962,6 @@ local function release(work, keys, list)
     return whole(holds - by)
 end
 
--- The lease of an owner that holds the lock ends at this moment, in every mode.
-local function set_lease(work, lock, owner, at)
-    ends_now(lock, owner, known_of(lock, owner), at)
-    if holds_of(lock, owner, 'exclusive') then
-        remember_plain(lock.key, owner, at)
-        return work:expire(lock.key, at)
-    end
-    local reader, ends = lock.reads[owner], at
-    if reader then
-        work:move_leases(lock, owner, reader.holds, at)
-        reader.ends = at
-    end
-    if not lock.writes[owner] then
-        -- The hash stays for the reader that stays longest.
-        for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
-        if ends == NEVER then ends = lock.ends end
-    end
-    if ends ~= lock.ends then work:expire(lock.key, ends) end
-end
-
 local function renew(work, keys, list)
     local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
@@ -1014,8 +1016,7 @@ local function acquire_many(work, keys, list)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
         locks[at] = work:look(key)
-        ways[at] = way(locks[at], owner, 'exclusive') or false
-        if options.once and ways[at] == 'nest' then refuse_held(key, owner) end
+        ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
     local begins = false
     for at, lock in ipairs(locks) do

@@ -72,11 +72,6 @@ local function without_ttl(key)
         'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
 end
 
-local function refuse_held(key, owner)
-    refuse('HELD owner %s already holds %s, and ONCE (or owner *) does not nest: ' ..
-        'release it first, or use another owner', shown(owner), shown(key))
-end
-
 local function refuse_mode(key, owner, held_for)
     if held_for == 'exclusive' then
         refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..

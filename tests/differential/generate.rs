@@ -112,6 +112,7 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
     }
     let extra = match name {
         "RELEASE" => *random.of(&[None, None, None, Some("ALL"), Some("IFHELD")]),
+        "ACQUIRE" | "MACQUIRE" if random.one_in(3) => Some("ONCE"),
         _ => None,
     };
     let mut options: Vec<&str> = tried.mode.into_iter().chain(extra).collect();

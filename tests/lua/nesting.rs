@@ -42,14 +42,15 @@ fn holds_nest_and_release_counts_down() {
 }
 
 #[test]
-fn once_refuses_a_second_hold() {
+fn once_gives_the_hold_under_way() {
     for (_server, mut lua) in Lua::both() {
         lua.int("acquire job alice 100000 ONCE");
-        let before = lua.keys();
-        let held = "HELD owner 'alice' already holds 'job', and ONCE (or owner *) does not nest: \
-                    release it first, or use another owner";
-        assert_eq!(lua.error("acquire job alice 200000 once"), held);
-        assert_eq!(lua.keys(), before);
+        let ends = lua.client.deadline("job");
+        lua.int("acquire job alice 50000 once");
+        assert_eq!(lua.client.deadline("job"), ends, "never shorter");
+        lua.int("acquire job alice 200000 ONCE");
+        assert!(lua.client.deadline("job") > ends + 50_000);
+        assert_eq!(lua.client.hash("job"), "alice=1");
         assert!(lua.refused("acquire job bob 100000 ONCE"));
         lua.int("acquire job alice 100000");
         assert_eq!(lua.client.hash("job"), "alice=2");

@@ -56,6 +56,29 @@ fn a_nested_hold_has_the_token_of_the_first() {
 }
 
 #[test]
+fn once_gives_the_token_of_the_hold_under_way() {
+    let server = bare();
+    let mut lua = Lua::library(&server);
+    for mode in ["", "READ", "WRITE"] {
+        let once = |lua: &mut Lua, ms: i64| lua.int(&format!("acquire doc a {ms} ONCE {mode}"));
+        let token = once(&mut lua, 100_000);
+        assert_eq!(once(&mut lua, 1), token, "{mode}");
+        assert_eq!(once(&mut lua, 200_000), token, "{mode}");
+        assert_eq!(once(&mut lua, 200_000), token, "{mode}");
+        lua.int("force doc");
+    }
+    let token = lua.int("macquire 2 doc other a 100000 ONCE");
+    assert_eq!(lua.int("macquire 2 other doc a 200000 ONCE"), token);
+    // Of a hold that somebody else gave none is known: it gets one, and keeps it.
+    lua.client.int("HSET theirs a 1");
+    lua.client.int("PEXPIRE theirs 100000");
+    let given = lua.int("acquire theirs a 50000 ONCE");
+    assert!(given > token);
+    assert_eq!(lua.int("acquire theirs a 50000 ONCE"), given);
+    assert_eq!(lua.client.hash("theirs"), "a=1");
+}
+
+#[test]
 fn reading_under_ones_own_write_keeps_the_token_and_an_upgrade_begins_one() {
     let server = bare();
     let mut lua = Lua::library(&server);

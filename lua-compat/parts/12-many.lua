@@ -13,8 +13,7 @@ local function acquire_many(work, keys, list)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
         locks[at] = work:look(key)
-        ways[at] = way(locks[at], owner, 'exclusive') or false
-        if options.once and ways[at] == 'nest' then refuse_held(key, owner) end
+        ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
     local begins = false
     for at, lock in ipairs(locks) do

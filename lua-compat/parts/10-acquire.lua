@@ -2,16 +2,17 @@
 -- ACQUIRE: take a free lock, join others, nest, or be refused.
 
 -- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
--- read, so does it), 'nest' (it has it in this mode), 'under' (it writes, and reads
--- too), 'upgrade' (it alone reads, and writes from now on). nil: not now.
-local function way(lock, owner, mode)
+-- read, so does it), 'nest' (it has it in this mode), 'same' (it has it, and ONCE adds no
+-- hold), 'under' (it writes, and reads too), 'upgrade' (it alone reads, and writes from now
+-- on). nil: not now.
+local function way(lock, owner, mode, once)
     if lock.kind == 'foreign' then refuse(lock.why) end
     local has = mode_of(lock, owner)
     if has and (has == 'exclusive') ~= (mode == 'exclusive') then
         refuse_mode(lock.key, owner, has)
     end
     if lock.kind == 'free' then return 'first' end
-    if holds_of(lock, owner, mode) then return 'nest' end
+    if holds_of(lock, owner, mode) then return once and 'same' or 'nest' end
     if lock.kind == 'plain' or mode == 'exclusive' then return nil end
     if mode == 'read' and lock.writes[owner] then return 'under' end
     if next(lock.plains) ~= nil then return nil end
@@ -20,14 +21,15 @@ local function way(lock, owner, mode)
     return 'upgrade'
 end
 
--- What is known of a hold under way that is to be nested; nil: it gets a token anew.
+-- What is known of a hold under way that goes on; nil: it gets a token anew.
 local function under_way(lock, owner, how)
-    if how == 'nest' or how == 'under' then return known_of(lock, owner) end
+    if how == 'nest' or how == 'same' or how == 'under' then return known_of(lock, owner) end
 end
 
 -- Refuses a hold that there is no room for: the count is full, or the lease key that
 -- a reader needs is something else's.
 local function needs_room(lock, owner, mode, how)
+    if how == 'same' then return end
     local holds = (holds_of(lock, owner, mode) or 0) + 1
     local is_full = holds > 2 ^ 63 - 1024 or (mode == 'read' and holds > MOST_READS)
     local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
@@ -99,7 +101,13 @@ local function give(work, lock, owner, lease, mode, how, fresh)
     local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
-    if mode == 'exclusive' then
+    if how == 'same' then
+        ends = lease_end(lock, owner)
+        if ends < upto then
+            ends = upto
+            set_lease(work, lock, owner, ends)
+        end
+    elseif mode == 'exclusive' then
         ends = give_plain(work, lock, owner, upto, how)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
@@ -125,8 +133,7 @@ local function acquire(work, keys, list)
             shown(key) .. ': use a name without braces, or with a whole hash tag')
     end
     local lock = work:look(key)
-    local how = way(lock, owner, mode)
-    if options.once and how == 'nest' then refuse_held(key, owner) end
+    local how = way(lock, owner, mode, options.once)
     if not how then return false end
     needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()

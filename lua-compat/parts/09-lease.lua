@@ -1,0 +1,20 @@
+
+-- The lease of an owner that holds the lock ends at this moment, in every mode.
+local function set_lease(work, lock, owner, at)
+    ends_now(lock, owner, known_of(lock, owner), at)
+    if holds_of(lock, owner, 'exclusive') then
+        remember_plain(lock.key, owner, at)
+        return work:expire(lock.key, at)
+    end
+    local reader, ends = lock.reads[owner], at
+    if reader then
+        work:move_leases(lock, owner, reader.holds, at)
+        reader.ends = at
+    end
+    if not lock.writes[owner] then
+        -- The hash stays for the reader that stays longest.
+        for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
+        if ends == NEVER then ends = lock.ends end
+    end
+    if ends ~= lock.ends then work:expire(lock.key, ends) end
+end
