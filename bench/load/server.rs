@@ -51,6 +51,7 @@ impl Server {
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
+            .args(["--enable-module-command", "yes"])
             .args(["--tcp-backlog", "1024", "--maxclients", "12000"])
             .arg("--dir")
             .arg(&folder)

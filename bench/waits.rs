@@ -1,0 +1,143 @@
+//! How long another client waits for the server while it is at something.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::load::{Outcome, Server};
+use crate::report::{grouped, Mark, Report, Table};
+use crate::stats::{median, quantile};
+
+/// How often the client of [`beside`] asks.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// Round trips, in ms.
+pub struct Waits(Vec<f64>);
+
+impl Waits {
+    /// The longest.
+    pub fn longest(&self) -> f64 {
+        quantile(&self.0, 1.0)
+    }
+
+    /// 99 in 100 took no longer.
+    pub fn p99(&self) -> f64 {
+        quantile(&self.0, 0.99)
+    }
+}
+
+/// A client that asks again and again whether the server is there.
+pub struct Pinger {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Outcome<Waits>>,
+}
+
+impl Pinger {
+    /// Asks at once when it has been answered, but no sooner than `every` after it asked
+    /// last.
+    pub fn start(server: &Server, every: Duration) -> Outcome<Self> {
+        let mut connection = server.connect()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut waits = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                connection.call(&["PING"])?;
+                let took = began.elapsed();
+                waits.push(took.as_secs_f64() * 1e3);
+                thread::sleep(every.saturating_sub(took));
+            }
+            Ok(Waits(waits))
+        });
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it; gives how long it waited.
+    pub fn waits(self) -> Outcome<Waits> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| "the pinger failed")?
+    }
+}
+
+/// How long a client waits that asks every ms from before `work` begins until it is done.
+pub fn beside(server: &Server, work: impl FnOnce() -> Outcome<()>) -> Outcome<Waits> {
+    let pinger = Pinger::start(server, EVERY)?;
+    thread::sleep(Duration::from_millis(50));
+    work()?;
+    pinger.waits()
+}
+
+/// The columns of a table of comparisons.
+pub const COLUMNS: [&str; 9] = [
+    "PING every ms",
+    "n",
+    "p99 ms",
+    "longest ms",
+    "beside",
+    "p99 ms",
+    "longest ms",
+    "mark",
+    "",
+];
+
+/// Waits beside some work of rlock's, and beside the like of it, turn by turn.
+pub struct Comparison {
+    name: String,
+    size: usize,
+    like: &'static str,
+    /// A client is to wait no longer than so many ms beyond the like.
+    most: f64,
+    ours: Vec<Waits>,
+    theirs: Vec<Waits>,
+}
+
+impl Comparison {
+    /// Without any turns yet.
+    pub fn new(name: impl Into<String>, size: usize, like: &'static str, most: f64) -> Self {
+        Comparison {
+            name: name.into(),
+            size,
+            like,
+            most,
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
+    }
+
+    /// A turn beside rlock's work.
+    pub fn ours(&mut self, waits: Waits) {
+        self.ours.push(waits);
+    }
+
+    /// A turn beside the like.
+    pub fn theirs(&mut self, waits: Waits) {
+        self.theirs.push(waits);
+    }
+
+    /// Judges it and puts it into a table.
+    pub fn print(&self, table: &mut Table, report: &mut Report) {
+        let of = |turns: &[Waits]| {
+            let p99s: Vec<f64> = turns.iter().map(Waits::p99).collect();
+            let longest: Vec<f64> = turns.iter().map(Waits::longest).collect();
+            (median(&p99s), median(&longest))
+        };
+        let (p99, longest) = of(&self.ours);
+        let (like_p99, like_longest) = of(&self.theirs);
+        let most = ((like_longest + self.most) * 10.0).ceil() / 10.0;
+        let what = format!("PING beside {}", self.name);
+        let [mark, verdict] = report.judge(&what, longest, Mark::AtMost(most));
+        table.row([
+            self.name.clone(),
+            grouped(self.size as f64),
+            format!("{p99:.2}"),
+            format!("{longest:.1}"),
+            self.like.to_owned(),
+            format!("{like_p99:.2}"),
+            format!("{like_longest:.1}"),
+            mark,
+            verdict,
+        ]);
+    }
+}
