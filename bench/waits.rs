@@ -12,18 +12,36 @@ use crate::stats::{median, quantile};
 /// How often the client of [`beside`] asks.
 const EVERY: Duration = Duration::from_millis(1);
 
-/// Round trips, in ms.
-pub struct Waits(Vec<f64>);
+/// Round trips.
+pub struct Waits(Vec<Wait>);
+
+/// One of them, in ms.
+struct Wait {
+    took: f64,
+    /// So long the server had a processor meanwhile.
+    ran: f64,
+}
 
 impl Waits {
     /// The longest.
     pub fn longest(&self) -> f64 {
-        quantile(&self.0, 1.0)
+        quantile(&self.each(|wait| wait.took), 1.0)
     }
 
     /// 99 in 100 took no longer.
     pub fn p99(&self) -> f64 {
-        quantile(&self.0, 0.99)
+        quantile(&self.each(|wait| wait.took), 0.99)
+    }
+
+    /// The most that the server worked during one of them. What others did on the machine
+    /// is not in it. Of a server that is hardly ever at rest it tells little: the system
+    /// counts the time of one that runs a few ms at a time.
+    pub fn most_work(&self) -> f64 {
+        quantile(&self.each(|wait| wait.ran), 1.0)
+    }
+
+    fn each(&self, what: impl Fn(&Wait) -> f64) -> Vec<f64> {
+        self.0.iter().map(what).collect()
     }
 }
 
@@ -38,15 +56,20 @@ impl Pinger {
     /// last.
     pub fn start(server: &Server, every: Duration) -> Outcome<Self> {
         let mut connection = server.connect()?;
+        let run_time = server.run_time()?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let mut waits = Vec::new();
             while !stopped.load(Ordering::Relaxed) {
+                let before = run_time.ms()?;
                 let began = Instant::now();
                 connection.call(&["PING"])?;
                 let took = began.elapsed();
-                waits.push(took.as_secs_f64() * 1e3);
+                waits.push(Wait {
+                    took: took.as_secs_f64() * 1e3,
+                    ran: run_time.ms()? - before,
+                });
                 thread::sleep(every.saturating_sub(took));
             }
             Ok(Waits(waits))

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -99,6 +100,12 @@ impl Server {
         Ok(total.ok_or("valgrind counted nothing")?.trim().parse()?)
     }
 
+    /// How long it has had a processor.
+    pub fn run_time(&self) -> io::Result<RunTime> {
+        let path = format!("/proc/{}/schedstat", self.process.id());
+        File::open(path).map(RunTime)
+    }
+
     /// A connection with room for the replies of a long pipeline.
     pub fn connect(&self) -> Outcome<Connection> {
         Connection::open(self.port, 64 * 1024)
@@ -148,6 +155,20 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Tells how long a process's first thread has had a processor.
+pub struct RunTime(File);
+
+impl RunTime {
+    /// In ms. Counted when the thread rests, and a few ms at a time while it runs.
+    pub fn ms(&self) -> Outcome<f64> {
+        let mut text = [0; 128];
+        let length = self.0.read_at(&mut text, 0)?;
+        let text = std::str::from_utf8(&text[..length])?;
+        let ns = text.split(' ').next().unwrap_or_default();
+        Ok(ns.parse::<f64>()? / 1e6)
     }
 }
 
