@@ -11,13 +11,24 @@
 use std::time::{Duration, Instant};
 
 use crate::handover::{Contest, Way};
-use crate::load::{Connection, Outcome, Server};
+use crate::load::{self, Connection, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, ratios};
 
 /// How many contend.
 const CROWDS: [usize; 4] = [2, 100, 1_000, 10_000];
+
+/// Files that a server or this process has open besides.
+const OTHER_FILES: usize = 100;
+
+const NOTES: [&str; 5] = [
+    "The contest of the hand-over above, by BLOCK on a connection for each contender, and by",
+    "QUEUE on one RESP3 connection for all, which sends the RELEASEs too; in turns, each on a",
+    "server of its own. The ratio is the median over the turns. Beside the rates stands what a",
+    "hand-over takes of the server's processor, by QUEUE and by BLOCK, which other work on the",
+    "machine disturbs less.",
+];
 
 /// Measures all sizes and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
@@ -38,6 +49,12 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         ],
     );
     for crowd in CROWDS {
+        if !load::may_open(crowd + OTHER_FILES)? {
+            table.note(format!(
+                "{crowd} connections are more than may be open (ulimit -n)."
+            ));
+            continue;
+        }
         let mut figures = Figures::default();
         for _ in 0..options.count(2, 1) {
             figures.contend(options, crowd)?;
@@ -61,17 +78,9 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         row.extend(safety);
         table.row(row);
     }
-    table.note(
-        "The contest of the hand-over above, by BLOCK on a connection for each contender, and by",
-    );
-    table.note(
-        "QUEUE on one RESP3 connection for all, which sends the RELEASEs too; in turns, each on",
-    );
-    table.note(
-        "a server of its own. The ratio is the median over the turns. Beside the rates stands what",
-    );
-    table.note("a hand-over takes of the server's processor, by QUEUE and by BLOCK, which other work on the");
-    table.note("machine disturbs less.");
+    for note in NOTES {
+        table.note(note);
+    }
     report.print(&table);
     Ok(())
 }

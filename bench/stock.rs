@@ -17,8 +17,7 @@ use crate::held;
 use crate::load::{command, Connection, Expect, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
-use crate::stats::median;
-use crate::waits::{beside, Waits};
+use crate::waits::{beside, middle, Waits};
 
 /// A slice is no longer than this, in ms.
 const MARK_MS: f64 = 1.0;
@@ -113,11 +112,7 @@ impl Watched {
 
     /// The longest that the server was at something, in most windows.
     fn slice(&self) -> f64 {
-        self.median(Waits::most_work)
-    }
-
-    fn median(&self, of: impl Fn(&Waits) -> f64) -> f64 {
-        median(&self.windows.iter().map(of).collect::<Vec<f64>>())
+        middle(&self.windows, Waits::most_work)
     }
 
     fn row(&self, name: &str, number: usize) -> Vec<String> {
@@ -126,7 +121,7 @@ impl Watched {
             name.to_owned(),
             grouped(number as f64),
             format!("{:.0}", self.seconds),
-            format!("{:.2}", self.median(Waits::p99)),
+            format!("{:.2}", middle(&self.windows, Waits::p99)),
             format!("{longest:.1}"),
             format!("{:.2}", self.slice()),
             format!("{:.1}", self.percent()),

@@ -33,9 +33,9 @@ impl Waits {
         quantile(&self.each(|wait| wait.took), 0.99)
     }
 
-    /// The most that the server worked during one of them. What others did on the machine
-    /// is not in it. Of a server that is hardly ever at rest it tells little: the system
-    /// counts the time of one that runs a few ms at a time.
+    /// The most that the server worked during one of them, so that a long piece of work is
+    /// told from a machine that is busy otherwise. Of a server that is hardly ever at rest
+    /// it tells little: the system counts the time of one that runs a few ms at a time.
     pub fn most_work(&self) -> f64 {
         quantile(&self.each(|wait| wait.ran), 1.0)
     }
@@ -93,11 +93,12 @@ pub fn beside(server: &Server, work: impl FnOnce() -> Outcome<()>) -> Outcome<Wa
 }
 
 /// The columns of a table of comparisons.
-pub const COLUMNS: [&str; 9] = [
+pub const COLUMNS: [&str; 10] = [
     "PING every ms",
     "n",
     "p99 ms",
     "longest ms",
+    "server at it",
     "beside",
     "p99 ms",
     "longest ms",
@@ -141,26 +142,27 @@ impl Comparison {
 
     /// Judges it and puts it into a table.
     pub fn print(&self, table: &mut Table, report: &mut Report) {
-        let of = |turns: &[Waits]| {
-            let p99s: Vec<f64> = turns.iter().map(Waits::p99).collect();
-            let longest: Vec<f64> = turns.iter().map(Waits::longest).collect();
-            (median(&p99s), median(&longest))
-        };
-        let (p99, longest) = of(&self.ours);
-        let (like_p99, like_longest) = of(&self.theirs);
+        let longest = middle(&self.ours, Waits::longest);
+        let like_longest = middle(&self.theirs, Waits::longest);
         let most = ((like_longest + self.most) * 10.0).ceil() / 10.0;
         let what = format!("PING beside {}", self.name);
         let [mark, verdict] = report.judge(&what, longest, Mark::AtMost(most));
         table.row([
             self.name.clone(),
             grouped(self.size as f64),
-            format!("{p99:.2}"),
+            format!("{:.2}", middle(&self.ours, Waits::p99)),
             format!("{longest:.1}"),
+            format!("{:.1}", middle(&self.ours, Waits::most_work)),
             self.like.to_owned(),
-            format!("{like_p99:.2}"),
+            format!("{:.2}", middle(&self.theirs, Waits::p99)),
             format!("{like_longest:.1}"),
             mark,
             verdict,
         ]);
     }
+}
+
+/// The median of something over some turns.
+pub fn middle(turns: &[Waits], of: impl Fn(&Waits) -> f64) -> f64 {
+    median(&turns.iter().map(of).collect::<Vec<f64>>())
 }

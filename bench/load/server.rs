@@ -209,19 +209,28 @@ fn end_with_this_process(command: &mut Command) {
 /// Lets this process, and the servers it starts, open as many files as the
 /// system allows it: a thousand connections need more than the usual limit.
 pub fn raise_open_files() -> io::Result<()> {
+    let mut limit = open_files()?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` outlives the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this process, and a server, can have so many files open.
+pub fn may_open(count: usize) -> io::Result<bool> {
+    Ok(open_files()?.rlim_cur >= count as libc::rlim_t)
+}
+
+fn open_files() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` outlives both calls.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        limit.rlim_cur = limit.rlim_max;
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    // SAFETY: `limit` outlives the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
+        0 => Ok(limit),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok(())
 }

@@ -28,6 +28,15 @@ const WORK: [(&str, &str); 6] = [
     ("close with n waits for n locks", "a server at rest"),
 ];
 
+const NOTES: [&str; 6] = [
+    "Round trips of a PING every ms from before the work begins until it is done, and beside",
+    "the like on a server without the module: medians of three turns of each one's p99 and",
+    "longest. Server at it: the most that it had a processor during one PING, to a few ms; the",
+    "rest is the machine's. Who is granted one lock hears of it before it releases; n locks are",
+    "released by their holder, pipelined. A grant out of order, or one that is missing, ends the",
+    "benchmark.",
+];
+
 /// Measures on fresh servers and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let count = options.count(100_000, 4_000);
@@ -49,16 +58,9 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     for one in all {
         one.print(&mut table, report);
     }
-    table.note(
-        "Round trips of a PING every ms from before the work begins until it is done, and beside",
-    );
-    table.note(
-        "the like on a server without the module: medians of three turns of each one's p99 and",
-    );
-    table.note(
-        "longest. Who is granted one lock hears of it before it releases; n locks are released by",
-    );
-    table.note("their holder, pipelined. A grant out of order, or one that is missing, ends the benchmark.");
+    for note in NOTES {
+        table.note(note);
+    }
     report.print(&table);
     Ok(())
 }
