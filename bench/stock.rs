@@ -57,6 +57,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "p99 ms",
         "longest ms",
         "server at it, ms",
+        "at most",
         "mark",
         "",
         "% of a core",
@@ -71,7 +72,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         taking.slice(),
         Mark::AtMost(most),
     );
-    row.splice(6..6, slice);
+    row.splice(7..7, slice);
     let most = (after.percent() + MARK_SHARE).ceil();
     row.extend(report.judge(
         "core for taking stock, %",
@@ -80,7 +81,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     ));
     table.row(row);
     let mut row = after.row("the same load after it", left);
-    row.splice(6..6, [String::new(), String::new()]);
+    row.splice(7..7, [String::new(), String::new()]);
     table.row(row);
     let window = window.as_secs_f64();
     table.note(format!("All {left} hashes that were left at the end were found. The load: 1,000 times a second one is"));
@@ -91,7 +92,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "that it had a processor during one PING; a slice is a part of that, and the median over",
     );
     table.note(format!(
-        "windows of {window} s is told. The longest PING is that of all."
+        "windows of {window} s is judged. The longest PING and what stands under at most are of all."
     ));
     report.print(&table);
     Ok(())
@@ -116,14 +117,15 @@ impl Watched {
     }
 
     fn row(&self, name: &str, number: usize) -> Vec<String> {
-        let longest = self.windows.iter().map(Waits::longest).fold(0.0, f64::max);
+        let most = |of: fn(&Waits) -> f64| self.windows.iter().map(of).fold(0.0, f64::max);
         vec![
             name.to_owned(),
             grouped(number as f64),
             format!("{:.0}", self.seconds),
             format!("{:.2}", middle(&self.windows, Waits::p99)),
-            format!("{longest:.1}"),
+            format!("{:.1}", most(Waits::longest)),
             format!("{:.2}", self.slice()),
+            format!("{:.2}", most(Waits::most_work)),
             format!("{:.1}", self.percent()),
         ]
     }
