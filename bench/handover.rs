@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, ratios};
 
-use contest::Contest;
+pub use contest::{Contest, Way};
 
 /// Measures with a hundred and with a thousand contenders.
 pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<()> {
@@ -71,7 +71,7 @@ struct Figures {
 
 fn contend(server: &Server, options: &Options, contenders: usize) -> Outcome<Figures> {
     let mut pinger = Pinger::new(server)?;
-    let mut contest = Contest::start(server, contenders)?;
+    let mut contest = Contest::start(server, contenders, Way::Block)?;
     contest.hold_each(options.count(200, 50), Duration::from_millis(1))?;
     let (mut hand_overs, mut pings) = (Vec::new(), Vec::new());
     for _ in 0..options.count(6, 2) {

@@ -5,12 +5,16 @@
 //!
 //! - `pairs`: acquire and release of a free lock, beside Lua and `SET NX`;
 //! - `handover`: many connections that contend for one lock;
+//! - `queue`: the same by QUEUE on one connection, beside BLOCK on as many;
 //! - `latency`: the time from a release to the next waiter's reply;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
 //! - `deadlock`: what it costs a request that blocks to look for a cycle;
 //! - `memory`: what a held lock and a waiter take;
 //! - `stalls`: how long others wait while the server is at a long piece of work;
+//! - `sessions`: the same beside very many waits of one connection;
+//! - `list`: the same beside a listing of very many locks;
+//! - `stock`: the same beside taking stock of very many hashes;
 //! - `costs`, when asked for: instructions and bytes, of one module or several.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
@@ -23,15 +27,20 @@ mod expiry;
 mod handover;
 mod held;
 mod latency;
+mod list;
 mod load;
 mod machine;
 mod memory;
 mod options;
 mod others;
 mod pairs;
+mod queue;
 mod report;
+mod sessions;
 mod stalls;
 mod stats;
+mod stock;
+mod waits;
 
 use std::process::ExitCode;
 
@@ -81,12 +90,16 @@ fn measure(options: &Options) -> Outcome<Report> {
                 }
             }
             Measurement::Handover => handover::measure(&server, options, &mut report)?,
+            Measurement::Queue => queue::measure(options, &mut report)?,
             Measurement::Latency => latency::measure(&server, options, &mut report)?,
             Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
             Measurement::Stalls => stalls::measure(options, &mut report)?,
+            Measurement::Sessions => sessions::measure(options, &mut report)?,
+            Measurement::List => list::measure(options, &mut report)?,
+            Measurement::Stock => stock::measure(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }
         // What one measurement leaves behind is not to burden the next.

@@ -2,24 +2,30 @@
 //! it takes for the like of its own.
 
 use crate::held;
-use crate::load::{command, Connection, Expect, Load, Outcome, Server};
+use crate::load::{command, Connection, Outcome, Server, Session};
 use crate::options::Options;
-use crate::report::{grouped, Report, Table};
+use crate::report::{grouped, Mark, Report, Table};
+use crate::sessions;
+
+/// A wait by QUEUE for one lock, with many, takes no more of rlock's.
+const MARK_BYTES: f64 = 400.0;
 
 /// Measures on fresh servers and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let locks = options.count(100_000, 10_000);
     let waiters = options.count(1_000, 200);
-    let mut table = Table::new("Memory", &["", "number", "bytes each"]);
-    let mut row = |name: &str, number: usize, bytes: f64| {
-        table.row([name.to_owned(), grouped(number as f64), grouped(bytes)]);
+    let columns = ["", "number", "bytes each", "mark", ""];
+    let mut table = Table::new("Memory", &columns);
+    let mut row = |name: &str, number: usize, bytes: f64, verdict: Option<[String; 2]>| {
+        let cells = [name.to_owned(), grouped(number as f64), grouped(bytes)];
+        table.row(cells.into_iter().chain(verdict.into_iter().flatten()));
     };
 
     let start = || Server::start(&options.server, options.module.as_deref());
     let bytes = per_lock(&start()?, locks)?;
-    row("lock held", locks, bytes);
-    let bytes = per_key(&start()?, locks, |control| hold_hashes(control, locks))?;
-    row("hash of one field with a TTL", locks, bytes);
+    row("lock held", locks, bytes, None);
+    let bytes = per_key(&start()?, locks, |control| held::hashes(control, locks))?;
+    row("hash of one field with a TTL", locks, bytes, None);
 
     let wait = ["RLOCK.ACQUIRE", "lock", "waiter", "30000", "BLOCK", "0"];
     let bytes = per_waiter(options, waiters, |number| {
@@ -28,12 +34,32 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         parts[2] = &owner;
         command(&parts)
     })?;
-    row("waiter of rlock", waiters, bytes);
+    row("waiter of rlock", waiters, bytes, None);
     let bytes = per_waiter(options, waiters, |_| command(&["BLPOP", "list", "0"]))?;
-    row("client blocked in BLPOP", waiters, bytes);
+    row("client blocked in BLPOP", waiters, bytes, None);
+
+    for queued in [options.count(10_000, 1_000), options.count(100_000, 5_000)] {
+        for (name, time) in [
+            ("wait by QUEUE for one lock, for ever", "0"),
+            ("wait by QUEUE for one lock, with an end", "600000"),
+        ] {
+            let bytes = per_queued(&start()?, queued, 1, time)?;
+            let what = format!("{name}, {queued} of them");
+            let verdict = report.judge(&what, bytes, Mark::AtMost(MARK_BYTES));
+            row(name, queued, bytes, Some(verdict));
+        }
+        let bytes = per_queued(&start()?, queued, queued, "0")?;
+        row("the same for as many locks", queued, bytes, None);
+    }
 
     table.note(
         "Growth of used_memory; a waiter's without what its connection took before it blocked.",
+    );
+    table.note(
+        "All waits by QUEUE are of one connection, by owners with names of 46 bytes. For as many",
+    );
+    table.note(
+        "locks each has a queue of its own, which is counted, too; the locks are held before.",
     );
     report.print(&table);
     Ok(())
@@ -60,20 +86,6 @@ fn per_key(
     Ok((after - before) / count as f64)
 }
 
-/// The keys that held locks are, made without the module.
-fn hold_hashes(control: &mut Connection, count: usize) -> Outcome<()> {
-    let pair = |number| {
-        let key = held::name(number);
-        [
-            command(&["HSET", &key, "holder", "1"]),
-            command(&["PEXPIRE", &key, "600000"]),
-        ]
-    };
-    let commands: Vec<Vec<u8>> = (0..count).flat_map(pair).collect();
-    Load::new(64, &commands, &[Expect::Integer]).run_once(control)?;
-    Ok(())
-}
-
 /// Bytes for each of `count` connections that `block` puts to sleep.
 fn per_waiter(options: &Options, count: usize, block: impl Fn(usize) -> Vec<u8>) -> Outcome<f64> {
     let server = Server::start(&options.server, options.module.as_deref())?;
@@ -90,5 +102,20 @@ fn per_waiter(options: &Options, count: usize, block: impl Fn(usize) -> Vec<u8>)
         client.send(&block(number))?;
     }
     while control.info_number("clients", "blocked_clients")? < count as f64 {}
+    Ok((used(&mut control)? - before) / count as f64)
+}
+
+/// Bytes for each of `count` waits by QUEUE of one connection, for so many locks.
+fn per_queued(server: &Server, count: usize, locks: usize, time: &str) -> Outcome<f64> {
+    let mut control = server.connect()?;
+    held::hold(&mut control, locks)?;
+    let mut session = Session::on(server.connect()?)?;
+    let wait = |number: usize| {
+        let (key, owner) = (held::name(number % locks), sessions::owner(number));
+        session.wait(&key, &owner, ["600000", time], number)
+    };
+    let waits: Vec<Vec<u8>> = (0..count).map(wait).collect();
+    let before = used(&mut control)?;
+    session.queue(&waits)?;
     Ok((used(&mut control)? - before) / count as f64)
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: all but costs, about 90 s)
+usage: cargo bench --bench locks -- [options]     (none: all but costs, 9 min)
 
-  --only LIST    of pairs,handover,latency,expiry,others,deadlock,memory,stalls,costs
-  --quick        a short form (under 15 s) that judges nothing
+  --only LIST    of pairs,handover,queue,latency,expiry,others,deadlock,memory,stalls,
+                 sessions,list,stock,costs
+  --quick        a short form (some 30 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
   --svg FILE     draw the pairs as a chart
@@ -27,26 +28,34 @@ RLOCK_MODULE     the module to load (target/release/librlock.so)
 pub enum Measurement {
     Pairs,
     Handover,
+    Queue,
     Latency,
     Expiry,
     Others,
     Deadlock,
     Memory,
     Stalls,
+    Sessions,
+    List,
+    Stock,
     Costs,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 9] = [
+    const ALL: [(Measurement, &'static str); 13] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
+        (Measurement::Queue, "queue"),
         (Measurement::Latency, "latency"),
         (Measurement::Expiry, "expiry"),
         (Measurement::Others, "others"),
         (Measurement::Deadlock, "deadlock"),
         (Measurement::Memory, "memory"),
         (Measurement::Stalls, "stalls"),
+        (Measurement::Sessions, "sessions"),
+        (Measurement::List, "list"),
+        (Measurement::Stock, "stock"),
         (Measurement::Costs, "costs"),
     ];
 

@@ -2,23 +2,43 @@
 
 use std::time::{Duration, Instant};
 
-use crate::load::{command, integer, Connection, Outcome, Poller, Server};
+use crate::load::{command, integer, Connection, Granted, Outcome, Poller, Server, Session};
 
 /// A server that grants to nobody for this long has lost a grant.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One connection that acquires, releases at once, and queues up again.
+const LEASE: &str = "30000";
+
+/// How the crowd waits.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// Each by BLOCK, on a connection of its own.
+    Block,
+    /// All of them by QUEUE, on one connection, which releases too.
+    Queue,
+}
+
+/// One that acquires, releases at once, and queues up again.
 struct Contender {
-    connection: Connection,
+    /// Which connection is its.
+    line: usize,
     /// RELEASE and the next ACQUIRE, as bytes.
     release_and_queue: Vec<u8>,
-    /// Whether the next reply is that to RELEASE.
-    releasing: bool,
+}
+
+/// A connection of contenders.
+struct Line {
+    connection: Connection,
+    /// Whose is a grant that comes as a reply.
+    first: usize,
+    /// So many of the next replies are those to RELEASE.
+    releasing: usize,
 }
 
 /// All contenders of one lock. Between two runs it rests with its holder.
 pub struct Contest {
     contenders: Vec<Contender>,
+    lines: Vec<Line>,
     poller: Poller,
     ready: Vec<usize>,
     /// Who has been granted the lock and has not sent its release.
@@ -30,9 +50,10 @@ pub struct Contest {
 
 impl Contest {
     /// Connects all contenders and lets them queue up.
-    pub fn start(server: &Server, count: usize) -> Outcome<Self> {
+    pub fn start(server: &Server, count: usize, way: Way) -> Outcome<Self> {
         let mut contest = Contest {
             contenders: Vec::with_capacity(count),
+            lines: Vec::new(),
             poller: Poller::new()?,
             ready: Vec::new(),
             holders: Vec::new(),
@@ -41,21 +62,49 @@ impl Contest {
             violations: 0,
         };
         let key = format!("contended:{count}");
+        let session = match way {
+            Way::Block => None,
+            Way::Queue => Some(Session::on(server.connect()?)?),
+        };
+        let mut acquires = Vec::with_capacity(count);
         for number in 0..count {
             let owner = format!("contender:{number}");
-            let acquire = command(&["RLOCK.ACQUIRE", &key, &owner, "30000", "BLOCK", "0"]);
             let release = command(&["RLOCK.RELEASE", &key, &owner]);
-            let mut connection = server.connect_small()?;
-            connection.send(&acquire)?;
-            contest.poller.watch(&connection, number)?;
+            let acquire = match &session {
+                None => command(&["RLOCK.ACQUIRE", &key, &owner, LEASE, "BLOCK", "0"]),
+                Some(session) => session.wait(&key, &owner, [LEASE, "0"], number),
+            };
             contest.contenders.push(Contender {
-                connection,
-                release_and_queue: [release, acquire].concat(),
-                releasing: false,
+                line: if session.is_some() { 0 } else { number },
+                release_and_queue: [&release[..], &acquire].concat(),
             });
+            acquires.push(acquire);
+        }
+        if let Some(session) = session {
+            contest.connect(session.connection, 0)?;
+        } else {
+            for number in 0..count {
+                contest.connect(server.connect_small()?, number)?;
+            }
+        }
+        for (contender, acquire) in contest.contenders.iter().zip(&acquires) {
+            contest.lines[contender.line].connection.send(acquire)?;
         }
         contest.await_grant()?;
+        // Who stands still outside is not of the crowd.
+        let mut control = server.connect()?;
+        while control.info_number("rlock", "rlock_waiting")? < (count - 1) as f64 {}
         Ok(contest)
+    }
+
+    fn connect(&mut self, connection: Connection, first: usize) -> Outcome<()> {
+        self.poller.watch(&connection, self.lines.len())?;
+        self.lines.push(Line {
+            connection,
+            first,
+            releasing: 0,
+        });
+        Ok(())
     }
 
     /// Hands the lock over as fast as it goes; gives hand-overs per second.
@@ -93,9 +142,10 @@ impl Contest {
     /// Every holder releases the lock and queues up behind the others.
     fn release(&mut self) -> Outcome<()> {
         for holder in self.holders.drain(..) {
-            let contender = &mut self.contenders[holder];
-            contender.releasing = true;
-            contender.connection.send(&contender.release_and_queue)?;
+            let contender = &self.contenders[holder];
+            let line = &mut self.lines[contender.line];
+            line.releasing += 1;
+            line.connection.send(&contender.release_and_queue)?;
         }
         Ok(())
     }
@@ -116,23 +166,30 @@ impl Contest {
     fn read(&mut self, patience: Duration) -> Outcome<()> {
         self.poller.wait(patience, &mut self.ready)?;
         for &number in &self.ready {
-            let contender = &mut self.contenders[number];
-            contender.connection.receive()?;
-            while let Some(reply) = contender.connection.received()? {
-                let value = integer(reply)?;
-                if contender.releasing {
-                    contender.releasing = false;
-                    if value != 0 {
-                        return Err(format!("{value} holds are left of one").into());
+            let line = &mut self.lines[number];
+            line.connection.receive()?;
+            while let Some(reply) = line.connection.received()? {
+                let Granted { tag, token } = match Granted::read(reply)? {
+                    Some(granted) => granted,
+                    None if reply == b"+QUEUED\r\n" => continue,
+                    None if line.releasing > 0 => {
+                        line.releasing -= 1;
+                        match integer(reply)? {
+                            0 => continue,
+                            left => return Err(format!("{left} holds are left of one").into()),
+                        }
                     }
-                    continue;
-                }
+                    None => Granted {
+                        tag: line.first,
+                        token: integer(reply)?,
+                    },
+                };
                 self.grants += 1;
-                if !self.holders.is_empty() || value <= self.last_token {
+                if !self.holders.is_empty() || token <= self.last_token {
                     self.violations += 1;
                 }
-                self.last_token = value;
-                self.holders.push(number);
+                self.last_token = token;
+                self.holders.push(tag);
             }
         }
         Ok(())

@@ -6,12 +6,14 @@ mod pipeline;
 mod poller;
 mod resp;
 mod server;
+mod session;
 
 pub use connection::Connection;
 pub use pipeline::{Load, Rate};
 pub use poller::Poller;
-pub use resp::{command, integer, Expect};
-pub use server::{raise_open_files, Server};
+pub use resp::{bulk, command, integer, parts, Expect};
+pub use server::{may_open, raise_open_files, Server};
+pub use session::{Granted, Session};
 
 /// The result of anything that talks to a server.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,5 +1,5 @@
-//! As much of the server's protocol (RESP2) as a benchmark needs: commands
-//! out, and replies told apart without being taken to pieces.
+//! As much of the server's protocol (RESP2 and RESP3) as a benchmark needs: commands
+//! out, and replies told apart, and taken to pieces only where somebody asks for that.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -101,22 +101,81 @@ impl Replies {
     }
 }
 
-/// The length of the first reply in `bytes`, if all of it is there.
+/// The length of the first reply in `bytes`, if all of it is there. At the top of one an
+/// error is an error.
 fn reply_length(bytes: &[u8]) -> Outcome<Option<usize>> {
-    let Some(line_feed) = bytes.iter().position(|&byte| byte == b'\n') else {
+    if let (Some(b'-'), Some(line)) = (bytes.first(), line_length(bytes)) {
+        return Err(unexpected(&bytes[..line]));
+    }
+    value_length(bytes)
+}
+
+/// The length of the first value, with all that it is made of.
+fn value_length(bytes: &[u8]) -> Outcome<Option<usize>> {
+    let Some(line) = line_length(bytes) else {
         return Ok(None);
     };
-    let line = line_feed + 1;
     let length = match bytes[0] {
-        b':' | b'+' => line,
-        b'$' => match std::str::from_utf8(&bytes[1..line - 2])?.parse::<usize>() {
+        b':' | b'+' | b'-' | b'_' | b'#' | b',' | b'(' => line,
+        b'$' | b'=' => match count(&bytes[..line]) {
             Ok(bulk) => line + bulk + 2,
             Err(_) => line, // the null, $-1
         },
-        _ => {
-            let text = String::from_utf8_lossy(&bytes[..line]);
-            return Err(format!("the server sent {:?}", text.trim_end()).into());
+        b'*' | b'>' | b'~' | b'%' => {
+            let mut end = line;
+            for _ in 0..members(&bytes[..line]) {
+                match value_length(&bytes[end..])? {
+                    Some(length) => end += length,
+                    None => return Ok(None),
+                }
+            }
+            end
         }
+        _ => return Err(unexpected(&bytes[..line])),
     };
     Ok((length <= bytes.len()).then_some(length))
+}
+
+/// The first line with its end.
+fn line_length(bytes: &[u8]) -> Option<usize> {
+    let line_feed = bytes.iter().position(|&byte| byte == b'\n')?;
+    Some(line_feed + 1)
+}
+
+/// The number in a line such as `$12`.
+fn count(line: &[u8]) -> Outcome<usize> {
+    Ok(std::str::from_utf8(&line[1..])?.trim_end().parse()?)
+}
+
+/// Of how many values the one that this line begins is made; none: the null, *-1.
+fn members(line: &[u8]) -> usize {
+    let of_each = if line.starts_with(b"%") { 2 } else { 1 };
+    count(line).unwrap_or_default() * of_each
+}
+
+fn unexpected(bytes: &[u8]) -> Box<dyn std::error::Error + Send + Sync> {
+    let text = String::from_utf8_lossy(bytes);
+    format!("the server sent {:?}", text.trim_end()).into()
+}
+
+/// What an array, a map or a push is made of.
+pub fn parts(reply: &[u8]) -> Outcome<Vec<&[u8]>> {
+    let line = line_length(reply).filter(|_| b"*>~%".contains(&reply[0]));
+    let line = line.ok_or_else(|| unexpected(reply))?;
+    let mut parts = Vec::with_capacity(members(&reply[..line]));
+    let mut rest = &reply[line..];
+    for _ in 0..members(&reply[..line]) {
+        let length = value_length(rest)?.ok_or_else(|| unexpected(reply))?;
+        let (part, behind) = rest.split_at(length);
+        parts.push(part);
+        rest = behind;
+    }
+    Ok(parts)
+}
+
+/// The text of a string that is there.
+pub fn bulk(reply: &[u8]) -> Outcome<&str> {
+    Expect::Bulk.check(reply)?;
+    let line = line_length(reply).ok_or_else(|| unexpected(reply))?;
+    Ok(std::str::from_utf8(&reply[line..reply.len() - 2])?)
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -51,6 +52,7 @@ impl Server {
         command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no"])
+            .args(["--enable-module-command", "yes"])
             .args(["--tcp-backlog", "1024", "--maxclients", "12000"])
             .arg("--dir")
             .arg(&folder)
@@ -96,6 +98,12 @@ impl Server {
             .lines()
             .find_map(|line| line.strip_prefix("totals: "));
         Ok(total.ok_or("valgrind counted nothing")?.trim().parse()?)
+    }
+
+    /// How long it has had a processor.
+    pub fn run_time(&self) -> io::Result<RunTime> {
+        let path = format!("/proc/{}/schedstat", self.process.id());
+        File::open(path).map(RunTime)
     }
 
     /// A connection with room for the replies of a long pipeline.
@@ -150,6 +158,20 @@ impl Drop for Server {
     }
 }
 
+/// Tells how long a process's first thread has had a processor.
+pub struct RunTime(File);
+
+impl RunTime {
+    /// In ms. Counted when the thread rests, and a few ms at a time while it runs.
+    pub fn ms(&self) -> Outcome<f64> {
+        let mut text = [0; 128];
+        let length = self.0.read_at(&mut text, 0)?;
+        let text = std::str::from_utf8(&text[..length])?;
+        let ns = text.split(' ').next().unwrap_or_default();
+        Ok(ns.parse::<f64>()? / 1e6)
+    }
+}
+
 /// Runs it under valgrind, which keeps all its files in the folder.
 fn under_valgrind(binary: &str, folder: &Path) -> Command {
     let mut counts = OsString::from("--callgrind-out-file=");
@@ -187,19 +209,28 @@ fn end_with_this_process(command: &mut Command) {
 /// Lets this process, and the servers it starts, open as many files as the
 /// system allows it: a thousand connections need more than the usual limit.
 pub fn raise_open_files() -> io::Result<()> {
+    let mut limit = open_files()?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` outlives the call.
+    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether this process, and a server, can have so many files open.
+pub fn may_open(count: usize) -> io::Result<bool> {
+    Ok(open_files()?.rlim_cur >= count as libc::rlim_t)
+}
+
+fn open_files() -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` outlives both calls.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        limit.rlim_cur = limit.rlim_max;
-        if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    // SAFETY: `limit` outlives the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } {
+        0 => Ok(limit),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok(())
 }

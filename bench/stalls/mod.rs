@@ -5,15 +5,14 @@
 mod ours;
 mod theirs;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use crate::load::{Connection, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::median;
+use crate::waits::Pinger;
 
 /// A PING beside rlock's work waits no longer than this, in ms, beyond the like.
 const MARK_MS: f64 = 10.0;
@@ -134,36 +133,6 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-/// A client that asks again and again whether the server is there.
-struct Pinger {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Outcome<Duration>>,
-}
-
-impl Pinger {
-    fn start(server: &Server) -> Outcome<Self> {
-        let mut connection = server.connect()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let mut longest = Duration::ZERO;
-            while !stopped.load(Ordering::Relaxed) {
-                let began = Instant::now();
-                connection.call(&["PING"])?;
-                longest = longest.max(began.elapsed());
-            }
-            Ok(longest)
-        });
-        Ok(Self { stop, thread })
-    }
-
-    fn longest_ms(self) -> Outcome<f64> {
-        self.stop.store(true, Ordering::Relaxed);
-        let longest = self.thread.join().map_err(|_| "the pinger failed")??;
-        Ok(longest.as_secs_f64() * 1e3)
-    }
-}
-
 /// The longest PING, in ms, while `work` runs and until `is_done` says so.
 fn beside(
     server: &Server,
@@ -171,13 +140,13 @@ fn beside(
     is_done: impl Fn(&mut Connection) -> Outcome<bool>,
 ) -> Outcome<f64> {
     let mut control = server.connect()?;
-    let pinger = Pinger::start(server)?;
+    let pinger = Pinger::start(server, Duration::ZERO)?;
     thread::sleep(Duration::from_millis(50));
     work(&mut control)?;
     while !is_done(&mut control)? {
         thread::sleep(Duration::from_millis(2));
     }
-    pinger.longest_ms()
+    Ok(pinger.waits()?.longest())
 }
 
 /// Waits until so many clients are blocked.

@@ -3,7 +3,7 @@
 
 use super::{beside, blocked, like_a_lease_key, outstanding, pipeline, until_blocked};
 use crate::held;
-use crate::load::{command, Connection, Expect, Load, Outcome, Server};
+use crate::load::{command, Expect, Load, Outcome, Server};
 use crate::options::Options;
 
 fn start(options: &Options) -> Outcome<Server> {
@@ -12,20 +12,6 @@ fn start(options: &Options) -> Outcome<Server> {
 
 fn waits(key: &str) -> Vec<u8> {
     command(&["BLPOP", key, "0"])
-}
-
-/// What n held locks are in the keyspace.
-fn hashes(control: &mut Connection, count: usize) -> Outcome<()> {
-    let pair = |number| {
-        let key = held::name(number);
-        [
-            command(&["HSET", &key, "holder", "1"]),
-            command(&["PEXPIRE", &key, "600000"]),
-        ]
-    };
-    let commands: Vec<Vec<u8>> = (0..count).flat_map(pair).collect();
-    Load::new(64, &commands, &[Expect::Integer]).run_once(control)?;
-    Ok(())
 }
 
 pub fn one_of_many(options: &Options, count: usize) -> Outcome<f64> {
@@ -61,7 +47,7 @@ pub fn replica(options: &Options, count: usize) -> Outcome<f64> {
     let mut control = server.connect()?;
     control.call(&["CONFIG", "SET", "replica-read-only", "no"])?;
     server.follow(&master)?;
-    hashes(&mut control, count + 1)?;
+    held::hashes(&mut control, count + 1)?;
     control.call(&["RENAME", &held::name(count), "elsewhere"])?;
     let del = |number| command(&["DEL", &held::name(number)]);
     let dels: Vec<Vec<u8>> = (0..count).map(del).collect();
@@ -77,7 +63,7 @@ pub fn replica(options: &Options, count: usize) -> Outcome<f64> {
 
 pub fn unlink(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;
-    hashes(&mut server.connect()?, count)?;
+    held::hashes(&mut server.connect()?, count)?;
     let names: Vec<String> = (0..count).map(held::name).collect();
     let mut parts = vec!["UNLINK"];
     parts.extend(names.iter().map(String::as_str));
@@ -91,7 +77,7 @@ pub fn unlink(options: &Options, count: usize) -> Outcome<f64> {
 
 pub fn flush(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;
-    hashes(&mut server.connect()?, count)?;
+    held::hashes(&mut server.connect()?, count)?;
     beside(
         &server,
         |control| control.call(&["FLUSHALL"]).map(drop),
@@ -101,7 +87,7 @@ pub fn flush(options: &Options, count: usize) -> Outcome<f64> {
 
 pub fn swap(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;
-    hashes(&mut server.connect()?, count)?;
+    held::hashes(&mut server.connect()?, count)?;
     beside(
         &server,
         |control| control.call(&["SWAPDB", "0", "1"]).map(drop),

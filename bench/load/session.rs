@@ -1,0 +1,71 @@
+//! A connection that waits by QUEUE: it speaks RESP3 and listens to a channel of its own.
+
+use super::{bulk, command, parts, Connection, Expect, Load, Outcome};
+
+/// The connection, and where it is told how its waits end.
+pub struct Session {
+    pub connection: Connection,
+    channel: String,
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug)]
+pub struct Granted {
+    /// The tag, of which the benchmark makes numbers.
+    pub tag: usize,
+    pub token: i64,
+}
+
+impl Session {
+    /// Makes a session of a connection.
+    pub fn on(mut connection: Connection) -> Outcome<Self> {
+        let id = connection.text(&["CLIENT", "ID"])?;
+        let channel = format!("rlock:bench:{}", id.trim_start_matches(':').trim_end());
+        connection.call(&["HELLO", "3"])?;
+        connection.call(&["SUBSCRIBE", &channel])?;
+        Ok(Session {
+            connection,
+            channel,
+        })
+    }
+
+    /// Where it listens.
+    pub fn channel(&self) -> &str {
+        &self.channel
+    }
+
+    /// An ACQUIRE for a lease that waits for so many ms; 0: for ever.
+    pub fn wait(&self, key: &str, owner: &str, [lease, ms]: [&str; 2], tag: usize) -> Vec<u8> {
+        let tag = tag.to_string();
+        let ask = ["RLOCK.ACQUIRE", key, owner, lease, "QUEUE", ms];
+        command(&[&ask[..], &["NOTIFY", &self.channel, &tag]].concat())
+    }
+
+    /// Sends such requests, for locks that are held.
+    pub fn queue(&mut self, waits: &[Vec<u8>]) -> Outcome<()> {
+        let queued = [Expect::Exactly("+QUEUED\r\n")];
+        Load::new(64, waits, &queued).run_once(&mut self.connection)?;
+        Ok(())
+    }
+}
+
+impl Granted {
+    /// The grant that a reply tells of; none: it is the reply to a command. A message that
+    /// says something else is an error.
+    pub fn read(reply: &[u8]) -> Outcome<Option<Self>> {
+        if !reply.starts_with(b">") {
+            return Ok(None);
+        }
+        // message, the channel, what was published.
+        let parts = parts(reply)?;
+        let text = bulk(parts.last().copied().unwrap_or_default())?;
+        let mut words = text.split(' ');
+        match (words.next(), words.next(), words.next()) {
+            (Some("granted"), Some(tag), Some(token)) => Ok(Some(Self {
+                tag: tag.parse()?,
+                token: token.parse()?,
+            })),
+            _ => Err(format!("expected a grant, was told {text:?}").into()),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How long another client waits for the server while it is at something.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::load::{Outcome, Server};
+use crate::report::{grouped, Mark, Report, Table};
+use crate::stats::{median, quantile};
+
+/// How often the client of [`beside`] asks.
+const EVERY: Duration = Duration::from_millis(1);
+
+/// Round trips.
+pub struct Waits(Vec<Wait>);
+
+/// One of them, in ms.
+struct Wait {
+    took: f64,
+    /// So long the server had a processor meanwhile.
+    ran: f64,
+}
+
+impl Waits {
+    /// The longest.
+    pub fn longest(&self) -> f64 {
+        quantile(&self.each(|wait| wait.took), 1.0)
+    }
+
+    /// 99 in 100 took no longer.
+    pub fn p99(&self) -> f64 {
+        quantile(&self.each(|wait| wait.took), 0.99)
+    }
+
+    /// The most that the server worked during one of them, so that a long piece of work is
+    /// told from a machine that is busy otherwise. Of a server that is hardly ever at rest
+    /// it tells little: the system counts the time of one that runs a few ms at a time.
+    pub fn most_work(&self) -> f64 {
+        quantile(&self.each(|wait| wait.ran), 1.0)
+    }
+
+    fn each(&self, what: impl Fn(&Wait) -> f64) -> Vec<f64> {
+        self.0.iter().map(what).collect()
+    }
+}
+
+/// A client that asks again and again whether the server is there.
+pub struct Pinger {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Outcome<Waits>>,
+}
+
+impl Pinger {
+    /// Asks at once when it has been answered, but no sooner than `every` after it asked
+    /// last.
+    pub fn start(server: &Server, every: Duration) -> Outcome<Self> {
+        let mut connection = server.connect()?;
+        let run_time = server.run_time()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = thread::spawn(move || {
+            let mut waits = Vec::new();
+            while !stopped.load(Ordering::Relaxed) {
+                let before = run_time.ms()?;
+                let began = Instant::now();
+                connection.call(&["PING"])?;
+                let took = began.elapsed();
+                waits.push(Wait {
+                    took: took.as_secs_f64() * 1e3,
+                    ran: run_time.ms()? - before,
+                });
+                thread::sleep(every.saturating_sub(took));
+            }
+            Ok(Waits(waits))
+        });
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it; gives how long it waited.
+    pub fn waits(self) -> Outcome<Waits> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| "the pinger failed")?
+    }
+}
+
+/// How long a client waits that asks every ms from before `work` begins until it is done.
+pub fn beside(server: &Server, work: impl FnOnce() -> Outcome<()>) -> Outcome<Waits> {
+    let pinger = Pinger::start(server, EVERY)?;
+    thread::sleep(Duration::from_millis(50));
+    work()?;
+    pinger.waits()
+}
+
+/// The columns of a table of comparisons.
+pub const COLUMNS: [&str; 10] = [
+    "PING every ms",
+    "n",
+    "p99 ms",
+    "longest ms",
+    "server at it",
+    "beside",
+    "p99 ms",
+    "longest ms",
+    "mark",
+    "",
+];
+
+/// Waits beside some work of rlock's, and beside the like of it, turn by turn.
+pub struct Comparison {
+    name: String,
+    size: usize,
+    like: &'static str,
+    /// A client is to wait no longer than so many ms beyond the like.
+    most: f64,
+    ours: Vec<Waits>,
+    theirs: Vec<Waits>,
+}
+
+impl Comparison {
+    /// Without any turns yet.
+    pub fn new(name: impl Into<String>, size: usize, like: &'static str, most: f64) -> Self {
+        Comparison {
+            name: name.into(),
+            size,
+            like,
+            most,
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
+    }
+
+    /// A turn beside rlock's work.
+    pub fn ours(&mut self, waits: Waits) {
+        self.ours.push(waits);
+    }
+
+    /// A turn beside the like.
+    pub fn theirs(&mut self, waits: Waits) {
+        self.theirs.push(waits);
+    }
+
+    /// Judges it and puts it into a table.
+    pub fn print(&self, table: &mut Table, report: &mut Report) {
+        let longest = middle(&self.ours, Waits::longest);
+        let like_longest = middle(&self.theirs, Waits::longest);
+        let most = ((like_longest + self.most) * 10.0).ceil() / 10.0;
+        let what = format!("PING beside {}", self.name);
+        let [mark, verdict] = report.judge(&what, longest, Mark::AtMost(most));
+        table.row([
+            self.name.clone(),
+            grouped(self.size as f64),
+            format!("{:.2}", middle(&self.ours, Waits::p99)),
+            format!("{longest:.1}"),
+            format!("{:.1}", middle(&self.ours, Waits::most_work)),
+            self.like.to_owned(),
+            format!("{:.2}", middle(&self.theirs, Waits::p99)),
+            format!("{like_longest:.1}"),
+            mark,
+            verdict,
+        ]);
+    }
+}
+
+/// The median of something over some turns.
+pub fn middle(turns: &[Waits], of: impl Fn(&Waits) -> f64) -> f64 {
+    median(&turns.iter().map(of).collect::<Vec<f64>>())
+}
