@@ -16,7 +16,7 @@ const MARK_MS: f64 = 5.0;
 /// How many holders are looked at for a page, and keys by SCAN.
 const COUNTS: [(&str, &[&str]); 2] = [
     ("LIST of n locks, COUNT left away", &[]),
-    ("LIST of n locks, COUNT 1000", &["COUNT", "1000"]),
+    ("LIST of n locks, COUNT 250, the most", &["COUNT", "250"]),
 ];
 
 const NOTES: [&str; 4] = [

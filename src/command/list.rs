@@ -11,6 +11,9 @@ use crate::server::{Call, Command, Keys, Responder, Spec};
 /// How many holders are looked at unless COUNT says otherwise.
 const USUAL: usize = 10;
 
+/// No page looks at more, for nobody else is served meanwhile.
+const MOST: usize = 250;
+
 /// Longer patterns are refused: a name is looked at as often as a pattern is long.
 const LONGEST_PATTERN: usize = 1024;
 
@@ -21,7 +24,8 @@ const LONGEST_PATTERN: usize = 1024;
 /// what INFO tells of a holder, and `presumed`: 1 for what taking stock found and no request
 /// has come to, which can be an application's own hash. Only those whose name fits `pattern`, whose owner
 /// begins with `prefix`, who have held for more than so many ms, and whose key the caller
-/// may read. At most `n` (10) holders are looked at, so that a page can be empty. What is
+/// may read. At most `n` (10; more than 250 are 250) holders are looked at, so that a page can
+/// be empty. What is
 /// held all the time comes once. Changes nothing.
 pub struct List;
 
@@ -88,7 +92,7 @@ impl Command for List {
             behind: behind.as_ref(),
             owner: options.owner.unwrap_or_default(),
             held_longer: options.held_longer,
-            count: options.count.unwrap_or(USUAL),
+            count: options.count.unwrap_or(USUAL).min(MOST),
         };
         let may_see = |name: &[u8]| {
             let fits = options

@@ -338,6 +338,10 @@ fn count_bounds_what_is_looked_at_and_not_what_is_told() {
     }
     let (_, first) = after(&mut client, b"0", "");
     assert_eq!(first.len(), 10);
+    client.succeed(&(95..300).map(take).collect::<Vec<_>>());
+    let (_, most) = after(&mut client, b"0", "COUNT 1000");
+    assert_eq!(most.len(), 250);
+    client.succeed(&(95..300).map(|n| format!("DEL k:{n}")).collect::<Vec<_>>());
     // Names that are only waited for count as well.
     let mut waiters: Vec<RawClient> = Vec::new();
     for number in 0..30 {
