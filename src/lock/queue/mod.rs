@@ -1,5 +1,6 @@
 //! Requests that wait: their order, and the indexes by which they are found.
 
+mod kept;
 mod keys;
 mod places;
 mod queues;

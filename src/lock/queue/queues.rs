@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
+use super::kept::Kept;
 use super::places::Places;
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -68,6 +69,8 @@ pub struct Queues {
     /// and which are to be refused, as the server sends blocked clients away. Each once,
     /// however often it is heard.
     sent_away: BTreeMap<WaiterId, Refusal>,
+    /// Of requests that may be sent again.
+    kept: Kept,
     /// Since when they wait.
     since: Moments,
     /// The number of the next request.
@@ -270,6 +273,20 @@ impl Queues {
             led,
             emptied,
         })
+    }
+
+    /// The connection of a request is closed: its place is kept for a while.
+    pub fn keep_place(&mut self, id: WaiterId, now: Now) {
+        if let Some(waiter) = self.waiters.get(id).filter(|w| w.keeps_its_place()) {
+            self.kept.keep(waiter.clone(), now);
+        }
+    }
+
+    /// The place that is kept for such a request, and since when it has waited.
+    pub fn take_kept(&mut self, waiter: &Waiter, now: Now) -> Option<(Rank, MonoUs)> {
+        let waiter = Some(waiter).filter(|waiter| waiter.keeps_its_place())?;
+        let want = &waiter.want;
+        self.kept.take(&want.owner, &waiter.keys, want.mode, now)
     }
 
     /// A newer request takes the place of an older one for the same keys.
