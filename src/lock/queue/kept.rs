@@ -11,7 +11,7 @@ use super::waiter::Waiter;
 use crate::lock::{Key, Mode, MonoUs, Now, Owner};
 
 /// So long a place is kept, ms: longer than libraries wait before they try again.
-const KEPT_MS: i64 = 10_000;
+const KEPT_MS: i64 = 15_000;
 
 /// So many are kept; then the oldest go.
 const MOST: usize = 16_384;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::lock::WaiterId;
 
-const KEPT_MS: i64 = 10_000;
+const KEPT_MS: i64 = 15_000;
 
 /// `a` holds `k` for long.
 fn held() -> Shell {
