@@ -2,6 +2,7 @@
 
 mod kept;
 mod keys;
+mod order;
 mod places;
 mod queues;
 mod rank;

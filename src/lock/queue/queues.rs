@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
 use super::kept::Kept;
+use super::order::Order;
 use super::places::Places;
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -16,12 +17,9 @@ use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
 
-/// Requests in order, or some of them.
-pub type Order = BTreeMap<Rank, WaiterId>;
-
 static NOBODY: Line = Line {
-    queue: Order::new(),
-    entangled: Order::new(),
+    queue: Order::Nobody,
+    entangled: Order::Nobody,
 };
 
 /// Those who wait for one key.
@@ -35,8 +33,7 @@ pub struct Line {
 
 impl Line {
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
-        let first = self.queue.first_key_value();
-        first.map(|(rank, id)| (rank, *id))
+        self.queue.iter().next()
     }
 }
 
@@ -104,8 +101,8 @@ impl Queues {
 
     /// The requests that wait for a key, in order.
     pub fn waiting(&self, key: &Key) -> impl Iterator<Item = &Waiter> {
-        let ids = self.line(key).queue.values();
-        ids.filter_map(|id| self.get(*id))
+        let ids = self.line(key).queue.ids();
+        ids.filter_map(|id| self.get(id))
     }
 
     /// The keys that somebody waits for, in order.
@@ -137,11 +134,11 @@ impl Queues {
         let Some(line) = self.lines.get(key) else {
             return;
         };
-        let queued = line.queue.values().filter(|id| {
-            let waiter = self.waiters.get(**id);
+        let queued = line.queue.ids().filter(|id| {
+            let waiter = self.waiters.get(*id);
             waiter.is_some_and(|waiter| waiter.queued)
         });
-        let queued = queued.map(|id| (*id, refusal.clone()));
+        let queued = queued.map(|id| (id, refusal.clone()));
         self.sent_away.extend(queued);
     }
 
@@ -376,8 +373,8 @@ impl Queues {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
-                assert_eq!(line.queue.get(&waiter.rank), Some(&id), "{waiter:?}");
-                let entangled = self.waits_twice(&waiter.want.owner).then_some(&id);
+                assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
+                let entangled = self.waits_twice(&waiter.want.owner).then_some(id);
                 assert_eq!(line.entangled.get(&waiter.rank), entangled, "{waiter:?}");
             }
         }
