@@ -19,8 +19,9 @@ pub struct Listener {
 pub struct Address {
     /// Shared, for there may be very many requests.
     pub listener: Rc<Listener>,
-    /// No other wait or hold of the connection has it.
-    pub tag: Bytes,
+    /// No other wait or hold of the connection has it. Short, and not shared: a copy is
+    /// smaller than what sharing needs.
+    pub tag: Box<[u8]>,
 }
 
 impl Deref for Address {

@@ -4,7 +4,7 @@ use super::address::Address;
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
-use super::{Core, Key, WaiterId};
+use super::{Core, Decision, Key, Now, WaiterId};
 
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
@@ -36,6 +36,12 @@ pub fn leave(core: &mut Core, id: WaiterId) {
     core.due.append(work);
 }
 
+/// The same for a request whose connection has closed: it may be sent again by another.
+pub fn disconnected(core: &mut Core, now: Now, id: WaiterId) {
+    core.queues.keep_place(id, now);
+    leave(core, id);
+}
+
 /// The queue of a key is to be looked at before the decision is over.
 pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
     if head::is_waited_for(core, key) {
@@ -55,6 +61,12 @@ pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) -> Option<Address
         work.suspects.insert(gone.waiter.want.owner.clone());
     }
     gone.waiter.told_at().cloned()
+}
+
+/// As [`give_up`], for a request whose connection has closed: nobody is told.
+pub fn cut_off(d: &mut Decision<'_>, id: WaiterId) {
+    d.core.queues.keep_place(id, d.now);
+    give_up(d.core, &mut d.work, id);
 }
 
 /// A request has left its queues: those behind it in them may be next.

@@ -71,7 +71,7 @@ pub use heard::Note;
 use key::Bytes;
 pub use key::{exchanged, Key};
 pub use keyspace::Keyspace;
-pub use leaving::leave;
+pub use leaving::{disconnected, leave};
 pub use moved::demoted;
 pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};
 pub use reconcile::Cause;

@@ -1,7 +1,7 @@
 //! Why the core refuses a request. The texts a client sees are in `crate::error`.
 
 use super::found::{Foreign, Mode};
-use super::key::{Bytes, Key};
+use super::key::Key;
 use super::types::Owner;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Refusal {
     /// at once more, it is free; nobody is told of this.
     Vanished { key: Key },
     /// The tag of a request is that of another wait or hold of its connection.
-    TagInUse { tag: Bytes },
+    TagInUse { tag: Box<[u8]> },
     /// Its owner has asked for the same again, with ONCE: UNBLOCKED.
     Superseded,
     /// The server is no master any more: UNBLOCKED, as it tells blocked clients.

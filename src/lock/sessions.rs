@@ -1,26 +1,28 @@
 //! The tags that connections have given to their waits and holds, by NOTIFY.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 use super::address::{Address, Listener};
-use super::key::Bytes;
 use super::{ClientId, WaiterId};
 
-/// What one connection is told of.
+/// What one connection is told of. Tags are known by their hashes: there are very many, and
+/// no two of one connection are ever likely to be alike by chance.
 #[derive(Clone, Debug)]
 struct Session {
     /// With the channel that it named first, which is the only one as a rule.
     listener: Rc<Listener>,
     /// Its requests that wait by QUEUE.
-    waits: BTreeMap<Bytes, WaiterId>,
+    waits: BTreeSet<(u64, WaiterId)>,
     /// How many holds have a tag: those of one request for several keys have one.
-    holds: BTreeMap<Bytes, usize>,
+    holds: BTreeMap<u64, usize>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     by_client: BTreeMap<ClientId, Session>,
+    hasher: RandomState,
 }
 
 impl Sessions {
@@ -38,60 +40,64 @@ impl Sessions {
         }
     }
 
+    fn hash(&self, address: &Address) -> u64 {
+        self.hasher.hash_one(&address.tag)
+    }
+
     /// Whether a wait or hold of its connection has this tag.
     pub fn has(&self, address: &Address) -> bool {
-        let session = self.by_client.get(&address.client);
-        session.is_some_and(|session| {
-            session.waits.contains_key(&address.tag) || session.holds.contains_key(&address.tag)
+        let tag = self.hash(address);
+        self.by_client.get(&address.client).is_some_and(|session| {
+            let mut waits = session.waits.range((tag, WaiterId::FIRST)..);
+            let waits = waits.next().is_some_and(|(its, _)| *its == tag);
+            waits || session.holds.contains_key(&tag)
         })
     }
 
     /// The requests of a connection that wait by QUEUE.
     pub fn waits_of(&self, client: ClientId) -> impl Iterator<Item = WaiterId> + '_ {
-        let session = self.by_client.get(&client);
-        session
-            .into_iter()
-            .flat_map(|session| session.waits.values().copied())
+        let session = self.by_client.get(&client).into_iter();
+        let waits = session.flat_map(|session| &session.waits);
+        waits.map(|(_, id)| *id)
     }
 
     fn of(&mut self, address: &Address) -> &mut Session {
         let session = self.by_client.entry(address.client);
         session.or_insert_with(|| Session {
             listener: address.listener.clone(),
-            waits: BTreeMap::new(),
+            waits: BTreeSet::new(),
             holds: BTreeMap::new(),
         })
     }
 
     /// A request waits.
     pub fn add_wait(&mut self, address: &Address, id: WaiterId) {
-        let tag = address.tag.clone();
-        self.of(address).waits.insert(tag, id);
+        let tag = self.hash(address);
+        self.of(address).waits.insert((tag, id));
     }
 
-    /// A request waits no more. Its tag may be that of one that has taken its place.
+    /// A request waits no more.
     pub fn remove_wait(&mut self, address: &Address, id: WaiterId) {
-        let waits = &mut self.of(address).waits;
-        if waits.get(&address.tag) == Some(&id) {
-            waits.remove(&address.tag);
-        }
+        let tag = self.hash(address);
+        self.of(address).waits.remove(&(tag, id));
         self.tidy(address);
     }
 
     /// A hold is told of.
     pub fn add_hold(&mut self, address: &Address) {
-        let tag = address.tag.clone();
+        let tag = self.hash(address);
         let holds = self.of(address).holds.entry(tag).or_default();
         *holds = holds.saturating_add(1);
     }
 
     /// One is over.
     pub fn remove_hold(&mut self, address: &Address) {
+        let tag = self.hash(address);
         let holds = &mut self.of(address).holds;
-        if let Some(count) = holds.get_mut(&address.tag) {
+        if let Some(count) = holds.get_mut(&tag) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                holds.remove(&address.tag);
+                holds.remove(&tag);
             }
         }
         self.tidy(address);
@@ -117,7 +123,10 @@ impl Sessions {
         waits: impl Iterator<Item = (&'a Address, WaiterId)>,
         holds: impl Iterator<Item = &'a Address>,
     ) {
-        let mut made = Self::default();
+        let mut made = Self {
+            hasher: self.hasher.clone(),
+            ..Self::default()
+        };
         waits.for_each(|(address, id)| made.add_wait(address, id));
         holds.for_each(|address| made.add_hold(address));
         let tags = |sessions: &Self| -> Vec<_> {

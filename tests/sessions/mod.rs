@@ -4,6 +4,7 @@ mod again;
 mod cancel;
 mod closed;
 mod cluster;
+mod kept;
 mod lost;
 mod messages;
 mod overflow;

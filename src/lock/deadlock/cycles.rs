@@ -22,7 +22,7 @@ pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> 
     let waiter = core.queues.get(id)?;
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
-        let last = core.queues.line(key).queue.last_key_value();
+        let last = core.queues.line(key).queue.iter().next_back();
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);
@@ -82,7 +82,12 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
         for key in core.queues.keys() {
             left = left.saturating_sub(1);
             if core.locks.hold(key, waited_for).is_some() {
-                queues.push(core.queues.line(key).queue.range::<Rank, _>(..));
+                queues.push(
+                    core.queues
+                        .line(key)
+                        .queue
+                        .range((Bound::Unbounded, Bound::Unbounded)),
+                );
             }
             if left == 0 {
                 return false;
@@ -95,7 +100,7 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
         }
         for (_, id) in queues.into_iter().flatten() {
             left = left.saturating_sub(1);
-            let Some(other) = core.queues.get(*id).map(|waiter| &waiter.want.owner) else {
+            let Some(other) = core.queues.get(id).map(|waiter| &waiter.want.owner) else {
                 continue;
             };
             if left == 0 || (other == owner && waited_for != owner) {
@@ -112,12 +117,12 @@ fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
 pub fn foremost_that_waits_for(core: &Core, id: WaiterId, now: Now) -> Option<Rank> {
     let waiter = core.queues.get(id)?;
     let lines = waiter.keys.iter().map(|key| core.queues.line(key));
-    let ahead = lines.flat_map(|line| line.queue.range(..&waiter.rank));
-    let all: BTreeMap<&Rank, &WaiterId> = ahead.collect();
+    let ahead = (Bound::Unbounded, Bound::Excluded(&waiter.rank));
+    let all: BTreeMap<&Rank, WaiterId> = lines.flat_map(|line| line.queue.range(ahead)).collect();
     let goal = &waiter.want.owner;
     let mut search = Search::new(core, goal, usize::MAX, now);
     all.into_iter().find_map(|(rank, other)| {
-        let owner = &core.queues.get(*other)?.want.owner;
+        let owner = &core.queues.get(other)?.want.owner;
         let waits = owner != goal && matches!(search.run(owner, None), Ok(Some(_)));
         waits.then(|| rank.clone())
     })

@@ -124,8 +124,9 @@ impl<'a> Search<'a> {
     /// stands for them.
     fn expand_ahead_of_reader(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let queues = &self.core.queues;
-        let ahead = queues.line(at.key).queue.range(..at.place).rev();
-        let others = ahead.filter_map(|(_, id)| queues.get(*id));
+        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
+        let ahead = queues.line(at.key).queue.range(ahead).rev();
+        let others = ahead.filter_map(|(_, id)| queues.get(id));
         for other in others.filter(|w| w.want.mode != Mode::Read) {
             let its = &other.want.owner;
             if *its == at.waiter.want.owner {
@@ -149,8 +150,8 @@ impl<'a> Search<'a> {
         let queues = &self.core.queues;
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
         let entangled = &queues.line(at.key).entangled;
-        let ahead = entangled.range::<Rank, _>((from, Bound::Excluded(at.place)));
-        for other in ahead.filter_map(|(_, id)| queues.get(*id)) {
+        let ahead = entangled.range((from, Bound::Excluded(at.place)));
+        for other in ahead.filter_map(|(_, id)| queues.get(id)) {
             if self.left == 0 {
                 return None;
             }

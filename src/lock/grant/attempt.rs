@@ -19,7 +19,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
         return true;
     }
     if d.core.heard.is_closed(waiter.want.client) {
-        leaving::give_up(d.core, &mut d.work, id);
+        leaving::cut_off(d, id);
         return true;
     }
     match take(d, id, &waiter) {

@@ -1,6 +1,8 @@
 //! Requests that wait: their order, and the indexes by which they are found.
 
+mod kept;
 mod keys;
+mod order;
 mod places;
 mod queues;
 mod rank;

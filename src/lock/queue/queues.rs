@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
+use super::kept::Kept;
+use super::order::Order;
 use super::places::Places;
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -15,12 +17,9 @@ use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
 
-/// Requests in order, or some of them.
-pub type Order = BTreeMap<Rank, WaiterId>;
-
 static NOBODY: Line = Line {
-    queue: Order::new(),
-    entangled: Order::new(),
+    queue: Order::Nobody,
+    entangled: Order::Nobody,
 };
 
 /// Those who wait for one key.
@@ -34,8 +33,7 @@ pub struct Line {
 
 impl Line {
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
-        let first = self.queue.first_key_value();
-        first.map(|(rank, id)| (rank, *id))
+        self.queue.iter().next()
     }
 }
 
@@ -68,6 +66,8 @@ pub struct Queues {
     /// and which are to be refused, as the server sends blocked clients away. Each once,
     /// however often it is heard.
     sent_away: BTreeMap<WaiterId, Refusal>,
+    /// Of requests that may be sent again.
+    kept: Kept,
     /// Since when they wait.
     since: Moments,
     /// The number of the next request.
@@ -101,8 +101,8 @@ impl Queues {
 
     /// The requests that wait for a key, in order.
     pub fn waiting(&self, key: &Key) -> impl Iterator<Item = &Waiter> {
-        let ids = self.line(key).queue.values();
-        ids.filter_map(|id| self.get(*id))
+        let ids = self.line(key).queue.ids();
+        ids.filter_map(|id| self.get(id))
     }
 
     /// The keys that somebody waits for, in order.
@@ -134,11 +134,11 @@ impl Queues {
         let Some(line) = self.lines.get(key) else {
             return;
         };
-        let queued = line.queue.values().filter(|id| {
-            let waiter = self.waiters.get(**id);
+        let queued = line.queue.ids().filter(|id| {
+            let waiter = self.waiters.get(*id);
             waiter.is_some_and(|waiter| waiter.queued)
         });
-        let queued = queued.map(|id| (*id, refusal.clone()));
+        let queued = queued.map(|id| (id, refusal.clone()));
         self.sent_away.extend(queued);
     }
 
@@ -272,6 +272,20 @@ impl Queues {
         })
     }
 
+    /// The connection of a request is closed: its place is kept for a while.
+    pub fn keep_place(&mut self, id: WaiterId, now: Now) {
+        if let Some(waiter) = self.waiters.get(id).filter(|w| w.keeps_its_place()) {
+            self.kept.keep(waiter.clone(), now);
+        }
+    }
+
+    /// The place that is kept for such a request, and since when it has waited.
+    pub fn take_kept(&mut self, waiter: &Waiter, now: Now) -> Option<(Rank, MonoUs)> {
+        let waiter = Some(waiter).filter(|waiter| waiter.keeps_its_place())?;
+        let want = &waiter.want;
+        self.kept.take(&want.owner, &waiter.keys, want.mode, now)
+    }
+
     /// A newer request takes the place of an older one for the same keys.
     pub fn replace(&mut self, old: WaiterId, id: WaiterId, waiter: Waiter) {
         self.remove(old);
@@ -359,8 +373,8 @@ impl Queues {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
-                assert_eq!(line.queue.get(&waiter.rank), Some(&id), "{waiter:?}");
-                let entangled = self.waits_twice(&waiter.want.owner).then_some(&id);
+                assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
+                let entangled = self.waits_twice(&waiter.want.owner).then_some(id);
                 assert_eq!(line.entangled.get(&waiter.rank), entangled, "{waiter:?}");
             }
         }

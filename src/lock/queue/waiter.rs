@@ -3,9 +3,10 @@
 use super::keys::Keys;
 use super::rank::Rank;
 use crate::lock::address::Address;
+use crate::lock::ask::Once;
 use crate::lock::ask::Want;
 use crate::lock::types::Moment;
-use crate::lock::{ClientId, MonoUs, Now};
+use crate::lock::{ClientId, Key, Mode, MonoUs, Now};
 
 /// A request that stands in a queue.
 #[derive(Clone, Debug)]
@@ -31,6 +32,14 @@ impl Waiter {
         self.want.client.filter(|_| !self.queued)
     }
 
+    /// It is for these very keys, in this mode.
+    pub fn is_for(&self, keys: &[Key], mode: Mode) -> bool {
+        let its = &*self.keys;
+        let is_its = |key| its.contains(key);
+        self.want.mode == mode
+            && (its == keys || its.len() == keys.len() && keys.iter().all(is_its))
+    }
+
     /// It wants several keys at once.
     pub fn is_many(&self) -> bool {
         self.keys.len() > 1
@@ -39,6 +48,11 @@ impl Waiter {
     /// After a stall of the server: its time was over before the lock was free.
     pub fn is_late(&self, now: Now) -> bool {
         self.until <= now.mono
+    }
+
+    /// If it is sent again it has its place again. An upgrade has one of its own.
+    pub fn keeps_its_place(&self) -> bool {
+        self.want.once == Once::IsTheSame && !self.rank.is_front()
     }
 
     /// When its time is over, if ever.

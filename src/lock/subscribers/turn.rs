@@ -52,9 +52,9 @@ pub enum Listening {
 
 fn put_place(core: &mut Core, key: &Key, shared: bool) {
     let id = core.queues.number();
-    let behind = core.queues.line(key).queue.keys().nth(NEAREST);
+    let behind = core.queues.line(key).queue.iter().nth(NEAREST);
     core.subscribers.put(key, shared, || match behind {
-        Some(rank) => Rank::just_before(rank, id),
+        Some((rank, _)) => Rank::just_before(rank, id),
         None => Rank::arrived(id),
     });
 }
@@ -162,7 +162,7 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
     let waiters = queue.iter().filter(|(other, _)| **other > rank);
     let readers = waiters
         .take(READERS_LOOKED_AT)
-        .filter_map(|(_, id)| Some((*id, d.core.queues.get(*id)?)))
+        .filter_map(|(_, id)| Some((id, d.core.queues.get(id)?)))
         .take_while(|(_, waiter)| waiter.want.mode == Mode::Read);
     let past: Vec<WaiterId> = readers
         .filter(|(_, waiter)| holds_others_up(d.core, &waiter.want.owner))

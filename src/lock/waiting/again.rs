@@ -5,12 +5,7 @@ use crate::lock::{Core, Decision, Key, Mode, Outcome, Refusal, WaiterId};
 
 /// The foremost request of an owner for these very keys, in this mode.
 pub fn same_request(core: &Core, keys: &[Key], owner: &[u8], mode: Mode) -> Option<WaiterId> {
-    let same = |waiter: &Waiter| {
-        let mut all = keys.iter();
-        let keys = *waiter.keys == *keys
-            || waiter.keys.len() == keys.len() && all.all(|key| waiter.keys.contains(key));
-        waiter.want.mode == mode && keys
-    };
+    let same = |waiter: &Waiter| waiter.is_for(keys, mode);
     let requests = core.queues.requests(owner, keys.first()?);
     let ids = requests.into_iter().map(|(_, id)| id);
     let mut its = ids.filter(|id| core.queues.get(*id).is_some_and(same));

@@ -5,9 +5,10 @@ use super::drain::drain;
 
 use crate::lock::ask::{Ask, Once, Want};
 use crate::lock::counters::Counters;
+use crate::lock::grant::try_grant;
 use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{deadlock, leaving, reconcile};
-use crate::lock::{Decision, Refusal, Verdict};
+use crate::lock::{Core, Decision, Refusal, Verdict};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
 /// it would wait for itself.
@@ -49,18 +50,44 @@ pub fn wait_for(
     let again = (ask.once == Once::IsTheSame)
         .then(|| same_request(d.core, &waiter.keys, ask.owner, ask.mode))
         .flatten();
-    match again {
-        Some(old) => take_over(d, old, id, waiter),
-        None => leaving::enqueue(d.core, id, waiter),
-    }
-    d.asking = Some(id);
     let now = d.now;
-    let cycle = deadlock::proven(d, |core| {
+    let kept = match again {
+        Some(_) => None,
+        None => d.core.queues.take_kept(&waiter, now),
+    };
+    d.asking = Some(id);
+    match (again, &kept) {
+        (Some(old), _) => take_over(d, old, id, waiter),
+        (None, Some((rank, since))) => {
+            let (rank, since) = (rank.clone(), *since);
+            leaving::enqueue(
+                d.core,
+                id,
+                Waiter {
+                    rank,
+                    since,
+                    ..waiter
+                },
+            );
+            // Those who kept it out may have come after it.
+            if try_grant(d, id) {
+                return Ok(Verdict::Waits(id));
+            }
+        }
+        (None, None) => leaving::enqueue(d.core, id, waiter),
+    }
+    let find = |core: &Core| {
         let second = upgrades
             .then(|| deadlock::other_upgrade(core, id))
             .flatten();
         second.or_else(|| deadlock::closes_a_cycle(core, id, now))
-    });
+    };
+    let mut cycle = deadlock::proven(d, find);
+    if cycle.is_some() && kept.is_some() {
+        // Its place is no good any more.
+        d.core.queues.rerank(id, Rank::arrived(id));
+        cycle = deadlock::proven(d, find);
+    }
     let cycle = match cycle {
         Some(cycle) if !upgrades => deadlock::let_past(d, id, cycle),
         cycle => cycle,

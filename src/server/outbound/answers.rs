@@ -9,7 +9,7 @@
 use super::reply::Responder;
 use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{Ended, Wake, Wakeup};
+use crate::server::state::{clock, Ended, Wake, Wakeup};
 use crate::server::sys::{self, Ctx, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
@@ -70,12 +70,15 @@ pub fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
     shell.alarm.arm_now(ctx);
 }
 
-/// The server has ended a wait.
-fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended) {
+/// The server has ended a wait, perhaps because the connection has closed.
+fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended, closed: bool) {
     match how {
         Ended::InQueue => {
             let due = shell.locks.change(|core| {
-                lock::leave(core, waiter);
+                match closed {
+                    true => lock::disconnected(core, clock::now(), waiter),
+                    false => lock::leave(core, waiter),
+                }
                 core.has_due()
             });
             // Whoever that lets in is looked for by the timer.
@@ -100,7 +103,7 @@ impl OnBlocked for Waits {
             match shell.clients.reply(waiter, in_own_buffer) {
                 Ok(outcome) => Responder::of(&outcome).send(ctx),
                 Err(how) => {
-                    ended(shell, ctx, waiter, how);
+                    ended(shell, ctx, waiter, how, false);
                     Responder::Null.send(ctx);
                 }
             }
@@ -111,7 +114,7 @@ impl OnBlocked for Waits {
     fn disconnected(ctx: Ctx<'_>, waiter: WaiterId) {
         SHELL.with(ctx, |shell| {
             let how = shell.clients.disconnected(waiter);
-            ended(shell, ctx, waiter, how);
+            ended(shell, ctx, waiter, how, true);
         });
     }
 

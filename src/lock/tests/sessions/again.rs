@@ -67,7 +67,7 @@ fn a_request_for_many_keys_is_taken_over_by_one_for_the_same_set_alone() {
     let other = s.wait(queued("b").on("j").tag("tail").once());
     assert_eq!(said(&mut s), Vec::<String>::new());
     let line = s.core.queues.line(&key(0, "j"));
-    assert_eq!(line.queue.values().last(), Some(&other));
+    assert_eq!(line.queue.ids().last(), Some(other));
     s.wait(queued("b").on("k j").tag("new").once());
     assert_eq!(said(&mut s), ["1: error old Superseded"]);
     s.release("a").unwrap();

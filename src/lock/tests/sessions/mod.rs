@@ -1,6 +1,7 @@
 //! Many waits and holds of one connection: QUEUE, NOTIFY, CANCEL, and ONCE said again.
 
 mod again;
+mod kept;
 mod losses;
 mod waits;
 

@@ -242,8 +242,8 @@ impl<'a> Page<'a> {
         self.moment(entry.deadline);
         self.flag(entry.foreign);
         let line = self.world.shell.core.queues.line(key);
-        self.ids(line.queue.values());
-        self.ids(line.entangled.values());
+        self.ids(&line.queue.ids().collect::<Vec<_>>());
+        self.ids(&line.entangled.ids().collect::<Vec<_>>());
         self.hold(entry.plain());
         let Some(shared) = entry.shared() else {
             return self.put(NONE);
