@@ -289,7 +289,8 @@ fn a_pattern_is_one_of_the_servers() {
             .map(|_| BYTES[random.below(BYTES.len())])
             .collect()
     };
-    for _ in 0..500 {
+    // No more than one page.
+    for _ in 0..250 {
         let name = word(4);
         client.ask(&[b"RLOCK.ACQUIRE".as_slice(), &name, b"o", b"100000"]);
     }
@@ -303,7 +304,7 @@ fn a_pattern_is_one_of_the_servers() {
         let request = [
             b"RLOCK.LIST".as_slice(),
             b"COUNT",
-            b"1000",
+            b"250",
             b"MATCH",
             &pattern,
         ];
