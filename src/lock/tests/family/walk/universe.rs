@@ -67,6 +67,8 @@ impl Universe {
                 once: false,
                 watch,
                 block: Some(0),
+                queue: false,
+                notify: None,
             };
             self.actions.push(Action::Do(Op::Acquire(call)));
         }
