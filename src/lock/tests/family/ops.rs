@@ -76,8 +76,10 @@ pub enum Op {
         owner: Owner,
         mode: Option<Mode>,
     },
-    /// A connection does not listen any more, or does again.
+    /// A connection does not listen any more, or does again: one that waits by QUEUE, or
+    /// this one.
     Hears {
+        which: Option<usize>,
         seat: Seat,
         hears: bool,
     },
@@ -295,7 +297,9 @@ fn session() -> impl Strategy<Value = Op> {
         4 => (which(), place(), owner(), prop::option::of(mode())).prop_map(
             |(which, at, owner, mode)| Op::Cancel { which, at, owner, mode }
         ),
-        2 => (seat(), prop::bool::weighted(0.6)).prop_map(|(seat, hears)| Op::Hears { seat, hears }),
+        2 => (which(), seat(), prop::bool::weighted(0.7)).prop_map(
+            |(which, seat, deaf)| Op::Hears { which, seat, hears: !deaf }
+        ),
         1 => Just(Op::Demote),
     ]
 }

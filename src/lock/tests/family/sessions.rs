@@ -82,8 +82,11 @@ impl World {
         self.replies = Some((got, super::model::Reply::Count(expected)));
     }
 
-    pub fn set_hearing(&mut self, seat: Seat, hears: bool) {
-        let client: Client = self.seats[seat];
+    pub fn set_hearing(&mut self, which: Option<usize>, seat: Seat, hears: bool) {
+        let waiting = self.model.queue.iter().filter(|w| w.ask.queue);
+        let waiting: Vec<Client> = waiting.map(|waiter| waiter.ask.client).collect();
+        let one = which.and_then(|which| waiting.get(which % waiting.len().max(1)));
+        let client = one.copied().unwrap_or(self.seats[seat]);
         if hears {
             self.shell.ks.deaf.remove(&client);
             self.model.deaf.remove(&client);

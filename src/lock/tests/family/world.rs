@@ -131,7 +131,7 @@ impl World {
                 owner,
                 mode,
             } => self.cancel(*which, (*at, *owner), *mode),
-            Op::Hears { seat, hears } => self.set_hearing(*seat, *hears),
+            Op::Hears { which, seat, hears } => self.set_hearing(*which, *seat, *hears),
             Op::Demote => self.demote(),
             Op::Release { whose, all, only } => self.release(*whose, *all, *only),
             Op::Renew {

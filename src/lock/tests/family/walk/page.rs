@@ -14,7 +14,7 @@ use crate::lock::table::{Entry, Hold};
 use crate::lock::tests::family::model::{self, Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
+use crate::lock::{Address, Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -40,6 +40,9 @@ struct Page<'a> {
     tokens: [Vec<i64>; 2],
     /// All who wait or were granted, in the order of their arrival.
     ids: Vec<WaiterId>,
+    /// The addresses of the core, as they were met: what a connection calls its requests
+    /// makes no difference.
+    addresses: Vec<Address>,
 }
 
 /// Not one of those that are numbered.
@@ -60,6 +63,7 @@ impl<'a> Page<'a> {
             text: Vec::with_capacity(512),
             tokens: Default::default(),
             ids,
+            addresses: Vec::new(),
         }
     }
 
@@ -125,9 +129,21 @@ impl<'a> Page<'a> {
     /// The connection of a hold makes a difference if it watches for it. Else it tells
     /// which of several holds in one mode is given back, and here there is one at most.
     fn taker(&mut self, client: Option<Client>, watches: bool) {
-        if watches {
+        if watches || self.labels.tells {
             self.client(client);
         }
+    }
+
+    fn address(&mut self, address: Option<&Address>) {
+        let Some(address) = address else {
+            return self.put(NONE);
+        };
+        if !self.addresses.contains(address) {
+            self.addresses.push(address.clone());
+        }
+        let at = Self::place_of(&self.addresses, address);
+        self.put(at);
+        self.client(Some(address.client));
     }
 
     fn name(&self, key: &Key) -> u8 {
@@ -182,6 +198,7 @@ impl<'a> Page<'a> {
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
             self.ids(&core.waits_of(client).collect::<Vec<_>>());
+            self.flag(self.world.shell.ks.deaf.contains(&client));
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
             for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
                 self.flag(bonds.contains(&bond));
@@ -218,6 +235,8 @@ impl<'a> Page<'a> {
             self.flag(waiter.want.watch);
             self.put(waiter.want.once as u8);
             self.flag(waiter.until().is_some());
+            self.flag(waiter.queued);
+            self.address(waiter.want.notify.as_ref());
         }
         let mut grants: Vec<_> = core.in_flight.grants.iter().collect();
         grants.sort_by_key(|(id, _)| **id);
@@ -228,6 +247,7 @@ impl<'a> Page<'a> {
             self.client(grant.want.client);
             self.put(grant.want.mode as u8);
             self.flag(grant.want.watch);
+            self.address(grant.want.notify.as_ref());
             let mut keys: Vec<_> = grant.keys.iter().collect();
             keys.sort_by_key(|(key, _)| self.name(key));
             for (key, token) in keys {
@@ -285,6 +305,7 @@ impl<'a> Page<'a> {
         self.owner(&hold.owner);
         self.token(0, hold.token.map(|token| token.0));
         let Some(watch) = &hold.watch else {
+            self.taker(hold.client, false);
             return self.put(NONE);
         };
         self.text.extend(watch.lease.to_le_bytes());
@@ -296,6 +317,7 @@ impl<'a> Page<'a> {
             self.taker(taken.client, taken.watched);
             self.put(taken.mode as u8);
             self.count(usize::try_from(taken.holds).unwrap());
+            self.address(taken.notify.as_ref());
         }
     }
 
@@ -349,6 +371,9 @@ impl<'a> Page<'a> {
             self.id(self.world.ids[waiter.id]);
             self.flag(waiter.upgrades);
         }
+        for grant in &model.grants {
+            self.flag(grant.queue);
+        }
         let granted: BTreeSet<u64> = model
             .grants
             .iter()
@@ -372,7 +397,9 @@ impl<'a> Page<'a> {
             for owner in &names.owners {
                 let token = model.tokens.get(&(*place, *owner));
                 self.token(1, token.map(|token| *token as i64));
+                let mut group = None;
                 for hold in model.holds_at(*place).filter(|hold| hold.owner == *owner) {
+                    self.flag(group.replace(hold.group) == Some(hold.group));
                     self.model_hold(hold, granted.contains(&hold.id));
                 }
                 for index in 1..=LEASE_KEYS {
@@ -390,5 +417,7 @@ impl<'a> Page<'a> {
         self.flag(granted);
         self.flag(hold.watch.is_some());
         self.taker(hold.client, hold.watch.is_some());
+        let to = hold.notify.map(|to| self.world.shell.address(to));
+        self.address(to.as_ref());
     }
 }

@@ -145,9 +145,51 @@ fn others() -> Universe {
     all
 }
 
+/// One lock that all wait for by QUEUE, some of them again and again, with CANCEL.
+fn session() -> Universe {
+    let mut all = Universe::new("sessions on one lock", &[K]);
+    all.queues(&ALL, &[K], Mode::Plain, false, true);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all.all_are_the_same();
+    all
+}
+
+/// The same with WATCHDOG, beside those who BLOCK, with connections that go deaf and a
+/// server that is demoted.
+fn sessions() -> Universe {
+    let mut all = Universe::new("sessions and others on one lock", &[K]);
+    all.asks(&ALL, &[K], Mode::Plain, false);
+    for watch in [false, true] {
+        all.queues(&ALL, &[K], Mode::Plain, watch, watch);
+    }
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all.go_deaf(&ALL);
+    all.is_demoted();
+    all.all_are_the_same();
+    all
+}
+
+/// A pair of locks, alone and together.
+fn sessions_on_a_pair() -> Universe {
+    let mut all = Universe::new("sessions on a pair of locks", &[J, K]);
+    for keys in [&[J][..], &[K], &[J, K]] {
+        all.queues(&ALL, keys, Mode::Plain, false, false);
+    }
+    for at in [J, K] {
+        all.gives_back(&ALL, at, Mode::Plain);
+        all.cancels(at);
+    }
+    all.are_the_same(0, 1);
+    all.all_are_the_same();
+    all
+}
+
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 6] = [
+const WHOLE: [Planned; 7] = [
+    (sessions, RULES),
     (pair, RULES),
     (pair, BLIND),
     (one_in_every_mode, RULES),
@@ -157,7 +199,12 @@ const WHOLE: [Planned; 6] = [
 ];
 
 /// Too much to be walked to the end.
-const BEGUN: [Planned; 3] = [(three, BLIND), (everything, RULES), (others, RULES)];
+const BEGUN: [Planned; 4] = [
+    (three, BLIND),
+    (everything, RULES),
+    (others, RULES),
+    (sessions_on_a_pair, RULES),
+];
 
 fn all() -> impl Iterator<Item = (Universe, Rules)> {
     let planned = WHOLE.iter().chain(&BEGUN);
@@ -178,6 +225,11 @@ fn a_walk_over_one_lock_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
     assert!(walk(&readers_and_writers(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn a_walk_over_sessions_finds_no_broken_promise() {
+    assert!(walk(&session(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::names::Names;
-use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, NEVER};
-use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Whose, OWNERS, SEATS};
+use super::names::{Labels, Names};
+use crate::lock::tests::family::model::{Address, Hold, Kind, Mode, Owner, Place, Waiter, NEVER};
+use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Whose, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
 
 /// So long that none ends by itself: they are ended one by one.
@@ -26,6 +26,8 @@ pub struct Universe {
     pub actions: Vec<Action>,
     /// What may change places with what, and all stays the same.
     pub names: Vec<Names>,
+    /// Some ask with NOTIFY.
+    tells: bool,
 }
 
 /// Owner `a` has two connections.
@@ -51,27 +53,72 @@ impl Universe {
             places: places.to_vec(),
             actions,
             names: vec![Names::plain(places)],
+            tells: false,
         }
+    }
+
+    pub fn labels(&self) -> Vec<Labels> {
+        let names = self.names.iter();
+        names.map(|names| Labels::new(names, self.tells)).collect()
     }
 
     /// These people ask for these keys in this mode.
     pub fn asks(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
         for who in people {
-            let (owner, seat) = PEOPLE[*who];
+            let call = call(*who, keys, mode, watch);
+            self.actions.push(Action::Do(Op::Acquire(call)));
+        }
+    }
+
+    /// The same by QUEUE; with ONCE they may say it again.
+    pub fn queues(
+        &mut self,
+        people: &[usize],
+        keys: &[Place],
+        mode: Mode,
+        watch: bool,
+        once: bool,
+    ) {
+        self.tells = true;
+        for who in people {
             let call = Call {
-                keys: keys.to_vec(),
-                owner,
-                seat,
-                mode,
-                lease: LEASE,
-                once: false,
-                watch,
-                block: Some(0),
-                queue: false,
-                notify: None,
+                once,
+                queue: true,
+                // The tag is chosen when the time comes.
+                notify: Some(Words { channel: 0, tag: 0 }),
+                ..call(*who, keys, mode, watch)
             };
             self.actions.push(Action::Do(Op::Acquire(call)));
         }
+    }
+
+    /// Anybody's waits for this key are called off.
+    pub fn cancels(&mut self, at: Place) {
+        for owner in OWNERS {
+            let (which, mode) = (None, None);
+            self.actions.push(Action::Do(Op::Cancel {
+                which,
+                at,
+                owner,
+                mode,
+            }));
+        }
+    }
+
+    /// Connections go deaf, and hear again.
+    pub fn go_deaf(&mut self, people: &[usize]) {
+        for (_, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            for hears in [false, true] {
+                let which = None;
+                self.actions
+                    .push(Action::Do(Op::Hears { which, seat, hears }));
+            }
+        }
+    }
+
+    /// The server is made a replica for a while.
+    pub fn is_demoted(&mut self) {
+        self.actions.push(Action::Do(Op::Demote));
     }
 
     pub fn gives_back(&mut self, people: &[usize], at: Place, mode: Mode) {
@@ -162,7 +209,11 @@ impl Universe {
                 owner(&mut whose.owner);
                 whose.seat = names.seats[whose.seat];
             }
-            Action::Do(Op::Close(seat)) => *seat = names.seats[*seat],
+            Action::Do(Op::Cancel { at, owner: who, .. }) => {
+                place(at);
+                owner(who);
+            }
+            Action::Do(Op::Close(seat) | Op::Hears { seat, .. }) => *seat = names.seats[*seat],
             Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
             Action::Do(_) | Action::EndAll => {}
         }
@@ -180,6 +231,13 @@ impl Universe {
             let client = world.seats[seat];
             model.grants.iter().any(|grant| grant.client == client)
         };
+        // Who waits by QUEUE goes on.
+        let is_silent = |seat: Seat| {
+            let client = world.seats[seat];
+            let mut waits = model.queue.iter().filter(|w| !w.ask.queue);
+            let mut grants = model.grants.iter().filter(|grant| !grant.queue);
+            waits.any(|w| w.ask.client == client) || grants.any(|g| g.client == client)
+        };
         let action = &self.actions[number];
         let can = match action {
             // A reply does not take that long.
@@ -189,17 +247,35 @@ impl Universe {
             Action::Do(Op::Acquire(call)) => {
                 // No owner nests in the mode that it has: what a state is rests on it.
                 let has = |place: &Place| model.count(*place, call.owner, call.mode) > 0;
-                !waits(call.seat) && !granted(call.seat) && !call.keys.iter().any(has)
+                if is_silent(call.seat) || !call.once && call.keys.iter().any(has) {
+                    return None;
+                }
+                // Else any number of grants could be under way.
+                if granted(call.seat) && !call.keys.iter().all(has) {
+                    return None;
+                }
+                return Some(vec![Op::Acquire(named(world, call)?)]);
             }
             Action::Do(Op::Release { whose, .. }) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
-                count > 0 && !waits(whose.seat) && !granted(whose.seat)
+                count > 0 && !is_silent(whose.seat)
             }
             Action::Do(Op::Close(seat)) => {
                 let client = Some(world.seats[*seat]);
                 let watches = |h: &Hold| h.client == client && h.watch.is_some();
-                waits(*seat) || granted(*seat) || model.holds.iter().any(watches)
+                let is_told = |h: &Hold| h.notify.map(|to| to.client) == client;
+                let is_bound = |h: &Hold| watches(h) || is_told(h);
+                waits(*seat) || granted(*seat) || model.holds.iter().any(is_bound)
             }
+            Action::Do(Op::Cancel { at, owner, .. }) => {
+                let its = |w: &Waiter| w.ask.owner == *owner && w.ask.keys.contains(at);
+                model.queue.iter().any(its)
+            }
+            Action::Do(Op::Hears { seat, hears, .. }) => {
+                let is_deaf = model.deaf.contains(&world.seats[*seat]);
+                is_deaf == *hears && (*hears || waits(*seat))
+            }
+            Action::Do(Op::Demote) => !model.holds.is_empty() || !model.queue.is_empty(),
             Action::Do(Op::Lose { which, .. }) => *which < model.grants.len(),
             Action::Do(Op::Confirm) => !model.grants.is_empty(),
             Action::Do(Op::Other { what, .. }) => match what {
@@ -214,6 +290,58 @@ impl Universe {
             _ => None,
         }
     }
+}
+
+fn call(who: usize, keys: &[Place], mode: Mode, watch: bool) -> Call {
+    let (owner, seat) = PEOPLE[who];
+    Call {
+        keys: keys.to_vec(),
+        owner,
+        seat,
+        mode,
+        lease: LEASE,
+        once: false,
+        watch,
+        block: Some(0),
+        queue: false,
+        notify: None,
+    }
+}
+
+/// By QUEUE no connection waits twice for the same, but it may say it again with ONCE. The
+/// tag is the one that it had, or the first that is free.
+fn named(world: &World, call: &Call) -> Option<Call> {
+    let ask = world.ask(call);
+    let Some(to) = ask.told_at() else {
+        let is_deaf = call.notify.is_some();
+        return (!is_deaf).then(|| call.clone());
+    };
+    let model = &world.model;
+    let theirs = |other: &&Waiter| other.ask.client == to.client && other.ask.is_same(&ask);
+    let waits = model.queue.iter().find(theirs);
+    if waits.is_some() && !call.once {
+        return None;
+    }
+    let of_hold = |h: &Hold| {
+        let same = (h.owner, h.mode) == (ask.owner, ask.mode) && ask.keys.contains(&h.place);
+        h.notify.filter(|its| same && its.client == to.client)
+    };
+    let had = waits.and_then(|waiter| waiter.ask.told_at());
+    let had = had.or_else(|| model.holds.iter().find_map(of_hold));
+    let free = |tag: &u8| {
+        let with = |tag| Address { tag, ..to };
+        !world
+            .shell
+            .core
+            .sessions
+            .has(&world.shell.address(with(*tag)))
+    };
+    let tag = had.map(|to| to.tag).or_else(|| (0..9).find(free))?;
+    let notify = Some(Words { channel: 0, tag });
+    Some(Call {
+        notify,
+        ..call.clone()
+    })
 }
 
 fn whose(at: Place, owner: Owner, mode: Mode, seat: Seat) -> Whose {
