@@ -123,7 +123,11 @@ impl Run {
         for place in self.world.places.clone() {
             let (what, late) = (Other::Del(place), false);
             self.step(&Op::Other { what, late });
+            // The fields of readers that died are no lock to the model.
+            self.world.shell.del(place, false);
         }
+        self.world.shell.read_notes();
+        self.look();
         let core = &self.world.shell.core;
         assert!(core.is_idle(), "remembered: {:?}", core.locks.keys());
         assert!(core.in_flight.grants.is_empty() && core.queues.is_empty());
