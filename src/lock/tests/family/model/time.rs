@@ -63,11 +63,8 @@ impl Model {
         let now = self.now_ms();
         for hold in self.holds.clone() {
             let (place, owner) = (hold.place, hold.owner);
-            let hash = self.keys[&place].ends;
-            let reads = self.reads_end(place, owner);
-            let ends = self.ends(place, owner).min(hash);
-            let over = reads.map_or(ends, |reads| ends.min(reads)) < now;
-            if over {
+            let ends = self.ends(place, owner).min(self.keys[&place].ends);
+            if ends < now {
                 let theirs = |hold: &Hold| (hold.place, hold.owner) == (place, owner);
                 self.unbind(Reason::Expired, theirs);
             }

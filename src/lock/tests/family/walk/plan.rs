@@ -145,26 +145,46 @@ fn others() -> Universe {
     all
 }
 
-/// One lock that all wait for by QUEUE, some of them again and again, with CANCEL.
+/// One lock that all wait for by QUEUE, again and again, with CANCEL; one of them on two
+/// connections, of which each has a channel.
 fn session() -> Universe {
     let mut all = Universe::new("sessions on one lock", &[K]);
-    all.queues(&ALL, &[K], Mode::Plain, false, true);
+    all.queues_once(&[0, 2, 3], K, false, 0);
+    all.queues_once(&[1], K, false, 1);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all.two_are_the_same();
+    all
+}
+
+/// Two owners do so.
+fn short_session() -> Universe {
+    let mut all = Universe::new("a session of two on one lock", &[K]);
+    all.queues_once(&[0, 2], K, false, 0);
+    all.queues_once(&[1], K, false, 1);
+    all.gives_back(&[0, 1, 2], K, Mode::Plain);
+    all.cancels(K);
+    all
+}
+
+/// With WATCHDOG or without, beside those who BLOCK.
+fn sessions() -> Universe {
+    let mut all = Universe::new("sessions beside those who BLOCK", &[K]);
+    all.asks(&ALL, &[K], Mode::Plain, false);
+    for watch in [false, true] {
+        all.queues(&ALL, &[K], Mode::Plain, watch);
+    }
     all.gives_back(&ALL, K, Mode::Plain);
     all.cancels(K);
     all.all_are_the_same();
     all
 }
 
-/// The same with WATCHDOG, beside those who BLOCK, with connections that go deaf and a
-/// server that is demoted.
-fn sessions() -> Universe {
-    let mut all = Universe::new("sessions and others on one lock", &[K]);
-    all.asks(&ALL, &[K], Mode::Plain, false);
-    for watch in [false, true] {
-        all.queues(&ALL, &[K], Mode::Plain, watch, watch);
-    }
+/// With connections that go deaf, and a server that is demoted.
+fn deaf_sessions() -> Universe {
+    let mut all = Universe::new("sessions that go deaf", &[K]);
+    all.queues_once(&ALL, K, true, 0);
     all.gives_back(&ALL, K, Mode::Plain);
-    all.cancels(K);
     all.go_deaf(&ALL);
     all.is_demoted();
     all.all_are_the_same();
@@ -175,7 +195,7 @@ fn sessions() -> Universe {
 fn sessions_on_a_pair() -> Universe {
     let mut all = Universe::new("sessions on a pair of locks", &[J, K]);
     for keys in [&[J][..], &[K], &[J, K]] {
-        all.queues(&ALL, keys, Mode::Plain, false, false);
+        all.queues(&ALL, keys, Mode::Plain, false);
     }
     for at in [J, K] {
         all.gives_back(&ALL, at, Mode::Plain);
@@ -188,8 +208,10 @@ fn sessions_on_a_pair() -> Universe {
 
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 7] = [
+const WHOLE: [Planned; 9] = [
+    (session, RULES),
     (sessions, RULES),
+    (deaf_sessions, RULES),
     (pair, RULES),
     (pair, BLIND),
     (one_in_every_mode, RULES),
@@ -229,7 +251,7 @@ fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
 
 #[test]
 fn a_walk_over_sessions_finds_no_broken_promise() {
-    assert!(walk(&session(), RULES, usize::MAX, 8).whole);
+    assert!(walk(&short_session(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]

@@ -70,26 +70,31 @@ impl Universe {
         }
     }
 
-    /// The same by QUEUE; with ONCE they may say it again.
-    pub fn queues(
-        &mut self,
-        people: &[usize],
-        keys: &[Place],
-        mode: Mode,
-        watch: bool,
-        once: bool,
-    ) {
-        self.tells = true;
+    /// The same by QUEUE and NOTIFY.
+    pub fn queues(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
         for who in people {
-            let call = Call {
-                once,
-                queue: true,
-                // The tag is chosen when the time comes.
-                notify: Some(Words { channel: 0, tag: 0 }),
-                ..call(*who, keys, mode, watch)
-            };
-            self.actions.push(Action::Do(Op::Acquire(call)));
+            let call = call(*who, keys, mode, watch);
+            self.told(call, 0);
         }
+    }
+
+    /// With ONCE, and so perhaps once more, on this channel.
+    pub fn queues_once(&mut self, people: &[usize], at: Place, watch: bool, channel: u8) {
+        for who in people {
+            let call = call(*who, &[at], Mode::Plain, watch);
+            self.told(Call { once: true, ..call }, channel);
+        }
+    }
+
+    fn told(&mut self, call: Call, channel: u8) {
+        self.tells = true;
+        // The tag is chosen when the time comes.
+        let notify = Some(Words { channel, tag: 0 });
+        self.actions.push(Action::Do(Op::Acquire(Call {
+            queue: true,
+            notify,
+            ..call
+        })));
     }
 
     /// Anybody's waits for this key are called off.
@@ -141,6 +146,11 @@ impl Universe {
     /// `b` and `c` do the same things, and so do the two connections of `a`.
     pub fn all_are_the_same(&mut self) {
         self.also(|names| names.seats.swap(0, 1));
+        self.two_are_the_same();
+    }
+
+    /// `b` and `c` do.
+    pub fn two_are_the_same(&mut self) {
         self.also(|names| {
             names.owners.swap(1, 2);
             names.seats.swap(2, 4);
@@ -328,6 +338,7 @@ fn named(world: &World, call: &Call) -> Option<Call> {
     };
     let had = waits.and_then(|waiter| waiter.ask.told_at());
     let had = had.or_else(|| model.holds.iter().find_map(of_hold));
+    let had = had.filter(|had| had.channel == to.channel);
     let free = |tag: &u8| {
         let with = |tag| Address { tag, ..to };
         !world
@@ -337,7 +348,10 @@ fn named(world: &World, call: &Call) -> Option<Call> {
             .has(&world.shell.address(with(*tag)))
     };
     let tag = had.map(|to| to.tag).or_else(|| (0..9).find(free))?;
-    let notify = Some(Words { channel: 0, tag });
+    let notify = Some(Words {
+        tag,
+        ..call.notify?
+    });
     Some(Call {
         notify,
         ..call.clone()

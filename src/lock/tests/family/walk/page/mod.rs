@@ -41,9 +41,6 @@ struct Page<'a> {
     tokens: [Vec<i64>; 2],
     /// All who wait or were granted, in the order of their arrival.
     ids: Vec<WaiterId>,
-    /// The addresses of the core, as they were met: what a connection calls its requests
-    /// makes no difference.
-    addresses: Vec<Address>,
 }
 
 /// Not one of those that are numbered.
@@ -64,7 +61,6 @@ impl<'a> Page<'a> {
             text: Vec::with_capacity(512),
             tokens: Default::default(),
             ids,
-            addresses: Vec::new(),
         }
     }
 
@@ -139,11 +135,8 @@ impl<'a> Page<'a> {
         let Some(address) = address else {
             return self.put(NONE);
         };
-        if !self.addresses.contains(address) {
-            self.addresses.push(address.clone());
-        }
-        let at = Self::place_of(&self.addresses, address);
-        self.put(at);
+        self.text.extend(&*address.channel);
+        self.text.extend(&*address.tag);
         self.client(Some(address.client));
     }
 
