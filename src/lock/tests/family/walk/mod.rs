@@ -9,6 +9,7 @@
 mod names;
 mod page;
 mod plan;
+mod taken;
 mod twins;
 mod universe;
 

@@ -256,12 +256,12 @@ fn a_walk_over_sessions_finds_no_broken_promise() {
 
 #[test]
 fn short_walks_over_all_find_no_broken_promise() {
-    walk_all(1_000);
+    walk_all(700);
 }
 
 #[test]
 fn states_that_are_taken_for_the_same_go_on_in_the_same_way() {
-    twins_of_all(300, 16);
+    twins_of_all(200, 16);
 }
 
 #[test]
