@@ -169,14 +169,13 @@ impl Model {
             self.bind_all(place, owner, client);
         }
         for hold in &mut self.holds {
-            if (hold.place, hold.owner) == (place, owner) {
-                if hold.watch.is_some() || bind.is_some() {
-                    hold.watch = Some(Watch {
-                        lease,
-                        longest: lease,
-                        since,
-                    });
-                }
+            let is_its = (hold.place, hold.owner) == (place, owner);
+            if is_its && (hold.watch.is_some() || bind.is_some()) {
+                hold.watch = Some(Watch {
+                    lease,
+                    longest: lease,
+                    since,
+                });
             }
         }
         self.tell(place, Event::Renewed, true);

@@ -134,8 +134,8 @@ impl Model {
         let Some(address) = ask.notify.filter(|_| !told.any(|to| to == ask.notify)) else {
             return;
         };
-        let theirs = self.holds.iter().filter(theirs);
-        let newest = theirs.filter(|hold| hold.mode == ask.mode).next_back();
+        let mut theirs = self.holds.iter().filter(theirs);
+        let newest = theirs.rfind(|hold| hold.mode == ask.mode);
         let group = newest.unwrap().group;
         let was = self.holds.iter().copied().filter(|h| h.group == group);
         let was: Vec<Hold> = was
