@@ -48,6 +48,7 @@ fn a_plain_lock() {
             (&["FLUSHDB ASYNC"], "flushed"),
             (&["SET k v"], "overwritten"),
             (&["SET x v", "RENAME x k"], "overwritten"),
+            (&["HSET x b 1", "RENAME x k"], "overwritten"),
             (&["SET x v", "COPY x k REPLACE"], "overwritten"),
             (&["RENAME k gone"], "moved"),
             (&["MOVE k 1"], "moved"),

@@ -240,7 +240,7 @@ impl Shell {
         if self.core.knows(from.db, &from.name) {
             self.notes.push(Note::Renamed(from.clone(), to.clone()));
         } else {
-            self.changed(to, Cause::Removed);
+            self.changed(to, Cause::Overwritten);
         }
     }
 

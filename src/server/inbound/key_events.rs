@@ -163,7 +163,9 @@ fn cause_of(event: &[u8]) -> (Cause, Read) {
         b"expired" => (Cause::Expired, Read::AfterTurn),
         b"evicted" => (Cause::Evicted, Read::AfterTurn),
         b"expire" | b"persist" => (Cause::Unknown, Read::AfterCommand),
-        b"set" | b"restore" | b"copy_to" | b"sortstore" => (Cause::Overwritten, Read::AfterCommand),
+        b"set" | b"restore" | b"copy_to" | b"sortstore" | b"rename_to" => {
+            (Cause::Overwritten, Read::AfterCommand)
+        }
         _ => (Cause::Removed, Read::AfterCommand),
     }
 }

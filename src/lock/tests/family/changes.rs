@@ -61,7 +61,11 @@ impl World {
         match what {
             Other::GiveBack(which) => {
                 let known = |h: &Hold| self.model.tokens.contains_key(&(h.place, h.owner));
-                let unknown = |h: &&Hold| h.watch.is_none() && !known(h);
+                let alone = |h: &Hold| {
+                    let mut all = self.model.holds_at(h.place);
+                    all.all(|other| other.owner != h.owner || other.id == h.id)
+                };
+                let unknown = |h: &&Hold| h.watch.is_none() && !known(h) && alone(h);
                 if let Some(hold) = self.pick(which, unknown) {
                     self.shell.script_leaves(hold.place, hold.owner, hold.mode);
                     self.model.script_leaves(hold.place, hold.owner);

@@ -1,6 +1,6 @@
 //! Time goes by, and what was noted is read.
 
-use super::compare::closed;
+use super::compare_sessions::closed;
 use super::model::Hold;
 use super::world::World;
 
@@ -21,7 +21,7 @@ impl World {
         self.pass(us, us);
         self.shell.lapse();
         self.model.lapse();
-        let closed = closed(&self.shell.told);
+        let closed = closed(self, &self.shell.told);
         assert_eq!(closed, self.model.lost, "connections to be closed");
         self.tick();
     }

@@ -4,16 +4,17 @@
 //! for what it must not do, and taken over by the model: when exactly a watchdog
 //! renews, and by how much the hash of a read lock outlasts its readers.
 
-use super::compare_leases::{same_leases, same_ttl};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Answer, Client, Hold, Kind, Mode, Owner, Place, Reply, Token, Why, NEVER};
+use super::compare_leases::{same_leases, same_ttl};
+use super::compare_sessions::{same_addresses, same_losses};
+use super::model::{Answer, Hold, Kind, Mode, Owner, Place, Reply, Token, Why, NEVER};
 use super::others::lease_key;
 use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Reason, Refusal, WaiterId};
+use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -56,11 +57,13 @@ impl Tokens {
 pub fn compare(world: &mut World, told: &Notices) {
     let mut tokens = std::mem::take(&mut world.tokens);
     same_answers(world, &mut tokens, told);
+    same_losses(world, told);
     same_reply(world, &mut tokens);
     same_events(world, told);
     same_keys(world);
     same_locks_are_known(world);
     same_tokens(world, &mut tokens);
+    same_addresses(world);
     same_queues(world);
     all_is_scheduled(world);
     tokens.step();
@@ -73,6 +76,8 @@ fn why(refusal: &Refusal) -> Why {
         Refusal::NotALock { .. } | Refusal::LeaseKeyTaken { .. } => Why::WrongType,
         Refusal::NotHeld { .. } => Why::NotHeld,
         Refusal::Superseded => Why::Superseded,
+        Refusal::SentAway => Why::SentAway,
+        Refusal::TagInUse { .. } => Why::TagInUse,
         Refusal::OtherMode { .. } => Why::WrongMode,
         Refusal::Deadlock { cycle } => {
             assert!(cycle.len() > 1, "{cycle:?}");
@@ -103,10 +108,15 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
     let mut got = BTreeMap::new();
     for notice in told {
         if let Notice::Answer {
-            waiter, outcome, ..
+            waiter,
+            to,
+            outcome,
         } = notice
         {
             assert!(got.insert(*waiter, outcome).is_none(), "answered twice");
+            let id = world.ids.iter().position(|id| id == waiter);
+            let expected = world.told_at[id.unwrap()].map(|to| world.shell.address(to));
+            assert_eq!(*to, expected, "where {waiter:?} is told of {outcome:?}");
         }
     }
     let expected = std::mem::take(&mut world.model.answers);
@@ -124,16 +134,6 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
             _ => panic!("{show}"),
         }
     }
-    assert_eq!(closed(told), world.model.lost, "connections to be closed");
-}
-
-/// The connections that are to be closed.
-pub fn closed(told: &Notices) -> BTreeSet<Client> {
-    let close = |notice: &Notice| match notice {
-        Notice::Lost(loss) if loss.reason != Reason::Rebound => loss.watcher,
-        _ => None,
-    };
-    told.iter().filter_map(close).collect()
 }
 
 fn same_events(world: &mut World, told: &Notices) {

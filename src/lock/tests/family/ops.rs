@@ -22,6 +22,16 @@ pub struct Call {
     pub once: bool,
     pub watch: bool,
     pub block: Option<i64>,
+    /// It waits by QUEUE, if it has NOTIFY.
+    pub queue: bool,
+    pub notify: Option<Words>,
+}
+
+/// NOTIFY: one of the channels of the connection, and a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    pub channel: u8,
+    pub tag: u8,
 }
 
 /// Whose hold a request is about: one that is there, or these words exactly.
@@ -54,6 +64,27 @@ pub enum Aim {
 #[derive(Clone, Debug)]
 pub enum Op {
     Acquire(Call),
+    /// A request that waits, or the one by which a hold is told of, is said again with
+    /// ONCE: by its connection or by another one.
+    Again {
+        which: usize,
+        seat: Option<Seat>,
+    },
+    Cancel {
+        which: Option<usize>,
+        at: Place,
+        owner: Owner,
+        mode: Option<Mode>,
+    },
+    /// A connection does not listen any more, or does again: one that waits by QUEUE, or
+    /// this one.
+    Hears {
+        which: Option<usize>,
+        seat: Seat,
+        hears: bool,
+    },
+    /// The server is made a replica, and later a master again.
+    Demote,
     Release {
         whose: Whose,
         all: bool,
@@ -222,7 +253,12 @@ fn call() -> impl Strategy<Value = Call> {
         1 => places().prop_map(|keys| (keys, Mode::Plain)),
     ];
     let block = prop_oneof![2 => Just(None), 4 => Just(Some(0)), 4 => (1..200i64).prop_map(Some)];
-    let flags = (prop::bool::weighted(0.3), prop::bool::weighted(0.35));
+    let flags = (
+        prop::bool::weighted(0.3),
+        prop::bool::weighted(0.35),
+        prop::bool::weighted(0.75),
+        words(),
+    );
     let seats = (
         0..OWNERS.len(),
         0..2usize,
@@ -230,17 +266,42 @@ fn call() -> impl Strategy<Value = Call> {
         owner(),
     );
     (keys, seats, lease(), flags, block).prop_map(
-        |((keys, mode), (own, which, usual, other), lease, (once, watch), block)| Call {
+        |((keys, mode), (own, which, usual, other), lease, flags, block)| Call {
             keys,
             owner: if usual { OWNERS[own] } else { other },
             seat: own * 2 + which,
             mode,
             lease,
-            once,
-            watch,
+            once: flags.0,
+            watch: flags.1,
             block,
+            queue: flags.2,
+            notify: flags.3,
         },
     )
+}
+
+fn words() -> impl Strategy<Value = Option<Words>> {
+    let channel = prop::bool::weighted(0.1).prop_map(u8::from);
+    let words = (channel, 0..6u8).prop_map(|(channel, tag)| Words { channel, tag });
+    prop::option::weighted(0.6, words)
+}
+
+/// What befalls sessions.
+fn session() -> impl Strategy<Value = Op> {
+    let which = || prop::option::weighted(0.8, 0..12usize);
+    prop_oneof![
+        4 => (0..12usize, prop::option::weighted(0.3, seat())).prop_map(
+            |(which, seat)| Op::Again { which, seat }
+        ),
+        4 => (which(), place(), owner(), prop::option::of(mode())).prop_map(
+            |(which, at, owner, mode)| Op::Cancel { which, at, owner, mode }
+        ),
+        2 => (which(), seat(), prop::bool::weighted(0.7)).prop_map(
+            |(which, seat, deaf)| Op::Hears { which, seat, hears: !deaf }
+        ),
+        1 => Just(Op::Demote),
+    ]
 }
 
 fn other() -> impl Strategy<Value = Other> {
@@ -295,7 +356,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => seat().prop_map(Op::Close),
         1 => (0..8usize).prop_map(Op::Leave),
         2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),
-        1 => Just(Op::Confirm),
+        2 => Just(Op::Confirm),
+        5 => session(),
         9 => (0..60_000i64, prop::bool::weighted(0.2), prop::bool::weighted(0.8)).prop_map(|(us, cycle, fires)| Op::Pass { us, cycle, fires }),
         2 => (0..200_000i64).prop_map(|us| Op::Shut { us }),
         1 => (-300..300i64).prop_map(|ms| Op::Set { ms }),

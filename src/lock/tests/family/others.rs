@@ -81,7 +81,7 @@ impl Shell {
         let key = at(place);
         self.touch(&key);
         self.ks.keys.insert(key.clone(), (Value::Text, ttl(ends)));
-        self.changed(&key, Cause::Removed);
+        self.changed(&key, Cause::Overwritten);
     }
 
     /// HSET of somebody's, where nothing is.

@@ -3,21 +3,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Client, Mode, Owner, Place};
-use super::ops::Op;
+use super::model::{Address, Mode, Owner, Place};
 use super::others::lease_key;
 use super::shell::at;
-use super::world::World;
+use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{self, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::{self, Loss, Notice, Notices, Outcome, Refusal, WaiterId};
 
 #[derive(Clone, Debug)]
 struct Request {
     keys: Vec<Place>,
     owner: Owner,
-    client: Client,
     mode: Mode,
+    told_at: Option<Address>,
+    notify: Option<Address>,
     /// It came as an upgrade, or was one for a while, and keeps its place ahead.
     upgrades: bool,
     /// The request whose place it has: its own, or an older one's.
@@ -31,6 +31,8 @@ pub struct Promises {
     seen: usize,
     /// Who held what before the step.
     held: BTreeMap<Place, Holders>,
+    /// How many losses an address can be told of: of as many keys as it was granted.
+    granted: BTreeMap<lock::Address, usize>,
 }
 
 /// Who holds a lock, and whether for writing (or plain).
@@ -48,21 +50,22 @@ impl Promises {
         self.held = holders_of_all(world);
     }
 
-    pub fn after(&mut self, world: &World, op: &Op, told: &Notices) {
-        self.arrived(world, op, told);
+    pub fn after(&mut self, world: &World, told: &Notices) {
+        self.arrived(world, told);
+        self.each_loss_is_told_once(world, told);
         self.each_is_answered_once(world, told);
         let holders: BTreeMap<Place, Holders> = holders_of_all(world);
         for (place, holders) in &holders {
             excluded(*place, holders);
         }
-        for request in self.waiting.values() {
-            let stuck = could_go_on(world, &holders, request);
+        for (id, request) in &self.waiting {
+            let stuck = could_go_on(world, &holders, (*id, request));
             assert!(!stuck, "{request:?} is stuck");
         }
     }
 
-    fn arrived(&mut self, world: &World, op: &Op, told: &Notices) {
-        let Op::Acquire(call) = op else {
+    fn arrived(&mut self, world: &World, told: &Notices) {
+        let Some(ask) = &world.asked else {
             return;
         };
         let mut superseded = told.iter().filter_map(|notice| match notice {
@@ -73,19 +76,67 @@ impl Promises {
             } => self.waiting.get(waiter),
             _ => None,
         });
-        let place_of = superseded.next().map(|request| request.place_of);
+        // Nothing is said of a request that was sent again.
+        let is_gone = |id: &WaiterId| world.shell.core.queues.get(*id).is_none();
+        let words = ask.told_at().map(|to| to.words());
+        let resent = |(id, request): &(&WaiterId, &Request)| {
+            let same = (request.owner, request.mode) == (ask.owner, ask.mode);
+            let told_at = request.told_at.map(|to| to.words());
+            ask.once && same && words.is_some() && words == told_at && is_gone(id)
+        };
+        let mut resent = self.waiting.iter().filter(resent);
+        let resent = resent.next().map(|(_, request)| request.place_of);
+        let place_of = superseded.next().map(|request| request.place_of).or(resent);
         for id in &world.ids[self.seen..] {
             let request = Request {
-                keys: call.keys.clone(),
-                owner: call.owner,
-                client: world.seats[call.seat],
-                mode: call.mode,
-                upgrades: self.held[&call.keys[0]].contains_key(call.owner),
+                keys: ask.keys.clone(),
+                owner: ask.owner,
+                mode: ask.mode,
+                told_at: ask.told_at(),
+                notify: ask.notify,
+                upgrades: self.held[&ask.keys[0]].contains_key(ask.owner),
                 place_of: place_of.unwrap_or(*id),
             };
             self.waiting.insert(*id, request);
         }
         self.seen = world.ids.len();
+    }
+
+    /// Only what was granted can be lost, and after that.
+    fn each_loss_is_told_once(&mut self, world: &World, told: &Notices) {
+        if let (Some(ask), Some((Got::Token(_), _))) = (&world.asked, &world.replies) {
+            self.grant(world, ask.notify, ask.keys.len());
+        }
+        for notice in told {
+            match notice {
+                Notice::Answer {
+                    waiter,
+                    outcome: Outcome::Granted(_),
+                    ..
+                } => {
+                    let request = &self.waiting[waiter];
+                    self.grant(world, request.notify, request.keys.len());
+                }
+                Notice::Lost(Loss {
+                    address: Some(address),
+                    ..
+                }) => {
+                    let left = self.granted.get_mut(address);
+                    let left = left.unwrap_or_else(|| panic!("{address:?} never had it"));
+                    *left = left.checked_sub(1).expect("a loss is told twice");
+                }
+                _ => {}
+            }
+        }
+        let sessions = &world.shell.core.sessions;
+        self.granted.retain(|address, _| sessions.has(address));
+    }
+
+    fn grant(&mut self, world: &World, notify: Option<Address>, keys: usize) {
+        if let Some(address) = notify {
+            let address = world.shell.address(address);
+            *self.granted.entry(address).or_default() += keys;
+        }
     }
 
     fn each_is_answered_once(&mut self, world: &World, told: &Notices) {
@@ -154,7 +205,11 @@ impl Promises {
 }
 
 /// Whether a request is first in all its queues, and its keys are free for it.
-fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Request) -> bool {
+fn could_go_on(
+    world: &World,
+    holders: &BTreeMap<Place, Holders>,
+    (id, request): (WaiterId, &Request),
+) -> bool {
     let reads = request.mode == Mode::Read;
     request.keys.iter().all(|place| {
         if !matches!(value(world, *place), None | Some(Value::Hash(_))) || is_data(world, *place) {
@@ -165,12 +220,11 @@ fn could_go_on(world: &World, holders: &BTreeMap<Place, Holders>, request: &Requ
         let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
         let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
         let first = || {
-            let (now, key) = (world.shell.now, at(*place));
-            let queue = world.shell.core.waiters_of(now, &key, usize::MAX);
-            let mut ahead = queue
-                .iter()
-                .take_while(|w| w.client != Some(request.client));
-            ahead.all(|w| reads && w.mode == lock::Mode::Read)
+            let queues = &world.shell.core.queues;
+            let queue = queues.line(&at(*place)).queue.values();
+            let mut ahead = queue.take_while(|other| **other != id);
+            let is_read = |id: &WaiterId| queues.get(*id).unwrap().want.mode == lock::Mode::Read;
+            ahead.all(|other| reads && is_read(other))
         };
         free && (own || first())
     })

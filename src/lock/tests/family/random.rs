@@ -88,29 +88,29 @@ impl Run {
     pub fn step(&mut self, op: &Op) {
         self.promises.before(&self.world);
         if self.world.catch_up(op) {
-            self.look_at_all(&Op::Confirm);
+            self.look_at_all();
         }
         self.world.act(op);
         // Also where something is due yet.
         self.world.shell.core.check();
         if self.world.slot_stays() {
-            self.look_at_all(op);
+            self.look_at_all();
         }
     }
 
     /// Whoever lost a watchdog hold is sent away then.
-    fn look_at_all(&mut self, op: &Op) {
-        self.look(op);
+    fn look_at_all(&mut self) {
+        self.look();
         for client in std::mem::take(&mut self.world.model.lost) {
-            self.world.replies = None;
+            (self.world.replies, self.world.asked) = (None, None);
             self.world.close(client);
-            self.look(&Op::Confirm);
+            self.look();
         }
     }
 
-    fn look(&mut self, op: &Op) {
+    fn look(&mut self) {
         let told = std::mem::take(&mut self.world.shell.told);
-        self.promises.after(&self.world, op, &told);
+        self.promises.after(&self.world, &told);
         compare(&mut self.world, &told);
     }
 
@@ -123,7 +123,11 @@ impl Run {
         for place in self.world.places.clone() {
             let (what, late) = (Other::Del(place), false);
             self.step(&Op::Other { what, late });
+            // The fields of readers that died are no lock to the model.
+            self.world.shell.del(place, false);
         }
+        self.world.shell.read_notes();
+        self.look();
         let core = &self.world.shell.core;
         assert!(core.is_idle(), "remembered: {:?}", core.locks.keys());
         assert!(core.in_flight.grants.is_empty() && core.queues.is_empty());

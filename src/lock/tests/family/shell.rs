@@ -2,10 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::model::{Ask as Words, Client, Mode as Way, Owner, Place};
+use super::model::{Address as To, Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::{
-    self, Aim, Ask, Cause, Ended, Key, Mode, Note, Once, Only, Refusal, Renewal, Verdict, Wait,
-    WaiterId,
+    self, Address, Aim, Ask, Cause, Ended, Gate, Key, Mode, Note, Once, Only, Refusal, Renewal,
+    Verdict, Wait, WaiterId,
 };
 
 pub fn at(place: Place) -> Key {
@@ -47,6 +47,7 @@ impl Shell {
 
     pub fn acquire(&mut self, words: &Words) -> Result<Verdict, Refusal> {
         let names: Vec<&[u8]> = words.keys.iter().map(|key| key.1.as_bytes()).collect();
+        let notify = words.notify.map(|to| self.address(to));
         let ask = Ask {
             db: words.keys[0].0,
             owner: words.owner.as_bytes(),
@@ -58,9 +59,13 @@ impl Shell {
             } else {
                 Once::Nests
             },
-            notify: None,
+            notify: notify.as_ref(),
             watch: words.watch,
-            wait: words.block.map(Wait::blocked),
+            wait: words.block.map(if words.queue {
+                Wait::queued
+            } else {
+                Wait::blocked
+            }),
         };
         match names[..] {
             [name] => self.request(|d| lock::acquire(d, name, &ask)),
@@ -147,6 +152,37 @@ impl Shell {
         aim: Option<Aim<'_>>,
     ) -> Result<bool, Refusal> {
         self.step(|d| lock::force(d, db, name.as_bytes(), Some(client), aim.as_ref()))
+    }
+
+    pub fn address(&self, to: To) -> Address {
+        let (channel, tag) = (to.channel.to_string(), to.tag.to_string());
+        self.core
+            .address(to.client, channel.as_bytes(), tag.as_bytes())
+    }
+
+    pub fn cancel(&mut self, (db, name): Place, owner: Owner, way: Option<Way>) -> i64 {
+        let (name, owner) = (name.as_bytes(), owner.as_bytes());
+        let ended = self.note(|d| lock::cancel(d, db, name, owner, way.map(mode)));
+        self.read_notes();
+        ended
+    }
+
+    /// The server turns replica: blocked clients are sent away by it, the others by the
+    /// timer. Later it is a master again.
+    pub fn demoted(&mut self, blocked: &[WaiterId]) {
+        self.gate = Gate::Shut;
+        let now = self.now;
+        let lost = lock::demoted(&mut self.core, now);
+        self.told.extend(lost);
+        for id in blocked {
+            lock::leave(&mut self.core, *id);
+        }
+        self.tick();
+        self.gate = Gate::Open;
+        if !self.core.is_idle() {
+            self.notes.push(Note::Replaced(None, Cause::Unknown));
+        }
+        self.read_notes();
     }
 
     pub fn closed(&mut self, client: Client) {

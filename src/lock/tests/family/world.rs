@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::compare::Tokens;
-use super::model::{Ask, Client, Hold, Mode, Model, Owner, Place, Reply};
-use super::ops::{Aim, Call, Only, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
+use super::model::{Address, Ask, Client, Grant, Hold, Mode, Model, Owner, Place, Reply};
+use super::ops::{Aim, Only, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::{at, Shell};
 use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
 
@@ -28,6 +28,10 @@ pub struct World {
     pub places: Vec<Place>,
     /// The core's numbers of the model's waiters.
     pub ids: Vec<WaiterId>,
+    /// Where each of them is told how its wait ends.
+    pub told_at: Vec<Option<Address>>,
+    /// The request for a lock in this step, as it was made.
+    pub asked: Option<Ask>,
     pub tokens: Tokens,
     /// The reply to the step, by the core and by the model.
     pub replies: Option<(Got, Reply)>,
@@ -52,6 +56,8 @@ impl World {
             model,
             places: places.to_vec(),
             ids: Vec::new(),
+            told_at: Vec::new(),
+            asked: None,
             tokens: Tokens::default(),
             replies: None,
             seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
@@ -68,7 +74,7 @@ impl World {
     }
 
     pub fn act(&mut self, op: &Op) {
-        self.replies = None;
+        (self.replies, self.asked) = (None, None);
         if !may_be_unread(op) || self.overdue {
             self.read();
         }
@@ -92,6 +98,7 @@ impl World {
         let goes_first = matches!(
             op,
             Op::Acquire(_)
+                | Op::Again { .. }
                 | Op::Release { .. }
                 | Op::ReleaseMany { .. }
                 | Op::Renew { .. }
@@ -109,9 +116,23 @@ impl World {
         fires
     }
 
+    /// The model has seen to all that was due, and the core not yet.
+    pub fn is_late(&self) -> bool {
+        self.known.is_some()
+    }
+
     fn take_step(&mut self, op: &Op) {
         match op {
-            Op::Acquire(call) => self.acquire(call),
+            Op::Acquire(call) => self.acquire(self.ask(call), call.seat),
+            Op::Again { which, seat } => self.say_again(*which, *seat),
+            Op::Cancel {
+                which,
+                at,
+                owner,
+                mode,
+            } => self.cancel(*which, (*at, *owner), *mode),
+            Op::Hears { which, seat, hears } => self.set_hearing(*which, *seat, *hears),
+            Op::Demote => self.demote(),
             Op::Release { whose, all, only } => self.release(*whose, *all, *only),
             Op::Renew {
                 whose,
@@ -169,27 +190,31 @@ impl World {
     }
 
     fn leave(&mut self, which: usize) {
-        let waiting = self.model.queue.iter().map(|waiter| waiter.id);
+        let blocked = self.model.queue.iter().filter(|w| !w.ask.queue);
+        let waiting: Vec<usize> = blocked.map(|waiter| waiter.id).collect();
+        let waiting = waiting.into_iter();
         if let Some(id) = waiting.clone().nth(which % waiting.len().max(1)) {
             self.shell.leave(self.ids[id]);
             self.model.leave(id);
         }
     }
 
-    /// A connection that waits, or was just granted, says nothing.
+    /// A connection that is blocked, or was just granted, says nothing.
     fn speaks(&mut self, seat: Seat) -> Option<Client> {
         let client = self.seats[seat];
         if self.known.is_some() && self.model.grants.iter().any(|g| g.client == client) {
             return None;
         }
-        self.confirm(|grant| grant == client);
-        let waits = self.model.queue.iter().any(|w| w.ask.client == client);
+        // A message may be on its way while the connection goes on.
+        self.confirm(|grant| grant.client == client && !grant.queue);
+        let mut blocked = self.model.queue.iter().filter(|w| !w.ask.queue);
+        let waits = blocked.any(|w| w.ask.client == client);
         (!waits).then_some(client)
     }
 
-    fn confirm(&mut self, which: impl Fn(Client) -> bool) {
+    pub fn confirm(&mut self, which: impl Fn(&Grant) -> bool) {
         for grant in self.model.grants.clone() {
-            if which(grant.client) {
+            if which(&grant) {
                 self.shell.core.confirm(self.ids[grant.waiter]);
                 self.model.confirm(grant.waiter);
             }
@@ -209,25 +234,16 @@ impl World {
         (hold.place, hold.owner, hold.mode, seat)
     }
 
-    fn acquire(&mut self, call: &Call) {
-        let Some(client) = self.speaks(call.seat) else {
+    pub fn acquire(&mut self, ask: Ask, seat: Seat) {
+        if self.speaks(seat).is_none() {
             return;
-        };
-        let ask = Ask {
-            keys: call.keys.clone(),
-            owner: call.owner,
-            client,
-            mode: call.mode,
-            lease: call.lease,
-            once: call.once,
-            watch: call.watch,
-            block: call.block,
-        };
+        }
         let got = match self.shell.acquire(&ask) {
             Ok(Verdict::Granted(token)) => Got::Token(token),
             Ok(Verdict::Refused) => Got::Null,
             Ok(Verdict::Waits(id)) => {
                 self.ids.push(id);
+                self.told_at.push(ask.told_at());
                 Got::Waits
             }
             Err(refusal) => Got::Refused(refusal),
@@ -243,19 +259,17 @@ impl World {
             self.model = other;
         }
         self.replies = Some((got, reply));
+        self.asked = Some(ask);
     }
 
     /// Whether those who wait for these keys stand in the same order in the core and the
     /// model.
     pub fn same_order(&self, places: &[Place]) -> bool {
         places.iter().all(|place| {
-            let key = at(*place);
-            let got = self.shell.core.waiters_of(self.shell.now, &key, 100);
+            let got = self.shell.core.queues.line(&at(*place)).queue.values();
             let queue = self.model.queue.iter();
             let queue = queue.filter(|w| w.ask.keys.contains(place));
-            got.iter()
-                .map(|w| w.client)
-                .eq(queue.map(|w| Some(w.ask.client)))
+            got.eq(queue.map(|w| &self.ids[w.id]))
         })
     }
 
@@ -274,7 +288,7 @@ impl World {
         if self.known.is_some() && !doubtful.is_empty() {
             return None;
         }
-        self.confirm(|client| doubtful.contains(&client));
+        self.confirm(|grant| doubtful.contains(&grant.client));
         self.speaks(seat)
     }
 
@@ -294,6 +308,10 @@ impl World {
     fn renew(&mut self, whose: Whose, lease: i64, watch: bool) {
         let (place, owner, mode, seat) = self.who(whose);
         if let Some(client) = self.speaks(seat) {
+            if watch {
+                // Else it is left open which of its holds a grant is that is lost.
+                self.confirm(|grant| grant.client == client);
+            }
             let got = self.shell.renew(place, owner, client, mode, lease, watch);
             let got = got.map_or_else(Got::Refused, |()| Got::Done);
             let bind = watch.then_some(client);
@@ -307,6 +325,8 @@ impl World {
         self.shell.closed(client);
         self.model.closed(client);
         self.take_back(|grant| grant == client);
+        self.shell.ks.deaf.remove(&client);
+        self.model.deaf.remove(&client);
         if let Some(seat) = self.seats.iter().position(|open| *open == client) {
             self.last_client += 1;
             self.seats[seat] = nth_client(self.last_client);

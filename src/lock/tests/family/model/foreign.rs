@@ -2,7 +2,7 @@
 //! rlock. Each is to be called only where it has an effect; what is due then
 //! happens when rlock hears of it, with [`Model::settle`].
 
-use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Slot, NEVER};
+use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Reason, Slot, NEVER};
 
 impl Model {
     /// DEL, or eviction.
@@ -14,7 +14,16 @@ impl Model {
             self.tell(place, Event::Evicted, known && sure);
             sure &= !known;
         }
-        self.lose(|hold| hold.place == place);
+        let reason = if evicted {
+            Reason::Evicted
+        } else {
+            Reason::Deleted
+        };
+        self.vanish(place, reason);
+    }
+
+    fn vanish(&mut self, place: Place, reason: Reason) {
+        self.lose(reason, |hold| hold.place == place);
         self.keys.remove(&place);
         self.aside.remove(&place);
     }
@@ -41,37 +50,35 @@ impl Model {
 
     /// Somebody's data, a hash without a TTL that would be this owner's plain lock.
     pub fn data(&mut self, place: Place, owner: Owner, holds: usize) {
-        let hold = |id| Hold {
-            id,
-            place,
-            owner,
-            mode: Mode::Plain,
-            client: None,
-            watch: None,
-        };
-        let ids: Vec<u64> = (0..holds).map(|_| self.next_hold()).collect();
-        let holds = ids.into_iter().map(hold).collect();
+        let group = self.next_hold();
+        let holds = (0..holds).map(|_| Hold {
+            group,
+            ..self.found(place, owner, Mode::Plain)
+        });
+        let holds = holds.collect();
         self.aside.insert(place, (Kind::Plain, holds));
         self.keys.insert(place, Slot::foreign(NEVER));
     }
 
     /// SET.
     pub fn set(&mut self, place: Place, ends: i64) {
-        self.lose(|hold| hold.place == place);
-        self.aside.remove(&place);
+        self.vanish(place, Reason::Overwritten);
         self.keys.insert(place, Slot::foreign(ends));
     }
 
     /// RENAME or MOVE. The hold goes with it; its watchdog does not, and neither
     /// do the leases of readers.
     pub fn rename(&mut self, from: Place, to: Place) {
-        self.remove(to, false);
+        self.vanish(to, Reason::Overwritten);
         if let Some((kind, mut holds)) = self.aside.remove(&from) {
             holds.iter_mut().for_each(|hold| hold.place = to);
             self.aside.insert(to, (kind, holds));
         }
         let ends = self.keys[&from].ends;
-        self.lose(|hold| hold.place == from && hold.mode == Mode::Read);
+        self.unbind(Reason::Moved, |hold| hold.place == from);
+        self.lose(Reason::Moved, |hold| {
+            hold.place == from && hold.mode == Mode::Read
+        });
         let Some(slot) = self.keys.remove(&from) else {
             // The fields of its readers are left, and without a TTL they are data.
             if ends == NEVER {
@@ -83,9 +90,6 @@ impl Model {
         self.keys.insert(to, slot);
         for hold in self.holds.iter_mut().filter(|hold| hold.place == from) {
             hold.place = to;
-            if hold.watch.take().is_some() {
-                self.lost.extend(hold.client);
-            }
             if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
                 self.tokens.insert((to, hold.owner), token);
             }
@@ -118,15 +122,8 @@ impl Model {
         if mode == Mode::Read {
             self.squats.remove(&(place, owner, 1));
         }
-        let id = self.next_hold();
-        self.holds.push(Hold {
-            id,
-            place,
-            owner,
-            mode,
-            client: None,
-            watch: None,
-        });
+        let hold = self.found(place, owner, mode);
+        self.holds.push(hold);
         self.set_lease(place, owner, ends);
         self.judge_holders(place);
     }
@@ -145,7 +142,12 @@ impl Model {
         self.leases.remove(&(place, owner, reads));
         self.keys.get_mut(&place).unwrap().by_hand = true;
         let before = self.events.len();
-        self.bury_readers(Event::Evicted);
+        let reason = if evicted {
+            Reason::Evicted
+        } else {
+            Reason::Deleted
+        };
+        self.bury_readers(Event::Evicted, reason);
         if !evicted {
             self.events.truncate(before);
         }
@@ -162,7 +164,7 @@ impl Model {
 
     pub fn flush(&mut self, db: Option<i32>) {
         let flushed = |place: &Place| db.is_none_or(|db| db == place.0);
-        self.lose(|hold| flushed(&hold.place));
+        self.lose(Reason::Flushed, |hold| flushed(&hold.place));
         self.keys.retain(|place, _| !flushed(place));
         self.aside.retain(|place, _| !flushed(place));
         self.leases.retain(|(place, ..), _| !flushed(place));
@@ -193,11 +195,9 @@ impl Model {
         for hold in self.aside.values_mut().flat_map(|(_, holds)| holds) {
             hold.place = other(hold.place);
         }
+        self.unbind(Reason::Moved, |_| true);
         for hold in &mut self.holds {
             hold.place = other(hold.place);
-            if hold.watch.take().is_some() {
-                self.lost.extend(hold.client);
-            }
         }
         for place in self.keys.keys().copied().collect::<Vec<_>>() {
             self.judge_holders(place);

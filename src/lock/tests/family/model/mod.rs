@@ -12,13 +12,15 @@
 mod deadlock;
 mod foreign;
 mod requests;
+mod sessions;
 mod time;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::lock::Event;
+pub use crate::lock::{Event, Reason};
 use crate::lock::{Now, Rules};
+pub use sessions::{Address, Loss};
 
 pub type Owner = &'static str;
 /// A database and a name in it.
@@ -88,6 +90,11 @@ pub struct Hold {
     /// The connection that took it; nobody's if it was found.
     pub client: Option<Client>,
     pub watch: Option<Watch>,
+    /// Where its loss is told.
+    pub notify: Option<Address>,
+    /// Holds that one connection took one after the other, and has named nothing for, are
+    /// one to it: a name that ONCE gives them later goes for all of them.
+    pub group: u64,
 }
 
 /// A request for one key, or (in plain mode) for many.
@@ -102,6 +109,17 @@ pub struct Ask {
     pub watch: bool,
     /// For how many ms; 0: for ever; `None`: not at all.
     pub block: Option<i64>,
+    /// It waits by QUEUE, not by BLOCK.
+    pub queue: bool,
+    /// By NOTIFY.
+    pub notify: Option<Address>,
+}
+
+impl Ask {
+    /// Where it is told how the wait ends.
+    pub fn told_at(&self) -> Option<Address> {
+        self.notify.filter(|_| self.queue)
+    }
 }
 
 /// What RELEASE asks of the holds that it is to end.
@@ -136,6 +154,10 @@ pub enum Why {
     Deadlock,
     /// Its owner has asked for the same again.
     Superseded,
+    /// Another wait or hold of the connection has its tag.
+    TagInUse,
+    /// The server is no master any more.
+    SentAway,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,6 +189,8 @@ pub type Told = (Place, Event, bool);
 pub struct Grant {
     pub waiter: usize,
     pub client: Client,
+    /// By a message, while the connection goes on.
+    pub queue: bool,
     pub holds: Vec<u64>,
 }
 
@@ -207,6 +231,10 @@ pub struct Model {
     pub left: BTreeMap<Place, usize>,
     /// Connections that lost a watchdog hold, and are to be closed.
     pub lost: BTreeSet<Client>,
+    /// What connections are told of holds that they had.
+    pub losses: Vec<Loss>,
+    /// Connections that hear nothing.
+    pub deaf: BTreeSet<Client>,
     /// Owners that came to hold something in this step, or lost a request: their
     /// other requests are looked at again.
     judged: BTreeSet<Owner>,
@@ -282,15 +310,13 @@ impl Model {
         }
     }
 
-    /// Ends holds in another way than by their owner's release: a connection that
-    /// had one of them by WATCHDOG is to be closed.
-    fn lose(&mut self, which: impl Fn(&Hold) -> bool) {
+    /// Ends holds in another way than by their owner's release: whoever they are bound to
+    /// is to know.
+    fn lose(&mut self, reason: Reason, which: impl Fn(&Hold) -> bool) {
         let gone: Vec<Hold> = self.holds.iter().copied().filter(|h| which(h)).collect();
         self.holds.retain(|hold| !which(hold));
+        self.tell_losses(&gone, &[reason]);
         for hold in gone {
-            if hold.watch.is_some() {
-                self.lost.extend(hold.client);
-            }
             self.tidy(hold.place);
         }
     }

@@ -1,11 +1,9 @@
 //! What clients ask for.
 
-use std::collections::BTreeSet;
-
 use super::waiting::Status;
 use super::{
-    Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reply, Token,
-    Waiter, Watch, Why,
+    Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reason, Reply,
+    Token, Waiter, Watch, Why,
 };
 
 impl Model {
@@ -28,6 +26,16 @@ impl Model {
             self.put_ahead(id);
         }
         let mut status = self.status(self.waiter(id));
+        if self.is_tag_in_use(ask) {
+            status = match status {
+                // In a request for many keys their state is looked at first.
+                Status::Refused(mut reasons) => {
+                    reasons.push(Why::TagInUse);
+                    Status::Refused(reasons)
+                }
+                Status::Granted | Status::Stays => Status::Refused(vec![Why::TagInUse]),
+            };
+        }
         let mut before = before;
         if status == Status::Stays && ask.block.is_some() {
             if let Some(old) = self.take_place(id) {
@@ -58,22 +66,22 @@ impl Model {
     /// With ONCE a request takes the place of its owner's first that waits for the same.
     fn take_place(&mut self, id: usize) -> Option<usize> {
         let ask = self.waiter(id).ask.clone();
-        let set = |keys: &[Place]| keys.iter().copied().collect::<BTreeSet<Place>>();
-        let same = |w: &Waiter| {
-            let other = &w.ask;
-            w.id != id
-                && (other.owner, other.mode) == (ask.owner, ask.mode)
-                && set(&other.keys) == set(&ask.keys)
-        };
+        let same = |w: &Waiter| w.id != id && w.ask.is_same(&ask);
         let at = self.queue.iter().position(same).filter(|_| ask.once)?;
         let new = self.queue.iter().position(|waiter| waiter.id == id)?;
         let upgrades = self.queue[at].upgrades;
         let mut waiter = self.queue.remove(new);
         let at = at - usize::from(new < at);
         waiter.upgrades = upgrades;
-        let old = std::mem::replace(&mut self.queue[at], waiter).id;
-        self.answers.push((old, Answer::Refused(Why::Superseded)));
-        Some(old)
+        let old = std::mem::replace(&mut self.queue[at], waiter);
+        // The same request, sent again, be it by another connection.
+        let words = |ask: &Ask| ask.told_at().map(|address| address.words());
+        let is_resent = words(&ask).is_some() && words(&ask) == words(&old.ask);
+        if !is_resent {
+            self.answers
+                .push((old.id, Answer::Refused(Why::Superseded)));
+        }
+        Some(old.id)
     }
 
     pub fn release(
@@ -100,10 +108,10 @@ impl Model {
         if all {
             let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, mode);
             let ids: Vec<u64> = self.holds.iter().filter(same).map(|hold| hold.id).collect();
-            self.end(&ids);
+            self.release_holds(&ids, client);
         } else {
             let newest = self.newest(place, owner, client, mode);
-            self.end(&[newest]);
+            self.release_holds(&[newest], client);
         }
         self.tell(place, Event::Released, true);
         let left = self.count(place, owner, mode);
@@ -133,7 +141,7 @@ impl Model {
         for place in places {
             if self.count(*place, owner, Mode::Plain) > 0 {
                 let newest = self.newest(*place, owner, client, Mode::Plain);
-                self.end(&[newest]);
+                self.release_holds(&[newest], client);
                 self.tell(*place, Event::Released, true);
                 released += 1;
             }
@@ -157,22 +165,17 @@ impl Model {
         }
         self.set_lease(place, owner, self.now_ms() + lease);
         let since = self.now_ms();
+        if let Some(client) = bind {
+            self.bind_all(place, owner, client);
+        }
         for hold in &mut self.holds {
-            if (hold.place, hold.owner) == (place, owner) {
-                if let Some(client) = bind {
-                    hold.client = Some(client);
-                    // It is that connection's now, whatever becomes of a reply.
-                    for grant in self.grants.iter_mut().filter(|g| g.client != client) {
-                        grant.holds.retain(|id| *id != hold.id);
-                    }
-                }
-                if hold.watch.is_some() || bind.is_some() {
-                    hold.watch = Some(Watch {
-                        lease,
-                        longest: lease,
-                        since,
-                    });
-                }
+            let is_its = (hold.place, hold.owner) == (place, owner);
+            if is_its && (hold.watch.is_some() || bind.is_some()) {
+                hold.watch = Some(Watch {
+                    lease,
+                    longest: lease,
+                    since,
+                });
             }
         }
         self.tell(place, Event::Renewed, true);
@@ -218,7 +221,7 @@ impl Model {
                 self.leases.remove(&(place, owner, index));
             }
         }
-        self.lose(|hold| hold.place == place);
+        self.lose(Reason::Forced, |hold| hold.place == place);
         self.tell(place, Event::Forced, true);
         self.settle();
         Reply::Forced(true)
@@ -237,13 +240,16 @@ impl Model {
         reply
     }
 
-    /// The connection closed: its wait is dropped, and exactly its watchdog holds
+    /// The connection closed: its waits are dropped, and exactly its watchdog holds
     /// end.
     pub fn closed(&mut self, client: Client) {
         self.dequeue(|waiter| waiter.ask.client == client);
+        self.tell_no_more(client);
         let watched = |h: &&Hold| h.client == Some(client) && h.watch.is_some();
         let holds: Vec<Hold> = self.holds.iter().filter(watched).copied().collect();
+        let before = self.holds.clone();
         self.end_and_tell(&holds);
+        self.tell_released(&before, client);
         self.settle();
     }
 

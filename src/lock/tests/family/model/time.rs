@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Watch};
+use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Reason, Watch};
 
 impl Model {
     /// The shortest lease that the server renews for the owner on the key, if it
@@ -58,23 +58,15 @@ impl Model {
         }
     }
 
-    /// Nothing may be written: whoever watches a lease that is over has lost it.
+    /// Nothing may be written: whoever is bound to a lease that is over has lost it.
     pub fn lapse(&mut self) {
         let now = self.now_ms();
         for hold in self.holds.clone() {
             let (place, owner) = (hold.place, hold.owner);
-            let hash = self.keys[&place].ends;
-            let reads = self.reads_end(place, owner);
-            let ends = self.ends(place, owner).min(hash);
-            let over = reads.map_or(ends, |reads| ends.min(reads)) < now;
-            if over && self.watched(place, owner).is_some() {
-                let theirs = self.holds.iter_mut();
-                let theirs = theirs.filter(|hold| (hold.place, hold.owner) == (place, owner));
-                for hold in theirs {
-                    if hold.watch.take().is_some() {
-                        self.lost.extend(hold.client);
-                    }
-                }
+            let ends = self.ends(place, owner).min(self.keys[&place].ends);
+            if ends < now {
+                let theirs = |hold: &Hold| (hold.place, hold.owner) == (place, owner);
+                self.unbind(Reason::Expired, theirs);
             }
         }
     }
@@ -87,7 +79,8 @@ impl Model {
         }
         for owner in self.owners_at(place) {
             if !self.may_renew(place, owner) {
-                self.lose(|hold| (hold.place, hold.owner) == (place, owner));
+                let theirs = |hold: &Hold| (hold.place, hold.owner) == (place, owner);
+                self.lose(Reason::Expired, theirs);
                 self.tell(place, Event::Expired, false);
             }
         }
@@ -101,15 +94,15 @@ impl Model {
                 let sure = self.tokens.contains_key(&(place, owner));
                 self.tell(place, Event::Expired, sure);
             }
-            self.lose(|hold| hold.place == place);
+            self.lose(Reason::Expired, |hold| hold.place == place);
             self.keys.remove(&place);
         }
         self.leases.retain(|_, ends| *ends >= now);
-        self.bury_readers(Event::Expired);
+        self.bury_readers(Event::Expired, Reason::Expired);
     }
 
     /// A reader is one while any of its lease keys is there.
-    pub fn bury_readers(&mut self, event: Event) {
+    pub fn bury_readers(&mut self, event: Event, reason: Reason) {
         for place in self.keys.keys().copied().collect::<Vec<_>>() {
             if self.kind(place) != Some(Kind::Shared) {
                 continue;
@@ -124,7 +117,9 @@ impl Model {
                 let writes = self.count(place, owner, Mode::Write) > 0;
                 let sure = !writes && self.tokens.contains_key(&(place, owner));
                 self.tell(place, event, sure);
-                self.lose(|h| (h.place, h.owner, h.mode) == (place, owner, Mode::Read));
+                self.lose(reason, |h| {
+                    (h.place, h.owner, h.mode) == (place, owner, Mode::Read)
+                });
             }
         }
     }

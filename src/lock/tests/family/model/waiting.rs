@@ -41,9 +41,14 @@ impl Model {
         let Some((next, status)) = statuses.find(|(_, status)| *status != Status::Stays) else {
             return false;
         };
-        let (id, client) = (next.id, next.ask.client);
+        let (id, client, queue) = (next.id, next.ask.client, next.ask.queue);
         if let Status::Refused(reasons) = status {
             self.refuse(id, reasons[0]);
+            return true;
+        }
+        if queue && self.deaf.contains(&client) {
+            // Nobody would hear it: nothing is written, and no token given.
+            self.dequeue(|waiter| waiter.id == id);
             return true;
         }
         let (tokens, holds) = self.take(id);
@@ -51,6 +56,7 @@ impl Model {
         self.grants.push(Grant {
             waiter: id,
             client,
+            queue,
             holds,
         });
         true
@@ -216,20 +222,19 @@ impl Model {
                 by_hand: false,
                 known: true,
             });
-            let hold = self.next_hold();
-            ids.push(hold);
-            self.holds.push(Hold {
-                id: hold,
-                place,
-                owner: ask.owner,
-                mode: ask.mode,
+            let mut hold = Hold {
                 client: Some(ask.client),
                 watch: ask.watch.then_some(Watch {
                     lease: ask.lease,
                     longest: ask.lease,
                     since: self.now_ms(),
                 }),
-            });
+                notify: ask.notify,
+                ..self.found(place, ask.owner, ask.mode)
+            };
+            self.join_group(&mut hold);
+            ids.push(hold.id);
+            self.holds.push(hold);
             self.share_watches(place, ask.owner);
             self.set_lease(place, ask.owner, ends);
             self.tell(place, Event::Acquired, true);
@@ -270,6 +275,7 @@ impl Model {
             self.set_lease(place, ask.owner, ends);
         }
         self.tell(place, Event::Renewed, true);
+        self.bind_address(ask, place);
         let since = self.now_ms();
         for hold in &mut self.holds {
             if (hold.place, hold.owner, hold.mode) != (place, ask.owner, ask.mode) {

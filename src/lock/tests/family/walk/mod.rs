@@ -9,6 +9,7 @@
 mod names;
 mod page;
 mod plan;
+mod taken;
 mod twins;
 mod universe;
 
@@ -19,7 +20,6 @@ use std::sync::Mutex;
 
 use super::random::Run;
 use crate::lock::Rules;
-use names::Labels;
 use page::fingerprint;
 use universe::{Action, Universe};
 
@@ -128,7 +128,7 @@ impl Walk<'_> {
     fn expand_part(&self, ways: &[Way], part: Range<usize>) -> Found {
         let mut trail = Trail::new(self, ways);
         let (mut steps, mut found) = (0, Vec::new());
-        let labels: Vec<_> = self.universe.names.iter().map(Labels::new).collect();
+        let labels = self.universe.labels();
         for state in part {
             trail.go_to(state);
             for number in 0..self.universe.actions.len() {

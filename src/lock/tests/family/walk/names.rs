@@ -51,10 +51,12 @@ pub struct Labels {
     pub bonds: Vec<Bond>,
     pub lease_keys: Vec<Key>,
     pub fields: Vec<Vec<u8>>,
+    /// Requests have NOTIFY: which connection has taken a hold makes a difference.
+    pub tells: bool,
 }
 
 impl Labels {
-    pub fn new(names: &Names) -> Self {
+    pub fn new(names: &Names, tells: bool) -> Self {
         let bond = |(place, owner): (&Place, &Owner)| (at(*place), owner.as_bytes().into());
         let leases = |(place, owner): (&Place, &Owner)| {
             let (place, owner) = (*place, *owner);
@@ -70,6 +72,7 @@ impl Labels {
                 .map(String::into_bytes)
                 .collect(),
             names: names.clone(),
+            tells,
         }
     }
 }

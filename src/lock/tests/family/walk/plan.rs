@@ -145,9 +145,74 @@ fn others() -> Universe {
     all
 }
 
+/// One lock that all wait for by QUEUE, again and again, with CANCEL; one of them on two
+/// connections, of which each has a channel.
+fn session() -> Universe {
+    let mut all = Universe::new("sessions on one lock", &[K]);
+    all.queues_once(&[0, 2, 3], K, false, 0);
+    all.queues_once(&[1], K, false, 1);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all.two_are_the_same();
+    all
+}
+
+/// Two owners say it again; one of them waits a second time, and somebody else BLOCKs.
+fn short_session() -> Universe {
+    let mut all = Universe::new("a short session on one lock", &[K]);
+    all.queues_once(&[0, 2], K, false, 0);
+    all.queues(&[1], &[K], Mode::Plain, false);
+    all.asks(&[3], &[K], Mode::Plain, false);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all
+}
+
+/// With WATCHDOG or without, beside those who BLOCK.
+fn sessions() -> Universe {
+    let mut all = Universe::new("sessions beside those who BLOCK", &[K]);
+    all.asks(&ALL, &[K], Mode::Plain, false);
+    for watch in [false, true] {
+        all.queues(&ALL, &[K], Mode::Plain, watch);
+    }
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.cancels(K);
+    all.all_are_the_same();
+    all
+}
+
+/// With connections that go deaf, and a server that is demoted.
+fn deaf_sessions() -> Universe {
+    let mut all = Universe::new("sessions that go deaf", &[K]);
+    all.queues_once(&ALL, K, true, 0);
+    all.gives_back(&ALL, K, Mode::Plain);
+    all.go_deaf(&ALL);
+    all.is_demoted();
+    all.all_are_the_same();
+    all
+}
+
+/// A pair of locks, alone and together.
+fn sessions_on_a_pair() -> Universe {
+    let mut all = Universe::new("sessions on a pair of locks", &[J, K]);
+    for keys in [&[J][..], &[K], &[J, K]] {
+        all.queues(&ALL, keys, Mode::Plain, false);
+    }
+    for at in [J, K] {
+        all.gives_back(&ALL, at, Mode::Plain);
+        all.cancels(at);
+    }
+    all.are_the_same(0, 1);
+    all.all_are_the_same();
+    all
+}
+
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 6] = [
+const WHOLE: [Planned; 9] = [
+    (session, RULES),
+    (sessions, RULES),
+    (deaf_sessions, RULES),
     (pair, RULES),
     (pair, BLIND),
     (one_in_every_mode, RULES),
@@ -157,7 +222,12 @@ const WHOLE: [Planned; 6] = [
 ];
 
 /// Too much to be walked to the end.
-const BEGUN: [Planned; 3] = [(three, BLIND), (everything, RULES), (others, RULES)];
+const BEGUN: [Planned; 4] = [
+    (three, BLIND),
+    (everything, RULES),
+    (others, RULES),
+    (sessions_on_a_pair, RULES),
+];
 
 fn all() -> impl Iterator<Item = (Universe, Rules)> {
     let planned = WHOLE.iter().chain(&BEGUN);
@@ -181,13 +251,18 @@ fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
 }
 
 #[test]
+fn a_walk_over_sessions_finds_no_broken_promise() {
+    assert!(walk(&short_session(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
 fn short_walks_over_all_find_no_broken_promise() {
-    walk_all(1_000);
+    walk_all(600);
 }
 
 #[test]
 fn states_that_are_taken_for_the_same_go_on_in_the_same_way() {
-    twins_of_all(300, 16);
+    twins_of_all(200, 16);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::names::Labels;
 use super::page::fingerprint;
 use super::step;
 use super::universe::Universe;
@@ -13,7 +12,7 @@ use crate::lock::Rules;
 /// Goes through the nearest states of a walk, and looks at one of `among` of those that
 /// were there before by another way.
 pub fn check(universe: &Universe, rules: Rules, most: usize, among: u64) -> usize {
-    let labels: Vec<_> = universe.names.iter().map(Labels::new).collect();
+    let labels = universe.labels();
     let print = |run: &Run| fingerprint(&run.world, &run.promises, &labels);
     let next = |run: &Run| -> Vec<(u64, Run)> {
         let actions = 0..universe.actions.len();

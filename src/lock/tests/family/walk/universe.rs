@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::names::Names;
-use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, NEVER};
-use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Whose, OWNERS, SEATS};
+use super::names::{Labels, Names};
+use super::taken::{call, end, end_all, named, whose};
+use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Waiter};
+use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
 
 /// So long that none ends by itself: they are ended one by one.
@@ -26,12 +27,14 @@ pub struct Universe {
     pub actions: Vec<Action>,
     /// What may change places with what, and all stays the same.
     pub names: Vec<Names>,
+    /// Some ask with NOTIFY.
+    tells: bool,
 }
 
 /// Owner `a` has two connections.
 pub const PEOPLE: [(Owner, Seat); 4] = [("a", 0), ("a", 1), ("b", 2), ("c", 4)];
 /// Nobody waits there.
-const SPARE: Seat = SEATS - 1;
+pub const SPARE: Seat = SEATS - 1;
 
 impl Universe {
     pub fn new(name: &'static str, places: &[Place]) -> Self {
@@ -51,25 +54,77 @@ impl Universe {
             places: places.to_vec(),
             actions,
             names: vec![Names::plain(places)],
+            tells: false,
         }
+    }
+
+    pub fn labels(&self) -> Vec<Labels> {
+        let names = self.names.iter();
+        names.map(|names| Labels::new(names, self.tells)).collect()
     }
 
     /// These people ask for these keys in this mode.
     pub fn asks(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
         for who in people {
-            let (owner, seat) = PEOPLE[*who];
-            let call = Call {
-                keys: keys.to_vec(),
-                owner,
-                seat,
-                mode,
-                lease: LEASE,
-                once: false,
-                watch,
-                block: Some(0),
-            };
+            let call = call(*who, keys, mode, watch);
             self.actions.push(Action::Do(Op::Acquire(call)));
         }
+    }
+
+    /// The same by QUEUE and NOTIFY.
+    pub fn queues(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
+        for who in people {
+            let call = call(*who, keys, mode, watch);
+            self.told(call, 0);
+        }
+    }
+
+    /// With ONCE, and so perhaps once more, on this channel.
+    pub fn queues_once(&mut self, people: &[usize], at: Place, watch: bool, channel: u8) {
+        for who in people {
+            let call = call(*who, &[at], Mode::Plain, watch);
+            self.told(Call { once: true, ..call }, channel);
+        }
+    }
+
+    fn told(&mut self, call: Call, channel: u8) {
+        self.tells = true;
+        // The tag is chosen when the time comes.
+        let notify = Some(Words { channel, tag: 0 });
+        self.actions.push(Action::Do(Op::Acquire(Call {
+            queue: true,
+            notify,
+            ..call
+        })));
+    }
+
+    /// Anybody's waits for this key are called off.
+    pub fn cancels(&mut self, at: Place) {
+        for owner in OWNERS {
+            let (which, mode) = (None, None);
+            self.actions.push(Action::Do(Op::Cancel {
+                which,
+                at,
+                owner,
+                mode,
+            }));
+        }
+    }
+
+    /// Connections go deaf, and hear again.
+    pub fn go_deaf(&mut self, people: &[usize]) {
+        for (_, seat) in people.iter().map(|who| PEOPLE[*who]) {
+            for hears in [false, true] {
+                let which = None;
+                self.actions
+                    .push(Action::Do(Op::Hears { which, seat, hears }));
+            }
+        }
+    }
+
+    /// The server is made a replica for a while.
+    pub fn is_demoted(&mut self) {
+        self.actions.push(Action::Do(Op::Demote));
     }
 
     pub fn gives_back(&mut self, people: &[usize], at: Place, mode: Mode) {
@@ -92,6 +147,11 @@ impl Universe {
     /// `b` and `c` do the same things, and so do the two connections of `a`.
     pub fn all_are_the_same(&mut self) {
         self.also(|names| names.seats.swap(0, 1));
+        self.two_are_the_same();
+    }
+
+    /// `b` and `c` do.
+    pub fn two_are_the_same(&mut self) {
         self.also(|names| {
             names.owners.swap(1, 2);
             names.seats.swap(2, 4);
@@ -160,7 +220,11 @@ impl Universe {
                 owner(&mut whose.owner);
                 whose.seat = names.seats[whose.seat];
             }
-            Action::Do(Op::Close(seat)) => *seat = names.seats[*seat],
+            Action::Do(Op::Cancel { at, owner: who, .. }) => {
+                place(at);
+                owner(who);
+            }
+            Action::Do(Op::Close(seat) | Op::Hears { seat, .. }) => *seat = names.seats[*seat],
             Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
             Action::Do(_) | Action::EndAll => {}
         }
@@ -178,6 +242,13 @@ impl Universe {
             let client = world.seats[seat];
             model.grants.iter().any(|grant| grant.client == client)
         };
+        // Who waits by QUEUE goes on.
+        let is_silent = |seat: Seat| {
+            let client = world.seats[seat];
+            let mut waits = model.queue.iter().filter(|w| !w.ask.queue);
+            let mut grants = model.grants.iter().filter(|grant| !grant.queue);
+            waits.any(|w| w.ask.client == client) || grants.any(|g| g.client == client)
+        };
         let action = &self.actions[number];
         let can = match action {
             // A reply does not take that long.
@@ -187,17 +258,35 @@ impl Universe {
             Action::Do(Op::Acquire(call)) => {
                 // No owner nests in the mode that it has: what a state is rests on it.
                 let has = |place: &Place| model.count(*place, call.owner, call.mode) > 0;
-                !waits(call.seat) && !granted(call.seat) && !call.keys.iter().any(has)
+                if is_silent(call.seat) || !call.once && call.keys.iter().any(has) {
+                    return None;
+                }
+                // Else any number of grants could be under way.
+                if granted(call.seat) && !call.keys.iter().all(has) {
+                    return None;
+                }
+                return Some(vec![Op::Acquire(named(world, call)?)]);
             }
             Action::Do(Op::Release { whose, .. }) => {
                 let count = model.count(whose.at, whose.owner, whose.mode);
-                count > 0 && !waits(whose.seat) && !granted(whose.seat)
+                count > 0 && !is_silent(whose.seat)
             }
             Action::Do(Op::Close(seat)) => {
                 let client = Some(world.seats[*seat]);
                 let watches = |h: &Hold| h.client == client && h.watch.is_some();
-                waits(*seat) || granted(*seat) || model.holds.iter().any(watches)
+                let is_told = |h: &Hold| h.notify.map(|to| to.client) == client;
+                let is_bound = |h: &Hold| watches(h) || is_told(h);
+                waits(*seat) || granted(*seat) || model.holds.iter().any(is_bound)
             }
+            Action::Do(Op::Cancel { at, owner, .. }) => {
+                let its = |w: &Waiter| w.ask.owner == *owner && w.ask.keys.contains(at);
+                model.queue.iter().any(its)
+            }
+            Action::Do(Op::Hears { seat, hears, .. }) => {
+                let is_deaf = model.deaf.contains(&world.seats[*seat]);
+                is_deaf == *hears && (*hears || waits(*seat))
+            }
+            Action::Do(Op::Demote) => !model.holds.is_empty() || !model.queue.is_empty(),
             Action::Do(Op::Lose { which, .. }) => *which < model.grants.len(),
             Action::Do(Op::Confirm) => !model.grants.is_empty(),
             Action::Do(Op::Other { what, .. }) => match what {
@@ -211,50 +300,5 @@ impl Universe {
             Action::Do(op) if can => Some(vec![op.clone()]),
             _ => None,
         }
-    }
-}
-
-fn whose(at: Place, owner: Owner, mode: Mode, seat: Seat) -> Whose {
-    Whose {
-        held: None,
-        at,
-        owner,
-        mode,
-        seat,
-        own_seat: false,
-    }
-}
-
-/// It is renewed to the shortest that there is, and that passes.
-fn end(world: &World, place: Place, owner: Owner) -> Option<Vec<Op>> {
-    let model = &world.model;
-    if model.watched(place, owner).is_some() {
-        return None;
-    }
-    let mut theirs = model.holds_at(place).filter(|hold| hold.owner == owner);
-    let renew = Op::Renew {
-        whose: whose(place, owner, theirs.next()?.mode, SPARE),
-        lease: 1,
-        watch: false,
-    };
-    Some(vec![renew, pass(2000)])
-}
-
-fn end_all(world: &World) -> Option<Vec<Op>> {
-    let model = &world.model;
-    let watched = |hold: &&Hold| model.watched(hold.place, hold.owner).is_none();
-    let held = model.holds.iter().filter(watched);
-    let ends = held.map(|hold| model.ends(hold.place, hold.owner));
-    let texts = model.keys.values().filter(|slot| slot.kind == Kind::Text);
-    let ends = ends.chain(texts.map(|slot| slot.ends));
-    let last = ends.filter(|at| *at != NEVER).max()?;
-    Some(vec![pass((last + 1 - model.now_ms()) * 1000)])
-}
-
-fn pass(us: i64) -> Op {
-    Op::Pass {
-        us,
-        cycle: false,
-        fires: true,
     }
 }

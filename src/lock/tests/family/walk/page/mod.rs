@@ -4,17 +4,18 @@
 //! Of a moment only whether it is over: leases are so long here that none ends by
 //! itself ([`super::universe::LEASE`]), so how far off their ends are makes none.
 
+mod model;
+
 use std::collections::hash_map::DefaultHasher;
-use std::collections::BTreeSet;
 use std::hash::Hasher;
 
-use super::names::{Labels, Names, LEASE_KEYS};
+use super::names::{Labels, Names};
 use crate::lock::memory::Value;
 use crate::lock::table::{Entry, Hold};
-use crate::lock::tests::family::model::{self, Client, NEVER};
+use crate::lock::tests::family::model::{Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
+use crate::lock::{Address, Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -125,9 +126,18 @@ impl<'a> Page<'a> {
     /// The connection of a hold makes a difference if it watches for it. Else it tells
     /// which of several holds in one mode is given back, and here there is one at most.
     fn taker(&mut self, client: Option<Client>, watches: bool) {
-        if watches {
+        if watches || self.labels.tells {
             self.client(client);
         }
+    }
+
+    fn address(&mut self, address: Option<&Address>) {
+        let Some(address) = address else {
+            return self.put(NONE);
+        };
+        self.text.extend(&*address.channel);
+        self.text.extend(&*address.tag);
+        self.client(Some(address.client));
     }
 
     fn name(&self, key: &Key) -> u8 {
@@ -182,6 +192,7 @@ impl<'a> Page<'a> {
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
             self.ids(&core.waits_of(client).collect::<Vec<_>>());
+            self.flag(self.world.shell.ks.deaf.contains(&client));
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
             for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
                 self.flag(bonds.contains(&bond));
@@ -218,6 +229,8 @@ impl<'a> Page<'a> {
             self.flag(waiter.want.watch);
             self.put(waiter.want.once as u8);
             self.flag(waiter.until().is_some());
+            self.flag(waiter.queued);
+            self.address(waiter.want.notify.as_ref());
         }
         let mut grants: Vec<_> = core.in_flight.grants.iter().collect();
         grants.sort_by_key(|(id, _)| **id);
@@ -228,6 +241,7 @@ impl<'a> Page<'a> {
             self.client(grant.want.client);
             self.put(grant.want.mode as u8);
             self.flag(grant.want.watch);
+            self.address(grant.want.notify.as_ref());
             let mut keys: Vec<_> = grant.keys.iter().collect();
             keys.sort_by_key(|(key, _)| self.name(key));
             for (key, token) in keys {
@@ -285,6 +299,7 @@ impl<'a> Page<'a> {
         self.owner(&hold.owner);
         self.token(0, hold.token.map(|token| token.0));
         let Some(watch) = &hold.watch else {
+            self.taker(hold.client, false);
             return self.put(NONE);
         };
         self.text.extend(watch.lease.to_le_bytes());
@@ -296,6 +311,7 @@ impl<'a> Page<'a> {
             self.taker(taken.client, taken.watched);
             self.put(taken.mode as u8);
             self.count(usize::try_from(taken.holds).unwrap());
+            self.address(taken.notify.as_ref());
         }
     }
 
@@ -341,54 +357,5 @@ impl<'a> Page<'a> {
             keys.len(),
             "more keys than are written down: {keys:?}"
         );
-    }
-
-    fn model(&mut self) {
-        let model = &self.world.model;
-        for waiter in &model.queue {
-            self.id(self.world.ids[waiter.id]);
-            self.flag(waiter.upgrades);
-        }
-        let granted: BTreeSet<u64> = model
-            .grants
-            .iter()
-            .flat_map(|g| &g.holds)
-            .copied()
-            .collect();
-        // What was given for which hold matters to a request that names a token: to none here.
-        assert!(model.aside.is_empty(), "nobody PERSISTs in a walk");
-        let names = self.names;
-        for place in &names.places {
-            match model.keys.get(place) {
-                None => self.put(NONE),
-                Some(slot) => {
-                    self.put(slot.kind as u8);
-                    self.moment(Some(WallMs(slot.ends)));
-                    self.flag(slot.by_hand);
-                    self.flag(slot.known);
-                }
-            }
-            self.flag(model.left.contains_key(place));
-            for owner in &names.owners {
-                let token = model.tokens.get(&(*place, *owner));
-                self.token(1, token.map(|token| *token as i64));
-                for hold in model.holds_at(*place).filter(|hold| hold.owner == *owner) {
-                    self.model_hold(hold, granted.contains(&hold.id));
-                }
-                for index in 1..=LEASE_KEYS {
-                    let which = (*place, *owner, index);
-                    let ends = model.leases.get(&which);
-                    self.moment(Some(WallMs(ends.copied().unwrap_or(0))));
-                    self.flag(model.squats.contains(&which));
-                }
-            }
-        }
-    }
-
-    fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
-        self.put(hold.mode as u8);
-        self.flag(granted);
-        self.flag(hold.watch.is_some());
-        self.taker(hold.client, hold.watch.is_some());
     }
 }

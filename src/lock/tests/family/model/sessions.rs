@@ -1,0 +1,241 @@
+//! What connections are told: how their waits end and that holds are lost, by their own
+//! names for them. CANCEL, connections that hear nothing, and a server that is demoted.
+
+use std::collections::BTreeSet;
+
+use super::{Answer, Ask, Client, Hold, Kind, Mode, Model, Owner, Place, Reason, Why, NEVER};
+
+/// Where a connection is told something, and its name for the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    pub client: Client,
+    pub channel: u8,
+    pub tag: u8,
+}
+
+impl Address {
+    /// What a message says, whoever listens.
+    pub fn words(self) -> (u8, u8) {
+        (self.channel, self.tag)
+    }
+}
+
+/// A hold is lost, and an address is told of it, for one of these reasons.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub place: Place,
+    pub owner: Owner,
+    pub address: Address,
+    pub reasons: Vec<Reason>,
+}
+
+impl Model {
+    /// A hold that nobody is known to have taken.
+    pub fn found(&mut self, place: Place, owner: Owner, mode: Mode) -> Hold {
+        let id = self.next_hold();
+        Hold {
+            id,
+            place,
+            owner,
+            mode,
+            client: None,
+            watch: None,
+            notify: None,
+            group: id,
+        }
+    }
+
+    /// It is one with the last of its owner's there, if they are alike and have no name.
+    pub fn join_group(&self, hold: &mut Hold) {
+        let theirs = |h: &&Hold| (h.place, h.owner) == (hold.place, hold.owner);
+        let last = self.holds.iter().rfind(theirs);
+        let kind = |h: &Hold| (h.client, h.watch.is_some(), h.mode, h.notify);
+        let like = last.filter(|last| hold.notify.is_none() && kind(last) == kind(hold));
+        hold.group = like.map_or(hold.id, |last| last.group);
+    }
+
+    /// These holds are not bound any more to what they were bound to, one of each group.
+    pub fn tell_losses(&mut self, holds: &[Hold], reasons: &[Reason]) {
+        let mut known = BTreeSet::new();
+        for hold in holds {
+            let heard = hold.notify.filter(|a| !self.deaf.contains(&a.client));
+            let watcher = hold.client.filter(|_| hold.watch.is_some());
+            // Whoever cannot be told learns of it by the close.
+            let closes = watcher.filter(|client| heard.is_none_or(|a| a.client != *client));
+            self.lost.extend(closes);
+            if let Some(address) = hold.notify.filter(|_| known.insert(hold.group)) {
+                self.losses.push(Loss {
+                    place: hold.place,
+                    owner: hold.owner,
+                    address,
+                    reasons: reasons.to_vec(),
+                });
+            }
+        }
+    }
+
+    /// What they were bound to they have lost, though they are there still.
+    pub fn unbind(&mut self, reason: Reason, which: impl Fn(&Hold) -> bool) {
+        let all: Vec<Hold> = self.holds.iter().copied().filter(|h| which(h)).collect();
+        self.tell_losses(&all, &[reason]);
+        for hold in self.holds.iter_mut().filter(|hold| which(hold)) {
+            (hold.watch, hold.notify) = (None, None);
+        }
+    }
+
+    /// A connection releases these holds: others that were to be told of their loss are.
+    pub fn release_holds(&mut self, ids: &[u64], client: Client) {
+        let before = self.holds.clone();
+        self.end(ids);
+        self.tell_released(&before, client);
+    }
+
+    /// Of these holds some are released by this connection.
+    pub fn tell_released(&mut self, before: &[Hold], client: Client) {
+        let left: BTreeSet<u64> = self.holds.iter().map(|hold| hold.group).collect();
+        let of_others = |hold: &&Hold| hold.notify.is_some_and(|a| a.client != client);
+        let gone = before.iter().filter(|hold| !left.contains(&hold.group));
+        let gone = gone.filter(of_others).map(|hold| Hold {
+            watch: None,
+            ..*hold
+        });
+        let gone: Vec<Hold> = gone.collect();
+        self.tell_losses(&gone, &[Reason::Released]);
+    }
+
+    /// Whether another wait or hold of the connection has the tag of a request. One that
+    /// is said again with ONCE may have the one that it had.
+    pub fn is_tag_in_use(&self, ask: &Ask) -> bool {
+        let Some(address) = ask.notify else {
+            return false;
+        };
+        let is_its = |other: Address| (other.client, other.tag) == (address.client, address.tag);
+        // The request itself is in the queue already.
+        let others = || self.queue.iter().filter(|w| w.id != self.arrivals);
+        let mut waits = others().filter_map(|w| w.ask.told_at());
+        let mut holds = self.holds.iter().filter_map(|hold| hold.notify);
+        if !waits.any(is_its) && !holds.any(is_its) {
+            return false;
+        }
+        let first = others().find(|w| w.ask.is_same(ask));
+        let waits = first.is_some_and(|w| w.ask.told_at() == Some(address));
+        let holds = self.holds.iter().any(|hold| {
+            let same = (hold.owner, hold.mode, hold.notify) == (ask.owner, ask.mode, Some(address));
+            same && ask.keys.contains(&hold.place)
+        });
+        !(ask.once && (waits || holds))
+    }
+
+    /// The owner has this already, and asks for it with ONCE: the newest of its holds are
+    /// bound to the address that it names, unless one of its holds is.
+    pub fn bind_address(&mut self, ask: &Ask, place: Place) {
+        let theirs = |h: &&Hold| (h.place, h.owner) == (place, ask.owner);
+        let mut told = self.holds.iter().filter(theirs).map(|hold| hold.notify);
+        let Some(address) = ask.notify.filter(|_| !told.any(|to| to == ask.notify)) else {
+            return;
+        };
+        let mut theirs = self.holds.iter().filter(theirs);
+        let newest = theirs.rfind(|hold| hold.mode == ask.mode);
+        let group = newest.unwrap().group;
+        let was = self.holds.iter().copied().filter(|h| h.group == group);
+        let was: Vec<Hold> = was
+            .map(|hold| Hold {
+                watch: None,
+                ..hold
+            })
+            .collect();
+        self.tell_losses(&was, &[Reason::Rebound]);
+        for hold in self.holds.iter_mut().filter(|hold| hold.group == group) {
+            hold.notify = Some(address);
+        }
+    }
+
+    /// All of the owner's holds there belong to a connection from now on. What they are
+    /// called stays: each name is that of one of them, the newest.
+    pub fn bind_all(&mut self, place: Place, owner: Owner, client: Client) {
+        let theirs = |hold: &mut Hold| (hold.place, hold.owner) == (place, owner);
+        let mut all: Vec<Hold> = self.holds.extract_if(.., theirs).collect();
+        for mode in [Mode::Plain, Mode::Write, Mode::Read] {
+            let mut holds: Vec<Hold> = all.extract_if(.., |hold| hold.mode == mode).collect();
+            let mut groups = BTreeSet::new();
+            let first = |hold: &&Hold| hold.notify.is_some() && groups.insert(hold.group);
+            let told: Vec<_> = holds.iter().filter(first).map(|hold| hold.notify).collect();
+            let rest = holds.len() - told.len();
+            let group = holds.first().map_or(0, |hold| hold.id);
+            for (at, hold) in holds.iter_mut().enumerate() {
+                hold.client = Some(client);
+                hold.notify = at.checked_sub(rest).and_then(|at| told[at]);
+                hold.group = if at < rest { group } else { hold.id };
+                // It is that connection's now, whatever becomes of a reply.
+                for grant in self.grants.iter_mut().filter(|g| g.client != client) {
+                    grant.holds.retain(|id| *id != hold.id);
+                }
+            }
+            self.holds.append(&mut holds);
+        }
+    }
+
+    /// The connection is closed: nothing is told to it any more.
+    pub fn tell_no_more(&mut self, client: Client) {
+        for hold in &mut self.holds {
+            hold.notify = hold.notify.filter(|address| address.client != client);
+        }
+    }
+
+    /// CANCEL: how many requests of the owner for the key it has ended.
+    pub fn cancel(&mut self, place: Place, owner: Owner, mode: Option<Mode>) -> i64 {
+        let over = self.dequeue(|waiter| {
+            let ask = &waiter.ask;
+            let meant = mode.is_none_or(|mode| mode == ask.mode);
+            ask.owner == owner && ask.keys.contains(&place) && meant
+        });
+        let ended = over.iter().map(|waiter| (waiter.id, Answer::TimedOut));
+        self.answers.extend(ended);
+        self.settle();
+        over.len() as i64
+    }
+
+    /// The server is a replica now: all waits end, and what it knew of holds is void. The
+    /// keys stay.
+    pub fn demoted(&mut self) {
+        self.unbind(Reason::Demoted, |_| true);
+        for waiter in std::mem::take(&mut self.queue) {
+            // The server itself sends blocked clients away.
+            if waiter.ask.queue {
+                self.answers
+                    .push((waiter.id, Answer::Refused(Why::SentAway)));
+            }
+        }
+        self.tokens.clear();
+        self.given.clear();
+        self.grants.clear();
+        let holds = std::mem::take(&mut self.holds);
+        for hold in holds {
+            let same =
+                |h: &&Hold| (h.place, h.owner, h.mode) == (hold.place, hold.owner, hold.mode);
+            let group = self.holds.iter().find(same).map(|hold| hold.group);
+            self.holds.push(Hold {
+                client: None,
+                group: group.unwrap_or(hold.id),
+                ..hold
+            });
+        }
+        // Without a TTL it may be somebody's data.
+        for (place, slot) in &mut self.keys {
+            slot.known = false;
+            if slot.ends == NEVER && slot.kind != Kind::Text {
+                let kind = std::mem::replace(&mut slot.kind, Kind::Text);
+                let holds = self.holds.extract_if(.., |hold| hold.place == *place);
+                self.aside.insert(*place, (kind, holds.collect()));
+            }
+        }
+    }
+}
+
+impl Ask {
+    /// The same owner asks for the same keys in the same mode.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let set = |keys: &[Place]| keys.iter().copied().collect::<BTreeSet<Place>>();
+        (self.owner, self.mode) == (other.owner, other.mode) && set(&self.keys) == set(&other.keys)
+    }
+}

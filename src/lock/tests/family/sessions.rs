@@ -1,0 +1,122 @@
+//! What befalls sessions in a random run: many waits of one connection, a request that is
+//! said again, CANCEL, connections that hear nothing, a server that is demoted.
+
+use super::model::{Address, Ask, Client, Hold, Mode, Owner, Place};
+use super::ops::{Call, Seat, Words};
+use super::world::{Got, World};
+use crate::lock::WaiterId;
+
+impl World {
+    /// The request that is made. The server refuses NOTIFY where nobody listens, and QUEUE
+    /// without NOTIFY.
+    pub fn ask(&self, call: &Call) -> Ask {
+        let client = self.seats[call.seat];
+        let notify = call.notify.map(|Words { channel, tag }| Address {
+            client,
+            channel,
+            tag,
+        });
+        let notify = notify.filter(|to| self.may_be_told(*to));
+        Ask {
+            keys: call.keys.clone(),
+            owner: call.owner,
+            client,
+            mode: call.mode,
+            lease: call.lease,
+            once: call.once,
+            watch: call.watch,
+            block: call.block,
+            queue: call.queue && call.block.is_some() && notify.is_some(),
+            notify,
+        }
+    }
+
+    /// Left out: a tag of a hold that has ended, if the core does not know that yet.
+    fn may_be_told(&self, to: Address) -> bool {
+        let is_free = || !self.shell.core.sessions.has(&self.shell.address(to));
+        !self.model.deaf.contains(&to.client) && (!self.is_late() || is_free())
+    }
+
+    /// A request that waits, or the last one for a hold, comes once more.
+    pub fn say_again(&mut self, which: usize, seat: Option<Seat>) {
+        let waits = self.model.queue.iter().map(|waiter| waiter.ask.clone());
+        let holds = self.model.holds.iter().filter_map(again);
+        let all: Vec<Ask> = waits.chain(holds).collect();
+        let Some(ask) = all.get(which % all.len().max(1)) else {
+            return;
+        };
+        let its_own = self.seats.iter().position(|open| *open == ask.client);
+        let Some(seat) = seat.or(its_own) else {
+            return;
+        };
+        let call = Call {
+            keys: ask.keys.clone(),
+            owner: ask.owner,
+            seat,
+            mode: ask.mode,
+            lease: ask.lease,
+            once: true,
+            watch: ask.watch,
+            block: ask.block,
+            queue: ask.queue,
+            notify: ask
+                .notify
+                .map(|Address { channel, tag, .. }| Words { channel, tag }),
+        };
+        self.acquire(self.ask(&call), seat);
+    }
+
+    /// The waits of an owner for a key: of one that waits, or these words exactly.
+    pub fn cancel(
+        &mut self,
+        which: Option<usize>,
+        (place, owner): (Place, Owner),
+        mode: Option<Mode>,
+    ) {
+        let queue = &self.model.queue;
+        let one = which.and_then(|which| queue.get(which % queue.len().max(1)));
+        let (place, owner) = one.map_or((place, owner), |w| (w.ask.keys[0], w.ask.owner));
+        let mode = mode.and_then(|mode| one.map_or(Some(mode), |w| Some(w.ask.mode)));
+        let got = Got::Count(self.shell.cancel(place, owner, mode));
+        let expected = self.model.cancel(place, owner, mode);
+        self.replies = Some((got, super::model::Reply::Count(expected)));
+    }
+
+    pub fn set_hearing(&mut self, which: Option<usize>, seat: Seat, hears: bool) {
+        let waiting = self.model.queue.iter().filter(|w| w.ask.queue);
+        let waiting: Vec<Client> = waiting.map(|waiter| waiter.ask.client).collect();
+        let one = which.and_then(|which| waiting.get(which % waiting.len().max(1)));
+        let client = one.copied().unwrap_or(self.seats[seat]);
+        if hears {
+            self.shell.ks.deaf.remove(&client);
+            self.model.deaf.remove(&client);
+        } else {
+            self.shell.ks.deaf.insert(client);
+            self.model.deaf.insert(client);
+        }
+    }
+
+    pub fn demote(&mut self) {
+        let blocked = self.model.queue.iter().filter(|w| !w.ask.queue);
+        let blocked: Vec<WaiterId> = blocked.map(|w| self.ids[w.id]).collect();
+        self.shell.demoted(&blocked);
+        self.model.demoted();
+    }
+}
+
+/// The request that made a hold, as far as it matters.
+fn again(hold: &Hold) -> Option<Ask> {
+    let client = hold.notify.map(|to| to.client).or(hold.client)?;
+    Some(Ask {
+        keys: vec![hold.place],
+        owner: hold.owner,
+        client,
+        mode: hold.mode,
+        lease: 100,
+        once: true,
+        watch: hold.watch.is_some(),
+        block: Some(0),
+        queue: true,
+        notify: hold.notify,
+    })
+}

@@ -1,0 +1,66 @@
+//! What the model remembers.
+
+use std::collections::BTreeSet;
+
+use super::{Page, NONE};
+use crate::lock::tests::family::model;
+use crate::lock::tests::family::walk::names::LEASE_KEYS;
+use crate::lock::WallMs;
+
+impl Page<'_> {
+    pub fn model(&mut self) {
+        let model = &self.world.model;
+        for waiter in &model.queue {
+            self.id(self.world.ids[waiter.id]);
+            self.flag(waiter.upgrades);
+        }
+        for grant in &model.grants {
+            self.flag(grant.queue);
+        }
+        let granted: BTreeSet<u64> = model
+            .grants
+            .iter()
+            .flat_map(|g| &g.holds)
+            .copied()
+            .collect();
+        // What was given for which hold matters to a request that names a token: to none here.
+        assert!(model.aside.is_empty(), "nobody PERSISTs in a walk");
+        let names = self.names;
+        for place in &names.places {
+            match model.keys.get(place) {
+                None => self.put(NONE),
+                Some(slot) => {
+                    self.put(slot.kind as u8);
+                    self.moment(Some(WallMs(slot.ends)));
+                    self.flag(slot.by_hand);
+                    self.flag(slot.known);
+                }
+            }
+            self.flag(model.left.contains_key(place));
+            for owner in &names.owners {
+                let token = model.tokens.get(&(*place, *owner));
+                self.token(1, token.map(|token| *token as i64));
+                let mut group = None;
+                for hold in model.holds_at(*place).filter(|hold| hold.owner == *owner) {
+                    self.flag(group.replace(hold.group) == Some(hold.group));
+                    self.model_hold(hold, granted.contains(&hold.id));
+                }
+                for index in 1..=LEASE_KEYS {
+                    let which = (*place, *owner, index);
+                    let ends = model.leases.get(&which);
+                    self.moment(Some(WallMs(ends.copied().unwrap_or(0))));
+                    self.flag(model.squats.contains(&which));
+                }
+            }
+        }
+    }
+
+    fn model_hold(&mut self, hold: &model::Hold, granted: bool) {
+        self.put(hold.mode as u8);
+        self.flag(granted);
+        self.flag(hold.watch.is_some());
+        self.taker(hold.client, hold.watch.is_some());
+        let to = hold.notify.map(|to| self.world.shell.address(to));
+        self.address(to.as_ref());
+    }
+}
