@@ -36,6 +36,14 @@ pub static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 /// those who wait for it by subscription, as Redisson does, when it is their turn.
 pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
 
+/// `rlock.keep-place ms` (default 15000, 0: not at all): how long the place of a request
+/// with ONCE is kept whose connection closes. Libraries wait up to 10 s before they send it
+/// again.
+pub static KEEP_PLACE: AtomicI64 = AtomicI64::new(15_000);
+
+/// The greatest `keep-place`, ms.
+pub const LONGEST_KEEP_MS: i64 = 600_000;
+
 /// `rlock.stock yes|no` (default yes): look for hashes that could be locks after a load, a
 /// promotion, or when the module is loaded.
 pub static STOCK: AtomicBool = AtomicBool::new(true);
@@ -108,6 +116,7 @@ pub fn rules() -> Rules {
         redisson_turn_us: set_ms(&REDISSON_TURN)
             .filter(|_| redisson_compat())
             .map(|ms| ms.saturating_mul(1000)),
+        keep_place: set_ms(&KEEP_PLACE),
     }
 }
 
@@ -122,13 +131,14 @@ enum Allowed {
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 8] = [
+const SETTINGS: [(&str, Allowed); 9] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
     ("watchdog-max", Allowed::Ms(MOST_MS)),
     ("deadlock-detection", YES_NO),
     ("fencing", Allowed::Words(&["clock", "counter"])),
     ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
+    ("keep-place", Allowed::Ms(LONGEST_KEEP_MS)),
     ("stock", YES_NO),
     ("stock-max", Allowed::Number(MOST_STOCK)),
 ];
@@ -204,6 +214,7 @@ mod tests {
             &[b"watchdog-max"],
             &[b"fencing", b"yes"],
             &[b"redisson-turn", b"10001"],
+            &[b"keep-place", b"600001"],
             &[b"stock", b"0"],
             &[b"stock-max", b"-1"],
         ] {

@@ -8,7 +8,7 @@ use super::{leaving, reconcile, request, ClientId, Decision, WaiterId};
 pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
     let waits: Vec<WaiterId> = d.core.waits_of(client).take(most).collect();
     for id in &waits {
-        leaving::cut_off(d, *id);
+        leaving::cut_off(d.core, &mut d.work, d.now, *id);
     }
     let most = most.saturating_sub(waits.len());
     let bonds = d.core.watchdogs.of_client(client);

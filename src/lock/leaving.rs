@@ -4,7 +4,7 @@ use super::address::Address;
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
 use super::work::Work;
-use super::{Core, Decision, Key, Now, WaiterId};
+use super::{Core, Key, Now, WaiterId};
 
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
@@ -38,8 +38,14 @@ pub fn leave(core: &mut Core, id: WaiterId) {
 
 /// The same for a request whose connection has closed: it may be sent again by another.
 pub fn disconnected(core: &mut Core, now: Now, id: WaiterId) {
-    core.queues.keep_place(id, now);
+    keep_place(core, now, id);
     leave(core, id);
+}
+
+fn keep_place(core: &mut Core, now: Now, id: WaiterId) {
+    if let Some(ms) = core.rules.keep_place {
+        core.queues.keep_place(id, ms, now);
+    }
 }
 
 /// The queue of a key is to be looked at before the decision is over.
@@ -64,9 +70,9 @@ pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) -> Option<Address
 }
 
 /// As [`give_up`], for a request whose connection has closed: nobody is told.
-pub fn cut_off(d: &mut Decision<'_>, id: WaiterId) {
-    d.core.queues.keep_place(id, d.now);
-    give_up(d.core, &mut d.work, id);
+pub fn cut_off(core: &mut Core, work: &mut Work, now: Now, id: WaiterId) {
+    keep_place(core, now, id);
+    give_up(core, work, id);
 }
 
 /// A request has left its queues: those behind it in them may be next.

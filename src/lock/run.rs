@@ -288,7 +288,7 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
             Note::Closed(client) => {
                 let waits: Vec<_> = d.core.waits_of(client).take(FEW).collect();
                 for id in waits {
-                    leaving::cut_off(d, id);
+                    leaving::cut_off(d.core, &mut d.work, d.now, id);
                 }
                 d.core.heard.closed.insert(client);
             }

@@ -36,6 +36,9 @@ pub struct Rules {
     pub counts: bool,
     /// How long a turn of Redisson's is, us; `None`: it has none.
     pub redisson_turn_us: Option<i64>,
+    /// For how many ms the place of a request is kept whose connection closes; `None`: it
+    /// is not.
+    pub keep_place: Option<i64>,
 }
 
 impl Rules {
@@ -45,6 +48,7 @@ impl Rules {
         watchdog_max: None,
         counts: false,
         redisson_turn_us: None,
+        keep_place: None,
     };
 }
 

@@ -19,7 +19,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
         return true;
     }
     if d.core.heard.is_closed(waiter.want.client) {
-        leaving::cut_off(d, id);
+        leaving::cut_off(d.core, &mut d.work, d.now, id);
         return true;
     }
     match take(d, id, &waiter) {

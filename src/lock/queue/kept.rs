@@ -10,16 +10,13 @@ use super::rank::Rank;
 use super::waiter::Waiter;
 use crate::lock::{Key, Mode, MonoUs, Now, Owner};
 
-/// So long a place is kept, ms: longer than libraries wait before they try again.
-const KEPT_MS: i64 = 15_000;
-
 /// So many are kept; then the oldest go.
 const MOST: usize = 16_384;
 
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     by_owner: BTreeMap<Owner, Vec<Place>>,
-    /// Until when, in order.
+    /// Until when, in the order in which they came.
     order: VecDeque<(MonoUs, Owner)>,
 }
 
@@ -30,9 +27,9 @@ struct Place {
 }
 
 impl Kept {
-    /// The connection of this request is closed.
-    pub fn keep(&mut self, waiter: Waiter, now: Now) {
-        let until = now.until(KEPT_MS);
+    /// The connection of this request is closed: its place is kept for so many ms.
+    pub fn keep(&mut self, waiter: Waiter, ms: i64, now: Now) {
+        let until = now.until(ms);
         let owner = waiter.want.owner.clone();
         self.forget(now.mono);
         if let Some((oldest, _)) = self.order.front().filter(|_| self.order.len() >= MOST) {
@@ -53,7 +50,7 @@ impl Kept {
     ) -> Option<(Rank, MonoUs)> {
         self.forget(now.mono);
         let places = self.by_owner.get_mut(owner)?;
-        let same = |place: &Place| place.waiter.is_for(keys, mode);
+        let same = |place: &Place| place.until > now.mono && place.waiter.is_for(keys, mode);
         let all = places.iter().enumerate().filter(|(_, place)| same(place));
         let (at, _) = all.min_by(|(_, a), (_, b)| a.waiter.rank.cmp(&b.waiter.rank))?;
         let Waiter { rank, since, .. } = places.remove(at).waiter;

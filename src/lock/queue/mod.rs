@@ -2,6 +2,7 @@
 
 mod kept;
 mod keys;
+mod line;
 mod order;
 mod places;
 mod queues;

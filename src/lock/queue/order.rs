@@ -12,7 +12,7 @@ pub enum Order {
     #[default]
     Nobody,
     One(Rank, WaiterId),
-    Many(Box<BTreeMap<Rank, WaiterId>>),
+    Many(BTreeMap<Rank, WaiterId>),
 }
 
 impl Order {
@@ -26,7 +26,7 @@ impl Order {
             Self::One(first, other) => {
                 let mut all = BTreeMap::from([(first, other)]);
                 let before = all.insert(rank, id);
-                *self = Self::Many(Box::new(all));
+                *self = Self::Many(all);
                 before
             }
             Self::Many(mut all) => {

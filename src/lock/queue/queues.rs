@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
 use super::kept::Kept;
-use super::order::Order;
+use super::line::{Line, NOBODY};
 use super::places::Places;
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -16,26 +16,6 @@ use super::waiters::Waiters;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
 use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
-
-static NOBODY: Line = Line {
-    queue: Order::Nobody,
-    entangled: Order::Nobody,
-};
-
-/// Those who wait for one key.
-#[derive(Clone, Debug, Default)]
-pub struct Line {
-    pub queue: Order,
-    /// Those of them whose owners wait in another place too: only through such can
-    /// waiting go round in a cycle.
-    pub entangled: Order,
-}
-
-impl Line {
-    pub fn first(&self) -> Option<(&Rank, WaiterId)> {
-        self.queue.iter().next()
-    }
-}
 
 /// A request that was taken out of its queues.
 #[derive(Debug)]
@@ -272,10 +252,10 @@ impl Queues {
         })
     }
 
-    /// The connection of a request is closed: its place is kept for a while.
-    pub fn keep_place(&mut self, id: WaiterId, now: Now) {
+    /// The connection of a request is closed: its place is kept for so many ms.
+    pub fn keep_place(&mut self, id: WaiterId, ms: i64, now: Now) {
         if let Some(waiter) = self.waiters.get(id).filter(|w| w.keeps_its_place()) {
-            self.kept.keep(waiter.clone(), now);
+            self.kept.keep(waiter.clone(), ms, now);
         }
     }
 

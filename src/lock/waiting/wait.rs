@@ -8,7 +8,7 @@ use crate::lock::counters::Counters;
 use crate::lock::grant::try_grant;
 use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{deadlock, leaving, reconcile};
-use crate::lock::{Core, Decision, Refusal, Verdict};
+use crate::lock::{Core, Decision, Refusal, Verdict, WaiterId};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
 /// it would wait for itself.
@@ -47,34 +47,12 @@ pub fn wait_for(
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());
     }
-    let again = (ask.once == Once::IsTheSame)
-        .then(|| same_request(d.core, &waiter.keys, ask.owner, ask.mode))
-        .flatten();
     let now = d.now;
-    let kept = match again {
-        Some(_) => None,
-        None => d.core.queues.take_kept(&waiter, now),
-    };
     d.asking = Some(id);
-    match (again, &kept) {
-        (Some(old), _) => take_over(d, old, id, waiter),
-        (None, Some((rank, since))) => {
-            let (rank, since) = (rank.clone(), *since);
-            leaving::enqueue(
-                d.core,
-                id,
-                Waiter {
-                    rank,
-                    since,
-                    ..waiter
-                },
-            );
-            // Those who kept it out may have come after it.
-            if try_grant(d, id) {
-                return Ok(Verdict::Waits(id));
-            }
-        }
-        (None, None) => leaving::enqueue(d.core, id, waiter),
+    let kept = stand_in_line(d, id, waiter);
+    // Those who kept it out may have come after it.
+    if kept && try_grant(d, id) {
+        return Ok(Verdict::Waits(id));
     }
     let find = |core: &Core| {
         let second = upgrades
@@ -83,7 +61,7 @@ pub fn wait_for(
         second.or_else(|| deadlock::closes_a_cycle(core, id, now))
     };
     let mut cycle = deadlock::proven(d, find);
-    if cycle.is_some() && kept.is_some() {
+    if cycle.is_some() && kept {
         // Its place is no good any more.
         d.core.queues.rerank(id, Rank::arrived(id));
         cycle = deadlock::proven(d, find);
@@ -99,4 +77,30 @@ pub fn wait_for(
     leaving::dequeue(d.core, id);
     Counters::up(&mut d.core.counters.deadlocks);
     Err(Refusal::Deadlock { cycle })
+}
+
+/// Puts a request into its queues: with ONCE in the place that it has there already, or had
+/// until its connection closed. Whether it was the latter.
+fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter) -> bool {
+    let want = &waiter.want;
+    let again = (want.once == Once::IsTheSame)
+        .then(|| same_request(d.core, &waiter.keys, &want.owner, want.mode))
+        .flatten();
+    if let Some(old) = again {
+        take_over(d, old, id, waiter);
+        return false;
+    }
+    let kept = d.core.queues.take_kept(&waiter, d.now);
+    let is_kept = kept.is_some();
+    let (rank, since) = kept.unwrap_or((waiter.rank.clone(), waiter.since));
+    leaving::enqueue(
+        d.core,
+        id,
+        Waiter {
+            rank,
+            since,
+            ..waiter
+        },
+    );
+    is_kept
 }

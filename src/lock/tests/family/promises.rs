@@ -221,9 +221,9 @@ fn could_go_on(
         let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
         let first = || {
             let queues = &world.shell.core.queues;
-            let queue = queues.line(&at(*place)).queue.values();
-            let mut ahead = queue.take_while(|other| **other != id);
-            let is_read = |id: &WaiterId| queues.get(*id).unwrap().want.mode == lock::Mode::Read;
+            let queue = queues.line(&at(*place)).queue.ids();
+            let mut ahead = queue.take_while(|other| *other != id);
+            let is_read = |id: WaiterId| queues.get(id).unwrap().want.mode == lock::Mode::Read;
             ahead.all(|other| reads && is_read(other))
         };
         free && (own || first())

@@ -266,10 +266,10 @@ impl World {
     /// model.
     pub fn same_order(&self, places: &[Place]) -> bool {
         places.iter().all(|place| {
-            let got = self.shell.core.queues.line(&at(*place)).queue.values();
+            let got = self.shell.core.queues.line(&at(*place)).queue.ids();
             let queue = self.model.queue.iter();
             let queue = queue.filter(|w| w.ask.keys.contains(place));
-            got.eq(queue.map(|w| &self.ids[w.id]))
+            got.eq(queue.map(|w| self.ids[w.id]))
         })
     }
 

@@ -7,9 +7,15 @@ const KEPT_MS: i64 = 15_000;
 
 /// `a` holds `k` for long.
 fn held() -> Shell {
-    let mut s = Shell::new();
+    let mut s = new();
     s.get(by("a").lease(100_000));
     s.told.clear();
+    s
+}
+
+fn new() -> Shell {
+    let mut s = Shell::new();
+    s.core.rules.keep_place = Some(KEPT_MS);
     s
 }
 
@@ -125,7 +131,7 @@ fn several_keep_their_order() {
 
 #[test]
 fn a_reader_whose_place_is_before_the_writers_reads_at_once() {
-    let mut s = Shell::new();
+    let mut s = new();
     s.get(by("w").write());
     s.wait(by("r").read().once().from(ONE).block(0));
     s.wait(by("x").write());
@@ -166,4 +172,15 @@ fn so_many_are_kept_and_then_the_oldest_go() {
     s.wait(by(&names[0]).once());
     s.wait(by(&names[1]).once());
     assert_eq!(order(&mut s, "a"), [&names[1], "c", &names[0]]);
+}
+
+#[test]
+fn none_is_kept_where_that_is_set() {
+    let mut s = held();
+    s.core.rules.keep_place = None;
+    s.wait(by("b").once().from(ONE).block(0));
+    s.wait(by("c"));
+    close(&mut s, ONE);
+    s.wait(by("b").once().from(OTHER).block(0));
+    assert_eq!(order(&mut s, "a"), ["c", "b"]);
 }

@@ -191,7 +191,9 @@ impl<'a> Page<'a> {
             }
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
-            self.ids(&core.waits_of(client).collect::<Vec<_>>());
+            let mut waits: Vec<_> = core.waits_of(client).collect();
+            waits.sort_unstable();
+            self.ids(&waits);
             self.flag(self.world.shell.ks.deaf.contains(&client));
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
             for bond in self.labels.bonds.iter().filter(|_| !bonds.is_empty()) {
