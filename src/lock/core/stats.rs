@@ -47,8 +47,8 @@ impl Core {
             (c"wait_p50_us", waits.percentile(50)),
             (c"wait_p99_us", waits.percentile(99)),
             (c"wait_max_us", waits.longest_us),
-            (c"stock_presumed", number(self.presumed())),
             (c"wait_max_last_minute_us", waits.longest_of_late(wall)),
+            (c"stock_presumed", number(self.presumed())),
         ]
     }
 }
