@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::support::{eventually, int, map, text, Ask, Server, Session, Waiter, LONG};
+use crate::support::{eventually, int, map, text, Ask, RawClient, Server, Session, Waiter, LONG};
 
 #[test]
 fn those_who_are_queued_are_listed_with_the_others_in_the_order_of_the_queue() {
@@ -72,7 +72,7 @@ fn lost(server: &Server) -> Vec<String> {
 }
 
 /// Where a connection comes from.
-fn address(client: &mut crate::support::RawClient) -> String {
+fn address(client: &mut RawClient) -> String {
     let info = client.text("CLIENT INFO");
     let mut words = info.split_whitespace();
     let addr = words.find_map(|word| word.strip_prefix("addr="));
@@ -103,6 +103,31 @@ fn a_lost_hold_is_a_line_of_the_log_with_key_owner_address_and_reason() {
          (rlock.watchdog-lost)"
     );
     assert_eq!(lost(&server)[1..], [line]);
+}
+
+#[test]
+fn a_hold_that_is_taken_over_from_another_machine_is_a_line_of_the_log() {
+    let server = Server::start_with(&["--bind", "127.0.0.1", "-::1", "--protected-mode", "no"]);
+    // It stands for another machine.
+    let Ok(mut there) = RawClient::at("::1", server.port()) else {
+        println!("not tried: this machine has no ::1");
+        return;
+    };
+    let mut here = server.raw();
+    let words = format!("RLOCK.ACQUIRE k a {LONG} ONCE WATCHDOG");
+    let token = here.token(&words);
+    let line = |from: &str| format!("rlock: lost: key 'k', owner 'a', client {from}, rebound");
+    let first = line(&address(&mut here));
+    assert_eq!(there.token(&words), token);
+    eventually("it is in the log", || lost(&server) == [first.clone()]);
+    let second = line(&address(&mut there));
+    assert_eq!(here.token(&words), token);
+    eventually("that too", || {
+        lost(&server) == [first.clone(), second.clone()]
+    });
+    assert_eq!(here.counter("rlock_once_rebound"), 2);
+    here.in_step();
+    there.in_step();
 }
 
 #[test]

@@ -30,7 +30,12 @@ enum Heard {
 impl RawClient {
     /// To the server on this port of this machine.
     pub fn to(port: u16) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        Self::at("127.0.0.1", port)
+    }
+
+    /// The same by another address.
+    pub fn at(host: &str, port: u16) -> io::Result<Self> {
+        let stream = TcpStream::connect((host, port))?;
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,

@@ -23,10 +23,14 @@ pub fn is_subscribed(client: ClientId) -> bool {
     info(client).is_some_and(|info| info.flags & subscribed != 0)
 }
 
-/// Where a connection comes from. `None`: it is not there any more.
+/// Where a connection comes from, as CLIENT LIST writes it. `None`: it is not there any
+/// more.
 pub fn address_of(client: ClientId) -> Option<String> {
     let info = info(client)?;
     let bytes = info.addr.map(|byte| byte as u8);
     let host = CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy();
-    Some(format!("{host}:{}", info.port))
+    Some(match host.contains(':') {
+        true => format!("[{host}]:{}", info.port),
+        false => format!("{host}:{}", info.port),
+    })
 }
