@@ -56,6 +56,43 @@ fn by_another_tag_of_the_same_connection_it_is_told_by_that_from_then_on() {
     session.is_quiet();
 }
 
+/// Each of the nested holds has a tag of its own until then.
+#[test]
+fn of_nested_holds_all_are_bound_and_the_connection_is_told_and_not_closed() {
+    for words in ["", "WATCHDOG"] {
+        let server = Server::start();
+        let mut control = server.raw();
+        let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+        let token = old.hold("k", "a", words, "t1");
+        old.hold("k", "a", words, "t2");
+        new.hold("other", "b", "WATCHDOG", "x");
+        assert_eq!(new.ask(&once("WATCHDOG"), "t3"), Value::Int(token));
+        let mut told = [old.next(), old.next()];
+        told.sort();
+        assert_eq!(told, ["lost t1 rebound", "lost t2 rebound"]);
+        control.int("RLOCK.FORCE k");
+        assert_eq!(new.next(), "lost t3 forced");
+        old.is_quiet();
+        new.is_quiet();
+        assert_eq!(control.watchdog("other"), Some(new.id));
+    }
+}
+
+#[test]
+fn who_watches_it_and_is_told_of_it_loses_both() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+    let token = old.hold("k", "a", "WATCHDOG", "t");
+    assert_eq!(new.ask(&once(""), "t"), Value::Int(token));
+    assert_eq!(old.next(), "lost t rebound");
+    assert_eq!(control.watchdog("k"), Some(new.id));
+    control.int("RLOCK.FORCE k");
+    assert_eq!(new.next(), "lost t forced");
+    old.is_quiet();
+    old.client.in_step();
+}
+
 #[test]
 fn what_the_request_does_not_name_stays() {
     let server = Server::start();

@@ -156,18 +156,20 @@ impl Watch {
     }
 
     /// The holds in this mode are acquired again with ONCE: what the request names they
-    /// are bound to from now on, the rest stays. What they are not bound to any more.
+    /// are bound to from now on, the rest stays. A connection that is told of what it
+    /// watches is not bound half. What they are not bound to any more.
     pub fn bind_again(&mut self, want: &Want) -> Vec<Taken> {
         let mut was = Vec::new();
         let is_told = |address: &&Address| self.addresses().any(|known| known == *address);
-        let mut left = want.notify.as_ref().filter(|address| !is_told(address));
+        let address = want.notify.as_ref().filter(|address| !is_told(address));
+        let mut left = address;
         for taken in self.taken.iter_mut().rev() {
             if taken.mode != want.mode {
                 continue;
             }
-            let moves = want.watch && taken.client != want.client;
-            let renamed =
-                left.is_some_and(|_| taken.notify.is_some()) && taken.notify.as_ref() != left;
+            let renamed = address.is_some() && taken.notify.is_some();
+            let both = renamed && taken.watcher() == taken.notify.as_ref().map(|to| to.client);
+            let moves = (want.watch || both) && taken.client != want.client;
             if moves && taken.watched || renamed {
                 was.push(Taken {
                     watched: taken.watched && moves,
@@ -175,11 +177,11 @@ impl Watch {
                     ..taken.clone()
                 });
             }
-            if want.watch {
+            if want.watch || both {
                 (taken.client, taken.watched) = (want.client, true);
             }
-            if let Some(address) = left.take() {
-                taken.notify = Some(address.clone());
+            if address.is_some() {
+                taken.notify = left.take().cloned();
             }
         }
         was

@@ -1,5 +1,7 @@
 //! What becomes of watches as their holds begin and end.
 
+use std::collections::BTreeSet;
+
 use super::index::{Bond, Indexed};
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
@@ -219,20 +221,26 @@ pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken
     losses(d.out, key, owner, lost, reason);
 }
 
-/// What is told of the loss of these holds.
+/// What is told of the loss of these holds. Who is told of one of them needs no close for
+/// another.
 pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
-    let bound = lost
-        .into_iter()
-        .filter(|taken| taken.bound_to().next().is_some());
-    out.extend(bound.map(|taken| {
-        Notice::Lost(Loss {
-            key: key.clone(),
-            owner: owner.clone(),
-            watcher: taken.watcher(),
-            address: taken.notify,
-            reason,
-        })
-    }));
+    let watchers: BTreeSet<ClientId> = lost.iter().filter_map(Taken::watcher).collect();
+    let told = |taken: &Taken| taken.notify.as_ref().map(|address| address.client);
+    let all_told: BTreeSet<ClientId> = lost.iter().filter_map(told).collect();
+    for taken in lost {
+        let own = told(&taken).filter(|client| watchers.contains(client));
+        let closed = taken.watcher().filter(|client| !all_told.contains(client));
+        let watcher = closed.or(own);
+        if watcher.is_some() || taken.notify.is_some() {
+            out.push(Notice::Lost(Loss {
+                key: key.clone(),
+                owner: owner.clone(),
+                watcher,
+                address: taken.notify,
+                reason,
+            }));
+        }
+    }
 }
 
 /// Holds were released by this connection: others that were to be told of their loss are.

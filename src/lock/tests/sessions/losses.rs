@@ -96,3 +96,63 @@ fn behind_the_gate_a_lease_that_is_over_is_told_once() {
     s.tick();
     assert_eq!(said(&mut s), Vec::<String>::new());
 }
+
+/// Of nested holds each had a name of its own.
+#[test]
+fn once_names_the_only_connection_that_is_told_and_it_is_not_closed() {
+    for first in ["", "watched"] {
+        let mut s = Shell::new();
+        for tag in ["t", "u"] {
+            let ask = by("a").from(ONE).tag(tag);
+            s.get(if first.is_empty() { ask } else { ask.watched() });
+        }
+        s.told.clear();
+        s.get(by("a").from(OTHER).tag("v").once().watched());
+        let mut told = said(&mut s);
+        told.sort();
+        assert_eq!(told, ["1: lost t Rebound", "1: lost u Rebound"]);
+        s.force().unwrap();
+        let closed = closed_by(&s.told);
+        assert_eq!(said(&mut s), ["2: lost v Forced"]);
+        assert_eq!(closed, []);
+    }
+}
+
+/// What a connection watches and is told of is bound to it by one bond.
+#[test]
+fn once_with_notify_alone_takes_the_whole_bond() {
+    let mut s = Shell::new();
+    s.get(by("a").from(ONE).tag("t").watched());
+    s.get(by("a").from(OTHER).tag("t").once());
+    assert_eq!(said(&mut s), ["1: lost t Rebound"]);
+    close(&mut s, ONE);
+    assert!(s.held().is_some());
+    s.force().unwrap();
+    let closed = closed_by(&s.told);
+    assert_eq!(said(&mut s), ["2: lost t Forced"]);
+    assert_eq!(closed, []);
+}
+
+#[test]
+fn who_watches_without_a_name_is_closed_still() {
+    let mut s = Shell::new();
+    s.get(by("a").from(ONE).watched());
+    s.get(by("a").from(OTHER).tag("t").once());
+    assert_eq!(said(&mut s), Vec::<String>::new());
+    s.force().unwrap();
+    let closed = closed_by(&s.told);
+    assert_eq!(said(&mut s), ["2: lost t Forced"]);
+    assert_eq!(closed, [client(ONE)]);
+}
+
+/// The connections that learn of a loss by their close, for they are not told.
+fn closed_by(told: &[Notice]) -> Vec<ClientId> {
+    let closed = |notice: &Notice| match notice {
+        Notice::Lost(loss) if loss.reason != Reason::Rebound => {
+            let told = loss.address.as_ref().map(|to| to.client);
+            loss.watcher.filter(|watcher| told != Some(*watcher))
+        }
+        _ => None,
+    };
+    told.iter().filter_map(closed).collect()
+}

@@ -6,7 +6,7 @@ mod losses;
 mod waits;
 
 use super::shell::*;
-use crate::lock::{self, Cause, ClientId, Loss, Mode, Note, Notice, Outcome, Refusal};
+use crate::lock::{self, Cause, ClientId, Loss, Mode, Note, Notice, Outcome, Reason, Refusal};
 use crate::lock::{Ended, Renewal, Slot, Verdict};
 
 /// Connections, beside those that each request has for its own.

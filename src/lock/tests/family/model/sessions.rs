@@ -58,10 +58,12 @@ impl Model {
     pub fn tell_losses(&mut self, holds: &[Hold], reasons: &[Reason]) {
         let mut known = BTreeSet::new();
         for hold in holds {
-            let heard = hold.notify.filter(|a| !self.deaf.contains(&a.client));
             let watcher = hold.client.filter(|_| hold.watch.is_some());
-            // Whoever cannot be told learns of it by the close.
-            let closes = watcher.filter(|client| heard.is_none_or(|a| a.client != *client));
+            // Whoever cannot be told of any of them learns of it by the close.
+            let theirs = |h: &&Hold| (h.place, h.owner) == (hold.place, hold.owner);
+            let told = holds.iter().filter(theirs).filter_map(|h| h.notify);
+            let mut heard = told.filter(|a| !self.deaf.contains(&a.client));
+            let closes = watcher.filter(|client| !heard.any(|a| a.client == *client));
             self.lost.extend(closes);
             if let Some(address) = hold.notify.filter(|_| known.insert(hold.group)) {
                 self.losses.push(Loss {
@@ -127,7 +129,8 @@ impl Model {
     }
 
     /// The owner has this already, and asks for it with ONCE: the newest of its holds are
-    /// bound to the address that it names, unless one of its holds is.
+    /// bound to the address that it names, and the others to none, unless one of its holds
+    /// is. What the connection of an address watched goes with it.
     pub fn bind_address(&mut self, ask: &Ask, place: Place) {
         let theirs = |h: &&Hold| (h.place, h.owner) == (place, ask.owner);
         let mut told = self.holds.iter().filter(theirs).map(|hold| hold.notify);
@@ -137,7 +140,8 @@ impl Model {
         let mut theirs = self.holds.iter().filter(theirs);
         let newest = theirs.rfind(|hold| hold.mode == ask.mode);
         let group = newest.unwrap().group;
-        let was = self.holds.iter().copied().filter(|h| h.group == group);
+        let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, ask.owner, ask.mode);
+        let was = self.holds.iter().copied().filter(its);
         let was: Vec<Hold> = was
             .map(|hold| Hold {
                 watch: None,
@@ -145,8 +149,12 @@ impl Model {
             })
             .collect();
         self.tell_losses(&was, &[Reason::Rebound]);
-        for hold in self.holds.iter_mut().filter(|hold| hold.group == group) {
-            hold.notify = Some(address);
+        for hold in self.holds.iter_mut().filter(|hold| its(hold)) {
+            let told = hold.notify.map(|to| to.client);
+            if hold.watch.is_some() && told.is_some() && told == hold.client {
+                hold.client = Some(address.client);
+            }
+            hold.notify = Some(address).filter(|_| hold.group == group);
         }
     }
 
