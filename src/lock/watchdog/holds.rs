@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::index::{Bond, Indexed};
+use crate::lock::address::Address;
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::table::{Hold, Taken, Watch};
@@ -229,17 +230,23 @@ pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, rea
     let all_told: BTreeSet<ClientId> = lost.iter().filter_map(told).collect();
     for taken in lost {
         let own = told(&taken).filter(|client| watchers.contains(client));
-        let closed = taken.watcher().filter(|client| !all_told.contains(client));
-        let watcher = closed.or(own);
-        if watcher.is_some() || taken.notify.is_some() {
-            out.push(Notice::Lost(Loss {
+        let other = taken.watcher().filter(|client| !all_told.contains(client));
+        // One can be told and another closed, where the watch has moved alone.
+        let alone = other.filter(|_| own.is_some());
+        let first = (own.or(other), taken.notify);
+        let is_known = |(watcher, address): &(Option<ClientId>, Option<Address>)| {
+            watcher.is_some() || address.is_some()
+        };
+        let both = [first, (alone, None)].into_iter().filter(is_known);
+        out.extend(both.map(|(watcher, address)| {
+            Notice::Lost(Loss {
                 key: key.clone(),
                 owner: owner.clone(),
                 watcher,
-                address: taken.notify,
+                address,
                 reason,
-            }));
-        }
+            })
+        }));
     }
 }
 

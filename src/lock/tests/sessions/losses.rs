@@ -156,3 +156,16 @@ fn closed_by(told: &[Notice]) -> Vec<ClientId> {
     };
     told.iter().filter_map(closed).collect()
 }
+
+/// The one may be deaf when its message is due: it is closed then, as the other is.
+#[test]
+fn who_is_told_and_who_is_closed_are_both_known_where_a_watch_has_moved_alone() {
+    let mut s = Shell::new();
+    s.get(by("a").write().from(ONE).tag("t").watched());
+    s.get(by("a").write().from(OTHER).once().watched());
+    s.get(by("a").read().from(ONE).watched());
+    s.told.clear();
+    s.force().unwrap();
+    assert_eq!(watchers(&s.told), [client(ONE), client(OTHER)]);
+    assert_eq!(said(&mut s), ["1: lost t Forced"]);
+}
