@@ -192,7 +192,12 @@ impl<'a> Page<'a> {
         }
         for client in names.seats.iter().map(|seat| self.world.seats[*seat]) {
             let mut waits: Vec<_> = core.waits_of(client).collect();
-            waits.sort_unstable();
+            // By their tags, which are what a request meets.
+            waits.sort_by_cached_key(|id| {
+                let waiter = core.queues.get(*id);
+                let tag = waiter.and_then(|w| w.told_at()).map(|to| to.tag.clone());
+                (tag, *id)
+            });
             self.ids(&waits);
             self.flag(self.world.shell.ks.deaf.contains(&client));
             let bonds: Vec<_> = core.watchdogs.of_client(client).collect();
