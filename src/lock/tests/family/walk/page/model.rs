@@ -14,7 +14,9 @@ impl Page<'_> {
             self.id(self.world.ids[waiter.id]);
             self.flag(waiter.upgrades);
         }
+        // In the order in which they were given, for a grant is lost by its place there.
         for grant in &model.grants {
+            self.id(self.world.ids[grant.waiter]);
             self.flag(grant.queue);
         }
         let granted: BTreeSet<u64> = model
