@@ -7,7 +7,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::load::{command, integer, Connection, Expect, Outcome, Server};
+use crate::load::{command, integer, Connection, Expect, Outcome, Server, Session};
 
 /// Something that is done.
 pub struct Work {
@@ -17,7 +17,7 @@ pub struct Work {
     pub run: fn(&Server, usize) -> Outcome<Vec<Connection>>,
 }
 
-pub const ALL: [Work; 5] = [
+pub const ALL: [Work; 6] = [
     Work {
         name: "ACQUIRE and RELEASE of a free lock",
         times: [500, 2_500],
@@ -27,6 +27,11 @@ pub const ALL: [Work; 5] = [
         name: "a hand-over with 100 waiting, and a new wait",
         times: [200, 1_400],
         run: hand_overs,
+    },
+    Work {
+        name: "the same by QUEUE on one connection",
+        times: [200, 1_400],
+        run: hand_overs_by_queue,
     },
     Work {
         name: "MACQUIRE and MRELEASE of 8 free keys",
@@ -49,6 +54,9 @@ pub const ALL: [Work; 5] = [
 const GROUP: usize = 50;
 
 const LONG: &str = "600000";
+
+/// Who contend for a lock: the holder, and 100 who wait.
+const WAITERS: usize = 101;
 
 /// Sends commands in groups, and holds each reply against what it must be.
 fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcome<()> {
@@ -84,9 +92,8 @@ fn many(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
 
 /// Who got the lock gives it to the next and stands in line again.
 fn hand_overs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
-    const CLIENTS: usize = 101;
     let wait = |owner: &str| command(&["RLOCK.ACQUIRE", "lock", owner, LONG, "BLOCK", "0"]);
-    let owners: Vec<String> = (0..CLIENTS)
+    let owners: Vec<String> = (0..WAITERS)
         .map(|number| format!("owner:{number}"))
         .collect();
     let mut clients = Vec::new();
@@ -98,14 +105,36 @@ fn hand_overs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
         clients.push(client);
     }
     for number in 0..times {
-        let (holder, owner) = (&mut clients[number % CLIENTS], &owners[number % CLIENTS]);
+        let (holder, owner) = (&mut clients[number % WAITERS], &owners[number % WAITERS]);
         integer(holder.reply()?)?;
         holder.send(&[command(&["RLOCK.RELEASE", "lock", owner]), wait(owner)].concat())?;
         Expect::Exactly(":0\r\n").check(holder.reply()?)?;
     }
     // The last grant is not part of what is read above.
-    integer(clients[times % CLIENTS].reply()?)?;
+    integer(clients[times % WAITERS].reply()?)?;
     Ok(clients)
+}
+
+/// The same by QUEUE: all wait on one connection, which releases too.
+fn hand_overs_by_queue(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let mut session = Session::on(server.connect()?)?;
+    let wait = |number| session.wait("lock", &format!("owner:{number}"), [LONG, "0"], number);
+    let waits: Vec<Vec<u8>> = (0..WAITERS).map(wait).collect();
+    let (first, others) = waits.split_first().ok_or("nobody waits")?;
+    integer(session.connection.exchange(first)?)?;
+    session.queue(others)?;
+    for number in 0..times {
+        let number = number % WAITERS;
+        let release = command(&["RLOCK.RELEASE", "lock", &format!("owner:{number}")]);
+        session
+            .connection
+            .send(&[&release[..], &waits[number]].concat())?;
+        // The count, QUEUED and the message of the grant, in any order.
+        for _ in 0..3 {
+            session.connection.reply()?;
+        }
+    }
+    Ok(vec![session.connection])
 }
 
 /// As many locks in either run, of which so many end.

@@ -203,8 +203,8 @@ impl<'a> Call<'a> {
                  {subscribe} channel; without them use BLOCK"
             )));
         }
-        let may = sys::User::of(ctx).is_some_and(|user| user.may_subscribe(channel));
-        if !may {
+        let user = User::of_client(ctx, client);
+        if !user.is_some_and(|user| user.may_subscribe(channel)) {
             return Err(Error::no_permission(channel));
         }
         if !reach::is_heard(&self.asked.to, channel) {

@@ -1,7 +1,5 @@
 //! Whether somebody would hear what is published.
 
-use redis_module::RedisValue;
-
 use super::replication::Replication;
 use crate::lock::Address;
 use crate::server::sys;
@@ -23,10 +21,5 @@ pub fn is_heard(to: &Replication<'_>, channel: &[u8]) -> bool {
         b"NUMSUB"
     };
     // The channel, and how many subscribe to it.
-    match sys::ask(to.ctx, "PUBSUB", &[which, channel]) {
-        Some(RedisValue::Array(pair)) => {
-            matches!(pair.get(1), Some(RedisValue::Integer(count)) if *count > 0)
-        }
-        _ => false,
-    }
+    sys::number_at(to.ctx, c"PUBSUB", &[which, channel], 1).is_some_and(|count| count > 0)
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, CStr};
 use std::io;
+use std::ptr::NonNull;
 
 use redis_module::{raw, CallOptionsBuilder, CallResult, RedisValue};
 
@@ -30,16 +31,36 @@ pub enum Scope {
     User,
 }
 
-/// Calls a command. Ours, and not that of `redis-module`, because it tells the error
-/// number. A refusal is always asked for as a reply: Valkey 9.1 crashes on one otherwise.
+/// What a command replied. It is freed with this.
+struct Reply(NonNull<raw::RedisModuleCallReply>);
+
+impl Reply {
+    fn is_error(&self) -> bool {
+        api!(RedisModule_CallReplyType).is_none_or(|kind| {
+            // SAFETY: the reply is not freed yet.
+            unsafe { kind(self.0.as_ptr()) == raw::REDISMODULE_REPLY_ERROR as c_int }
+        })
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(free) = api!(RedisModule_FreeCallReply) {
+            // SAFETY: it is ours, and not used after this.
+            unsafe { free(self.0.as_ptr()) };
+        }
+    }
+}
+
+/// Runs a command, and gives its reply and the C library's error number. Ours, and not that
+/// of `redis-module`, because it tells that number, and takes half the instructions.
+/// A refusal is always asked for as a reply: Valkey 9.1 crashes on one otherwise.
 /// `None`: a key is open, or the server has no memory for the arguments.
-pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<Called> {
+fn run(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<(Option<Reply>, i32)> {
     if any_is_open() {
         return None;
     }
     let function = api!(RedisModule_Call)?;
-    let kind = api!(RedisModule_CallReplyType)?;
-    let free = api!(RedisModule_FreeCallReply)?;
     let format = match scope {
         Scope::Plain => c"Ev",
         Scope::Script => c"SEv",
@@ -62,19 +83,33 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
         )
     };
     let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
-    let replied = !reply.is_null();
-    let mut failed = true;
-    if replied {
-        // SAFETY: the reply is ours, and not freed yet.
-        failed = unsafe { kind(reply) } == raw::REDISMODULE_REPLY_ERROR as c_int;
-        // SAFETY: it is not used after this.
-        unsafe { free(reply) };
-    }
+    Some((NonNull::new(reply).map(Reply), errno))
+}
+
+/// Calls a command. `None`: it could not be.
+pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<Called> {
+    let (reply, errno) = run(ctx, command, scope, args)?;
     Some(Called {
-        replied,
-        failed,
+        replied: reply.is_some(),
+        failed: reply.is_none_or(|reply| reply.is_error()),
         errno,
     })
+}
+
+/// The number that stands at a place of the list which a command replies.
+pub fn number_at(ctx: Ctx<'_>, command: &CStr, args: &[&[u8]], at: usize) -> Option<i64> {
+    let (reply, _) = run(ctx, command, Scope::Plain, args)?;
+    let reply = reply?;
+    let element = api!(RedisModule_CallReplyArrayElement)?;
+    let kind = api!(RedisModule_CallReplyType)?;
+    let number = api!(RedisModule_CallReplyInteger)?;
+    // SAFETY: the reply is not freed yet; there is no element of one that is no list, or
+    // is too short.
+    let element = NonNull::new(unsafe { element(reply.0.as_ptr(), at) })?;
+    // SAFETY: it is a part of the reply.
+    let is_one = unsafe { kind(element.as_ptr()) } == raw::REDISMODULE_REPLY_INTEGER as c_int;
+    // SAFETY: as above, and it is a number.
+    is_one.then(|| unsafe { number(element.as_ptr()) })
 }
 
 /// Runs a command that only reads, for its reply as a value. `None`: it was refused, or

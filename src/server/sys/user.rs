@@ -10,6 +10,7 @@ use super::api::{api, OK};
 use super::call::{call, Scope};
 use super::ctx::Ctx;
 use super::text::Text;
+use crate::lock::ClientId;
 
 /// Asks the server whether a user may do something with what has this name.
 type Check =
@@ -27,22 +28,32 @@ impl<'a> User<'a> {
     /// `None`: the server does not tell.
     pub fn of(ctx: Ctx<'a>) -> Option<Self> {
         let name = api!(RedisModule_GetCurrentUserName)?;
-        let find = api!(RedisModule_GetModuleUserFromUserName)?;
-        let callback = PhantomData;
         if !has_one(ctx)? {
             return Some(Self {
                 user: None,
-                ctx: callback,
+                ctx: PhantomData,
             });
         }
         // SAFETY: the context is valid, and there is a user, of whom the server takes the
         // name without a look; the new string is ours.
-        let name = unsafe { Text::adopt(name(ctx.as_ptr())) }?;
+        Self::named(unsafe { Text::adopt(name(ctx.as_ptr())) }?)
+    }
+
+    /// That of a connection. `None`: it has none, or the server does not tell.
+    pub fn of_client(ctx: Ctx<'a>, client: ClientId) -> Option<Self> {
+        let name = api!(RedisModule_GetClientUserNameById)?;
+        // SAFETY: the context is valid; the server looks whether there is such a client,
+        // and whether it has a user; the new string is ours.
+        Self::named(unsafe { Text::adopt(name(ctx.as_ptr(), client.get())) }?)
+    }
+
+    fn named(name: Text<'_>) -> Option<Self> {
+        let find = api!(RedisModule_GetModuleUserFromUserName)?;
         // SAFETY: the name is a string; what is returned is ours.
         let user = NonNull::new(unsafe { find(name.as_ptr()) })?;
         Some(Self {
             user: Some(user),
-            ctx: callback,
+            ctx: PhantomData,
         })
     }
 
