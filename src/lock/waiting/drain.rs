@@ -3,6 +3,7 @@
 use super::judge;
 
 use crate::lock::head::{self, Next};
+use crate::lock::table::Entry;
 use crate::lock::{grant, subscribers};
 use crate::lock::{Decision, Key, Kind, Mode, Whom};
 
@@ -71,6 +72,11 @@ pub fn drain(d: &mut Decision<'_>) {
         }
     }
     for (key, whom) in std::mem::take(&mut d.work.freed) {
+        // As nearly always, it has gone to the next.
+        let plain = d.core.locks.get(&key).and_then(Entry::plain);
+        if plain.is_some() {
+            continue;
+        }
         let is_open = match d.ks.look(&key, &[]).kind {
             Kind::Free => true,
             Kind::ReadWrite(Mode::Read) => {

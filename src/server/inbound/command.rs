@@ -185,8 +185,7 @@ impl<'a> Call<'a> {
     /// Whether the client may wait: not in MULTI, a script, a function, or where
     /// the server says so.
     pub fn may_block(&self) -> bool {
-        let flags = self.ctx().flags();
-        !flags.intersects(ContextFlags::LUA | ContextFlags::MULTI | ContextFlags::DENY_BLOCKING)
+        self.ctx().stands_alone()
     }
 
     /// Where this connection is to be told of a request. Refused where it would not hear it.

@@ -1,16 +1,15 @@
 //! Messages to the clients of sessions (NOTIFY): how a wait ended, that a hold is lost.
 //!
 //! The server has no way to write to one client, but a message to a channel reaches a
-//! connection that subscribes to it, in RESP3 also while it asks for other things. Redis 7.0
-//! writes such a message into the middle of what the connection is being answered: there
-//! messages wait until the loop's turn ends.
+//! connection that subscribes to it, in RESP3 also while it asks for other things. Not on
+//! every server may it leave at once ([`Publishing`]).
 
 use super::replication::{By, Replication};
 use super::{answers, closes, reach};
 use crate::error::{self, shown};
 use crate::lock::{Address, Loss, Outcome, Reason, WaiterId};
 use crate::server::shell::Shell;
-use crate::server::state::{Letter, Unheard, Wakeup};
+use crate::server::state::{Letter, Publishing, Unheard};
 use crate::server::sys::{self, Ctx, Text};
 
 /// A request that waited gets its reply. A grant is known to be out when the turn of the
@@ -117,7 +116,7 @@ fn send(to: &Replication<'_>, address: Address, (word, rest): (&str, &str), unhe
         message.push(b' ');
         message.extend_from_slice(rest.as_bytes());
     }
-    if to.shell.server.wakeup == Wakeup::BeforeSleep {
+    if is_put_off(to) {
         to.shell.outbox.put(Letter {
             to: address,
             message,
@@ -126,6 +125,18 @@ fn send(to: &Replication<'_>, address: Address, (word, rest): (&str, &str), unhe
         to.shell.alarm.keep_awake();
     } else {
         publish(to.shell, to.ctx, &address, &message);
+    }
+}
+
+/// Whether a message has to wait until the loop's turn ends. None overtakes another.
+fn is_put_off(to: &Replication<'_>) -> bool {
+    match to.shell.server.publishing {
+        Publishing::Always => false,
+        Publishing::AtTurnsEnd => true,
+        Publishing::OutsideExec => {
+            let alone = to.by == By::Command && to.ctx.stands_alone();
+            !alone || to.shell.outbox.has_messages()
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub use locks::Locks;
 pub use outbox::{Letter, Outbox, Unheard};
 pub use own_work::OwnWork;
 pub use pulse::{Pulse, Replicas};
-pub use server::{Server, Wakeup};
+pub use server::{Publishing, Server, Wakeup};
 pub use situation::Situation;
 pub use stock::{Stock, Task, Walk};
 pub use subscriptions::Subscriptions;

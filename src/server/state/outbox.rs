@@ -31,7 +31,11 @@ pub struct Outbox {
 
 impl Outbox {
     pub fn is_empty(&self) -> bool {
-        self.messages.borrow().is_empty() && !self.has_lines()
+        !self.has_messages() && !self.has_lines()
+    }
+
+    pub fn has_messages(&self) -> bool {
+        !self.messages.borrow().is_empty()
     }
 
     pub fn put(&self, letter: Letter) {

@@ -21,10 +21,24 @@ pub enum Wakeup {
     AtOnce,
 }
 
+/// When a message may be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Publishing {
+    /// Until 7.0.9 a connection that is in CLIENT REPLY SKIP does not get it either: when
+    /// the loop's turn ends.
+    AtTurnsEnd,
+    /// Redis 7.0 writes it into the middle of what EXEC replies: only in a command that
+    /// stands alone.
+    OutsideExec,
+    /// Newer servers write it behind the reply.
+    Always,
+}
+
 /// Does not change while the module is loaded.
 pub struct Server {
     pub valkey: bool,
     pub wakeup: Wakeup,
+    pub publishing: Publishing,
     pub cluster: bool,
     /// Notes can be read right after the command that caused them: the server runs jobs
     /// then (7.2). In a cluster a job sees the slot of that command, and no other.
@@ -47,10 +61,16 @@ impl Server {
             0x0007_0200..0x0007_0400 => Wakeup::ByTimer,
             _ => Wakeup::AtOnce,
         };
+        let publishing = match sys::version() {
+            ..0x0007_000a if !valkey => Publishing::AtTurnsEnd,
+            ..0x0007_0200 if !valkey => Publishing::OutsideExec,
+            _ => Publishing::Always,
+        };
         let cluster = ctx.flags().contains(ContextFlags::CLUSTER);
         Some(Self {
             valkey,
             wakeup,
+            publishing,
             cluster,
             jobs: sys::has_jobs() && !cluster,
             uuid: uuid::Uuid::new_v4().to_string(),

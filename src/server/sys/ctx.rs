@@ -78,6 +78,13 @@ impl<'a> Ctx<'a> {
         self.context().get_flags()
     }
 
+    /// The command that runs is a client's own: not in MULTI, a script, a function or
+    /// another module. There it may block.
+    pub fn stands_alone(self) -> bool {
+        let within = ContextFlags::LUA | ContextFlags::MULTI | ContextFlags::DENY_BLOCKING;
+        !self.flags().intersects(within)
+    }
+
     /// The client whose command runs speaks RESP3.
     pub fn speaks_resp3(self) -> bool {
         // Not among the flags of `redis-module`.
