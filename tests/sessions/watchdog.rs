@@ -1,7 +1,7 @@
 //! NOTIFY with WATCHDOG: the loss of one hold leaves the connection and the others, and
 //! the end of the connection ends all of them.
 
-use super::in_one_turn;
+use super::{in_exec, in_one_turn, replied};
 use crate::support::{Ask, Server, Session, Waiter, Way, LONG};
 
 #[test]
@@ -71,17 +71,18 @@ fn who_does_not_listen_any_more_is_closed_when_it_loses_a_lock() {
 fn who_stops_listening_in_the_very_turn_of_its_loss_is_told_or_closed() {
     let server = Server::start();
     let mut control = server.raw();
-    for _ in 0..10 {
+    for round in 0..10 {
         let mut session = Session::new(&server);
         session.hold("k", "a", "WATCHDOG", "t");
+        let force = match round % 2 {
+            0 => "RLOCK.FORCE k",
+            _ => in_exec(&mut control, "RLOCK.FORCE k"),
+        };
         in_one_turn(
             &server,
-            &mut [
-                (&mut control, "RLOCK.FORCE k"),
-                (&mut session.client, "UNSUBSCRIBE"),
-            ],
+            &mut [(&mut control, force), (&mut session.client, "UNSUBSCRIBE")],
         );
-        assert_eq!(control.read(), redis::Value::Int(1));
+        assert_eq!(replied(&mut control), redis::Value::Int(1));
         if !session.client.is_closed_within(100) {
             assert_eq!(session.next(), "lost t forced");
         }
