@@ -2,6 +2,7 @@
 //! often, its tokens, what is written and what is told.
 
 mod acquire;
+mod bad_conditions;
 mod binary;
 mod conditions;
 mod errors;
