@@ -61,6 +61,33 @@ fn who_is_queued_for_a_key_whose_slot_has_gone_is_told_so() {
 }
 
 #[test]
+fn a_cancel_while_a_slot_moves_ends_a_wait_or_is_sent_on() {
+    let (one, two) = two_nodes();
+    let mut slot = Move::before("k", &one, &two);
+    slot.here.take("k", "x");
+    let mut session = Session::new(&one);
+    session.queue("k", "a", "t1");
+    session.queue("k", "b", "t2");
+    let mut blocked = Waiter::new(&one, "k", "c");
+    slot.begin();
+    // The key is here yet.
+    assert_eq!(session.client.int("RLOCK.CANCEL k a"), 1);
+    assert_eq!(session.next(), "timeout t1");
+    slot.over("k");
+    // It is not, and its waits are.
+    for owner in ["b", "c"] {
+        let sent_on = session.client.error(&format!("RLOCK.CANCEL k {owner}"));
+        assert!(sent_on.starts_with("ASK "), "{sent_on}");
+    }
+    session.is_quiet();
+    slot.arrive();
+    let told = session.next();
+    assert!(told.starts_with("error t2 MOVED "), "{told}");
+    assert_eq!(crate::support::code(&blocked.end()), "MOVED");
+    assert_eq!(slot.there.int("RLOCK.CANCEL k b"), 0);
+}
+
+#[test]
 fn a_key_that_has_no_slot_to_watch_is_left_too() {
     // Nothing happens to a key that nobody holds here: its waits end all the same.
     let (one, two) = two_nodes();

@@ -1,7 +1,9 @@
 //! A hold with NOTIFY that ends other than by its owner is told of, with the reason, and
 //! its connection stays open: with a plain lease and with WATCHDOG.
 
-use crate::support::{lease_from, pair, two_nodes, Ask, Move, RawClient, Server, Session, LONG};
+use crate::support::{
+    lease_from, lease_key, pair, two_nodes, Ask, Move, RawClient, Server, Session, LONG,
+};
 
 /// With a plain lease and with a watchdog.
 const KINDS: [&str; 2] = ["", "WATCHDOG"];
@@ -128,7 +130,7 @@ fn a_lock_that_is_evicted() {
 
 #[test]
 fn a_server_that_is_no_master_any_more() {
-    for words in KINDS {
+    for words in ["", "WATCHDOG", "READ", "READ WATCHDOG", "WRITE"] {
         let (server, replica) = pair(&[]);
         let mut session = Session::new(&server);
         session.hold("k", "a", words, "t");
@@ -151,6 +153,27 @@ fn a_slot_that_moves_to_another_node() {
         slot.arrive();
         assert_eq!(session.next(), "lost t moved", "{words}");
         assert_eq!(slot.there.hash(key), "a=1");
+        session.is_quiet();
+    }
+}
+
+#[test]
+fn a_slot_that_moves_with_readers() {
+    let (one, two) = two_nodes();
+    for (key, words) in [("k", "READ"), ("l", "READ WATCHDOG")] {
+        let mut session = Session::new(&one);
+        session.hold(key, "a", words, "t");
+        session.hold(key, "b", words, "u");
+        let mut slot = Move::of(key, &one, &two);
+        slot.over(key);
+        for owner in ["a", "b"] {
+            slot.over(&lease_key(key, owner, 1));
+        }
+        slot.arrive();
+        let mut told = [session.next(), session.next()];
+        told.sort();
+        assert_eq!(told, ["lost t moved", "lost u moved"], "{words}");
+        assert_eq!(slot.there.hash(key), "a=1 b=1 mode=read");
         session.is_quiet();
     }
 }
