@@ -5,6 +5,7 @@
 //! soon. Until then the place holds nobody up.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
 
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -13,62 +14,75 @@ use crate::lock::{Key, Mode, MonoUs, Now, Owner};
 /// So many are kept; then the oldest go.
 const MOST: usize = 16_384;
 
+/// By what a request is known again: its owner, its mode, and its keys in order.
+type Same = (Owner, Mode, Vec<Key>);
+
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    by_owner: BTreeMap<Owner, Vec<Place>>,
+    /// Of requests that are the same at most one waits at a time.
+    places: BTreeMap<Rc<Same>, Place>,
     /// Until when, in the order in which they came.
-    order: VecDeque<(MonoUs, Owner)>,
+    order: VecDeque<(MonoUs, Rc<Same>)>,
 }
 
 #[derive(Clone, Debug)]
 struct Place {
-    waiter: Waiter,
+    rank: Rank,
+    since: MonoUs,
     until: MonoUs,
 }
 
 impl Kept {
     /// The connection of this request is closed: its place is kept for so many ms.
-    pub fn keep(&mut self, waiter: Waiter, ms: i64, now: Now) {
-        let until = now.until(ms);
-        let owner = waiter.want.owner.clone();
+    pub fn keep(&mut self, waiter: &Waiter, ms: i64, now: Now) {
         self.forget(now.mono);
-        if let Some((oldest, _)) = self.order.front().filter(|_| self.order.len() >= MOST) {
-            self.forget(*oldest);
+        if self.order.len() >= MOST {
+            self.forget_first();
         }
-        self.order.push_back((until, owner.clone()));
-        let places = self.by_owner.entry(owner).or_default();
-        places.push(Place { waiter, until });
+        let want = &waiter.want;
+        let same = Rc::new(same(&waiter.keys, want.owner.clone(), want.mode));
+        let until = now.until(ms);
+        self.order.push_back((until, same.clone()));
+        let (rank, since) = (waiter.rank.clone(), waiter.since);
+        self.places.insert(same, Place { rank, since, until });
     }
 
     /// The place of a request that is sent again, and since when it has waited.
     pub fn take(
         &mut self,
-        owner: &[u8],
         keys: &[Key],
+        owner: &[u8],
         mode: Mode,
         now: Now,
     ) -> Option<(Rank, MonoUs)> {
         self.forget(now.mono);
-        let places = self.by_owner.get_mut(owner)?;
-        let same = |place: &Place| place.until > now.mono && place.waiter.is_for(keys, mode);
-        let all = places.iter().enumerate().filter(|(_, place)| same(place));
-        let (at, _) = all.min_by(|(_, a), (_, b)| a.waiter.rank.cmp(&b.waiter.rank))?;
-        let Waiter { rank, since, .. } = places.remove(at).waiter;
-        if places.is_empty() {
-            self.by_owner.remove(owner);
+        if self.places.is_empty() {
+            return None;
         }
-        Some((rank, since))
+        let place = self.places.remove(&same(keys, owner.into(), mode))?;
+        (place.until > now.mono).then_some((place.rank, place.since))
     }
 
     /// What is kept until this moment is kept no more.
     fn forget(&mut self, now: MonoUs) {
-        while let Some((_, owner)) = self.order.pop_front_if(|(until, _)| *until <= now) {
-            if let Some(places) = self.by_owner.get_mut(&owner) {
-                places.retain(|place| place.until > now);
-                if places.is_empty() {
-                    self.by_owner.remove(&owner);
-                }
-            }
+        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+            self.forget_first();
         }
     }
+
+    fn forget_first(&mut self) {
+        let Some((until, same)) = self.order.pop_front() else {
+            return;
+        };
+        // It may have been taken, and kept anew.
+        if self.places.get(&same).is_some_and(|its| its.until == until) {
+            self.places.remove(&same);
+        }
+    }
+}
+
+fn same(keys: &[Key], owner: Owner, mode: Mode) -> Same {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    (owner, mode, keys)
 }

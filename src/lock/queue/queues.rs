@@ -15,7 +15,7 @@ use super::waiter::Waiter;
 use super::waiters::Waiters;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
-use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
+use crate::lock::{ClientId, Key, Mode, MonoUs, Now, Owner, Refusal, WaiterId};
 
 /// A request that was taken out of its queues.
 #[derive(Debug)]
@@ -255,15 +255,19 @@ impl Queues {
     /// The connection of a request is closed: its place is kept for so many ms.
     pub fn keep_place(&mut self, id: WaiterId, ms: i64, now: Now) {
         if let Some(waiter) = self.waiters.get(id).filter(|w| w.keeps_its_place()) {
-            self.kept.keep(waiter.clone(), ms, now);
+            self.kept.keep(waiter, ms, now);
         }
     }
 
     /// The place that is kept for such a request, and since when it has waited.
-    pub fn take_kept(&mut self, waiter: &Waiter, now: Now) -> Option<(Rank, MonoUs)> {
-        let waiter = Some(waiter).filter(|waiter| waiter.keeps_its_place())?;
-        let want = &waiter.want;
-        self.kept.take(&want.owner, &waiter.keys, want.mode, now)
+    pub fn take_kept(
+        &mut self,
+        keys: &[Key],
+        owner: &[u8],
+        mode: Mode,
+        now: Now,
+    ) -> Option<(Rank, MonoUs)> {
+        self.kept.take(keys, owner, mode, now)
     }
 
     /// A newer request takes the place of an older one for the same keys.

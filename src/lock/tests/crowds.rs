@@ -6,6 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::shell::{by, key, Shell};
+use crate::lock::{ClientId, Note};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
@@ -69,6 +70,29 @@ fn the_many_requests_of_an_owner_leave_at_once() {
             crate::lock::leave(&mut s.core, id);
         }
         s.tick();
+        spent() - began
+    });
+}
+
+#[test]
+fn the_many_requests_of_an_owner_have_their_places_again_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count);
+        let mut s = held(&names);
+        s.core.rules.keep_place = Some(15_000);
+        let request = |name, from| by("process").once().on(name).from(from);
+        for name in &names {
+            s.wait(request(name, 1_000_001));
+        }
+        s.notes
+            .push(Note::Closed(ClientId::new(1_000_001).unwrap()));
+        while s.core.waiting() > 0 {
+            s.tick();
+        }
+        let began = spent();
+        for name in &names {
+            s.wait(request(name, 1_000_002));
+        }
         spent() - began
     });
 }

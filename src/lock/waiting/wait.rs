@@ -81,26 +81,21 @@ pub fn wait_for(
 
 /// Puts a request into its queues: with ONCE in the place that it has there already, or had
 /// until its connection closed. Whether it was the latter.
-fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter) -> bool {
-    let want = &waiter.want;
-    let again = (want.once == Once::IsTheSame)
-        .then(|| same_request(d.core, &waiter.keys, &want.owner, want.mode))
-        .flatten();
-    if let Some(old) = again {
-        take_over(d, old, id, waiter);
-        return false;
+fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> bool {
+    let mut is_kept = false;
+    if waiter.want.once == Once::IsTheSame {
+        let (keys, owner, mode) = (&*waiter.keys, &waiter.want.owner, waiter.want.mode);
+        if let Some(old) = same_request(d.core, keys, owner, mode) {
+            take_over(d, old, id, waiter);
+            return false;
+        }
+        let kept = d.core.queues.take_kept(keys, owner, mode, d.now);
+        // An upgrade has a place of its own.
+        if let Some((rank, since)) = kept.filter(|_| !waiter.rank.is_front()) {
+            (waiter.rank, waiter.since) = (rank, since);
+            is_kept = true;
+        }
     }
-    let kept = d.core.queues.take_kept(&waiter, d.now);
-    let is_kept = kept.is_some();
-    let (rank, since) = kept.unwrap_or((waiter.rank.clone(), waiter.since));
-    leaving::enqueue(
-        d.core,
-        id,
-        Waiter {
-            rank,
-            since,
-            ..waiter
-        },
-    );
+    leaving::enqueue(d.core, id, waiter);
     is_kept
 }
