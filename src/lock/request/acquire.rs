@@ -26,6 +26,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             if how == GrantKind::Join {
                 subscribers::passed(d, &key, true);
             }
+            waiting::forget_place(d, std::slice::from_ref(&key), ask);
             Ok(Verdict::Granted(token))
         }
         None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::OnItsWay { key }),

@@ -52,7 +52,10 @@ pub fn acquire_many(
         done => done,
     };
     match taken? {
-        Some(token) => Ok(Verdict::Granted(token)),
+        Some(token) => {
+            waiting::forget_place(d, &keys, ask);
+            Ok(Verdict::Granted(token))
+        }
         None => waiting::wait_for(d, keys, ask),
     }
 }

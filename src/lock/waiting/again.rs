@@ -1,5 +1,6 @@
 //! A request that is said again, with ONCE, takes the place of the one that waits.
 
+use crate::lock::ask::{Ask, Once};
 use crate::lock::queue::Waiter;
 use crate::lock::{Core, Decision, Key, Mode, Outcome, Refusal, WaiterId};
 
@@ -10,6 +11,14 @@ pub fn same_request(core: &Core, keys: &[Key], owner: &[u8], mode: Mode) -> Opti
     let ids = requests.into_iter().map(|(_, id)| id);
     let mut its = ids.filter(|id| core.queues.get(*id).is_some_and(same));
     its.next()
+}
+
+/// A request is granted at once: if it was sent before, it needs the place no more that
+/// was kept for it.
+pub fn forget_place(d: &mut Decision<'_>, keys: &[Key], ask: &Ask<'_>) {
+    if ask.once == Once::IsTheSame {
+        d.core.queues.take_kept(keys, ask.owner, ask.mode, d.now);
+    }
 }
 
 /// A request takes the place of an older one, whose wait ends. Where the older one is told

@@ -5,6 +5,6 @@ mod drain;
 mod judge;
 mod wait;
 
-pub use again::same_request;
+pub use again::{forget_place, same_request};
 pub use drain::drain;
 pub use wait::wait_for;

@@ -113,6 +113,23 @@ fn a_place_is_taken_once() {
 }
 
 #[test]
+fn a_place_is_kept_no_more_once_its_request_is_granted() {
+    for names in ["k", "k j"] {
+        let mut s = held();
+        let again = || by("b").once().on(names);
+        s.wait(again().from(ONE));
+        close(&mut s, ONE);
+        s.release("a").unwrap();
+        s.get(again());
+        s.wait(by("c"));
+        s.release_many(names, "b").unwrap();
+        s.wait(by("d"));
+        s.wait(again());
+        assert_eq!(order(&mut s, "c"), ["d", "b"]);
+    }
+}
+
+#[test]
 fn several_keep_their_order() {
     let mut s = held();
     let clients = [1_000_011, 1_000_012, 1_000_013];
