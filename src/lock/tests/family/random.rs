@@ -41,16 +41,22 @@ fn run_all(rules: Rules) {
 
 const SEEDS: Range<u64> = 1..4;
 
+/// Places are kept for no longer than many a run takes.
+const RULES: Rules = Rules {
+    keep_place: Some(400),
+    ..Rules::DEFAULT
+};
+
 #[test]
 fn the_core_does_what_the_model_does() {
-    run_all(Rules::DEFAULT);
+    run_all(RULES);
 }
 
 #[test]
 fn it_does_so_without_deadlock_detection() {
     run_all(Rules {
         detect_deadlocks: false,
-        ..Rules::DEFAULT
+        ..RULES
     });
 }
 
@@ -58,7 +64,7 @@ fn it_does_so_without_deadlock_detection() {
 fn it_does_so_with_a_longest_watch() {
     run_all(Rules {
         watchdog_max: Some(150),
-        ..Rules::DEFAULT
+        ..RULES
     });
 }
 

@@ -41,7 +41,8 @@ impl World {
     pub fn say_again(&mut self, which: usize, seat: Option<Seat>) {
         let waits = self.model.queue.iter().map(|waiter| waiter.ask.clone());
         let holds = self.model.holds.iter().filter_map(again);
-        let all: Vec<Ask> = waits.chain(holds).collect();
+        let kept = self.model.kept.iter().map(|kept| kept.ask.clone());
+        let all: Vec<Ask> = waits.chain(kept).chain(holds).collect();
         let Some(ask) = all.get(which % all.len().max(1)) else {
             return;
         };

@@ -107,8 +107,12 @@ impl Model {
             shares(other) && other.ask.owner != *owner && waits()
         });
         let owner = *owner;
-        let waiter = self.queue.remove(at);
-        self.queue.insert(foremost.unwrap_or(at), waiter);
+        if let Some(foremost) = foremost {
+            let rank = self.queue[foremost].rank;
+            let rank = rank.map(|rank| self.just_before(rank));
+            let waiter = self.queue.remove(at);
+            self.queue.insert(foremost, Waiter { rank, ..waiter });
+        }
         match self.status(self.waiter(id)) {
             Status::Stays if self.in_cycle(owner) => Status::Refused(vec![Why::Deadlock]),
             status => status,

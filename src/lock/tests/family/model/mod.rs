@@ -11,6 +11,7 @@
 
 mod deadlock;
 mod foreign;
+mod kept;
 mod requests;
 mod sessions;
 mod time;
@@ -19,6 +20,8 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::lock::{Event, Reason};
+pub use kept::{Kept, Rank};
+
 use crate::lock::{Now, Rules};
 pub use sessions::{Address, Loss};
 
@@ -144,6 +147,8 @@ pub struct Waiter {
     pub until: Option<i64>,
     /// It has been put ahead of all others as an upgrade.
     pub upgrades: bool,
+    /// `None`: in front of all that have one.
+    pub rank: Option<Rank>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -223,6 +228,9 @@ pub struct Model {
     /// Over all keys, in the order in which they are served.
     pub queue: Vec<Waiter>,
     pub grants: Vec<Grant>,
+    /// ms; `None`: no place is kept.
+    pub keep_place: Option<i64>,
+    pub kept: Vec<Kept>,
 
     pub answers: Vec<(usize, Answer)>,
     pub events: Vec<Told>,
@@ -250,6 +258,7 @@ impl Model {
             mono_us: now.mono.0,
             detect_deadlocks: rules.detect_deadlocks,
             watchdog_max: rules.watchdog_max.unwrap_or(0),
+            keep_place: rules.keep_place,
             ..Self::default()
         }
     }

@@ -1,5 +1,6 @@
 //! What clients ask for.
 
+use super::kept::arrived;
 use super::waiting::Status;
 use super::{
     Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reason, Reply,
@@ -21,6 +22,7 @@ impl Model {
             ask: ask.clone(),
             until: until.map(|ms| self.mono_us + ms * 1000),
             upgrades,
+            rank: Some(arrived(id)),
         });
         if upgrades {
             self.put_ahead(id);
@@ -40,15 +42,25 @@ impl Model {
         if status == Status::Stays && ask.block.is_some() {
             if let Some(old) = self.take_place(id) {
                 before.retain(|waiter| waiter.id != old);
+            } else if self.take_kept(id) {
+                status = self.status(self.waiter(id));
+                if status == Status::Stays && self.detect_deadlocks && self.closes_cycle(id) {
+                    self.stand(id, arrived(id));
+                }
             }
-            status = self.would_wait(id);
+            if status == Status::Stays {
+                status = self.would_wait(id);
+            }
         }
         let reply = match status {
             Status::Refused(reasons) => {
                 self.queue = before;
                 Reply::Refused(reasons)
             }
-            Status::Granted => Reply::Token(self.take(id).0),
+            Status::Granted => {
+                self.is_granted(ask);
+                Reply::Token(self.take(id).0)
+            }
             Status::Stays if ask.block.is_none() => {
                 self.queue = before;
                 self.know(&ask.keys);
@@ -73,6 +85,7 @@ impl Model {
         let mut waiter = self.queue.remove(new);
         let at = at - usize::from(new < at);
         waiter.upgrades = upgrades;
+        waiter.rank = self.queue[at].rank;
         let old = std::mem::replace(&mut self.queue[at], waiter);
         // The same request, sent again, be it by another connection.
         let words = |ask: &Ask| ask.told_at().map(|address| address.words());
@@ -243,7 +256,7 @@ impl Model {
     /// The connection closed: its waits are dropped, and exactly its watchdog holds
     /// end.
     pub fn closed(&mut self, client: Client) {
-        self.dequeue(|waiter| waiter.ask.client == client);
+        self.cut_off(client);
         self.tell_no_more(client);
         let watched = |h: &&Hold| h.client == Some(client) && h.watch.is_some();
         let holds: Vec<Hold> = self.holds.iter().filter(watched).copied().collect();

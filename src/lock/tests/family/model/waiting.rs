@@ -111,6 +111,7 @@ impl Model {
         let at = self.queue.iter().position(|w| w.id == id).unwrap();
         let mut waiter = self.queue.remove(at);
         waiter.upgrades = true;
+        waiter.rank = None;
         let place = waiter.ask.keys[0];
         let upgrades = |w: &Waiter| w.upgrades && self.count(place, w.ask.owner, Mode::Read) > 0;
         let mut queue = self.queue.iter();
