@@ -5,6 +5,7 @@ use super::ops::Other;
 use super::shell::at;
 use super::world::World;
 use crate::lock;
+use crate::lock::ask::Once;
 
 impl World {
     pub fn change(&mut self, what: Other) {
@@ -156,6 +157,9 @@ impl World {
         if mode == Mode::Read && self.waits_to_write(place, owner) {
             return false;
         }
+        if self.is_late() && self.waited_with_once(place, owner) {
+            return false;
+        }
         let there = self.shell.fields(place);
         let unheard = there.is_none_or(|fields| !fields.contains_key(owner.as_bytes()));
         match self.model.kind(place) {
@@ -166,6 +170,14 @@ impl World {
             }
             Some(Kind::Plain | Kind::Text) => false,
         }
+    }
+
+    /// A request that the timer has yet to grant: it may have its lock before a script takes
+    /// it, or have the hold of that script.
+    fn waited_with_once(&self, place: Place, owner: Owner) -> bool {
+        let key = at(place);
+        let mut waiting = self.shell.core.queues.waiting(&key);
+        waiting.any(|w| *w.want.owner == *owner.as_bytes() && w.want.once == Once::IsTheSame)
     }
 
     fn held_before(&self, place: Place, owner: Owner) -> bool {

@@ -114,6 +114,8 @@ pub enum Op {
     Presume(Place),
     /// A connection closes.
     Close(Seat),
+    /// It sends again what waited with ONCE when its connection closed, right before this.
+    Resend(Seat),
     /// One of those who wait is unblocked.
     Leave(usize),
     /// The reply to one of the grants under way is lost, perhaps with its client.
@@ -335,7 +337,12 @@ impl std::fmt::Debug for Steps {
 
 /// A run that fails is made shorter, step by step; the steps stay as they are.
 pub fn steps(most: usize) -> impl Strategy<Value = Steps> {
-    prop::collection::vec(op().no_shrink(), 1..most).prop_map(Steps)
+    let with_close = |op| match op {
+        Op::Resend(seat) => vec![Op::Close(seat), Op::Resend(seat)],
+        op => vec![op],
+    };
+    let op = op().no_shrink().prop_map(with_close);
+    prop::collection::vec(op, 1..most).prop_map(|ops| Steps(ops.concat()))
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -354,6 +361,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (place(), seat(), aim()).prop_map(|(at, seat, aim)| Op::Force { at, seat, aim }),
         3 => place().prop_map(Op::Presume),
         2 => seat().prop_map(Op::Close),
+        3 => seat().prop_map(Op::Resend),
         1 => (0..8usize).prop_map(Op::Leave),
         2 => (0..4usize, any::<bool>()).prop_map(|(which, closes)| Op::Lose { which, closes }),
         2 => Just(Op::Confirm),

@@ -3,21 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Address, Mode, Owner, Place};
+use super::model::{Address, Ask, Mode, Owner, Place};
 use super::others::lease_key;
 use super::shell::at;
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{self, Loss, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::{self, Loss, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
 
 #[derive(Clone, Debug)]
 struct Request {
-    keys: Vec<Place>,
-    owner: Owner,
-    mode: Mode,
-    told_at: Option<Address>,
-    notify: Option<Address>,
+    ask: Ask,
     /// It came as an upgrade, or was one for a while, and keeps its place ahead.
     upgrades: bool,
     /// The request whose place it has: its own, or an older one's.
@@ -28,6 +24,8 @@ struct Request {
 pub struct Promises {
     /// All who wait, by their arrival.
     waiting: BTreeMap<WaiterId, Request>,
+    /// Those with ONCE whose connection was closed, and until when they have their places.
+    kept: Vec<(Request, MonoUs)>,
     seen: usize,
     /// Who held what before the step.
     held: BTreeMap<Place, Holders>,
@@ -80,26 +78,53 @@ impl Promises {
         let is_gone = |id: &WaiterId| world.shell.core.queues.get(*id).is_none();
         let words = ask.told_at().map(|to| to.words());
         let resent = |(id, request): &(&WaiterId, &Request)| {
-            let same = (request.owner, request.mode) == (ask.owner, ask.mode);
-            let told_at = request.told_at.map(|to| to.words());
+            let same = (request.ask.owner, request.ask.mode) == (ask.owner, ask.mode);
+            let told_at = request.ask.told_at().map(|to| to.words());
             ask.once && same && words.is_some() && words == told_at && is_gone(id)
         };
         let mut resent = self.waiting.iter().filter(resent);
         let resent = resent.next().map(|(_, request)| request.place_of);
         let place_of = superseded.next().map(|request| request.place_of).or(resent);
+        let place_of = place_of.or_else(|| self.kept_place(world, ask));
         for id in &world.ids[self.seen..] {
             let request = Request {
-                keys: ask.keys.clone(),
-                owner: ask.owner,
-                mode: ask.mode,
-                told_at: ask.told_at(),
-                notify: ask.notify,
+                ask: ask.clone(),
                 upgrades: self.held[&ask.keys[0]].contains_key(ask.owner),
                 place_of: place_of.unwrap_or(*id),
             };
             self.waiting.insert(*id, request);
         }
         self.seen = world.ids.len();
+    }
+
+    /// The place of a request whose connection was closed, if this is the same again: it
+    /// has it once, and has no need of it when it is granted at once.
+    fn kept_place(&mut self, world: &World, ask: &Ask) -> Option<WaiterId> {
+        let is_over = matches!(world.replies, Some((Got::Null | Got::Refused(_), _)));
+        if !ask.once || is_over {
+            return None;
+        }
+        let now = world.shell.now.mono;
+        let same = |(request, _): &mut (Request, MonoUs)| request.ask.is_same(ask);
+        let kept = self.kept.extract_if(.., same).last();
+        let (request, _) = kept.filter(|(_, until)| *until > now)?;
+        Some(request.place_of)
+    }
+
+    /// Those whose client went get no answer.
+    fn each_that_left_is_forgotten(&mut self, world: &World) {
+        let queues = &world.shell.core.queues;
+        let gone = |id: &WaiterId, _: &mut Request| queues.get(*id).is_none();
+        for (_, request) in self.waiting.extract_if(.., gone) {
+            let closed = !world.seats.contains(&request.ask.client);
+            let keeps = world.shell.core.rules.keep_place;
+            // An upgrade has a place of its own.
+            let is_upgrade = request.upgrades && request.ask.mode == Mode::Write;
+            let keeps = keeps.filter(|_| closed && request.ask.once && !is_upgrade);
+            if let Some(ms) = keeps {
+                self.kept.push((request, world.shell.now.until(ms)));
+            }
+        }
     }
 
     /// Only what was granted can be lost, and after that.
@@ -115,7 +140,7 @@ impl Promises {
                     ..
                 } => {
                     let request = &self.waiting[waiter];
-                    self.grant(world, request.notify, request.keys.len());
+                    self.grant(world, request.ask.notify, request.ask.keys.len());
                 }
                 Notice::Lost(Loss {
                     address: Some(address),
@@ -155,17 +180,16 @@ impl Promises {
                     };
                     self.nobody_is_overtaken(world, &request, acquired);
                     // Others of its owner's may nest in it, be it lost a moment later.
-                    for place in &request.keys {
+                    for place in &request.ask.keys {
                         let held = self.held.get_mut(place).unwrap();
-                        let modes = held.entry(request.owner).or_default();
-                        modes.insert(request.mode);
+                        let modes = held.entry(request.ask.owner).or_default();
+                        modes.insert(request.ask.mode);
                     }
                 }
             }
         }
-        // Those whose client went get no answer.
+        self.each_that_left_is_forgotten(world);
         let waiters = &world.shell.core.queues;
-        self.waiting.retain(|id, _| waiters.get(*id).is_some());
         for (id, request) in &mut self.waiting {
             request.upgrades |= waiters.get(*id).is_some_and(|w| w.rank.is_front());
         }
@@ -182,20 +206,24 @@ impl Promises {
     ) {
         let nests = |place: &Place| {
             let modes = [Mode::Read, Mode::Write];
-            let count = modes.map(|mode| world.shell.count(*place, request.owner, mode));
-            let held = self.held[place].contains_key(request.owner);
+            let count = modes.map(|mode| world.shell.count(*place, request.ask.owner, mode));
+            let held = self.held[place].contains_key(request.ask.owner);
             // With ONCE it may have had it already, since this very step.
             held || request.upgrades || count[0] + count[1] > 1 || !acquired(place)
         };
-        if world.shell.core.rules.detect_deadlocks || request.keys.iter().any(nests) {
+        if world.shell.core.rules.detect_deadlocks || request.ask.keys.iter().any(nests) {
             return;
         }
         let ahead = |other: &&Request| other.place_of < request.place_of;
         for other in self.waiting.values().filter(ahead) {
-            let shares = other.keys.iter().any(|place| request.keys.contains(place));
-            let together = (other.mode, request.mode) == (Mode::Read, Mode::Read);
+            let shares = other
+                .ask
+                .keys
+                .iter()
+                .any(|place| request.ask.keys.contains(place));
+            let together = (other.ask.mode, request.ask.mode) == (Mode::Read, Mode::Read);
             let waits = world.shell.core.queues.len() >= self.waiting.len();
-            let same = other.owner == request.owner;
+            let same = other.ask.owner == request.ask.owner;
             assert!(
                 !shares || together || same || !waits,
                 "{request:?} overtook {other:?}"
@@ -210,14 +238,16 @@ fn could_go_on(
     holders: &BTreeMap<Place, Holders>,
     (id, request): (WaiterId, &Request),
 ) -> bool {
-    let reads = request.mode == Mode::Read;
-    request.keys.iter().all(|place| {
+    let reads = request.ask.mode == Mode::Read;
+    request.ask.keys.iter().all(|place| {
         if !matches!(value(world, *place), None | Some(Value::Hash(_))) || is_data(world, *place) {
             return false;
         }
         let holders = &holders[place];
-        let own = holders.contains_key(request.owner);
-        let mut others = holders.iter().filter(|(owner, _)| **owner != request.owner);
+        let own = holders.contains_key(request.ask.owner);
+        let mut others = holders
+            .iter()
+            .filter(|(owner, _)| **owner != request.ask.owner);
         let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
         let first = || {
             let queues = &world.shell.core.queues;

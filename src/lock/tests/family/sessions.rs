@@ -42,14 +42,24 @@ impl World {
         let waits = self.model.queue.iter().map(|waiter| waiter.ask.clone());
         let holds = self.model.holds.iter().filter_map(again);
         let kept = self.model.kept.iter().map(|kept| kept.ask.clone());
-        let all: Vec<Ask> = waits.chain(kept).chain(holds).collect();
+        let all: Vec<Ask> = waits.chain(holds).chain(kept).collect();
         let Some(ask) = all.get(which % all.len().max(1)) else {
             return;
         };
         let its_own = self.seats.iter().position(|open| *open == ask.client);
-        let Some(seat) = seat.or(its_own) else {
-            return;
-        };
+        if let Some(seat) = seat.or(its_own) {
+            self.send_again(ask, seat);
+        }
+    }
+
+    /// A request whose connection was closed is sent again by another.
+    pub fn resend(&mut self, seat: Seat) {
+        if let Some(ask) = self.model.kept.last().map(|kept| kept.ask.clone()) {
+            self.send_again(&ask, seat);
+        }
+    }
+
+    fn send_again(&mut self, ask: &Ask, seat: Seat) {
         let call = Call {
             keys: ask.keys.clone(),
             owner: ask.owner,

@@ -144,6 +144,7 @@ impl World {
             Op::Force { at, seat, aim } => self.force(*at, *seat, *aim),
             Op::Presume(place) => self.shell.take_stock(&at(*place)),
             Op::Close(seat) => self.close(self.seats[*seat]),
+            Op::Resend(seat) => self.resend(*seat),
             Op::Leave(which) => self.leave(*which),
             Op::Lose { which, closes } => self.lose(*which, *closes),
             Op::Confirm => self.confirm(|_| true),

@@ -44,7 +44,7 @@ impl Model {
                 before.retain(|waiter| waiter.id != old);
             } else if self.take_kept(id) {
                 status = self.status(self.waiter(id));
-                if status == Status::Stays && self.detect_deadlocks && self.closes_cycle(id) {
+                if status == Status::Stays && self.detect_deadlocks && self.in_cycle(ask.owner) {
                     self.stand(id, arrived(id));
                 }
             }
