@@ -28,14 +28,10 @@ pub struct Known {
 impl Known {
     /// Of a hold in one of its modes.
     pub(super) fn of(now: Now, hold: &Hold, mode: Mode) -> Self {
-        let watch = hold.watch.as_ref();
-        let mut taken = watch.iter().flat_map(|watch| watch.taken.iter().rev());
         Self {
             token: hold.token,
-            held_ms: hold.since.map(|since| now.wall.ms_since(since).max(0)),
-            watchdog: taken
-                .find(|taken| taken.watched && taken.mode == mode)
-                .and_then(|taken| taken.client),
+            held_ms: hold.held_ms(now),
+            watchdog: hold.watcher(mode),
         }
     }
 }

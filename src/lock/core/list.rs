@@ -136,8 +136,7 @@ fn look_at_hold<K: Keyspace>(
     (key, entry, hold): (&Key, &Entry, &Hold),
     page: &mut Vec<Held>,
 ) {
-    let held_ms = hold.since.map(|since| now.wall.ms_since(since).max(0));
-    let is_long = |ms| held_ms.is_some_and(|held| held > ms);
+    let is_long = |ms| hold.held_ms(now).is_some_and(|held| held > ms);
     if !hold.owner.starts_with(wanted.owner) || !wanted.held_longer.is_none_or(is_long) {
         return;
     }

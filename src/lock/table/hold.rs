@@ -1,8 +1,8 @@
 //! What is known of one owner's holds on a lock.
 
-use super::watch::Watch;
+use super::watch::{Taken, Watch};
 use crate::lock::address::Address;
-use crate::lock::{ClientId, Lease, Mode, Owner, Token, WallMs, WallUs};
+use crate::lock::{ClientId, Lease, Mode, Now, Owner, Token, WallMs, WallUs};
 
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
@@ -32,6 +32,19 @@ impl Hold {
             client: None,
             watch: None,
         }
+    }
+
+    /// For how many ms it is held, as far as is known.
+    pub fn held_ms(&self, now: Now) -> Option<i64> {
+        let since = self.since?;
+        Some(now.wall.ms_since(since).max(0))
+    }
+
+    /// The newest connection whose watchdog keeps holds in this mode.
+    pub fn watcher(&self, mode: Mode) -> Option<ClientId> {
+        let taken = self.watch.iter().flat_map(|watch| &watch.taken);
+        let mut newest = taken.rev().filter(|taken| taken.mode == mode);
+        newest.find_map(Taken::watcher)
     }
 
     /// Whether the loss of a hold in this mode is told there.
