@@ -187,11 +187,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     if let Some(event) = event {
         d.tell(key, event);
     }
-    let reason = cause.reason(end, d.now);
-    if party.writes {
-        watchdog::on_lost_in(d, key, owner, Mode::Read, reason);
-    }
-    stop_reading(d, key, owner, reason);
+    stop_reading(d, key, owner, cause.reason(end, d.now));
     // With the last field all have left, whoever was known: nobody told.
     let is_last = fields == 1;
     let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
@@ -255,9 +251,7 @@ pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner, reason: Reas
     });
     match gone {
         Some(party) => watchdog::on_lost(d, key, &party.hold, reason),
-        None => {
-            watchdog::change_watch(d.core, key, owner, |watch| watch.drop_all(Mode::Read));
-        }
+        None => watchdog::on_lost_in(d, key, owner, Mode::Read, reason),
     }
     d.core.locks.tidy(key);
 }
