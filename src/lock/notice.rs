@@ -68,7 +68,7 @@ pub struct Loss {
     pub owner: Owner,
     /// The connection whose watchdog kept it.
     pub watcher: Option<ClientId>,
-    /// Where that is told.
+    /// Where that is told: to that connection, if there is one.
     pub address: Option<Address>,
     pub reason: Reason,
 }

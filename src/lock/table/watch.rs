@@ -30,10 +30,14 @@ impl Taken {
         self.client.filter(|_| self.watched)
     }
 
+    /// The connection that is told of their loss.
+    pub fn told(&self) -> Option<ClientId> {
+        self.notify.as_ref().map(|address| address.client)
+    }
+
     /// The connections that they are bound to, by WATCHDOG or by NOTIFY.
     pub fn bound_to(&self) -> impl Iterator<Item = ClientId> {
-        let notified = self.notify.as_ref().map(|address| address.client);
-        self.watcher().into_iter().chain(notified)
+        self.watcher().into_iter().chain(self.told())
     }
 
     /// Another hold by the same connection, and no more is to be known of it.
@@ -168,7 +172,7 @@ impl Watch {
                 continue;
             }
             let renamed = address.is_some() && taken.notify.is_some();
-            let both = renamed && taken.watcher() == taken.notify.as_ref().map(|to| to.client);
+            let both = renamed && taken.watcher() == taken.told();
             let moves = (want.watch || both) && taken.client != want.client;
             if moves && taken.watched || renamed {
                 was.push(Taken {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::index::{Bond, Indexed};
-use crate::lock::address::Address;
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::table::{Hold, Taken, Watch};
@@ -58,9 +57,7 @@ pub fn change_watch<T>(
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
 pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
     let owner = &want.owner;
-    let holds = before.iter().map(|(_, holds)| *holds);
-    let count = holds.fold(0_i64, i64::saturating_add);
-    if count == 0 && !want.watch && want.notify.is_none() {
+    if count(before) == 0 && !want.watch && want.notify.is_none() {
         if let Some(hold) = core.locks.hold_mut(key, owner) {
             hold.client = want.client;
         }
@@ -69,14 +66,7 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
     let bound = longest(core, now);
     let end = core.locks.lease_end(key, owner);
     change(core, key, owner, |hold| {
-        let first = hold.client.filter(|_| count == 1);
-        let watch = hold.watch.get_or_insert_with(|| {
-            let taken = taken(before, first, false);
-            Box::new(Watch {
-                taken,
-                ..Watch::default()
-            })
-        });
+        let watch = watch_of(hold, before);
         watch.add(Taken {
             client: want.client,
             watched: want.watch,
@@ -100,14 +90,7 @@ pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i6
     let end = d.core.locks.lease_end(key, &want.owner);
     let mut was = Vec::new();
     change(d.core, key, &want.owner, |hold| {
-        let first = hold.client;
-        let watch = hold.watch.get_or_insert_with(|| {
-            let taken = taken(holds, first, false);
-            Box::new(Watch {
-                taken,
-                ..Watch::default()
-            })
-        });
+        let watch = watch_of(hold, holds);
         was = watch.bind_again(want);
         if want.watch {
             watch_again(watch, want.lease, bound, end, now);
@@ -138,17 +121,30 @@ fn watch_again(
     watch.next = [due, watch.next, in_time].into_iter().flatten().min();
 }
 
-/// So many holds in each mode, as those of one connection.
-fn taken(holds: &[(Mode, i64)], client: Option<ClientId>, watched: bool) -> Vec<Taken> {
-    let there = holds.iter().filter(|(_, holds)| *holds > 0);
-    let taken = there.map(|(mode, holds)| Taken {
-        client,
-        watched,
-        mode: *mode,
-        holds: *holds,
-        notify: None,
-    });
-    taken.collect()
+/// What is known of an owner's holds, of which there were so many in each mode, and who
+/// took them: the first one is known, but for holds that were found.
+fn watch_of<'a>(hold: &'a mut Hold, before: &[(Mode, i64)]) -> &'a mut Watch {
+    let client = hold.client.filter(|_| count(before) == 1);
+    hold.watch.get_or_insert_with(|| {
+        let there = before.iter().filter(|(_, holds)| *holds > 0);
+        let taken = there.map(|(mode, holds)| Taken {
+            client,
+            watched: false,
+            mode: *mode,
+            holds: *holds,
+            notify: None,
+        });
+        let taken = taken.collect();
+        Box::new(Watch {
+            taken,
+            ..Watch::default()
+        })
+    })
+}
+
+fn count(holds: &[(Mode, i64)]) -> i64 {
+    let holds = holds.iter().map(|(_, holds)| *holds);
+    holds.fold(0, i64::saturating_add)
 }
 
 /// No renewal of a watch that begins now goes beyond this.
@@ -186,9 +182,8 @@ pub fn on_renewed(
 /// were. Nothing is told to it any more.
 pub fn on_closed(d: &mut Decision<'_>, key: &Key, owner: &Owner, client: ClientId) -> Vec<Taken> {
     let ended = change_watch(d.core, key, owner, |watch| {
-        let told = |taken: &Taken| taken.notify.as_ref().is_some_and(|to| to.client == client);
-        for taken in watch.taken.iter_mut().filter(|taken| told(taken)) {
-            taken.notify = None;
+        for taken in &mut watch.taken {
+            taken.notify.take_if(|to| to.client == client);
         }
         let its = |taken: &mut Taken| taken.watcher() == Some(client);
         watch.taken.extract_if(.., its).collect()
@@ -222,23 +217,18 @@ pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken
     losses(d.out, key, owner, lost, reason);
 }
 
-/// What is told of the loss of these holds. Who is told of one of them needs no close for
-/// another.
+/// What is told of the loss of these holds: to each address, and, by their close, to the
+/// connections that watched some of them and have given none.
 pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
     let watchers: BTreeSet<ClientId> = lost.iter().filter_map(Taken::watcher).collect();
-    let told = |taken: &Taken| taken.notify.as_ref().map(|address| address.client);
-    let all_told: BTreeSet<ClientId> = lost.iter().filter_map(told).collect();
+    let told: BTreeSet<ClientId> = lost.iter().filter_map(Taken::told).collect();
     for taken in lost {
-        let own = told(&taken).filter(|client| watchers.contains(client));
-        let other = taken.watcher().filter(|client| !all_told.contains(client));
-        // One can be told and another closed, where the watch has moved alone.
-        let alone = other.filter(|_| own.is_some());
-        let first = (own.or(other), taken.notify);
-        let is_known = |(watcher, address): &(Option<ClientId>, Option<Address>)| {
-            watcher.is_some() || address.is_some()
-        };
-        let both = [first, (alone, None)].into_iter().filter(is_known);
-        out.extend(both.map(|(watcher, address)| {
+        let closes = taken.watcher().filter(|client| !told.contains(client));
+        // One that watches too, be it another hold, is closed if it does not hear.
+        let watcher = taken.told().filter(|client| watchers.contains(client));
+        let told = taken.notify.map(|address| (watcher, Some(address)));
+        let closed = closes.map(|client| (Some(client), None));
+        out.extend(told.into_iter().chain(closed).map(|(watcher, address)| {
             Notice::Lost(Loss {
                 key: key.clone(),
                 owner: owner.clone(),

@@ -41,7 +41,7 @@ pub fn lost(to: &Replication<'_>, loss: Loss) {
         reason,
     } = loss;
     let told = address.filter(|address| reach::hears(to, address));
-    let by_close = watcher.filter(|watcher| told.as_ref().is_none_or(|a| a.client != *watcher));
+    let by_close = watcher.filter(|_| told.is_none());
     let client = watcher.or(told.as_ref().map(|address| address.client));
     let from = client.and_then(sys::address_of);
     let gone = "gone".to_owned();
