@@ -8,7 +8,6 @@ mod places;
 mod queues;
 mod rank;
 mod waiter;
-mod waiters;
 
 pub use keys::Keys;
 pub use queues::{Gone, Queues};

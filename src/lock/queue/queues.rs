@@ -12,7 +12,6 @@ use super::line::{Line, NOBODY};
 use super::places::Places;
 use super::rank::Rank;
 use super::waiter::Waiter;
-use super::waiters::Waiters;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
 use crate::lock::{ClientId, Key, Mode, MonoUs, Now, Owner, Refusal, WaiterId};
@@ -29,7 +28,8 @@ pub struct Gone {
 
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
-    waiters: Waiters,
+    /// In a tree: a table grows in one go, and with a hundred thousand that would be a stall.
+    waiters: BTreeMap<WaiterId, Box<Waiter>>,
     /// By the hash of the owner's name: which owner it is, the request tells.
     by_owner: BTreeSet<(u64, WaiterId)>,
     hasher: RandomState,
@@ -63,7 +63,7 @@ impl Queues {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.waiters.len() == 0
+        self.waiters.is_empty()
     }
 
     pub fn len(&self) -> usize {
@@ -71,7 +71,7 @@ impl Queues {
     }
 
     pub fn get(&self, id: WaiterId) -> Option<&Waiter> {
-        self.waiters.get(id)
+        self.waiters.get(&id).map(|waiter| &**waiter)
     }
 
     /// Who waits for a key.
@@ -105,7 +105,7 @@ impl Queues {
     /// All of those are to be refused.
     pub fn send_all_away(&mut self, refusal: &Refusal) {
         let queued = self.waiters.iter().filter(|(_, waiter)| waiter.queued);
-        let queued = queued.map(|(id, _)| (id, refusal.clone()));
+        let queued = queued.map(|(id, _)| (*id, refusal.clone()));
         self.sent_away.extend(queued);
     }
 
@@ -114,10 +114,9 @@ impl Queues {
         let Some(line) = self.lines.get(key) else {
             return;
         };
-        let queued = line.queue.ids().filter(|id| {
-            let waiter = self.waiters.get(*id);
-            waiter.is_some_and(|waiter| waiter.queued)
-        });
+        let waiters = &self.waiters;
+        let is_queued = |id: &WaiterId| waiters.get(id).is_some_and(|waiter| waiter.queued);
+        let queued = line.queue.ids().filter(is_queued);
         let queued = queued.map(|id| (id, refusal.clone()));
         self.sent_away.extend(queued);
     }
@@ -202,7 +201,8 @@ impl Queues {
             let other = line.queue.insert(waiter.rank.clone(), id);
             debug_assert_eq!(other, None, "no two stand in one place");
         }
-        self.waiters.insert(id, waiter);
+        let other = self.waiters.insert(id, Box::new(waiter));
+        debug_assert!(other.is_none(), "no two requests have one number");
         if was_entangled {
             self.mark(id, true);
         } else if self.waits_twice(&owner) {
@@ -218,7 +218,7 @@ impl Queues {
         if was_entangled {
             self.mark(id, false);
         }
-        let waiter = self.waiters.remove(id)?;
+        let waiter = *self.waiters.remove(&id)?;
         self.timeouts.change(&id, waiter.until(), None);
         self.since.remove(waiter.since.ms());
         let hash = self.hasher.hash_one(&owner[..]);
@@ -254,7 +254,7 @@ impl Queues {
 
     /// The connection of a request is closed: its place is kept for so many ms.
     pub fn keep_place(&mut self, id: WaiterId, ms: i64, now: Now) {
-        if let Some(waiter) = self.waiters.get(id).filter(|w| w.keeps_its_place()) {
+        if let Some(waiter) = self.waiters.get(&id).filter(|w| w.keeps_its_place()) {
             self.kept.keep(waiter, ms, now);
         }
     }
@@ -322,7 +322,7 @@ impl Queues {
     }
 
     fn mark(&mut self, id: WaiterId, on: bool) {
-        let Some(waiter) = self.waiters.get(id) else {
+        let Some(waiter) = self.waiters.get(&id) else {
             return;
         };
         let owner = &waiter.want.owner;
@@ -346,7 +346,7 @@ impl Queues {
     /// All requests.
     #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (WaiterId, &Waiter)> {
-        self.waiters.iter()
+        self.waiters.iter().map(|(id, waiter)| (*id, &**waiter))
     }
 
     /// Asserts that the indexes say the same.

@@ -13,10 +13,6 @@ impl WaiterId {
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
-
-    pub fn get(self) -> u64 {
-        self.0.get()
-    }
 }
 
 impl Default for WaiterId {
