@@ -3,7 +3,7 @@
 use super::cycles::{closes_a_cycle, foremost_that_waits_for};
 use super::proof::proven;
 
-use crate::lock::grant;
+use crate::lock::grant::{self, Tried};
 use crate::lock::queue::Rank;
 use crate::lock::{Decision, Link, WaiterId};
 
@@ -16,7 +16,7 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
         return Some(cycle);
     };
     d.core.queues.rerank(id, Rank::just_before(&rank, id));
-    if grant::try_grant(d, id) {
+    if grant::try_grant(d, id) != Tried::Waits {
         return None;
     }
     proven(d, |core| closes_a_cycle(core, id, now))

@@ -7,38 +7,51 @@ use crate::lock::queue::Waiter;
 use crate::lock::{leaving, subscribers, timeouts};
 use crate::lock::{Decision, Mode, Outcome, Refusal, WaiterId};
 
+/// What became of one that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// What it waits for is not to be had yet.
+    Waits,
+    /// Its wait is over without that.
+    Leaves,
+    /// It has it.
+    Has,
+}
+
 /// One who waits, and stands first in a queue, or holds something now: it is
-/// given what it waits for if that is to be had. Whether its wait is over: `false`, it
-/// is not to be had yet.
-pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> bool {
+/// given what it waits for if that is to be had.
+pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Tried {
     let Some(waiter) = d.core.queues.get(id).cloned() else {
-        return true;
+        return Tried::Leaves;
     };
     if waiter.is_late(d.now) {
         timeouts::timed_out(d, id);
-        return true;
+        return Tried::Leaves;
     }
     if d.core.heard.is_closed(waiter.want.client) {
         leaving::cut_off(d.core, &mut d.work, d.now, id);
-        return true;
+        return Tried::Leaves;
     }
     match take(d, id, &waiter) {
-        Ok(Some(given)) => granted(d, id, waiter, given),
-        Ok(None) => return false,
+        Ok(Some(given)) => {
+            granted(d, id, waiter, given);
+            return Tried::Has;
+        }
+        Ok(None) => return Tried::Waits,
         Err(Refusal::OnItsWay { key }) => {
             d.core.away.look_again(&key);
-            return false;
+            return Tried::Waits;
         }
         Err(Refusal::Vanished { key }) => {
             d.core.due.dirty.insert(key);
-            return false;
+            return Tried::Waits;
         }
         Err(Refusal::Unheard) => {
             leaving::give_up(d.core, &mut d.work, id);
         }
         Err(refusal) => refuse(d, id, refusal),
     }
-    true
+    Tried::Leaves
 }
 
 /// It leaves its queues with what it waits for, if that is to be had; else it stays.

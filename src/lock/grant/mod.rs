@@ -9,7 +9,7 @@ mod shared;
 mod token;
 
 pub use admit::admit;
-pub use attempt::{refuse, try_grant};
+pub use attempt::{refuse, try_grant, Tried};
 pub use give::give;
 pub use kind::GrantKind;
 pub use plan::{carry_out, fresh, plan, Plan};

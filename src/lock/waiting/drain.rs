@@ -2,9 +2,10 @@
 
 use super::judge;
 
+use crate::lock::grant::{self, Tried};
 use crate::lock::head::{self, Next};
+use crate::lock::subscribers;
 use crate::lock::table::Entry;
-use crate::lock::{grant, subscribers};
 use crate::lock::{Decision, Key, Kind, Mode, Whom};
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
@@ -28,12 +29,17 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
         };
         *tries = tries.saturating_sub(1);
         // Who nests in what was granted a moment ago may have come before.
-        let rank = d.core.queues.get(id).map(|waiter| waiter.rank.clone());
+        let waiter = d.core.queues.get(id);
+        let mode = waiter.map(|waiter| waiter.want.mode);
+        let rank = waiter.map(|waiter| waiter.rank.clone());
         if judge::nest_first(d, rank.as_ref()) {
             continue;
         }
-        if !grant::try_grant(d, id) {
-            break;
+        match grant::try_grant(d, id) {
+            Tried::Waits => break,
+            // Nobody else can have it now, and what its owner waits for nests by itself.
+            Tried::Has if mode != Some(Mode::Read) => break,
+            Tried::Has | Tried::Leaves => {}
         }
     }
     d.work.dirty.remove(key);

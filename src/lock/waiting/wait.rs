@@ -5,7 +5,7 @@ use super::drain::drain;
 
 use crate::lock::ask::{Ask, Once, Want};
 use crate::lock::counters::Counters;
-use crate::lock::grant::try_grant;
+use crate::lock::grant::{try_grant, Tried};
 use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{deadlock, leaving, reconcile};
 use crate::lock::{Core, Decision, Refusal, Verdict, WaiterId};
@@ -51,7 +51,7 @@ pub fn wait_for(
     d.asking = Some(id);
     let kept = stand_in_line(d, id, waiter);
     // Those who kept it out may have come after it.
-    if kept && try_grant(d, id) {
+    if kept && try_grant(d, id) != Tried::Waits {
         return Ok(Verdict::Waits(id));
     }
     let find = |core: &Core| {
