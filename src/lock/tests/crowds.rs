@@ -5,8 +5,8 @@
 use std::fs;
 use std::time::Duration;
 
-use super::shell::{by, key, Shell};
-use crate::lock::{ClientId, Note};
+use super::shell::{by, key, Request, Shell};
+use crate::lock::{ClientId, Mode, Note};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
@@ -113,6 +113,26 @@ fn looks(count: usize) -> [usize; 2] {
     s.read_notes();
     assert!(s.answers().is_empty());
     [released, s.ks.looks - before - released]
+}
+
+#[test]
+fn nobody_is_tried_behind_one_who_has_it_alone() {
+    let looks = |mode, behind: &[&str]| {
+        let mut s = Shell::new();
+        let ask = |owner| Request { mode, ..by(owner) };
+        s.get(ask("holder"));
+        s.wait(ask("next"));
+        for owner in behind {
+            s.wait(ask(owner));
+        }
+        let before = s.ks.looks;
+        s.release_as(&key(0, "k"), "holder", mode, false).unwrap();
+        assert_eq!(s.answers().len(), 1);
+        s.ks.looks - before
+    };
+    for mode in [Mode::Exclusive, Mode::Write] {
+        assert_eq!(looks(mode, &[]), looks(mode, &["third", "fourth"]));
+    }
 }
 
 #[test]
