@@ -59,7 +59,9 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
     let Some(mut plan) = plan(d, Some(id), &waiter.keys, &waiter.want)? else {
         return Ok(None);
     };
-    if waiter.told_at().is_some_and(|address| !d.ks.hears(address)) {
+    // The reply to the request that is decided tells of it.
+    let told_at = waiter.told_at().filter(|_| d.asking != Some(id));
+    if told_at.is_some_and(|address| !d.ks.hears(address)) {
         return Err(Refusal::Unheard);
     }
     let fresh = fresh(d, &waiter.want, &mut plan)?;

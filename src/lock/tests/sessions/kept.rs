@@ -146,6 +146,20 @@ fn several_keep_their_order() {
     assert_eq!(order(&mut s, "a"), ["b", "c", "d", "e"]);
 }
 
+/// The reply to the request tells of the grant, and needs no channel.
+#[test]
+fn who_is_granted_at_its_request_need_not_hear() {
+    let mut s = new();
+    s.get(by("w").write());
+    s.wait(by("r").read().once().from(ONE));
+    s.wait(by("x").write());
+    close(&mut s, ONE);
+    s.get(by("w").read());
+    s.release_as(&key(0, "k"), "w", Mode::Write, false).unwrap();
+    s.ks.deaf.insert(client(OTHER));
+    s.get(by("r").read().once().from(OTHER).tag("t").queue(0));
+}
+
 #[test]
 fn a_reader_whose_place_is_before_the_writers_reads_at_once() {
     let mut s = new();
