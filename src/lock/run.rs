@@ -338,10 +338,8 @@ fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
         // Whom that lets in may not be ours to say: its queue is left alone.
         d.core.subscribers.forget(key);
         if slot == Slot::Others {
-            let key = key.clone();
-            d.core
-                .queues
-                .send_away(&key, &Refusal::SlotMoved { key: key.clone() });
+            let moved = Refusal::SlotMoved { key: key.clone() };
+            d.core.queues.send_away(key, &moved);
         }
         if d.core.knows(key.db, &key.name) {
             d.core.away.look_again(key);

@@ -86,7 +86,7 @@ pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
     true
 }
 
-/// A waiter whose owner holds one of its keys may not wait on: ONCE, or a
+/// A waiter whose owner holds one of its keys may not wait on: the owner `*`, or a
 /// mode that does not go with the one it has.
 fn cannot_wait(d: &mut Decision<'_>, key: &Key, id: WaiterId) -> Option<Refusal> {
     let waiter = d.core.queues.get(id).cloned()?;
