@@ -15,7 +15,7 @@ pub fn demoted(core: &mut Core, now: Now) -> Notices {
     for key in core.locks.keys() {
         for hold in core.locks.forget_holders(&key) {
             let taken = watchdog::unbind(core, &key, &hold);
-            watchdog::losses(&mut lost, &key, &hold.owner, taken, Reason::Demoted);
+            watchdog::losses(&mut lost, &key, &hold.owner, taken, Reason::Demoted, None);
         }
     }
     core.count_over(now);

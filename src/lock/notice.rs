@@ -71,6 +71,8 @@ pub struct Loss {
     /// Where that is told: to that connection, if there is one.
     pub address: Option<Address>,
     pub reason: Reason,
+    /// The connection that it is bound to from now on, if its owner has bound it anew.
+    pub heir: Option<ClientId>,
 }
 
 /// One thing to tell, in order, when the decision is complete. The core reads none of

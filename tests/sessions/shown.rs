@@ -151,6 +151,28 @@ fn a_hold_that_its_owner_ends_is_no_line_of_the_log() {
     assert_eq!(lost(&server), [""; 0]);
 }
 
+/// Which other commands run meanwhile is no matter, nor who sent them.
+#[test]
+fn a_hold_that_is_taken_over_in_a_script_of_somebody_is_compared_with_who_has_it() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.take("k", "x");
+    // It gets both keys, and then has what the other of its owner's requests asks for.
+    let mut first = server.raw();
+    first.send(&format!("RLOCK.MACQUIRE 2 k l a {LONG} BLOCK 0 WATCHDOG"));
+    eventually("it waits", || control.info("k").waiters == 1);
+    let mut session = Session::new(&server);
+    session.queue_by(&format!("RLOCK.ACQUIRE k a {LONG} WATCHDOG ONCE"), "t");
+    let script = "return redis.call('RLOCK.RELEASE',KEYS[1],'x')";
+    assert_eq!(control.int(&["EVAL", script, "1", "k"]), 0);
+    session.granted("t");
+    assert_eq!(control.watchdog("k"), Some(session.id));
+    assert_eq!(control.counter("rlock_once_rebound"), 1);
+    control.int("RLOCK.FORCE l");
+    eventually("the last loss is in the log", || !lost(&server).is_empty());
+    assert!(!lost(&server)[0].contains("rebound"), "{:?}", lost(&server));
+}
+
 #[test]
 fn the_server_knows_the_words_of_the_commands() {
     let server = Server::start();

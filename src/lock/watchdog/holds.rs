@@ -98,7 +98,7 @@ pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i6
     });
     if !was.is_empty() {
         Counters::up(&mut d.core.counters.rebound);
-        tell_lost(d, key, &want.owner, was, Reason::Rebound);
+        losses(d.out, key, &want.owner, was, Reason::Rebound, want.client);
     }
 }
 
@@ -214,12 +214,20 @@ pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold, reason: Reason) {
 
 /// These holds are lost to whomever they were bound to.
 pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
-    losses(d.out, key, owner, lost, reason);
+    losses(d.out, key, owner, lost, reason, None);
 }
 
 /// What is told of the loss of these holds: to each address, and, by their close, to the
-/// connections that watched some of them and have given none.
-pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
+/// connections that watched some of them and have given none. `heir`: the connection that
+/// has them from now on.
+pub fn losses(
+    out: &mut Notices,
+    key: &Key,
+    owner: &Owner,
+    lost: Vec<Taken>,
+    reason: Reason,
+    heir: Option<ClientId>,
+) {
     let watchers: BTreeSet<ClientId> = lost.iter().filter_map(Taken::watcher).collect();
     let told: BTreeSet<ClientId> = lost.iter().filter_map(Taken::told).collect();
     for taken in lost {
@@ -235,6 +243,7 @@ pub fn losses(out: &mut Notices, key: &Key, owner: &Owner, lost: Vec<Taken>, rea
                 watcher,
                 address,
                 reason,
+                heir,
             })
         }));
     }

@@ -33,64 +33,45 @@ pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome:
 
 /// A hold is lost: its address is told, or else the connection that watched it is closed.
 pub fn lost(to: &Replication<'_>, loss: Loss) {
-    let Loss {
-        key,
-        owner,
-        watcher,
-        address,
-        reason,
-    } = loss;
-    let told = address.filter(|address| reach::hears(to, address));
-    let by_close = watcher.filter(|_| told.is_none());
+    let (reason, watcher) = (loss.reason, loss.watcher);
+    let told = loss.address.filter(|address| reach::hears(to, address));
     let client = watcher.or(told.as_ref().map(|address| address.client));
-    let from = client.and_then(sys::address_of);
-    let gone = "gone".to_owned();
-    let line = format!(
-        "rlock: lost: key {}, owner {}, client {}, {}",
-        shown(&key.name),
-        shown(&owner),
-        from.as_ref().unwrap_or(&gone),
-        word(reason)
-    );
+    // By its owner's will nobody is closed.
+    let by_owner = matches!(reason, Reason::Released | Reason::Rebound);
+    let closes = watcher.filter(|_| !by_owner);
+    let at_once = closes.filter(|_| told.is_none());
     if let Some(address) = told {
-        let unheard = match (reason, watcher) {
-            (Reason::Released | Reason::Rebound, _) | (_, None) => Unheard::Nothing,
-            (_, Some(client)) => Unheard::Close(client),
-        };
+        let unheard = closes.map_or(Unheard::Nothing, Unheard::Close);
         send(to, address, ("lost", word(reason)), unheard);
     }
-    match reason {
-        Reason::Released => {}
-        // The same program has it, by another connection.
-        Reason::Rebound if from.is_some() && from.map(host) == here(to.ctx).map(host) => {}
-        Reason::Rebound => log(to, line),
-        _ => {
-            let closing =
-                by_close.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
-            let then = if closing {
-                "; closing its connection (rlock.watchdog-lost)"
-            } else {
-                ""
-            };
-            log(to, line + then);
-        }
+    if reason == Reason::Released {
+        return;
     }
-}
-
-fn log(to: &Replication<'_>, line: String) {
-    to.shell.outbox.put_line(line);
+    let from = client.and_then(sys::address_of);
+    let heir = loss.heir.and_then(sys::address_of);
+    // The same program has it, by another connection.
+    if from.is_some() && from.as_deref().map(host) == heir.as_deref().map(host) {
+        return;
+    }
+    let closing = at_once.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
+    to.shell.outbox.put_line(format!(
+        "rlock: lost: key {}, owner {}, client {}, {}{}",
+        shown(&loss.key.name),
+        shown(&loss.owner),
+        from.as_deref().unwrap_or("gone"),
+        word(reason),
+        if closing {
+            "; closing its connection (rlock.watchdog-lost)"
+        } else {
+            ""
+        }
+    ));
     to.shell.alarm.arm_now(to.ctx);
 }
 
-/// Where the connection is whose command runs.
-fn here(ctx: Ctx<'_>) -> Option<String> {
-    sys::address_of(ctx.client()?)
-}
-
 /// An address without its port.
-fn host(address: String) -> String {
-    let host = address.rsplit_once(':').map(|(host, _)| host.to_owned());
-    host.unwrap_or(address)
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
 /// A reason as messages and the log name it.
