@@ -9,6 +9,7 @@ pub struct WaiterId(NonZeroU64);
 
 impl WaiterId {
     pub const FIRST: Self = Self(NonZeroU64::MIN);
+    pub const LAST: Self = Self(NonZeroU64::MAX);
 
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))

@@ -58,7 +58,6 @@ pub fn turn_over(shell: &Shell) {
 /// A connection closes. If a grant was answered to it in this turn of the loop,
 /// the reply never left.
 pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
-    shell.outbox.closed(client);
     for waiter in shell.clients.closed(client) {
         lost(shell, ctx, waiter);
     }

@@ -24,7 +24,6 @@ pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome:
     };
     let mut unheard = Unheard::Nothing;
     if matches!(outcome, Outcome::Granted(_)) {
-        to.shell.clients.told(address.client, waiter);
         to.shell.alarm.keep_awake();
         unheard = Unheard::Lost(waiter);
     }
@@ -105,7 +104,7 @@ fn send(to: &Replication<'_>, address: Address, (word, rest): (&str, &str), unhe
         });
         to.shell.alarm.keep_awake();
     } else {
-        publish(to.shell, to.ctx, &address, &message);
+        publish(to, &address, &message, unheard);
     }
 }
 
@@ -130,19 +129,15 @@ pub fn deliver(shell: &Shell, ctx: Ctx<'_>) {
     let mut heard: Option<Address> = None;
     for letter in shell.outbox.take() {
         let address = &letter.to;
-        let same =
-            |known: &Address| (known.client, &known.channel) == (address.client, &address.channel);
+        let same = |known: &Address| known.listener == address.listener;
         if heard.as_ref().is_some_and(same) || reach::hears(&to, address) {
-            publish(shell, ctx, address, &letter.message);
+            publish(&to, address, &letter.message, letter.unheard);
             heard = Some(letter.to);
             continue;
         }
         match letter.unheard {
             Unheard::Nothing => {}
-            Unheard::Lost(waiter) => {
-                shell.clients.untold(address.client, waiter);
-                answers::lost(shell, ctx, waiter);
-            }
+            Unheard::Lost(waiter) => answers::lost(shell, ctx, waiter),
             Unheard::Close(client) => {
                 closes::close_soon(shell, ctx, client);
             }
@@ -150,9 +145,13 @@ pub fn deliver(shell: &Shell, ctx: Ctx<'_>) {
     }
 }
 
-fn publish(shell: &Shell, ctx: Ctx<'_>, address: &Address, message: &[u8]) {
+/// The grant that it tells of, if it tells of one, can still be lost in this turn of the loop.
+fn publish(to: &Replication<'_>, address: &Address, message: &[u8], unheard: Unheard) {
+    if let Unheard::Lost(waiter) = unheard {
+        to.shell.clients.told(address.client, waiter);
+    }
     let texts = Text::new(&address.channel).zip(Text::new(message));
     if let Some((channel, message)) = texts {
-        sys::publish(ctx, shell.server.cluster, &channel, &message);
+        sys::publish(to.ctx, to.shell.server.cluster, &channel, &message);
     }
 }

@@ -155,21 +155,17 @@ impl Clients {
         }
     }
 
-    /// A grant is told by a message in this turn of the loop.
+    /// A grant is told by a message that is sent in this turn of the loop.
     pub fn told(&self, client: ClientId, waiter: WaiterId) {
         self.0.borrow_mut().fresh.insert((client, waiter));
-    }
-
-    /// That message is not sent.
-    pub fn untold(&self, client: ClientId, waiter: WaiterId) {
-        self.0.borrow_mut().fresh.remove(&(client, waiter));
     }
 
     /// A connection closes. The grants that were answered to it in this turn of the loop:
     /// the replies never left.
     pub fn closed(&self, client: ClientId) -> Vec<WaiterId> {
         let fresh = &mut self.0.borrow_mut().fresh;
-        let its = fresh.extract_if(.., |(other, _)| *other == client);
+        let its = (client, WaiterId::FIRST)..=(client, WaiterId::LAST);
+        let its = fresh.extract_if(its, |_| true);
         its.map(|(_, waiter)| waiter).collect()
     }
 

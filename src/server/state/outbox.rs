@@ -42,12 +42,6 @@ impl Outbox {
         self.messages.borrow_mut().push(letter);
     }
 
-    /// A connection closes: what it was to be told concerns nobody else.
-    pub fn closed(&self, client: ClientId) {
-        let mut messages = self.messages.borrow_mut();
-        messages.retain(|letter| letter.to.client != client);
-    }
-
     pub fn take(&self) -> Vec<Letter> {
         self.messages.take()
     }
