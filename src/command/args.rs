@@ -41,7 +41,12 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// What stands behind a keyword.
     pub fn behind(&mut self, word: &str) -> Result<&'a [u8], Error> {
-        let wrong = || format!("syntax error: {word} needs something behind it");
+        self.needs(word, "something behind it")
+    }
+
+    /// The same, which is `what`.
+    fn needs(&mut self, word: &str, what: &str) -> Result<&'a [u8], Error> {
+        let wrong = || format!("syntax error: {word} needs {what}");
         self.left.next().ok_or_else(|| self.wrong(&wrong()))
     }
 
@@ -97,9 +102,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// The token after IFTOKEN.
     fn token(&mut self) -> Result<Token, Error> {
-        let Some(given) = self.left.next() else {
-            return Err(self.wrong("syntax error: IFTOKEN needs a token"));
-        };
+        let given = self.needs("IFTOKEN", "a token")?;
         let what = "the token must be a whole number from 1";
         number(given, 1, MOST_MS, what).map(Token)
     }
@@ -109,35 +112,29 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         let Some(word) = self.left.next() else {
             return Ok(None);
         };
-        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
-        let (owner, token) = match word {
-            _ if is(b"IFOWNER") => (Some(self.owner()?), None),
-            _ if is(b"IFTOKEN") => (None, Some(self.token()?)),
+        let aim = match word.to_ascii_uppercase().as_slice() {
+            b"IFOWNER" => Aim::Owner(self.owner()?.id(call)?),
+            b"IFTOKEN" => Aim::Token(self.token()?),
             _ => return Err(self.unknown(word)),
         };
-        if let Some(more) = self.left.next() {
-            return Err(self.unknown(more));
+        match self.left.next() {
+            Some(more) => Err(self.unknown(more)),
+            None => Ok(Some(aim)),
         }
-        Ok(match owner {
-            Some(owner) => Some(Aim::Owner(owner.id(call)?)),
-            None => token.map(Aim::Token),
-        })
     }
 
     /// The time after BLOCK or QUEUE, ms; 0: for ever.
     fn wait(&mut self, word: &str) -> Result<i64, Error> {
-        let Some(given) = self.left.next() else {
-            return Err(self.wrong(&format!("syntax error: {word} needs a number of ms")));
-        };
+        let given = self.needs(word, "a number of ms")?;
         let what = format!("{word} must be a whole number of ms from 0 (for ever)");
         number(given, 0, MOST_MS, &what)
     }
 
     /// The channel and the tag after NOTIFY.
     fn notify(&mut self) -> Result<(&'a [u8], &'a [u8]), Error> {
-        let Some((channel, tag)) = self.left.next().zip(self.left.next()) else {
-            return Err(self.wrong("syntax error: NOTIFY needs a channel and a tag"));
-        };
+        let what = "a channel and a tag";
+        let channel = self.needs("NOTIFY", what)?;
+        let tag = self.needs("NOTIFY", what)?;
         if channel.is_empty() || channel.len() > LONGEST_CHANNEL {
             return Err(Error::new(format!(
                 "the channel must be 1 to {LONGEST_CHANNEL} bytes long, got {}",
