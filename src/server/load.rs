@@ -23,7 +23,8 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     if sys::is_missing(ctx, c"PUBSUB") {
         ctx.warn(
             "rlock: PUBSUB is renamed or disabled: those who wait by subscription, as \
-             Redisson does, have no turn among native waiters",
+             Redisson does, have no turn among native waiters, and QUEUE and NOTIFY find nobody \
+             subscribed",
         );
     }
     let Some(server) = Server::detect(ctx) else {
