@@ -103,6 +103,9 @@ impl<'a> Decision<'a> {
     /// nobody can be granted any more.
     pub(super) fn joined(&mut self, key: &Key, owner: &[u8]) {
         let queues = &self.core.queues;
+        if queues.is_empty() {
+            return;
+        }
         let Some(owner) = queues.owner(owner).cloned() else {
             return;
         };
