@@ -55,12 +55,12 @@ pub struct Contended {
 impl Core {
     /// The queue of a key.
     pub fn describe(&self, now: Now, key: &Key) -> Queue {
-        let waiters = self.queues.waiting(key);
-        // The first to be served is not always the first that came.
-        let oldest = waiters.map(|waiter| waiter.since).min();
         Queue {
             waiters: self.queues.line(key).queue.len(),
-            oldest_wait_ms: oldest.map(|since| now.mono.ms_since(since)),
+            oldest_wait_ms: self
+                .queues
+                .oldest_of(key)
+                .map(|since| now.mono.ms_since(since)),
         }
     }
 

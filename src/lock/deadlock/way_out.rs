@@ -15,7 +15,8 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
     let Some(rank) = foremost_that_waits_for(d.core, id, now) else {
         return Some(cycle);
     };
-    d.core.queues.rerank(id, Rank::just_before(&rank, id));
+    let place = Rank::just_before(&rank, id);
+    d.core.queues.rerank(id, |waiter| waiter.rank = place);
     if grant::try_grant(d, id) != Tried::Waits {
         return None;
     }
@@ -31,6 +32,6 @@ pub fn finds_a_way(d: &mut Decision<'_>, id: WaiterId) -> bool {
     if let_past(d, id, Vec::new()).is_none() {
         return true;
     }
-    d.core.queues.rerank(id, rank);
+    d.core.queues.rerank(id, |waiter| waiter.rank = rank);
     false
 }

@@ -276,10 +276,20 @@ impl Queues {
         self.insert(id, waiter);
     }
 
+    /// Since when the longest waits of those who wait for a key.
+    pub fn oldest_of(&self, key: &Key) -> Option<MonoUs> {
+        // Those who were let past others stand before the first who was not.
+        let mut behind = false;
+        let waiting = self.waiting(key);
+        let ahead = waiting.take_while(|w| !std::mem::replace(&mut behind, w.rank.is_of_arrival()));
+        ahead.map(|waiter| waiter.since).min()
+    }
+
     /// Gives a request another place.
-    pub fn rerank(&mut self, id: WaiterId, rank: Rank) {
-        if let Some(Gone { waiter, .. }) = self.remove(id) {
-            self.insert(id, Waiter { rank, ..waiter });
+    pub fn rerank(&mut self, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
+        if let Some(Gone { mut waiter, .. }) = self.remove(id) {
+            place(&mut waiter);
+            self.insert(id, waiter);
         }
     }
 
@@ -371,9 +381,12 @@ impl Queues {
         assert!(self.places.keys().all(twice), "places of an owner with one");
         let timed = waiters().filter(|w| w.until().is_some()).count();
         assert_eq!(self.timeouts.len(), timed);
+        for key in self.keys() {
+            let oldest = self.waiting(key).map(|waiter| waiter.since).min();
+            assert_eq!(self.oldest_of(key), oldest);
+        }
         let mut since = Moments::default();
-        let all = waiters();
-        all.for_each(|waiter| since.add(waiter.since.ms()));
+        waiters().for_each(|waiter| since.add(waiter.since.ms()));
         assert_eq!(self.since, since);
         for (client, id) in &self.by_client {
             let waiter = self.get(*id);

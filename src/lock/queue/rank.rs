@@ -40,6 +40,11 @@ impl Rank {
         self.arrival.is_none()
     }
 
+    /// By order of arrival alone: all behind it came later.
+    pub fn is_of_arrival(&self) -> bool {
+        !self.is_front() && self.before.is_none()
+    }
+
     /// Right before another; `arrival` orders those who were let past the same one.
     pub fn just_before(other: &Self, arrival: WaiterId) -> Self {
         let mut before = other.before.clone().unwrap_or_default();

@@ -169,7 +169,8 @@ fn let_readers_past(d: &mut Decision<'_>, key: &Key) {
         .map(|(id, _)| id)
         .collect();
     for id in past {
-        d.core.queues.rerank(id, Rank::just_before(&rank, id));
+        let place = Rank::just_before(&rank, id);
+        d.core.queues.rerank(id, |waiter| waiter.rank = place);
     }
 }
 

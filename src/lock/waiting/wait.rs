@@ -62,8 +62,11 @@ pub fn wait_for(
     };
     let mut cycle = deadlock::proven(d, find);
     if cycle.is_some() && kept {
-        // Its place is no good any more.
-        d.core.queues.rerank(id, Rank::arrived(id));
+        // Its place is no good any more: as if it came only now.
+        let behind = (Rank::arrived(id), now.mono);
+        d.core
+            .queues
+            .rerank(id, |waiter| (waiter.rank, waiter.since) = behind);
         cycle = deadlock::proven(d, find);
     }
     let cycle = match cycle {
