@@ -13,6 +13,8 @@ pub fn timed_out(d: &mut Decision<'_>, id: WaiterId) {
 /// CANCEL: the waits of an owner for a key end, in this mode or in any. How many.
 pub fn cancel(d: &mut Decision<'_>, db: i32, name: &[u8], owner: &[u8], mode: Option<Mode>) -> i64 {
     let key = d.core.locks.key(db, name);
+    // What is not wanted any more has no place either.
+    d.core.queues.kept().cancel(&key, owner, mode);
     let mut cancelled: i64 = 0;
     for (_, id) in d.core.queues.requests(owner, &key) {
         let waiter = d.core.queues.get(id);

@@ -63,6 +63,18 @@ impl Kept {
         (place.until > now.mono).then_some((place.rank, place.since))
     }
 
+    /// An owner wants none of the places that are kept for it in the queue of a key.
+    pub fn cancel(&mut self, key: &Key, owner: &[u8], mode: Option<Mode>) {
+        let first = same(&[], owner.into(), Mode::Exclusive);
+        let its = self.places.range(Rc::new(first)..).map(|(same, _)| same);
+        let its = its.take_while(|same| *same.0 == *owner);
+        let meant = |same: &&Rc<Same>| mode.is_none_or(|m| m == same.1) && same.2.contains(key);
+        let meant: Vec<Rc<Same>> = its.filter(meant).cloned().collect();
+        for same in &meant {
+            self.places.remove(same);
+        }
+    }
+
     /// What is kept until this moment is kept no more.
     fn forget(&mut self, now: MonoUs) {
         while self.order.front().is_some_and(|(until, _)| *until <= now) {

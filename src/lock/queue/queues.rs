@@ -14,7 +14,7 @@ use super::rank::Rank;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
-use crate::lock::{ClientId, Key, Mode, MonoUs, Now, Owner, Refusal, WaiterId};
+use crate::lock::{ClientId, Key, MonoUs, Now, Owner, Refusal, WaiterId};
 
 /// A request that was taken out of its queues.
 #[derive(Debug)]
@@ -259,15 +259,9 @@ impl Queues {
         }
     }
 
-    /// The place that is kept for such a request, and since when it has waited.
-    pub fn take_kept(
-        &mut self,
-        keys: &[Key],
-        owner: &[u8],
-        mode: Mode,
-        now: Now,
-    ) -> Option<(Rank, MonoUs)> {
-        self.kept.take(keys, owner, mode, now)
+    /// The places of requests whose connection is closed.
+    pub fn kept(&mut self) -> &mut Kept {
+        &mut self.kept
     }
 
     /// A newer request takes the place of an older one for the same keys.

@@ -17,7 +17,8 @@ pub fn same_request(core: &Core, keys: &[Key], owner: &[u8], mode: Mode) -> Opti
 /// was kept for it.
 pub fn forget_place(d: &mut Decision<'_>, keys: &[Key], ask: &Ask<'_>) {
     if ask.once == Once::IsTheSame {
-        d.core.queues.take_kept(keys, ask.owner, ask.mode, d.now);
+        let kept = d.core.queues.kept();
+        kept.take(keys, ask.owner, ask.mode, d.now);
     }
 }
 

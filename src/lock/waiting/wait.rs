@@ -92,7 +92,7 @@ fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> bool
             take_over(d, old, id, waiter);
             return false;
         }
-        let kept = d.core.queues.take_kept(keys, owner, mode, d.now);
+        let kept = d.core.queues.kept().take(keys, owner, mode, d.now);
         // An upgrade has a place of its own.
         if let Some((rank, since)) = kept.filter(|_| !waiter.rank.is_front()) {
             (waiter.rank, waiter.since) = (rank, since);

@@ -130,6 +130,26 @@ fn a_place_is_kept_no_more_once_its_request_is_granted() {
 }
 
 #[test]
+fn a_place_that_is_called_off_is_kept_no_more() {
+    for (names, mode, is_kept) in [
+        ("k", None, false),
+        ("k", Some(Mode::Exclusive), false),
+        ("k", Some(Mode::Write), true),
+        ("j k", None, false),
+    ] {
+        let mut s = held();
+        let again = || by("b").once().on(names);
+        s.wait(again().from(ONE));
+        s.wait(by("c"));
+        close(&mut s, ONE);
+        assert_eq!(cancel(&mut s, "b", mode), 0);
+        s.wait(again());
+        let order = order(&mut s, "a");
+        assert_eq!(order[0] == "b", is_kept, "{names} {mode:?}: {order:?}");
+    }
+}
+
+#[test]
 fn several_keep_their_order() {
     let mut s = held();
     let clients = [1_000_011, 1_000_012, 1_000_013];

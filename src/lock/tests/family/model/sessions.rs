@@ -197,6 +197,10 @@ impl Model {
             let meant = mode.is_none_or(|mode| mode == ask.mode);
             ask.owner == owner && ask.keys.contains(&place) && meant
         });
+        self.kept.retain(|kept| {
+            let meant = mode.is_none_or(|mode| mode == kept.ask.mode);
+            !(meant && kept.ask.owner == owner && kept.ask.keys.contains(&place))
+        });
         let ended = over.iter().map(|waiter| (waiter.id, Answer::TimedOut));
         self.answers.extend(ended);
         self.settle();
