@@ -78,6 +78,37 @@ fn of_nested_holds_all_are_bound_and_the_connection_is_told_and_not_closed() {
     }
 }
 
+/// Whatever its nested holds were bound to: with ONCE they are one hold with one tag.
+#[test]
+fn nested_holds_of_any_kind_have_one_tag_from_then_on() {
+    let kinds = [("", ""), ("WATCHDOG", ""), ("", "t"), ("WATCHDOG", "t")];
+    let server = Server::start();
+    let mut control = server.raw();
+    for words in ["", "WATCHDOG"] {
+        for (first, second) in kinds.iter().flat_map(|one| kinds.map(|other| (one, other))) {
+            println!("{first:?} {second:?}, then ONCE {words}");
+            let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+            for (nth, (watch, tag)) in [first, &second].into_iter().enumerate() {
+                match *tag {
+                    "" => old.client.ask(&format!("RLOCK.ACQUIRE k a {LONG} {watch}")),
+                    tag => Value::Int(old.hold("k", "a", watch, &format!("{tag}{nth}"))),
+                };
+            }
+            new.hold("other", "b", "WATCHDOG", "o");
+            new.ask(&once(words), "t");
+            // One of the two is left.
+            assert_eq!(control.int("RLOCK.RELEASE k a"), 1);
+            new.is_quiet();
+            control.int("RLOCK.FORCE k");
+            assert_eq!(new.next(), "lost t forced");
+            new.is_quiet();
+            assert_eq!(control.watchdog("other"), Some(new.id));
+            new.client.close();
+            control.goes_free("other");
+        }
+    }
+}
+
 #[test]
 fn who_watches_it_and_is_told_of_it_loses_both() {
     let server = Server::start();

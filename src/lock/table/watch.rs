@@ -20,7 +20,8 @@ pub struct Taken {
     pub watched: bool,
     pub mode: Mode,
     pub holds: i64,
-    /// Where their loss is told.
+    /// Where their loss is told. Others of the same mode may have the same address: it is
+    /// told once they are all lost.
     pub notify: Option<Address>,
 }
 
@@ -40,11 +41,30 @@ impl Taken {
         self.watcher().into_iter().chain(self.told())
     }
 
+    /// What the request names they are bound to from now on. What they are not bound to any
+    /// more.
+    fn bind_again(&mut self, want: &Want) -> Option<Self> {
+        let old = self.notify.as_ref().filter(|_| want.notify.is_some());
+        let old = old.filter(|old| want.notify.as_ref() != Some(old)).cloned();
+        let moves = want.watch || old.is_some() && self.watcher() == self.told();
+        let was = Self {
+            watched: self.watched && moves && self.client != want.client,
+            notify: old,
+            ..self.clone()
+        };
+        if moves {
+            (self.client, self.watched) = (want.client, true);
+        }
+        if want.notify.is_some() {
+            self.notify.clone_from(&want.notify);
+        }
+        was.bound_to().next().is_some().then_some(was)
+    }
+
     /// Another hold by the same connection, and no more is to be known of it.
     fn is_more_of(&self, other: &Self) -> bool {
-        let plain = self.notify.is_none() && other.notify.is_none();
         let kind = |taken: &Self| (taken.client, taken.watched, taken.mode);
-        plain && kind(self) == kind(other)
+        kind(self) == kind(other) && self.notify == other.notify
     }
 }
 
@@ -127,8 +147,28 @@ impl Watch {
     fn drop_at(&mut self, at: usize) -> Option<Taken> {
         let taken = self.taken.get_mut(at)?;
         taken.holds = taken.holds.saturating_sub(1);
-        let is_over = taken.holds <= 0;
-        is_over.then(|| self.taken.remove(at))
+        if taken.holds > 0 {
+            return None;
+        }
+        let over = self.taken.remove(at);
+        Some(self.not_told_yet(over))
+    }
+
+    /// Takes away the holds of a connection's watchdog.
+    pub fn drop_watched(&mut self, client: ClientId) -> Vec<Taken> {
+        let its = |taken: &mut Taken| taken.watcher() == Some(client);
+        let over: Vec<Taken> = self.taken.extract_if(.., its).collect();
+        let over = over.into_iter().map(|taken| self.not_told_yet(taken));
+        over.collect()
+    }
+
+    /// Of holds that have ended nothing is told while others have their address.
+    fn not_told_yet(&self, mut over: Taken) -> Taken {
+        let mut left = self.taken.iter().filter(|taken| taken.mode == over.mode);
+        if left.any(|taken| taken.notify == over.notify) {
+            over.notify = None;
+        }
+        over
     }
 
     /// Takes away all holds in this mode.
@@ -140,11 +180,8 @@ impl Watch {
     /// All holds, so many in each mode, are watched for this connection from now on. Where
     /// their loss is told stays.
     pub fn bind_all(&mut self, holds: &[(Mode, i64)], client: Option<ClientId>) {
-        let mut was = std::mem::take(&mut self.taken);
-        for (mode, holds) in holds.iter().copied() {
-            let its = was.iter_mut().filter(|taken| taken.mode == mode);
-            let told = its.filter_map(|taken| taken.notify.take());
-            let told: Vec<_> = told.take(usize::try_from(holds).unwrap_or(0)).collect();
+        let was = std::mem::take(&mut self.taken);
+        for (mode, mut left) in holds.iter().copied() {
             let new = |holds, notify| Taken {
                 client,
                 watched: true,
@@ -152,10 +189,17 @@ impl Watch {
                 holds,
                 notify,
             };
-            let rest = holds.saturating_sub(i64::try_from(told.len()).unwrap_or(i64::MAX));
-            self.taken.extend((rest > 0).then(|| new(rest, None)));
-            let told = told.into_iter();
-            self.taken.extend(told.map(|address| new(1, Some(address))));
+            let mut told = Vec::new();
+            for taken in was.iter().filter(|taken| taken.mode == mode) {
+                if taken.notify.is_some() {
+                    let holds = taken.holds.min(left);
+                    left = left.saturating_sub(holds);
+                    told.push(new(holds, taken.notify.clone()));
+                }
+            }
+            told.insert(0, new(left, None));
+            let there = told.into_iter().filter(|taken| taken.holds > 0);
+            there.for_each(|taken| self.add(taken));
         }
     }
 
@@ -164,29 +208,11 @@ impl Watch {
     /// watches is not bound half. What they are not bound to any more.
     pub fn bind_again(&mut self, want: &Want) -> Vec<Taken> {
         let mut was = Vec::new();
-        let is_told = |address: &&Address| self.addresses().any(|known| known == *address);
-        let address = want.notify.as_ref().filter(|address| !is_told(address));
-        let mut left = address;
-        for taken in self.taken.iter_mut().rev() {
-            if taken.mode != want.mode {
-                continue;
+        for mut taken in std::mem::take(&mut self.taken) {
+            if taken.mode == want.mode {
+                was.extend(taken.bind_again(want));
             }
-            let renamed = address.is_some() && taken.notify.is_some();
-            let both = renamed && taken.watcher() == taken.told();
-            let moves = (want.watch || both) && taken.client != want.client;
-            if moves && taken.watched || renamed {
-                was.push(Taken {
-                    watched: taken.watched && moves,
-                    notify: taken.notify.clone().filter(|_| renamed),
-                    ..taken.clone()
-                });
-            }
-            if want.watch || both {
-                (taken.client, taken.watched) = (want.client, true);
-            }
-            if address.is_some() {
-                taken.notify = left.take().cloned();
-            }
+            self.add(taken);
         }
         was
     }

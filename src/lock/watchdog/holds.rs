@@ -185,8 +185,7 @@ pub fn on_closed(d: &mut Decision<'_>, key: &Key, owner: &Owner, client: ClientI
         for taken in &mut watch.taken {
             taken.notify.take_if(|to| to.client == client);
         }
-        let its = |taken: &mut Taken| taken.watcher() == Some(client);
-        watch.taken.extract_if(.., its).collect()
+        watch.drop_watched(client)
     });
     ended.unwrap_or_default()
 }
@@ -230,23 +229,29 @@ pub fn losses(
 ) {
     let watchers: BTreeSet<ClientId> = lost.iter().filter_map(Taken::watcher).collect();
     let told: BTreeSet<ClientId> = lost.iter().filter_map(Taken::told).collect();
-    for taken in lost {
-        let closes = taken.watcher().filter(|client| !told.contains(client));
+    let mut known = BTreeSet::new();
+    let named = lost.into_iter().filter_map(|taken| {
+        let address = taken.notify?;
+        let is_new = known.insert((taken.mode, address.clone()));
+        is_new.then_some(address)
+    });
+    let named = named.map(|address| {
         // One that watches too, be it another hold, is closed if it does not hear.
-        let watcher = taken.told().filter(|client| watchers.contains(client));
-        let told = taken.notify.map(|address| (watcher, Some(address)));
-        let closed = closes.map(|client| (Some(client), None));
-        out.extend(told.into_iter().chain(closed).map(|(watcher, address)| {
-            Notice::Lost(Loss {
-                key: key.clone(),
-                owner: owner.clone(),
-                watcher,
-                address,
-                reason,
-                heir,
-            })
-        }));
-    }
+        let watches = watchers.contains(&address.client);
+        (watches.then_some(address.client), Some(address))
+    });
+    let closed = watchers.difference(&told);
+    let closed = closed.map(|client| (Some(*client), None));
+    out.extend(named.chain(closed).map(|(watcher, address)| {
+        Notice::Lost(Loss {
+            key: key.clone(),
+            owner: owner.clone(),
+            watcher,
+            address,
+            reason,
+            heir,
+        })
+    }));
 }
 
 /// Holds were released by this connection: others that were to be told of their loss are.

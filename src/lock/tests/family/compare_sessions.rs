@@ -59,8 +59,7 @@ pub fn same_addresses(world: &World) {
     if shell.core.sessions.is_empty() && model.holds.iter().all(|h| h.notify.is_none()) {
         return;
     }
-    let mut known = BTreeSet::new();
-    let named = |hold: &&Hold| hold.notify.is_some() && known.insert(hold.group);
+    let named = |hold: &&Hold| hold.notify.is_some();
     let named: Vec<&Hold> = model.holds.iter().filter(named).collect();
     let keys: BTreeSet<Place> = model.holds.iter().map(|hold| hold.place).collect();
     for place in keys {
@@ -70,15 +69,13 @@ pub fn same_addresses(world: &World) {
             let watch = hold.and_then(|hold| hold.watch.as_ref());
             let taken = watch.iter().flat_map(|watch| &watch.taken);
             let got = taken.filter_map(|taken| Some((taken.mode as u8, taken.notify.clone()?)));
-            let mut got: Vec<_> = got.collect();
+            let got: BTreeSet<_> = got.collect();
             let theirs = named
                 .iter()
                 .filter(|h| (h.place, h.owner) == (place, owner));
             let address = |hold: &Hold| Some(shell.address(hold.notify?));
             let expected = theirs.filter_map(|hold| Some((mode(hold.mode) as u8, address(hold)?)));
-            let mut expected: Vec<_> = expected.collect();
-            got.sort();
-            expected.sort();
+            let expected: BTreeSet<_> = expected.collect();
             assert_eq!(got, expected, "where {owner} on {place:?} is told");
         }
     }

@@ -2,7 +2,7 @@
 //! rlock. Each is to be called only where it has an effect; what is due then
 //! happens when rlock hears of it, with [`Model::settle`].
 
-use super::{Event, Hold, Kind, Mode, Model, Owner, Place, Reason, Slot, NEVER};
+use super::{Event, Kind, Mode, Model, Owner, Place, Reason, Slot, NEVER};
 
 impl Model {
     /// DEL, or eviction.
@@ -50,11 +50,7 @@ impl Model {
 
     /// Somebody's data, a hash without a TTL that would be this owner's plain lock.
     pub fn data(&mut self, place: Place, owner: Owner, holds: usize) {
-        let group = self.next_hold();
-        let holds = (0..holds).map(|_| Hold {
-            group,
-            ..self.found(place, owner, Mode::Plain)
-        });
+        let holds = (0..holds).map(|_| self.found(place, owner, Mode::Plain));
         let holds = holds.collect();
         self.aside.insert(place, (Kind::Plain, holds));
         self.keys.insert(place, Slot::foreign(NEVER));

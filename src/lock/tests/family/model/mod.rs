@@ -93,11 +93,8 @@ pub struct Hold {
     /// The connection that took it; nobody's if it was found.
     pub client: Option<Client>,
     pub watch: Option<Watch>,
-    /// Where its loss is told.
+    /// Where its loss is told, once no other of its owner's in the mode has the address.
     pub notify: Option<Address>,
-    /// Holds that one connection took one after the other, and has named nothing for, are
-    /// one to it: a name that ONCE gives them later goes for all of them.
-    pub group: u64,
 }
 
 /// A request for one key, or (in plain mode) for many.

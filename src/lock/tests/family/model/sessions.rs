@@ -32,29 +32,18 @@ pub struct Loss {
 impl Model {
     /// A hold that nobody is known to have taken.
     pub fn found(&mut self, place: Place, owner: Owner, mode: Mode) -> Hold {
-        let id = self.next_hold();
         Hold {
-            id,
+            id: self.next_hold(),
             place,
             owner,
             mode,
             client: None,
             watch: None,
             notify: None,
-            group: id,
         }
     }
 
-    /// It is one with the last of its owner's there, if they are alike and have no name.
-    pub fn join_group(&self, hold: &mut Hold) {
-        let theirs = |h: &&Hold| (h.place, h.owner) == (hold.place, hold.owner);
-        let last = self.holds.iter().rfind(theirs);
-        let kind = |h: &Hold| (h.client, h.watch.is_some(), h.mode, h.notify);
-        let like = last.filter(|last| hold.notify.is_none() && kind(last) == kind(hold));
-        hold.group = like.map_or(hold.id, |last| last.group);
-    }
-
-    /// These holds are not bound any more to what they were bound to, one of each group.
+    /// These holds are not bound any more to what they were bound to. Each name is told once.
     pub fn tell_losses(&mut self, holds: &[Hold], reasons: &[Reason]) {
         let mut known = BTreeSet::new();
         for hold in holds {
@@ -65,7 +54,7 @@ impl Model {
             let mut heard = told.filter(|a| !self.deaf.contains(&a.client));
             let closes = watcher.filter(|client| !heard.any(|a| a.client == *client));
             self.lost.extend(closes);
-            if let Some(address) = hold.notify.filter(|_| known.insert(hold.group)) {
+            if let Some(address) = hold.notify.filter(|_| known.insert(hold.name())) {
                 self.losses.push(Loss {
                     place: hold.place,
                     owner: hold.owner,
@@ -94,9 +83,9 @@ impl Model {
 
     /// Of these holds some are released by this connection.
     pub fn tell_released(&mut self, before: &[Hold], client: Client) {
-        let left: BTreeSet<u64> = self.holds.iter().map(|hold| hold.group).collect();
+        let left: BTreeSet<_> = self.holds.iter().map(Hold::name).collect();
         let of_others = |hold: &&Hold| hold.notify.is_some_and(|a| a.client != client);
-        let gone = before.iter().filter(|hold| !left.contains(&hold.group));
+        let gone = before.iter().filter(|hold| !left.contains(&hold.name()));
         let gone = gone.filter(of_others).map(|hold| Hold {
             watch: None,
             ..*hold
@@ -128,59 +117,44 @@ impl Model {
         !(ask.once && (waits || holds))
     }
 
-    /// The owner has this already, and asks for it with ONCE: the newest of its holds are
-    /// bound to the address that it names, and the others to none, unless one of its holds
-    /// is. What the connection of an address watched goes with it.
+    /// The owner has this already, and asks for it with ONCE: its holds in the mode go by
+    /// the name that the request gives. What the connection of an old one watched goes with it.
     pub fn bind_address(&mut self, ask: &Ask, place: Place) {
-        let theirs = |h: &&Hold| (h.place, h.owner) == (place, ask.owner);
-        let mut told = self.holds.iter().filter(theirs).map(|hold| hold.notify);
-        let Some(address) = ask.notify.filter(|_| !told.any(|to| to == ask.notify)) else {
+        let Some(address) = ask.notify else {
             return;
         };
-        let mut theirs = self.holds.iter().filter(theirs);
-        let newest = theirs.rfind(|hold| hold.mode == ask.mode);
-        let group = newest.unwrap().group;
         let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, ask.owner, ask.mode);
-        let was = self.holds.iter().copied().filter(its);
-        let was: Vec<Hold> = was
-            .map(|hold| Hold {
-                watch: None,
-                ..hold
-            })
-            .collect();
+        let renamed = |hold: &&Hold| its(hold) && hold.notify != Some(address);
+        let was = self.holds.iter().copied().filter(|hold| renamed(&hold));
+        let was = was.map(|hold| Hold {
+            watch: None,
+            ..hold
+        });
+        let was: Vec<Hold> = was.collect();
         self.tell_losses(&was, &[Reason::Rebound]);
         for hold in self.holds.iter_mut().filter(|hold| its(hold)) {
-            let told = hold.notify.map(|to| to.client);
-            if hold.watch.is_some() && told.is_some() && told == hold.client {
+            let told = hold.notify.filter(|to| *to != address);
+            if hold.watch.is_some() && told.is_some_and(|to| Some(to.client) == hold.client) {
                 hold.client = Some(address.client);
             }
-            hold.notify = Some(address).filter(|_| hold.group == group);
+            hold.notify = Some(address);
         }
     }
 
-    /// All of the owner's holds there belong to a connection from now on. What they are
-    /// called stays: each name is that of one of them, the newest.
+    /// All of the owner's holds there belong to a connection from now on, and go by the
+    /// names that they have. Those that have one are the newer ones.
     pub fn bind_all(&mut self, place: Place, owner: Owner, client: Client) {
         let theirs = |hold: &mut Hold| (hold.place, hold.owner) == (place, owner);
         let mut all: Vec<Hold> = self.holds.extract_if(.., theirs).collect();
-        for mode in [Mode::Plain, Mode::Write, Mode::Read] {
-            let mut holds: Vec<Hold> = all.extract_if(.., |hold| hold.mode == mode).collect();
-            let mut groups = BTreeSet::new();
-            let first = |hold: &&Hold| hold.notify.is_some() && groups.insert(hold.group);
-            let told: Vec<_> = holds.iter().filter(first).map(|hold| hold.notify).collect();
-            let rest = holds.len() - told.len();
-            let group = holds.first().map_or(0, |hold| hold.id);
-            for (at, hold) in holds.iter_mut().enumerate() {
-                hold.client = Some(client);
-                hold.notify = at.checked_sub(rest).and_then(|at| told[at]);
-                hold.group = if at < rest { group } else { hold.id };
-                // It is that connection's now, whatever becomes of a reply.
-                for grant in self.grants.iter_mut().filter(|g| g.client != client) {
-                    grant.holds.retain(|id| *id != hold.id);
-                }
+        all.sort_by_key(|hold| hold.notify.is_some());
+        for hold in &mut all {
+            hold.client = Some(client);
+            // It is that connection's now, whatever becomes of a reply.
+            for grant in self.grants.iter_mut().filter(|g| g.client != client) {
+                grant.holds.retain(|id| *id != hold.id);
             }
-            self.holds.append(&mut holds);
         }
+        self.holds.append(&mut all);
     }
 
     /// The connection is closed: nothing is told to it any more.
@@ -221,16 +195,8 @@ impl Model {
         self.tokens.clear();
         self.given.clear();
         self.grants.clear();
-        let holds = std::mem::take(&mut self.holds);
-        for hold in holds {
-            let same =
-                |h: &&Hold| (h.place, h.owner, h.mode) == (hold.place, hold.owner, hold.mode);
-            let group = self.holds.iter().find(same).map(|hold| hold.group);
-            self.holds.push(Hold {
-                client: None,
-                group: group.unwrap_or(hold.id),
-                ..hold
-            });
+        for hold in &mut self.holds {
+            hold.client = None;
         }
         // Without a TTL it may be somebody's data.
         for (place, slot) in &mut self.keys {
@@ -241,6 +207,13 @@ impl Model {
                 self.aside.insert(*place, (kind, holds.collect()));
             }
         }
+    }
+}
+
+impl Hold {
+    /// What a connection calls it: a name of its owner's holds in one mode there.
+    fn name(&self) -> (Place, Owner, Mode, Option<Address>) {
+        (self.place, self.owner, self.mode, self.notify)
     }
 }
 

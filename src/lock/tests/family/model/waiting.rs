@@ -223,7 +223,7 @@ impl Model {
                 by_hand: false,
                 known: true,
             });
-            let mut hold = Hold {
+            let hold = Hold {
                 client: Some(ask.client),
                 watch: ask.watch.then_some(Watch {
                     lease: ask.lease,
@@ -233,7 +233,6 @@ impl Model {
                 notify: ask.notify,
                 ..self.found(place, ask.owner, ask.mode)
             };
-            self.join_group(&mut hold);
             ids.push(hold.id);
             self.holds.push(hold);
             self.share_watches(place, ask.owner);

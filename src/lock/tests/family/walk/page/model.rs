@@ -42,9 +42,7 @@ impl Page<'_> {
             for owner in &names.owners {
                 let token = model.tokens.get(&(*place, *owner));
                 self.token(1, token.map(|token| *token as i64));
-                let mut group = None;
                 for hold in model.holds_at(*place).filter(|hold| hold.owner == *owner) {
-                    self.flag(group.replace(hold.group) == Some(hold.group));
                     self.model_hold(hold, granted.contains(&hold.id));
                 }
                 for index in 1..=LEASE_KEYS {
