@@ -21,6 +21,23 @@ pub struct Grant {
     /// Each with the token of the hold there.
     pub keys: Vec<(Key, Token)>,
     pub want: Want,
+    /// Those that go by other names than they were granted by: no watchdog keeps them.
+    moved: Vec<Key>,
+}
+
+impl Grant {
+    pub fn new(keys: Vec<(Key, Token)>, want: Want) -> Self {
+        Self {
+            keys,
+            want,
+            moved: Vec::new(),
+        }
+    }
+
+    fn is_watched_by(&self, client: ClientId, key: &Key) -> bool {
+        let is_bound = self.want.watch && self.want.client == Some(client);
+        is_bound && !self.moved.contains(key)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -32,13 +49,12 @@ pub struct InFlight {
 impl InFlight {
     /// What a connection was granted of a key, and never got, is over with it.
     pub fn forget_watched(&mut self, client: ClientId, key: &Key) {
-        self.forget(key, |want| want.watch && want.client == Some(client));
+        self.forget(key, |grant| grant.is_watched_by(client, key));
     }
 
     /// A key is not to be taken back with grants like these.
-    fn forget(&mut self, key: &Key, its: impl Fn(&Want) -> bool) {
-        let grants = self.grants.values_mut();
-        for grant in grants.filter(|grant| its(&grant.want)) {
+    fn forget(&mut self, key: &Key, its: impl Fn(&Grant) -> bool) {
+        for grant in self.grants.values_mut().filter(|grant| its(grant)) {
             grant.keys.retain(|(granted, _)| granted != key);
         }
     }
@@ -46,7 +62,9 @@ impl InFlight {
     /// The owner has been told of its hold in another way: it stays, whatever becomes of
     /// the reply to the grant.
     pub fn let_stand(&mut self, key: &Key, owner: &[u8], mode: Mode) {
-        self.forget(key, |want| *want.owner == *owner && want.mode == mode);
+        self.forget(key, |Grant { want, .. }| {
+            *want.owner == *owner && want.mode == mode
+        });
     }
 
     /// A connection has no hold in this mode on the key any more: what it takes there
@@ -58,16 +76,21 @@ impl InFlight {
         mode: Mode,
         client: Option<ClientId>,
     ) {
-        self.forget(key, |want| {
+        self.forget(key, |Grant { want, .. }| {
             *want.owner == *owner && (want.mode, want.client) == (mode, client)
         });
     }
 
     /// Keys go by other names now.
     pub fn rename(&mut self, to: impl Fn(&Key) -> Key) {
-        let grants = self.grants.values_mut();
-        for (key, _) in grants.flat_map(|grant| &mut grant.keys) {
-            *key = to(key);
+        for grant in self.grants.values_mut() {
+            for (key, _) in &mut grant.keys {
+                let new = to(key);
+                if *key != new {
+                    grant.moved.push(new.clone());
+                    *key = new;
+                }
+            }
         }
     }
 

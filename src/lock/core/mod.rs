@@ -218,10 +218,8 @@ impl Core {
             let token = self.locks.hold(&key, ask.owner)?.token?;
             Some((key, token))
         };
-        let grant = Grant {
-            keys: names.iter().filter_map(granted).collect(),
-            want: Want::of(ask),
-        };
+        let keys = names.iter().filter_map(granted).collect();
+        let grant = Grant::new(keys, Want::of(ask));
         self.in_flight.grants.insert(id, grant);
         id
     }

@@ -87,8 +87,8 @@ fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Gi
     let to = waiter.told_at().cloned();
     // The reply to the request that is decided leaves with the decision.
     if d.asking != Some(id) {
-        let want = waiter.want;
-        let other = d.core.in_flight.grants.insert(id, Grant { keys, want });
+        let grant = Grant::new(keys, waiter.want);
+        let other = d.core.in_flight.grants.insert(id, grant);
         debug_assert!(other.is_none(), "a request is granted once");
     }
     d.answer(id, to, Outcome::Granted(token));

@@ -93,7 +93,8 @@ impl World {
         }
     }
 
-    /// The late timer fires, but for a step that has to do without it.
+    /// The late timer fires, but for a step that has to do without it. What is unread is read
+    /// before another hears no more: who is told is asked when it is.
     pub fn catch_up(&mut self, op: &Op) -> bool {
         let goes_first = matches!(
             op,
@@ -110,10 +111,13 @@ impl World {
                 }
         );
         let fires = self.overdue && !goes_first;
+        let reads = self.unread && matches!(op, Op::Hears { .. });
         if fires {
             self.tick();
+        } else if reads {
+            self.read();
         }
-        fires
+        fires || reads
     }
 
     /// The model has seen to all that was due, and the core not yet.

@@ -42,13 +42,15 @@ impl Model {
             return false;
         };
         let (id, client, queue) = (next.id, next.ask.client, next.ask.queue);
-        if let Status::Refused(reasons) = status {
-            self.refuse(id, reasons[0]);
-            return true;
-        }
-        if queue && self.deaf.contains(&client) {
+        // One that waits is refused so where its lease key is no string: at its turn only.
+        let is_its_turn = [Status::Granted, Status::Refused(vec![Why::WrongType])];
+        if queue && self.deaf.contains(&client) && is_its_turn.contains(&status) {
             // Nobody would hear it: nothing is written, and no token given.
             self.dequeue(|waiter| waiter.id == id);
+            return true;
+        }
+        if let Status::Refused(reasons) = status {
+            self.refuse(id, reasons[0]);
             return true;
         }
         let (tokens, holds) = self.take(id);
