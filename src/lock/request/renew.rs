@@ -22,4 +22,10 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     d.tell(key, Event::Renewed);
     let holds = modes(d.core, key, &owner, look).counts();
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
+    if renewal.watch.is_some() {
+        // They are this connection's now.
+        for (mode, _) in holds {
+            d.core.in_flight.let_stand(key, &owner, mode);
+        }
+    }
 }
