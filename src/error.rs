@@ -1,7 +1,7 @@
 //! What a client is told when a request is refused: one line that starts with a
 //! code, says what was wrong and what to do, and is at most 512 bytes long.
 
-use crate::lock::{Foreign, Link, Mode, Refusal};
+use crate::lock::{Foreign, Link, Mode, NoPermits, Refusal};
 
 /// Longer lines are cut.
 const LONGEST: usize = 512;
@@ -63,17 +63,20 @@ pub fn of(refusal: &Refusal) -> Error {
             key,
             owner,
             held_for,
+            asked,
         } => format!(
             "WRONGMODE owner {} holds {} {}, which does not mix with {}: release it first, or \
              use another name",
             shown(owner),
             shown(&key.name),
             held(*held_for),
-            match held_for {
-                Mode::Exclusive => "READ and WRITE",
-                Mode::Read | Mode::Write => "a plain lock",
+            match asked {
+                Mode::Exclusive => "a plain lock",
+                Mode::Read | Mode::Write => "READ and WRITE",
+                Mode::Permits => "permits",
             }
         ),
+        Refusal::Permits { key, why } => no_permits(&shown(&key.name), why),
         Refusal::LeaseKeyTaken { key, owner } => format!(
             "{WRONG_TYPE}: the lease key that owner {} needs to read {} belongs to something \
              else; use another name or owner",
@@ -98,6 +101,36 @@ pub fn of(refusal: &Refusal) -> Error {
             shown(&key.name)
         ),
     }))
+}
+
+/// What is refused of permits and of their limit.
+fn no_permits(key: &str, why: &NoPermits) -> String {
+    match why {
+        NoPermits::OtherLimit(pool) => format!(
+            "WRONGLIMIT {key} is held with limit {}: ask with that one, or use another name",
+            pool.asked
+        ),
+        NoPermits::AboveLimit(pool) => format!(
+            "WRONGLIMIT {key} has a limit of {} for now: ask for no more permits",
+            pool.limit
+        ),
+        NoPermits::OtherShare { owner, held } => format!(
+            "HELD owner {} already holds another number of permits of {key}, {held}: RELEASE \
+             them first, or leave ONCE away",
+            shown(owner)
+        ),
+        NoPermits::TooFew { owner, held } => format!(
+            "NOTHELD owner {} does not hold so many permits of {key}, but {held}: nothing was \
+             given back",
+            shown(owner)
+        ),
+        NoPermits::Free => {
+            format!("NOTHELD nobody holds permits of {key}: the limit comes with the next request")
+        }
+        NoPermits::OtherKind => {
+            format!("WRONGMODE {key} is not held by permits, so it has no limit")
+        }
+    }
 }
 
 const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";
@@ -139,6 +172,7 @@ fn not_held(key: &str, owner: &str, asked: Mode, held_for: Option<Mode>) -> Stri
         Mode::Exclusive => "leave the mode out",
         Mode::Read => "say READ",
         Mode::Write => "say WRITE",
+        Mode::Permits => "say PERMITS",
     };
     format!(
         "NOTHELD owner {owner} does not hold {key} {}, it holds it {}: {advice}",
@@ -153,6 +187,7 @@ fn held(mode: Mode) -> &'static str {
         Mode::Exclusive => "as a plain lock",
         Mode::Read => "for READ",
         Mode::Write => "for WRITE",
+        Mode::Permits => "by permits",
     }
 }
 

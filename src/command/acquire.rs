@@ -1,14 +1,16 @@
 //! RLOCK.ACQUIRE: take a lock, or wait for it.
 
-use super::args;
+use super::args::{self, PERMITS_WANTED};
 use crate::error::Error;
 use crate::lock::{self, Mode};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
+/// `RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
 /// Acquires the lock for `lease` ms: for this owner alone, or with `READ` beside
-/// other readers, or with `WRITE` alone on a lock that is read too. Replies with
+/// other readers, or with `WRITE` alone on a lock that is read too. With `LIMIT` n at
+/// most n permits of it are out at a time, and the owner takes `k` of them (1), all or none;
+/// while anybody holds some, another limit is the error WRONGLIMIT. Replies with
 /// the fencing token, or null when somebody else has the lock (and still has it
 /// after `BLOCK` ms; 0 waits for ever). With `QUEUE` ms the connection goes on: the
 /// reply is `QUEUED`, and how the wait ended is published on `channel` with `tag`,
@@ -29,7 +31,7 @@ impl Command for Acquire {
         acl: c"write fast blocking",
         keys: Keys::One(Use::Write),
         summary: c"Acquires a lock, or waits for it",
-        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
+        usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -38,7 +40,15 @@ impl Command for Acquire {
         let owner = args.owner()?;
         let lease = args.lease()?;
         let options = args.options(&[
-            "READ", "WRITE", "BLOCK", "QUEUE", "NOTIFY", "WATCHDOG", "ONCE",
+            "READ",
+            "WRITE",
+            "LIMIT",
+            PERMITS_WANTED,
+            "BLOCK",
+            "QUEUE",
+            "NOTIFY",
+            "WATCHDOG",
+            "ONCE",
         ])?;
         let id = owner.id(call)?;
         if options.mode() == Mode::Read {

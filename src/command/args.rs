@@ -1,9 +1,11 @@
 //! Reads a command's arguments from left to right.
 
+use std::iter::Peekable;
+
 use super::options::{Options, Owner};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
-use crate::lock::{Aim, Mode, Only, Token, Wait, MOST_KEYS};
+use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
 
@@ -13,8 +15,17 @@ const LONGEST_CHANNEL: usize = 1024;
 
 const WRONG_NUMBER: &str = "wrong number of arguments";
 
+/// The mode of permits, where nothing more is to be said of them.
+pub const PERMITS: &str = "PERMITS";
+
+/// How many permits are wanted, beside LIMIT.
+pub const PERMITS_WANTED: &str = "PERMITS k";
+
+/// The mode, and how many are given back.
+pub const PERMITS_BACK: &str = "PERMITS [k]";
+
 pub struct Args<'a, I: Iterator<Item = &'a [u8]>> {
-    left: I,
+    left: Peekable<I>,
     usage: &'static str,
 }
 
@@ -23,7 +34,7 @@ pub fn of<'a, C: Command>(
     call: &Call<'a>,
 ) -> Args<'a, impl Iterator<Item = &'a [u8]> + use<'a, C>> {
     Args {
-        left: call.args(),
+        left: call.args().peekable(),
         usage: C::SPEC.usage,
     }
 }
@@ -157,10 +168,24 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     pub fn options(&mut self, taken: &[&str]) -> Result<Options<'a>, Error> {
         let mut options = Options::default();
         while let Some(given) = self.left.next() {
-            let same = |word: &&&str| given.eq_ignore_ascii_case(word.as_bytes());
+            let same = |word: &&&str| is_word(given, word);
             match taken.iter().find(same) {
                 Some(&"READ") if options.mode.is_none() => options.mode = Some(Mode::Read),
                 Some(&"WRITE") if options.mode.is_none() => options.mode = Some(Mode::Write),
+                Some(&"LIMIT") if options.mode.is_none() => {
+                    options.mode = Some(Mode::Permits);
+                    options.limit = Some(self.permits("LIMIT")?);
+                }
+                Some(&PERMITS) if options.mode.is_none() => options.mode = Some(Mode::Permits),
+                Some(&PERMITS_WANTED) if options.permits.is_none() => {
+                    options.permits = Some(self.permits("PERMITS")?);
+                }
+                Some(&PERMITS_BACK) if options.mode.is_none() => {
+                    options.mode = Some(Mode::Permits);
+                    if self.is_number_next(taken) {
+                        options.permits = Some(self.permits("PERMITS")?);
+                    }
+                }
                 Some(&"BLOCK") if options.wait.is_none() => {
                     options.wait = Some(Wait::blocked(self.wait("BLOCK")?));
                 }
@@ -182,6 +207,26 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
             }
         }
         Ok(options)
+    }
+
+    /// The number after LIMIT or PERMITS.
+    fn permits(&mut self, word: &str) -> Result<u32, Error> {
+        let given = self.needs(word, "a number")?;
+        let what = format!("{word} must be a whole number from 1");
+        let number = number(given, 1, Pool::MOST, &what)?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
+    /// A limit of permits.
+    pub fn limit(&mut self) -> Result<i64, Error> {
+        let what = "the limit must be a whole number from 1";
+        number(self.next()?, 1, Pool::MOST, what)
+    }
+
+    /// Whether a number comes next, as far as no keyword does.
+    fn is_number_next(&mut self, taken: &[&str]) -> bool {
+        let next = self.left.peek();
+        next.is_some_and(|given| !taken.iter().any(|word| is_word(given, word)))
     }
 
     /// A number of keys, and the keys, each once.
@@ -215,6 +260,12 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     fn wrong(&self, what: &str) -> Error {
         Error::new(format!("{what}; usage: {}", self.usage))
     }
+}
+
+/// Whether a keyword was given, as a command takes it: with what may stand behind it.
+fn is_word(given: &[u8], taken: &str) -> bool {
+    let word = taken.split(' ').next().unwrap_or_default();
+    given.eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// A number from `least` to `most`. `what` begins the error where it is none.

@@ -1,10 +1,10 @@
 //! RLOCK.CANCEL: call off a wait.
 
-use super::args;
+use super::args::{self, PERMITS};
 use crate::error::Error;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.CANCEL key owner [READ|WRITE]`
+/// `RLOCK.CANCEL key owner [READ|WRITE|PERMITS]`
 ///
 /// Ends the waits of this owner for the key, in this mode or in any, from whichever
 /// connection: as after their time, with null or `timeout`. A request for several keys
@@ -19,14 +19,14 @@ impl Command for Cancel {
         acl: c"write fast",
         keys: Keys::One(Use::Write),
         summary: c"Ends an owner's waits for a lock",
-        usage: "RLOCK.CANCEL key owner [READ|WRITE]",
+        usage: "RLOCK.CANCEL key owner [READ|WRITE|PERMITS]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;
-        let options = args.options(&["READ", "WRITE"])?;
+        let options = args.options(&["READ", "WRITE", PERMITS])?;
         let id = owner.id(call)?;
         call.cancel(key, &id, options.mode).map(Responder::Integer)
     }

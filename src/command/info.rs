@@ -5,13 +5,18 @@ use crate::error::Error;
 use crate::lock::{Core, Holder, Key, Keyspace, Known, Mode, Now};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.INFO key`
+/// So many holders are told of unless COUNT says otherwise.
+const USUAL: usize = 1000;
+
+/// `RLOCK.INFO key [COUNT n]`
 ///
 /// A map that describes a lock, also a free one: `mode` (`free`, `reserved`,
-/// `exclusive`, `read`, `write`), `holders` (each a map of `owner`, `mode`, `holds`,
+/// `exclusive`, `read`, `write`, `permits`), of permits `limit` (the one in force),
+/// `asked-limit` (the one that requests say) and `available`, `holders` (each a map of
+/// `owner`, `mode`, `holds`, or for permits `permits`,
 /// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
 /// connection keeps it; null where there is none, or where this server does not
-/// know), `waiters`, and `oldest-wait-ms` (null when nobody waits). A key that is
+/// know; at most `n`, 1000 unless it is said), `waiters`, and `oldest-wait-ms` (null when nobody waits). A key that is
 /// no lock is the error WRONGTYPE. Changes nothing.
 pub struct Info;
 
@@ -22,36 +27,53 @@ impl Command for Info {
         acl: c"read fast",
         keys: Keys::One(Use::Read),
         summary: c"Describes a lock",
-        usage: "RLOCK.INFO key",
+        usage: "RLOCK.INFO key [COUNT n]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let name = args.next()?;
-        args.end()?;
+        let most = args.options(&["COUNT"])?.count.unwrap_or(USUAL);
         let key = Key::new(call.db(), name);
-        call.inspect(|core, ks, now| describe(core, ks, now, key))?
+        call.inspect(|core, ks, now| describe(core, ks, now, key, most))?
     }
 }
 
-fn describe<K: Keyspace>(core: &Core, ks: &mut K, now: Now, key: Key) -> Result<Responder, Error> {
-    let holders = core.holders_of(ks, &key)?;
+fn describe<K: Keyspace>(
+    core: &Core,
+    ks: &mut K,
+    now: Now,
+    key: Key,
+    most: usize,
+) -> Result<Responder, Error> {
+    let holders = core.holders_of(ks, now, &key, most)?;
+    let pool = core.pool_of(ks, &key);
     let queue = core.describe(now, &key);
     let mode = match holders.first() {
         Some(holder) => mode_name(holder.mode),
+        None if pool.is_some() => mode_name(Mode::Permits),
         None if queue.waiters > 0 || core.has_turn(key.db, &key.name) => "reserved",
         None => "free",
     };
     let holders = holders
         .iter()
+        .take(most)
         .map(|holder| describe_holder(core, now, &key, holder))
         .collect();
-    Ok(Responder::Map(vec![
-        ("mode", text(mode)),
+    let mut told = vec![("mode", text(mode))];
+    if let Some(pool) = pool {
+        told.extend([
+            ("limit", Responder::Integer(pool.limit)),
+            ("asked-limit", Responder::Integer(pool.asked)),
+            ("available", Responder::Integer(pool.available())),
+        ]);
+    }
+    told.extend([
         ("holders", Responder::Array(holders)),
         ("waiters", integer(i64::try_from(queue.waiters).ok())),
         ("oldest-wait-ms", integer(queue.oldest_wait_ms)),
-    ]))
+    ]);
+    Ok(Responder::Map(told))
 }
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Responder {
@@ -61,11 +83,15 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Respond
 
 /// What is told of a holder.
 pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str, Responder); 7] {
+    let of_what = match holder.mode {
+        Mode::Permits => "permits",
+        Mode::Exclusive | Mode::Write | Mode::Read => "holds",
+    };
     let remaining = holder.lease.end().map(|at| at.ms_from(now.wall_ms()));
     [
         ("owner", Responder::Text(holder.owner.to_vec())),
         ("mode", text(mode_name(holder.mode))),
-        ("holds", Responder::Integer(holder.holds)),
+        (of_what, Responder::Integer(holder.holds)),
         ("remaining-ms", integer(remaining)),
         ("held-ms", integer(known.held_ms)),
         ("token", integer(known.token.map(|token| token.0))),
@@ -79,6 +105,7 @@ pub fn mode_name(mode: Mode) -> &'static str {
         Mode::Exclusive => "exclusive",
         Mode::Read => "read",
         Mode::Write => "write",
+        Mode::Permits => "permits",
     }
 }
 

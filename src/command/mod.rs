@@ -7,6 +7,7 @@ mod cursor;
 mod force;
 mod glob;
 mod info;
+mod limit;
 mod list;
 mod macquire;
 mod mrelease;
@@ -30,6 +31,7 @@ pub fn register_all(ctx: Ctx<'_>) -> bool {
         && register::<mrenew::Mrenew>(ctx)
         && register::<cancel::Cancel>(ctx)
         && register::<force::Force>(ctx)
+        && register::<limit::Limit>(ctx)
         && register::<info::Info>(ctx)
         && register::<list::List>(ctx)
         && register::<waiters::Waiters>(ctx)

@@ -27,7 +27,7 @@ impl Command for Mrelease {
         let owner = args.owner()?;
         let options = args.options(&[])?;
         let id = owner.id(call)?;
-        let ended = options.ended(call, &id);
+        let ended = options.ended(call, &id)?;
         let released = call.decide(|d| lock::release_many(d, &keys, &ended))?;
         Ok(call.after_long_work(&keys, Outcome::Done(released), None))
     }

@@ -1,7 +1,7 @@
 //! What a request says at its end, and the owner whose request it is.
 
 use crate::error::Error;
-use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Wait};
+use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Share, Wait};
 use crate::server::Call;
 
 /// An owner as it was given.
@@ -32,6 +32,10 @@ impl<'a> Owner<'a> {
 #[derive(Debug, Default)]
 pub struct Options<'a> {
     pub mode: Option<Mode>,
+    /// With LIMIT.
+    pub(super) limit: Option<u32>,
+    /// So many of them.
+    pub(super) permits: Option<u32>,
     /// BLOCK or QUEUE.
     pub(super) wait: Option<Wait>,
     /// A channel and a tag.
@@ -92,6 +96,7 @@ impl Options<'_> {
             owner: id,
             client: watchdog.or_else(|| call.client()),
             mode: self.mode(),
+            share: self.share()?,
             lease,
             once,
             watch: self.watch,
@@ -100,16 +105,35 @@ impl Options<'_> {
         })
     }
 
+    /// How much of the lock is wanted.
+    fn share(&self) -> Result<Share, Error> {
+        let count = self.permits.unwrap_or(1);
+        match self.limit {
+            None if self.permits.is_some() => Err(Error::new(
+                "PERMITS needs LIMIT n: how many permits of this lock there are",
+            )),
+            None => Ok(Share::HOLD),
+            Some(limit) if count > limit => Err(Error::new(format!(
+                "PERMITS must be at most LIMIT, {limit}, got {count}"
+            ))),
+            Some(limit) => Ok(Share::new(count, limit)),
+        }
+    }
+
     /// The end of holds of an owner, whose id is `id`.
-    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Ended<'a> {
-        Ended {
+    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Result<Ended<'a>, Error> {
+        if self.all && self.permits.is_some() {
+            return Err(Error::new("ALL and a number of permits exclude each other"));
+        }
+        let count = i64::from(self.permits.unwrap_or(1));
+        Ok(Ended {
             db: call.db(),
             owner: id,
             client: call.client(),
             mode: self.mode(),
-            all: self.all,
+            count: (!self.all).then_some(count),
             only: self.only,
-        }
+        })
     }
 
     /// The renewal of an owner's lease, ms.

@@ -1,11 +1,11 @@
 //! RLOCK.RENEW: renew a lease.
 
-use super::args;
+use super::args::{self, PERMITS};
 use crate::error::Error;
 use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]`
+/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]`
 ///
 /// Sets the lease of the owner's holds to `lease` ms from now, shorter too, and
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
@@ -21,7 +21,7 @@ impl Command for Renew {
         acl: c"write fast",
         keys: Keys::One(Use::Write),
         summary: c"Sets the lease of a lock",
-        usage: "RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]",
+        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -29,7 +29,7 @@ impl Command for Renew {
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&["READ", "WRITE", "WATCHDOG"])?;
+        let options = args.options(&["READ", "WRITE", PERMITS, "WATCHDOG"])?;
         let id = owner.id(call)?;
         let renewal = options.renewal(call, &id, lease)?;
         call.decide(|d| lock::renew(d, key, &renewal))?;

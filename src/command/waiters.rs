@@ -3,13 +3,13 @@
 use super::args;
 use super::info::{mode_name, text};
 use crate::error::Error;
-use crate::lock::Key;
+use crate::lock::{Key, Mode};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
 /// `RLOCK.WAITERS key [COUNT n]`
 ///
 /// Those who wait for a lock, first to last, at most `n`: each a map of `owner`,
-/// `mode`, `waited-ms` and `client-id`. A key that is no lock is the error
+/// `mode`, `waited-ms`, `client-id`, and of permits how many `permits` it wants. A key that is no lock is the error
 /// WRONGTYPE, unless somebody waits for its name. Changes nothing.
 pub struct Waiters;
 
@@ -32,17 +32,21 @@ impl Command for Waiters {
             let waiters = core.waiters_of(now, &key, most);
             // With nobody waiting it is to be a lock; its holders matter no more than that.
             if waiters.is_empty() {
-                core.holders_of(ks, &key)?;
+                core.holders_of(ks, now, &key, 1)?;
             }
             Ok::<_, Error>(waiters)
         })??;
         let describe = |waiter: &crate::lock::Waiting| {
-            Responder::Map(vec![
+            let mut told = vec![
                 ("owner", Responder::Text(waiter.owner.to_vec())),
                 ("mode", text(mode_name(waiter.mode))),
                 ("waited-ms", Responder::Integer(waiter.waited_ms)),
                 ("client-id", Responder::id(waiter.client)),
-            ])
+            ];
+            if waiter.mode == Mode::Permits {
+                told.push(("permits", Responder::Integer(waiter.share.count())));
+            }
+            Responder::Map(told)
         };
         Ok(Responder::Array(waiters.iter().map(describe).collect()))
     }

@@ -14,6 +14,7 @@ pub struct Ask<'a> {
     /// The connection that asks; `None`: none that could close.
     pub client: Option<ClientId>,
     pub mode: Mode,
+    pub share: Share,
     /// The lease in ms, from the moment of the grant.
     pub lease: i64,
     pub once: Once,
@@ -23,6 +24,46 @@ pub struct Ask<'a> {
     pub notify: Option<&'a Address>,
     /// How to wait if the lock is held; `None`: do not.
     pub wait: Option<Wait>,
+}
+
+/// How much of a lock a request takes: so many holds, or permits of so many that there are to
+/// be. Packed, for there are very many who wait: 20 bits for each of the two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Share([u8; 5]);
+
+impl Share {
+    /// One hold.
+    pub const HOLD: Self = Self([1, 0, 0, 0, 0]);
+
+    /// So many permits, of so many. Both are at most [`Pool::MOST`].
+    ///
+    /// [`Pool::MOST`]: super::Pool::MOST
+    pub fn new(count: u32, limit: u32) -> Self {
+        let both = u64::from(limit & MASK) << 20 | u64::from(count & MASK);
+        let [a, b, c, d, e, ..] = both.to_le_bytes();
+        Self([a, b, c, d, e])
+    }
+
+    fn both(self) -> u64 {
+        let [a, b, c, d, e] = self.0;
+        u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+    }
+
+    /// So many permits, or holds.
+    pub fn count(self) -> i64 {
+        low(self.both())
+    }
+
+    /// How many permits there are to be; 0: it is for holds.
+    pub fn limit(self) -> i64 {
+        low(self.both() >> 20)
+    }
+}
+
+const MASK: u32 = (1 << 20) - 1;
+
+fn low(both: u64) -> i64 {
+    i64::try_from(both & u64::from(MASK)).unwrap_or(0)
 }
 
 /// What an owner gets that holds the lock in this mode already.
@@ -78,8 +119,8 @@ pub struct Ended<'a> {
     /// The connection that asks.
     pub client: Option<ClientId>,
     pub mode: Mode,
-    /// All of them, rather than the newest.
-    pub all: bool,
+    /// So many, the newest first; `None`: all of them.
+    pub count: Option<i64>,
     /// Else nothing ends, and that is no error.
     pub only: Option<Only>,
 }
@@ -131,6 +172,7 @@ pub struct Want {
     pub owner: Owner,
     pub client: Option<ClientId>,
     pub mode: Mode,
+    pub share: Share,
     pub lease: i64,
     pub once: Once,
     pub watch: bool,
@@ -143,10 +185,27 @@ impl Want {
             owner: Owner::from(ask.owner),
             client: ask.client,
             mode: ask.mode,
+            share: ask.share,
             lease: ask.lease,
             once: ask.once,
             watch: ask.watch,
             notify: ask.notify.cloned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pool;
+    use super::*;
+
+    #[test]
+    fn a_share_is_what_it_was_made_of() {
+        let most = u32::try_from(Pool::MOST).unwrap();
+        for (count, limit) in [(1, 0), (1, 1), (3, 4), (most, most), (1, most)] {
+            let share = Share::new(count, limit);
+            assert_eq!((share.count(), share.limit()), (count.into(), limit.into()));
+        }
+        assert_eq!(Share::HOLD, Share::new(1, 0));
     }
 }

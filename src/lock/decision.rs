@@ -113,7 +113,11 @@ impl<'a> Decision<'a> {
         if queues.line(key).queue.is_empty() {
             return;
         }
-        let requests = queues.requests(&owner, key).into_iter();
+        let requests = queues.requests(&owner, key);
+        if !requests.is_empty() {
+            self.core.locks.set_waits(key, &owner, true);
+        }
+        let requests = requests.into_iter();
         let nesting = requests.map(|(rank, id)| (rank, id, key.clone()));
         self.work.nesting.extend(nesting);
         self.work.suspects.insert(owner.clone());

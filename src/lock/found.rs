@@ -12,6 +12,52 @@ pub enum Mode {
     Write,
     /// A read lock of a read/write lock.
     Read,
+    /// Some of the permits of a lock that several may hold.
+    Permits,
+}
+
+impl Mode {
+    /// One of the two of a read/write lock.
+    pub fn is_read_write(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+
+    /// Several owners can have it so at once.
+    pub fn is_for_several(self) -> bool {
+        matches!(self, Self::Read | Self::Permits)
+    }
+
+    /// A name that is held in the one mode cannot be held in the other by the same owner.
+    pub fn mixes_with(self, other: Self) -> bool {
+        self == other || self.is_read_write() && other.is_read_write()
+    }
+}
+
+/// The permits of a lock, as its field `mode` has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pool {
+    /// The limit that each request says.
+    pub asked: i64,
+    /// The limit in force: LIMIT changes it.
+    pub limit: i64,
+    /// No more than these are out. Owners count that have run out and were not found yet.
+    pub out: i64,
+}
+
+impl Pool {
+    /// The greatest limit.
+    pub const MOST: i64 = 1_000_000;
+
+    /// So many more are out, or fewer.
+    pub fn plus(self, permits: i64) -> Self {
+        let out = self.out.saturating_add(permits).max(0);
+        Self { out, ..self }
+    }
+
+    /// So many can be had now.
+    pub fn available(self) -> i64 {
+        self.limit.saturating_sub(self.out).max(0)
+    }
 }
 
 /// What a key is, as far as locks are concerned.
@@ -23,6 +69,8 @@ pub enum Kind {
     Plain,
     /// A read/write lock, with what its field `mode` says.
     ReadWrite(Mode),
+    /// A lock with permits.
+    Permits(Pool),
     /// A key that is no lock.
     Foreign(Foreign),
 }
@@ -38,8 +86,8 @@ pub enum Foreign {
     NoTtl,
 }
 
-/// When a reader's lease ends: the latest of its lease keys counts, but one that may
-/// be elsewhere counts more.
+/// When an owner's own lease ends. Of a reader's lease keys the latest counts, but one that
+/// may be elsewhere counts more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lease {
     /// None of its lease keys is there: it holds nothing.
@@ -73,12 +121,12 @@ pub struct Look {
     pub kind: Kind,
     /// The fields that stand for holds: all but `mode`. Of a plain lock: 1.
     pub fields: usize,
-    /// What the owner's field counts: its plain holds, or in a read/write lock
-    /// its read holds, be their lease keys there or not. 0: no such field.
+    /// What the owner's field counts: its plain holds, its permits, or in a read/write
+    /// lock its read holds, be their lease keys there or not. 0: no such field.
     pub holds: i64,
     /// The write holds of the owner that was asked for.
     pub writes: i64,
-    /// The lease of the owner's read holds in a read/write lock.
+    /// The lease of the owner's permits, or of its read holds in a read/write lock.
     pub lease: Lease,
     /// When the key expires; `None`: it has no TTL.
     pub expires: Option<WallMs>,
@@ -105,7 +153,7 @@ pub struct Holder {
     pub owner: Owner,
     pub mode: Mode,
     pub holds: i64,
-    /// Of a reader: its own lease. Else that of the key.
+    /// Of a reader, and of permits: its own lease. Else that of the key.
     pub lease: Lease,
 }
 

@@ -6,7 +6,39 @@
 use super::address::Address;
 use super::found::{Counter, Holder, Look, Slot};
 use super::key::Key;
+use super::layout;
+use super::types::Owner;
 use super::write::Write;
+
+/// Some of the fields of a lock with permits.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub holders: Vec<Holder>,
+    /// A field that is no permit.
+    pub wrong: Option<Owner>,
+    /// Where the next part begins.
+    pub next: Option<u64>,
+}
+
+impl Part {
+    /// Of these fields.
+    pub fn of(fields: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>, next: Option<u64>) -> Self {
+        let mut part = Self {
+            next,
+            ..Self::default()
+        };
+        for (field, value) in fields
+            .into_iter()
+            .filter(|(field, _)| field != layout::MODE)
+        {
+            match layout::permit_holder(&field, &value) {
+                Some(holder) => part.holders.push(holder),
+                None => part.wrong = Some(Owner::from(&field[..])),
+            }
+        }
+        part
+    }
+}
 
 /// Lock state. A key whose lease has run out reads as free.
 pub trait Keyspace {
@@ -16,6 +48,11 @@ pub trait Keyspace {
     /// All fields that stand for holds, also those of readers whose lease is gone;
     /// empty when the lock is free or no lock.
     fn holders(&mut self, key: &Key) -> Vec<Holder>;
+    /// Some of the fields of a lock with permits, behind this cursor; 0: the first ones. As by
+    /// HSCAN: what is there all the time comes at least once.
+    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part;
+    /// Whether this field of the hash is there, and is no permit.
+    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool;
     /// Whether the lease key of this read hold may be written: it is not there, or
     /// is this lock's (its value is the lock's name, or Redisson's `1`).
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool;

@@ -1,14 +1,17 @@
 //! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
-use super::found::{Foreign, Holder, Kind, Lease, Look, Mode};
+use super::found::{Foreign, Holder, Kind, Lease, Look, Mode, Pool};
 use super::types::{Owner, WallMs};
 
-/// The field of a read/write lock that says which it is.
+/// The field of a lock that several may hold: of which kind it is.
 pub const MODE: &[u8] = b"mode";
 
 /// A writer's field is its owner's id with this behind it.
 const WRITER: &[u8] = b":write";
+
+/// Of a lock with permits the field `mode` begins with this.
+const PERMITS: &str = "permits ";
 
 /// A hash that can be read.
 pub trait Hash {
@@ -19,19 +22,48 @@ pub trait Hash {
     fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)>;
 }
 
-/// What the field `mode` says in this mode.
+/// What the field `mode` of a read/write lock says in this mode.
 pub fn mode_text(mode: Mode) -> &'static [u8] {
     match mode {
         Mode::Write => b"write",
-        Mode::Exclusive | Mode::Read => b"read",
+        Mode::Exclusive | Mode::Read | Mode::Permits => b"read",
     }
 }
 
-/// The mode of a read/write lock, from its field `mode`.
-fn mode_of(value: &[u8]) -> Option<Mode> {
-    [Mode::Read, Mode::Write]
-        .into_iter()
-        .find(|mode| mode_text(*mode) == value)
+/// What it says of permits: `permits <asked> <limit> <out>`.
+pub fn pool_text(pool: Pool) -> String {
+    let Pool { asked, limit, out } = pool;
+    format!("{PERMITS}{asked} {limit} {out}")
+}
+
+/// The field of an owner's permits: `permits@deadline`, ms since 1970.
+pub fn permit_text(permits: i64, ends: WallMs) -> String {
+    format!("{permits}@{}", ends.0)
+}
+
+/// The kind of a lock that several may hold, from its field `mode`.
+fn kind_of(value: &[u8]) -> Option<Kind> {
+    let is = |mode: &Mode| mode_text(*mode) == value;
+    let mode = [Mode::Read, Mode::Write].into_iter().find(is);
+    mode.map(Kind::ReadWrite)
+        .or_else(|| pool(value).map(Kind::Permits))
+}
+
+fn pool(value: &[u8]) -> Option<Pool> {
+    let rest = std::str::from_utf8(value).ok()?.strip_prefix(PERMITS)?;
+    let mut numbers = rest.split(' ');
+    let mut next = || whole(numbers.next()?.as_bytes());
+    let (asked, limit, out) = (next()?, next()?, next()?);
+    let is_one = |limit| (1..=Pool::MOST).contains(&limit);
+    let ends = numbers.next().is_none();
+    (ends && is_one(asked) && is_one(limit)).then_some(Pool { asked, limit, out })
+}
+
+/// The permits of an owner, and when its lease ends.
+fn permit(value: &[u8]) -> Option<(i64, WallMs)> {
+    let (permits, ends) = std::str::from_utf8(value).ok()?.split_once('@')?;
+    let permits = count(permits.as_bytes()).filter(|permits| *permits <= Pool::MOST)?;
+    Some((permits, WallMs(whole(ends.as_bytes())?)))
 }
 
 /// The field that counts a writer's holds.
@@ -39,8 +71,8 @@ pub fn writer_field(owner: &[u8]) -> Vec<u8> {
     [owner, WRITER].concat()
 }
 
-/// Whether somebody can hold a read/write lock by this name: any other would be taken
-/// for a field of another meaning.
+/// Whether somebody can hold a lock by this name that several may hold: any other would be
+/// taken for a field of another meaning.
 fn is_owner(name: &[u8]) -> bool {
     !name.is_empty() && name != MODE && !name.ends_with(WRITER)
 }
@@ -54,10 +86,15 @@ pub fn count(value: &[u8]) -> Option<i64> {
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
+/// The same, or 0.
+fn whole(value: &[u8]) -> Option<i64> {
+    (value == b"0").then_some(0).or_else(|| count(value))
+}
+
 /// A hash as one owner sees it, without any lease key.
 pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
     let found = match hash.len() {
-        1 => look_at_plain(hash, owner),
+        1 => look_at_one_field(hash, owner),
         len => look_at_shared(hash, len, owner),
     };
     let kind = Kind::Foreign(Foreign::OtherHash);
@@ -69,7 +106,7 @@ pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
 }
 
 /// A hash of one field: a plain lock, if its value is a count of holds.
-fn look_at_plain(hash: &impl Hash, owner: &[u8]) -> Option<Look> {
+fn look_at_one_field(hash: &impl Hash, owner: &[u8]) -> Option<Look> {
     let plain = |holds| Look {
         kind: Kind::Plain,
         fields: 1,
@@ -84,34 +121,59 @@ fn look_at_plain(hash: &impl Hash, owner: &[u8]) -> Option<Look> {
         // Fields can have a TTL of their own on newer servers, and this one has run out.
         return Some(Look::FREE);
     };
-    let mode = mode_of(value).filter(|_| name == MODE);
-    match mode {
-        // A read/write lock whose holders are all gone.
-        Some(mode) => Some(Look {
-            kind: Kind::ReadWrite(mode),
-            ..Look::FREE
-        }),
+    match kind_of(value).filter(|_| name == MODE) {
+        // Its holders are all gone.
+        Some(kind) => Some(Look { kind, ..Look::FREE }),
         None => count(value).map(|_| plain(0)),
     }
 }
 
-/// A hash of several fields: a read/write lock, if it has a mode. Of the others the
-/// owner's fields alone are looked at, for there may be many.
+/// A hash of several fields: a lock that several may hold, if it has a mode. Of the others
+/// the owner's fields alone are looked at, for there may be many.
 fn look_at_shared(hash: &impl Hash, len: usize, owner: &[u8]) -> Option<Look> {
-    let mode = hash.field(MODE, mode_of)??;
-    let of = |name: &[u8]| hash.field(name, count).unwrap_or(Some(0));
-    let (holds, writes) = if owner.is_empty() || owner == MODE {
-        (0, 0)
-    } else {
-        (of(owner)?, of(&writer_field(owner))?)
-    };
-    Some(Look {
-        kind: Kind::ReadWrite(mode),
+    let found = Look {
+        kind: hash.field(MODE, kind_of)??,
         fields: len.saturating_sub(1),
-        holds,
-        writes,
         ..Look::FREE
+    };
+    if owner.is_empty() || owner == MODE {
+        return Some(found);
+    }
+    if matches!(found.kind, Kind::Permits(_)) {
+        let Some(its) = hash.field(owner, permit) else {
+            return Some(found);
+        };
+        let (holds, ends) = its?;
+        let lease = Lease::Until(ends);
+        return Some(Look {
+            holds,
+            lease,
+            ..found
+        });
+    }
+    let of = |name: &[u8]| hash.field(name, count).unwrap_or(Some(0));
+    Some(Look {
+        holds: of(owner)?,
+        writes: of(&writer_field(owner))?,
+        ..found
     })
+}
+
+/// What a field beside the `mode` of a lock with permits says; `None`: it is no permit.
+pub fn permit_holder(field: &[u8], value: &[u8]) -> Option<Holder> {
+    let (holds, ends) = permit(value).filter(|_| is_owner(field))?;
+    Some(Holder {
+        owner: Owner::from(field),
+        mode: Mode::Permits,
+        holds,
+        lease: Lease::Until(ends),
+    })
+}
+
+/// Whether this field is there, and is no permit.
+pub fn is_wrong_permit(hash: &impl Hash, field: &[u8]) -> bool {
+    let is_wrong = |value: &[u8]| permit_holder(field, value).is_none();
+    hash.field(field, is_wrong).unwrap_or(false)
 }
 
 /// All fields that stand for holds; those of readers with the lease of the hash, for each
@@ -120,11 +182,15 @@ pub fn holders(hash: &impl Hash, expires: Option<WallMs>) -> Vec<Holder> {
     let lease = expires.map_or(Lease::Endless, Lease::Until);
     let fields = hash.fields();
     let plain = fields.len() == 1;
-    let is_mode = |(name, value): &(Vec<u8>, Vec<u8>)| name == MODE && mode_of(value).is_some();
-    if !plain && !fields.iter().any(is_mode) {
+    let mut modes = fields.iter().filter(|(name, _)| name == MODE);
+    let kind = modes.next().and_then(|(_, value)| kind_of(value));
+    if !plain && kind.is_none() {
         return Vec::new();
     }
     let holder = |(field, value): (Vec<u8>, Vec<u8>)| {
+        if !plain && matches!(kind, Some(Kind::Permits(_))) {
+            return permit_holder(&field, &value);
+        }
         let holds = count(&value)?;
         let (owner, mode) = match field.strip_suffix(WRITER) {
             _ if plain => (&field[..], Mode::Exclusive),

@@ -12,6 +12,9 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
         know_end(d, key, look, Some(at));
         return;
     }
+    if has.has(Mode::Permits) {
+        return set_lease_of_permits(d, key, owner, look, at);
+    }
     if has.has(Mode::Read) {
         renew(d, key, owner, look.holds, at);
     }
@@ -32,12 +35,35 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
     d.expire_at(key, look.expires, expires);
 }
 
+/// The same for permits, whose lease stands in the owner's field. The key stays for the owner
+/// that stays longest.
+fn set_lease_of_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at: WallMs) {
+    let (held, pool) = (Some((look.holds, at)), None);
+    let owner = owner.clone();
+    d.write(
+        key,
+        Write::Permit {
+            owner: owner.clone(),
+            held,
+            pool,
+        },
+    );
+    let expires = look.expires.map(|end| end.max(at));
+    d.expire_at(key, look.expires, expires);
+    d.core.locks.change_shared(key, |shared| {
+        shared.expires = expires;
+        shared.change(&owner, |party| party.lease = Lease::Until(at));
+    });
+}
+
 /// It is known when the key ends. Others may be in a read/write lock by now, with
 /// leases of their own.
 pub fn know_end(d: &mut Decision<'_>, key: &Key, look: &Look, at: Option<WallMs>) {
     let locks = &mut d.core.locks;
     match look.kind {
-        Kind::ReadWrite(_) => locks.change_shared(key, |shared| shared.expires = at),
+        Kind::ReadWrite(_) | Kind::Permits(_) => {
+            locks.change_shared(key, |shared| shared.expires = at);
+        }
         _ => locks.set_deadline(key, at),
     }
 }

@@ -11,8 +11,12 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     if let Some(address) = waiter.told_at() {
         core.sessions.add_wait(address, id);
     }
+    let (owner, keys) = (waiter.want.owner.clone(), waiter.keys.clone());
     for key in core.queues.insert(id, waiter) {
         core.locks.set_waited_for(&key, true);
+    }
+    for key in &keys {
+        core.locks.set_waits(key, &owner, true);
     }
 }
 
@@ -21,6 +25,12 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let gone = core.queues.remove(id)?;
     if let Some(address) = gone.waiter.told_at() {
         core.sessions.remove_wait(address, id);
+    }
+    let owner = &gone.waiter.want.owner;
+    for key in &gone.waiter.keys {
+        if core.queues.requests(owner, key).is_empty() {
+            core.locks.set_waits(key, owner, false);
+        }
     }
     for key in &gone.emptied {
         core.locks.set_waited_for(key, false);

@@ -7,9 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::layout::{self, Hash};
 use super::{
     leases_looked_at, Address, ClientId, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease,
-    Look, Mode, Slot, Token, WallMs, Write,
+    Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
 };
 use crate::redisson;
+
+/// In so many parts the fields of a lock with permits are read.
+const PARTS: u64 = 4;
 
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -51,6 +54,32 @@ impl Memory {
             }
             _ => {}
         }
+    }
+
+    fn write_permit(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        held: Option<(i64, WallMs)>,
+        pool: Option<Pool>,
+    ) {
+        let empty = || (Value::Hash(Fields::new()), None);
+        self.keys.entry(key.clone()).or_insert_with(empty);
+        let (fields, _) = self.hash(key);
+        if let Some(pool) = pool {
+            let text = layout::pool_text(pool).into_bytes();
+            fields.insert(layout::MODE.to_vec(), text);
+        }
+        let was = match held {
+            Some((permits, ends)) => {
+                let text = layout::permit_text(permits, ends).into_bytes();
+                fields.insert(owner.to_vec(), text);
+                None
+            }
+            None => Some(fields.remove(owner)),
+        };
+        assert_ne!(was, Some(None), "ended what is not there: {owner:?}");
+        assert!(fields.contains_key(layout::MODE), "of no lock: {owner:?}");
     }
 
     fn live(&mut self, key: &Key) -> Option<&(Value, Option<WallMs>)> {
@@ -98,7 +127,7 @@ pub fn counter(key: &Key) -> Key {
 fn field(owner: &[u8], mode: Mode) -> Vec<u8> {
     match mode {
         Mode::Write => layout::writer_field(owner),
-        Mode::Exclusive | Mode::Read => owner.to_vec(),
+        Mode::Exclusive | Mode::Read | Mode::Permits => owner.to_vec(),
     }
 }
 
@@ -155,6 +184,23 @@ impl Keyspace for Memory {
             holder.lease = self.lease_of(key, &holder.owner, holder.holds);
         }
         holders
+    }
+
+    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part {
+        let Some((Value::Hash(fields), _)) = self.live(key).cloned() else {
+            return Part::default();
+        };
+        // In parts, whatever comes and goes: by what each name comes to.
+        let part = |name: &[u8]| name.iter().map(|byte| u64::from(*byte)).sum::<u64>() % PARTS;
+        let some = fields.into_iter().filter(|(name, _)| part(name) == cursor);
+        Part::of(some, Some(cursor + 1).filter(|next| *next < PARTS))
+    }
+
+    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool {
+        match self.live(key) {
+            Some((Value::Hash(fields), _)) => layout::is_wrong_permit(fields, field),
+            _ => false,
+        }
     }
 
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
@@ -216,6 +262,12 @@ impl Keyspace for Memory {
                 if fields.is_empty() {
                     self.keys.remove(key);
                 }
+            }
+            Write::Permit { owner, held, pool } => self.write_permit(key, owner, *held, *pool),
+            Write::SetPool(pool) => {
+                let text = layout::pool_text(*pool).into_bytes();
+                let was = self.hash(key).0.insert(layout::MODE.to_vec(), text);
+                assert!(was.is_some(), "of no lock: {write:?}");
             }
             Write::SetMode(mode) => {
                 let empty = || (Value::Hash(Fields::new()), None);

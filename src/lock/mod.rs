@@ -38,6 +38,7 @@ mod modes;
 mod moments;
 mod moved;
 mod notice;
+mod pools;
 mod queue;
 mod ready;
 mod reconcile;
@@ -60,24 +61,24 @@ mod work;
 mod write;
 
 pub use address::Address;
-pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Verdict, Wait};
+pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Share, Verdict, Wait};
 pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Rules, Waiting, Wanted};
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{
-    leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Slot, MOST_READS,
+    leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Pool, Slot, MOST_READS,
 };
 pub use heard::Note;
 use key::Bytes;
 pub use key::{exchanged, Key};
-pub use keyspace::Keyspace;
+pub use keyspace::{Keyspace, Part};
 pub use leaving::{disconnected, leave};
 pub use moved::demoted;
 pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};
 pub use reconcile::Cause;
-pub use refusal::{Link, Refusal};
+pub use refusal::{Link, NoPermits, Refusal};
 pub use request::{
-    acquire, acquire_many, force, release, release_many, renew, renew_many, MOST_KEYS,
+    acquire, acquire_many, force, limit, release, release_many, renew, renew_many, MOST_KEYS,
 };
 pub use run::{attend, run, Gate, Occasion, Outside};
 pub use subscribers::Listening;

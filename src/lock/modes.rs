@@ -9,24 +9,28 @@ pub struct Modes {
     plain: i64,
     reads: i64,
     writes: i64,
+    permits: i64,
 }
 
 /// How many holds the owner that looked has in each mode.
 pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
     let is_left_over = || is_left_over(core.locks.get(key), owner, look.lease);
-    let (plain, reads, writes) = match look.kind {
-        Kind::Plain => (look.holds, 0, 0),
-        // Somebody made a read/write lock of the plain lock it holds.
-        Kind::ReadWrite(_) if look.holds > 0 && is_left_over() => (look.holds, 0, look.writes),
-        Kind::ReadWrite(_) if look.lease == Lease::Gone => (0, 0, look.writes),
-        Kind::ReadWrite(_) => (0, look.holds, look.writes),
-        Kind::Free | Kind::Foreign(_) => (0, 0, 0),
+    let mut has = Modes {
+        plain: 0,
+        reads: 0,
+        writes: look.writes,
+        permits: 0,
     };
-    Modes {
-        plain,
-        reads,
-        writes,
+    match look.kind {
+        Kind::Plain => has.plain = look.holds,
+        Kind::Permits(_) => has.permits = look.holds,
+        // Somebody made a read/write lock of the plain lock it holds.
+        Kind::ReadWrite(_) if look.holds > 0 && is_left_over() => has.plain = look.holds,
+        Kind::ReadWrite(_) if look.lease == Lease::Gone => {}
+        Kind::ReadWrite(_) => has.reads = look.holds,
+        Kind::Free | Kind::Foreign(_) => {}
     }
+    has
 }
 
 impl Modes {
@@ -35,6 +39,7 @@ impl Modes {
             Mode::Exclusive => self.plain,
             Mode::Read => self.reads,
             Mode::Write => self.writes,
+            Mode::Permits => self.permits,
         }
     }
 
@@ -43,8 +48,9 @@ impl Modes {
     }
 
     /// How many there are in each mode.
-    pub fn counts(self) -> [(Mode, i64); 3] {
-        [Mode::Exclusive, Mode::Write, Mode::Read].map(|mode| (mode, self.count(mode)))
+    pub fn counts(self) -> [(Mode, i64); 4] {
+        let all = [Mode::Exclusive, Mode::Write, Mode::Read, Mode::Permits];
+        all.map(|mode| (mode, self.count(mode)))
     }
 
     /// One of them.
@@ -55,8 +61,7 @@ impl Modes {
 
     /// A mode that it has and that does not go with this one.
     pub fn other_kind_than(self, mode: Mode) -> Option<Mode> {
-        let plain = |mode| mode == Mode::Exclusive;
-        self.any().filter(|has| plain(*has) != plain(mode))
+        self.any().filter(|has| !has.mixes_with(mode))
     }
 }
 
@@ -67,7 +72,7 @@ pub fn require_lock(key: &Key, look: &Look) -> Result<(), Refusal> {
             let key = key.clone();
             Err(Refusal::NotALock { key, why })
         }
-        Kind::Free | Kind::Plain | Kind::ReadWrite(_) => Ok(()),
+        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_) => Ok(()),
     }
 }
 

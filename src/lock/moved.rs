@@ -27,17 +27,21 @@ pub fn demoted(core: &mut Core, now: Now) -> Notices {
     core.heard = Default::default();
     core.due = Default::default();
     core.away = Default::default();
+    core.pools = Default::default();
     lost
 }
 
 /// The key was renamed or moved to another database: its hold goes with it,
 /// and what was known of the key it replaced is void. The leases of readers do
-/// not move. Both keys are due for `run::review`.
+/// not move, those of permits do. Both keys are due for `run::review`.
 pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     reconcile::drop_holders(d, to, Reason::Overwritten);
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
+    d.core.pools.forget(to);
+    let name = |key: &Key| if key == from { to } else { key }.clone();
+    d.core.pools.rename(name);
     let holders = d.core.locks.take_holders(from);
     if let Some(whom) = holders.presumed {
         let found = holders.deadline.map(|at| (whom, at));
@@ -56,7 +60,10 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     for owner in owners.collect::<Vec<Owner>>() {
         let gone = shared.change(&owner, |party| {
             let_rest(d, from, &mut party.hold);
-            party.stop_reading();
+            if party.reads {
+                party.stop_reading();
+            }
+            party.waits = false;
         });
         if let Some(party) = gone {
             d.core.locks.is_over(&party.hold);
@@ -64,6 +71,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     }
     if !shared.is_empty() {
         d.core.locks.set_shared(to, *shared);
+        mark_waits(d.core, to, true);
     }
 }
 
@@ -81,11 +89,26 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     let waited_for = d.core.queues.keys().filter(|key| is_theirs(key));
     let waited_for: Vec<Key> = waited_for.cloned().collect();
     for key in &waited_for {
+        mark_waits(d.core, key, false);
         d.core.locks.set_waited_for(key, false);
     }
     d.core.locks.swap(one, other);
+    d.core.pools.rename(|key| Key {
+        db: exchanged(key.db, one, other),
+        name: key.name.clone(),
+    });
     for key in &waited_for {
         d.core.locks.set_waited_for(key, true);
+        mark_waits(d.core, key, true);
+    }
+}
+
+/// Those who wait for a key are known to, or not, as far as they hold permits of it.
+fn mark_waits(core: &mut Core, key: &Key, on: bool) {
+    let waiting = core.queues.waiting(key);
+    let owners: Vec<Owner> = waiting.map(|waiter| waiter.want.owner.clone()).collect();
+    for owner in owners {
+        core.locks.set_waits(key, &owner, on);
     }
 }
 

@@ -7,7 +7,8 @@ use super::{reconcile, waiting, Decision, Key, Kind, Look};
 /// hold is told of, and a free lock goes to the head of its queue.
 pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     let mut look = reconcile::read(d, key, owner);
-    if matches!(look.kind, Kind::ReadWrite(_)) && reconcile::end_readers(d, key) {
+    let for_several = matches!(look.kind, Kind::ReadWrite(_) | Kind::Permits(_));
+    if for_several && reconcile::end_leases(d, key) {
         look = reconcile::read(d, key, owner);
     }
     let one = match head::next(d.core, key) {

@@ -1,6 +1,6 @@
 //! Why the core refuses a request. The texts a client sees are in `crate::error`.
 
-use super::found::{Foreign, Mode};
+use super::found::{Foreign, Mode, Pool};
 use super::key::Key;
 use super::types::Owner;
 
@@ -22,7 +22,10 @@ pub enum Refusal {
         key: Key,
         owner: Owner,
         held_for: Mode,
+        asked: Mode,
     },
+    /// It asks for permits, or gives them back, as cannot be.
+    Permits { key: Key, why: NoPermits },
     /// The lease key that the reader needs is another lock's, or no lease key.
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
@@ -47,6 +50,23 @@ pub enum Refusal {
     Unheard,
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Owner },
+}
+
+/// Why a request about permits is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoPermits {
+    /// They are held with another limit: WRONGLIMIT.
+    OtherLimit(Pool),
+    /// More are asked for than there are now: WRONGLIMIT.
+    AboveLimit(Pool),
+    /// With ONCE the owner asks for another number than it holds: HELD.
+    OtherShare { owner: Owner, held: i64 },
+    /// The owner holds fewer than it gives back: NOTHELD.
+    TooFew { owner: Owner, held: i64 },
+    /// Nobody holds any: NOTHELD.
+    Free,
+    /// The name is held, but not by permits: WRONGMODE.
+    OtherKind,
 }
 
 /// One owner waits for another, on this key.

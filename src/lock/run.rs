@@ -114,6 +114,7 @@ impl<O: Outside> Run<'_, '_, O> {
             // A server that stood still renews before it lets a lease end.
             self.renew();
             self.expire();
+            self.read_pools();
             if self.is_check_due() {
                 self.check_watched();
             }
@@ -133,6 +134,7 @@ impl<O: Outside> Run<'_, '_, O> {
         let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
         self.outside.has_notes()
             || core.has_due()
+            || self.is_timer() && core.any_unread()
             || !core.away.is_empty()
             || core.next_end().is_some_and(|at| at <= now.wall_ms())
             || self.is_check_due()
@@ -233,6 +235,24 @@ impl<O: Outside> Run<'_, '_, O> {
             let more = due.len() == BATCH;
             due.retain(|key| run.is_ours(key));
             run.with.decide(|d| reconcile::expire(d, &due)) || more
+        });
+    }
+
+    /// Locks with permits of which not all who hold them are known.
+    fn read_pools(&mut self) {
+        if !self.with.core.any_unread() {
+            return;
+        }
+        self.in_slices(|run| {
+            let Some(key) = run.with.core.pools.next().cloned() else {
+                return false;
+            };
+            if run.is_ours(&key) {
+                run.with.decide(|d| reconcile::read_on(d, &key));
+            } else {
+                run.with.core.pools.forget(&key);
+            }
+            run.with.core.any_unread()
         });
     }
 
@@ -339,7 +359,7 @@ fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
         d.core.subscribers.forget(key);
         if slot == Slot::Others {
             let moved = Refusal::SlotMoved { key: key.clone() };
-            d.core.queues.send_away(key, &moved);
+            d.core.queues.send_away(key, &moved, |waiter| waiter.queued);
         }
         if d.core.knows(key.db, &key.name) {
             d.core.away.look_again(key);

@@ -26,7 +26,7 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
         }
         any = true;
         watchdog::change_watch(d.core, key, owner, |watch| watch.take_back(&grant.want));
-        request::end_holds(d, key, owner, look, &[(mode, 1)]);
+        request::end_holds(d, key, owner, look, &[(mode, grant.want.share.count())]);
     }
     if any {
         Counters::up(&mut d.core.counters.taken_back);

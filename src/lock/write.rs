@@ -1,6 +1,6 @@
 //! What the core writes to the keyspace.
 
-use super::found::Mode;
+use super::found::{Mode, Pool};
 use super::types::{Owner, Token, WallMs};
 
 /// A change of one key, carried out as soon as it is decided ([`Keyspace::write`]).
@@ -26,6 +26,17 @@ pub enum Write {
     },
     /// `owner` has no holds in this mode any more, others have: HDEL.
     Drop { owner: Owner, mode: Mode },
+    /// `owner` now has so many permits until then: HSET key owner permits@until; `None`: it
+    /// has none any more: HDEL. With what is out then, and in the same HSET if there is one:
+    /// HSET key mode 'permits asked limit out'; `None`: that stays. Creates the key if it is
+    /// not there.
+    Permit {
+        owner: Owner,
+        held: Option<(i64, WallMs)>,
+        pool: Option<Pool>,
+    },
+    /// The permits of the lock are these now: HSET key mode 'permits asked limit out'.
+    SetPool(Pool),
     /// The read/write lock is in this mode now: HSET key mode read|write. Creates
     /// the key if it is not there.
     SetMode(Mode),

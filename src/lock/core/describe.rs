@@ -1,11 +1,13 @@
 //! What operators are told of a lock beyond what its key says.
 
+use std::collections::BTreeMap;
+
 use super::Core;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{
-    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Refusal,
-    Token,
+    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Pool,
+    Refusal, Share, Token,
 };
 
 /// A lock's queue.
@@ -41,6 +43,7 @@ impl Known {
 pub struct Waiting {
     pub owner: Owner,
     pub mode: Mode,
+    pub share: Share,
     pub waited_ms: i64,
     pub client: Option<ClientId>,
 }
@@ -70,9 +73,16 @@ impl Core {
         hold.map_or_else(Known::default, |hold| Known::of(now, hold, mode))
     }
 
-    /// Who holds a lock now, whoever excludes most first. Changes nothing: readers
-    /// whose lease keys are gone are left out, and left where they are.
-    pub fn holders_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Result<Vec<Holder>, Refusal> {
+    /// Who holds a lock now, whoever excludes most first; of those who hold permits so many at
+    /// most. Changes nothing: those whose own lease is over are left out, and left where they
+    /// are.
+    pub fn holders_of<K: Keyspace>(
+        &self,
+        ks: &mut K,
+        now: Now,
+        key: &Key,
+        most: usize,
+    ) -> Result<Vec<Holder>, Refusal> {
         let entry = self.locks.get(key);
         let look = reconcile::judge(entry, ks.look(key, &[]));
         let no_lock = |why| {
@@ -86,6 +96,11 @@ impl Core {
                 return no_lock(reconcile::why_no_lock(&look, holders));
             }
             Kind::Foreign(why) => return no_lock(why),
+            Kind::Permits(_) if look.fields > 0 => {
+                let holders = permits(ks, now, key, most);
+                return holders.or_else(|()| no_lock(Foreign::OtherHash));
+            }
+            Kind::Permits(_) => return no_lock(Foreign::OtherHash),
             Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
         };
         for holder in &mut holders {
@@ -107,12 +122,21 @@ impl Core {
         Ok(holders)
     }
 
+    /// The permits of a lock, if it is held by such.
+    pub fn pool_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Option<Pool> {
+        match reconcile::judge(self.locks.get(key), ks.look(key, &[])).kind {
+            Kind::Permits(pool) => Some(pool),
+            _ => None,
+        }
+    }
+
     /// Those who wait for a key, first to last, at most so many.
     pub fn waiters_of(&self, now: Now, key: &Key, most: usize) -> Vec<Waiting> {
         let waiters = self.queues.waiting(key).take(most);
         let describe = |waiter: &Waiter| Waiting {
             owner: waiter.want.owner.clone(),
             mode: waiter.want.mode,
+            share: waiter.want.share,
             waited_ms: now.mono.ms_since(waiter.since),
             client: waiter.want.client,
         };
@@ -133,4 +157,21 @@ impl Core {
         all.truncate(most);
         all
     }
+}
+
+/// Some who hold permits, in the order of their names. It fails where a field is no permit.
+fn permits<K: Keyspace>(ks: &mut K, now: Now, key: &Key, most: usize) -> Result<Vec<Holder>, ()> {
+    let mut holders = BTreeMap::new();
+    let mut cursor = Some(0);
+    while let Some(from) = cursor.filter(|_| holders.len() < most) {
+        let part = ks.some_permits(key, from);
+        if part.wrong.is_some() {
+            return Err(());
+        }
+        let live = part.holders.into_iter();
+        let live = live.filter(|holder| holder.lease >= Lease::Until(now.wall_ms()));
+        holders.extend(live.map(|holder| (holder.owner.clone(), holder)));
+        cursor = part.next;
+    }
+    Ok(holders.into_values().take(most).collect())
 }

@@ -90,7 +90,7 @@ impl Core {
                 name: name.clone(),
             };
             let unknown = match seen && entry.is_presumed() {
-                true => self.unknown_holds(ks, &key, owner),
+                true => self.unknown_holds(ks, now, &key, owner),
                 false => Vec::new(),
             };
             let known = seen.then(|| entry.holds_behind(owner));
@@ -117,10 +117,12 @@ impl Core {
     fn unknown_holds<K: Keyspace>(
         &self,
         ks: &mut K,
+        now: Now,
         key: &Key,
         behind: Option<&[u8]>,
     ) -> Vec<Hold> {
-        let holders = self.holders_of(ks, key).unwrap_or_default();
+        let holders = self.holders_of(ks, now, key, usize::MAX);
+        let holders = holders.unwrap_or_default();
         let owners = holders.into_iter().map(|holder| holder.owner);
         let is_behind = |owner: &Owner| behind.is_none_or(|behind| &**owner > behind);
         let owners: BTreeSet<Owner> = owners.filter(is_behind).collect();
@@ -175,6 +177,7 @@ fn holds_of(
     let was_plain = look.lease.is_missing() && entry.plain_of(&hold.owner).is_some();
     let (mode, lease) = match look.kind {
         Kind::ReadWrite(_) if !was_plain => (Mode::Read, look.lease),
+        Kind::Permits(_) => (Mode::Permits, look.lease),
         // Of what is no lock or is free nobody has any holds.
         _ => (Mode::Exclusive, of_hash),
     };

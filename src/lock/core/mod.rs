@@ -16,6 +16,7 @@ use crate::lock::away::Away;
 use crate::lock::counters::Counters;
 use crate::lock::heard::Heard;
 use crate::lock::in_flight::{Grant, InFlight};
+use crate::lock::pools::Pools;
 use crate::lock::queue::Queues;
 use crate::lock::sessions::Sessions;
 use crate::lock::subscribers::Subscribers;
@@ -64,6 +65,8 @@ pub struct Core {
     pub(in crate::lock) locks: Locks,
     /// What is to be looked at yet.
     pub(in crate::lock) heard: Heard,
+    /// Locks with permits that are read in parts.
+    pub(in crate::lock) pools: Pools,
     /// What is to be drained yet.
     pub(in crate::lock) due: Work,
     pub(in crate::lock) queues: Queues,
@@ -113,12 +116,27 @@ impl Core {
         for key in self.queues.keys() {
             assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
+        for key in &keys {
+            let shared = self
+                .locks
+                .shared(key)
+                .filter(|shared| shared.pool.is_some());
+            for party in shared.into_iter().flat_map(|shared| shared.parties()) {
+                let waits = !self.queues.requests(&party.hold.owner, key).is_empty();
+                assert_eq!(party.waits, waits, "{key:?}: {party:?}");
+            }
+        }
     }
 
     /// Whether something that was heard, or that a request has left behind outside a
     /// decision, is to be looked at.
     pub fn has_due(&self) -> bool {
         !self.heard.is_empty() || !self.due.is_empty()
+    }
+
+    /// Whether of some lock with permits not all who hold them are read.
+    pub fn any_unread(&self) -> bool {
+        self.pools.next().is_some()
     }
 
     /// Whether any key is to be looked at again in a while.

@@ -1,11 +1,13 @@
 //! Taking stock: hashes that could be locks, found by the shell after a load, a promotion,
 //! or when the module was loaded. An application's hash can look the same, so no more is
 //! taken of one than when it ends: it is looked at then. No event, counter or gauge speaks
-//! of it before a request has come to it; to requests it is as unknown as it was.
+//! of it before a request has come to it; to requests it is as unknown as it was. Nothing
+//! looks like a lock with permits but one: its holders are read, and known.
 
 use super::Core;
+use crate::lock::pools::Progress;
 use crate::lock::table::{presumption, Place};
-use crate::lock::{Key, Look, Now};
+use crate::lock::{Key, Kind, Look, Now};
 
 /// What is presumed is forgotten, some of it at a time.
 #[derive(Debug)]
@@ -18,8 +20,13 @@ pub struct Forgetting {
 impl Core {
     /// A hash was found that nobody has asked for. Whether it is presumed to be a lock now.
     pub fn presume(&mut self, now: Now, key: &Key, look: &Look) -> bool {
+        let is_unknown = self.locks.get(key).is_none();
+        if let (Kind::Permits(pool), true) = (look.kind, is_unknown) {
+            self.pools.put(key, Progress::BEGIN, pool);
+            return true;
+        }
         let found = presumption(look).filter(|(_, at)| *at >= now.wall_ms());
-        if found.is_none() || self.locks.get(key).is_some() {
+        if found.is_none() || !is_unknown {
             return false;
         }
         self.locks.set_presumed(key, found);

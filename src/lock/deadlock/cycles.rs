@@ -1,5 +1,6 @@
 //! The cycles that an owner or a request is part of, as far as is known.
 
+use super::permits::hoarded;
 use super::search::{Search, TooFar};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -26,7 +27,11 @@ pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> 
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);
-    cycle(core, &waiter.want.owner, only, now)
+    let hoards = || {
+        let mut keys = waiter.keys.iter().filter_map(|key| hoarded(core, key));
+        keys.find_map(|(newest, cycle)| (newest == id).then_some(cycle))
+    };
+    cycle(core, &waiter.want.owner, only, now).or_else(hoards)
 }
 
 pub fn is_in_cycle(core: &Core, owner: &Owner, now: Now) -> bool {

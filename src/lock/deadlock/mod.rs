@@ -10,10 +10,12 @@
 //! a writer that stands before a reader is looked at, for it waits for readers.
 
 mod cycles;
+mod permits;
 mod proof;
 mod search;
 mod way_out;
 
 pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, upgrades};
+pub use permits::hoarded;
 pub use proof::proven;
 pub use way_out::{finds_a_way, let_past};

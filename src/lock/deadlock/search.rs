@@ -93,6 +93,7 @@ impl<'a> Search<'a> {
         by_holders.or_else(|| match waiter.want.mode {
             Mode::Read => self.expand_ahead_of_reader(at, entry),
             Mode::Exclusive | Mode::Write => self.expand_ahead(at),
+            Mode::Permits => self.expand_ahead_of_permits(at),
         })
     }
 
@@ -113,8 +114,11 @@ impl<'a> Search<'a> {
         })?;
         let lives =
             |party: &&Party| party.writes || renewed(&party.hold) || !is_over(party.lease.end());
-        if at.waiter.want.mode == Mode::Read {
-            return self.edge(at, shared.writer()?);
+        match (at.waiter.want.mode, shared.pool) {
+            (Mode::Read, None) => return self.edge(at, shared.writer()?),
+            // Any of them that come back will do (`permits`).
+            (Mode::Permits, Some(_)) => return None,
+            _ => {}
         }
         let mut parties = shared.parties().filter(lives);
         parties.find_map(|party| self.edge(at, &party.hold.owner))
@@ -133,9 +137,28 @@ impl<'a> Search<'a> {
                 continue;
             }
             let link = self.edge(at, its);
-            let first = queues.first_of(its, at.key) == Some(&other.rank);
+            let takes_all = other.want.mode != Mode::Permits;
+            let first = takes_all && queues.first_of(its, at.key) == Some(&other.rank);
             if link.is_some() || (first && entry.plain_of(its).is_none()) {
                 return link;
+            }
+        }
+        None
+    }
+
+    /// The edges of one that wants permits to those ahead that want something else.
+    fn expand_ahead_of_permits(&mut self, at: At<'_>) -> Option<Link> {
+        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
+        let entangled = self.core.queues.line(at.key).entangled.range(ahead);
+        for other in entangled.filter_map(|(_, id)| self.core.queues.get(id)) {
+            if self.left == 0 {
+                return None;
+            }
+            if other.want.mode != Mode::Permits {
+                let link = self.edge(at, &other.want.owner);
+                if link.is_some() {
+                    return link;
+                }
             }
         }
         None

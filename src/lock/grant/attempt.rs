@@ -5,7 +5,7 @@ use super::plan::{carry_out, fresh, plan, Given};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::{leaving, subscribers, timeouts};
-use crate::lock::{Decision, Mode, Outcome, Refusal, WaiterId};
+use crate::lock::{Decision, Outcome, Refusal, WaiterId};
 
 /// What became of one that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn granted(d: &mut Decision<'_>, id: WaiterId, waiter: Waiter, (token, keys): Gi
     let waited = d.now.mono.since(waiter.since);
     d.core.counters.waits.add(waited, d.now.wall_ms());
     for (key, _) in &keys {
-        subscribers::passed(d, key, waiter.want.mode != Mode::Exclusive);
+        subscribers::passed(d, key, waiter.want.mode.is_read_write());
     }
     let to = waiter.told_at().cloned();
     // The reply to the request that is decided leaves with the decision.

@@ -1,8 +1,8 @@
 //! A lock becomes an owner's.
 
-use super::admit::secure;
 use super::kind::{one_more, token_under_way, GrantKind};
-use super::{shared, token};
+use super::secure::secure;
+use super::{permits, shared, token};
 
 use crate::lock::ask::Want;
 use crate::lock::modes::modes;
@@ -51,6 +51,7 @@ pub fn give(
             d.core.locks.set_deadline(key, Some(at));
         }
         (Mode::Exclusive, _) => nest(d, key, want, look)?,
+        (Mode::Permits, _) => permits::give(d, key, want, how, look, token)?,
         _ => shared::give_shared(d, key, want, how, look, token)?,
     }
     // Of a hold that was found it is not known.

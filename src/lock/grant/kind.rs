@@ -7,7 +7,7 @@ use crate::lock::{Core, Key, Owner, Refusal, Token};
 pub enum GrantKind {
     /// It is free.
     First,
-    /// Others read, so does the owner.
+    /// Others read, so does the owner; or there are permits left, be some its own already.
     Join,
     /// It has it in this mode already.
     Nest,

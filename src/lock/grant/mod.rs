@@ -4,7 +4,9 @@ mod admit;
 mod attempt;
 mod give;
 mod kind;
+mod permits;
 mod plan;
+mod secure;
 mod shared;
 mod token;
 

@@ -1,8 +1,9 @@
 //! What a request is to have, key by key, and that it has it.
 
-use super::admit::{admit, secure};
+use super::admit::admit;
 use super::give::give;
 use super::kind::{token_under_way, GrantKind};
+use super::secure::secure;
 use super::token;
 
 use crate::lock::ask::Want;
@@ -28,7 +29,8 @@ pub fn plan(
     for key in keys {
         let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
-        let how = match admit(d, key, &want.owner, want.mode, want.once, &mut look) {
+        let asked = (want.mode, want.share);
+        let how = match admit(d, key, &want.owner, asked, want.once, &mut look) {
             Err(Refusal::NotALock { .. }) => None,
             how => how?,
         };

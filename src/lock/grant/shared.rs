@@ -4,8 +4,8 @@
 //! for each reader and one for the writer, and each read hold has a lease key. A
 //! reader whose lease keys are gone holds nothing, though its field may be there.
 
-use super::admit::secure;
 use super::kind::{one_more, too_many, GrantKind};
+use super::secure::secure;
 
 use crate::lock::ask::Want;
 use crate::lock::leases;

@@ -9,13 +9,14 @@ use std::rc::Rc;
 
 use super::rank::Rank;
 use super::waiter::Waiter;
-use crate::lock::{Key, Mode, MonoUs, Now, Owner};
+use crate::lock::{Key, Mode, MonoUs, Now, Owner, Share};
 
 /// So many are kept; then the oldest go.
 const MOST: usize = 16_384;
 
-/// By what a request is known again: its owner, its mode, and its keys in order.
-type Same = (Owner, Mode, Vec<Key>);
+/// By what a request is known again: its owner, its mode and how much it is for, and its keys
+/// in order.
+type Same = (Owner, (Mode, Share), Vec<Key>);
 
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
@@ -40,7 +41,8 @@ impl Kept {
             self.forget_first();
         }
         let want = &waiter.want;
-        let same = Rc::new(same(&waiter.keys, want.owner.clone(), want.mode));
+        let asked = (want.mode, want.share);
+        let same = Rc::new(same(&waiter.keys, want.owner.clone(), asked));
         let until = now.until(ms);
         self.order.push_back((until, same.clone()));
         let (rank, since) = (waiter.rank.clone(), waiter.since);
@@ -52,23 +54,24 @@ impl Kept {
         &mut self,
         keys: &[Key],
         owner: &[u8],
-        mode: Mode,
+        asked: (Mode, Share),
         now: Now,
     ) -> Option<(Rank, MonoUs)> {
         self.forget(now.mono);
         if self.places.is_empty() {
             return None;
         }
-        let place = self.places.remove(&same(keys, owner.into(), mode))?;
+        let place = self.places.remove(&same(keys, owner.into(), asked))?;
         (place.until > now.mono).then_some((place.rank, place.since))
     }
 
     /// An owner wants none of the places that are kept for it in the queue of a key.
     pub fn cancel(&mut self, key: &Key, owner: &[u8], mode: Option<Mode>) {
-        let first = same(&[], owner.into(), Mode::Exclusive);
+        let least = Share::new(0, 0);
+        let first = same(&[], owner.into(), (Mode::Exclusive, least));
         let its = self.places.range(Rc::new(first)..).map(|(same, _)| same);
         let its = its.take_while(|same| *same.0 == *owner);
-        let meant = |same: &&Rc<Same>| mode.is_none_or(|m| m == same.1) && same.2.contains(key);
+        let meant = |same: &&Rc<Same>| mode.is_none_or(|m| m == same.1 .0) && same.2.contains(key);
         let meant: Vec<Rc<Same>> = its.filter(meant).cloned().collect();
         for same in &meant {
             self.places.remove(same);
@@ -93,8 +96,8 @@ impl Kept {
     }
 }
 
-fn same(keys: &[Key], owner: Owner, mode: Mode) -> Same {
+fn same(keys: &[Key], owner: Owner, asked: (Mode, Share)) -> Same {
     let mut keys = keys.to_vec();
     keys.sort_unstable();
-    (owner, mode, keys)
+    (owner, asked, keys)
 }

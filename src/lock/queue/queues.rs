@@ -109,16 +109,12 @@ impl Queues {
         self.sent_away.extend(queued);
     }
 
-    /// Those of them that wait for this key are.
-    pub fn send_away(&mut self, key: &Key, refusal: &Refusal) {
-        let Some(line) = self.lines.get(key) else {
-            return;
-        };
-        let waiters = &self.waiters;
-        let is_queued = |id: &WaiterId| waiters.get(id).is_some_and(|waiter| waiter.queued);
-        let queued = line.queue.ids().filter(is_queued);
-        let queued = queued.map(|id| (id, refusal.clone()));
-        self.sent_away.extend(queued);
+    /// These of the requests that wait for a key are.
+    pub fn send_away(&mut self, key: &Key, why: &Refusal, which: impl Fn(&Waiter) -> bool) {
+        let ids = self.line(key).queue.ids();
+        let theirs = ids.filter(|id| self.get(*id).is_some_and(&which));
+        let theirs: Vec<_> = theirs.map(|id| (id, why.clone())).collect();
+        self.sent_away.extend(theirs);
     }
 
     /// The next that are to be refused, at most so many.

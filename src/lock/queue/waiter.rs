@@ -3,8 +3,7 @@
 use super::keys::Keys;
 use super::rank::Rank;
 use crate::lock::address::Address;
-use crate::lock::ask::Once;
-use crate::lock::ask::Want;
+use crate::lock::ask::{Once, Share, Want};
 use crate::lock::types::Moment;
 use crate::lock::{ClientId, Key, Mode, MonoUs, Now};
 
@@ -32,11 +31,11 @@ impl Waiter {
         self.want.client.filter(|_| !self.queued)
     }
 
-    /// It is for these very keys, in this mode.
-    pub fn is_for(&self, keys: &[Key], mode: Mode) -> bool {
+    /// It is for these very keys, in this mode, for as much.
+    pub fn is_for(&self, keys: &[Key], asked: (Mode, Share)) -> bool {
         let its = &*self.keys;
         let is_its = |key| its.contains(key);
-        self.want.mode == mode
+        (self.want.mode, self.want.share) == asked
             && (its == keys || its.len() == keys.len() && keys.iter().all(is_its))
     }
 

@@ -4,10 +4,11 @@
 use super::diff::{diff, judge, why_no_lock, Change};
 use super::merge::merge;
 use super::over::{self, drop_holders, Over};
+use super::pool;
 use super::revive::revive;
 use super::Cause;
 use crate::lock::modes::modes;
-use crate::lock::table::{presumption, Entry, Hold, Party};
+use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
 use crate::lock::{
     watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
 };
@@ -15,6 +16,9 @@ use crate::lock::{
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
 const MOST_LOOKS: u32 = 16;
+
+/// A hash with more fields is not read only to say why it is no lock.
+const FEW_FIELDS: usize = 1024;
 
 /// The key as `owner` sees it, after all that was found. `heard`: that something happened
 /// to the key, and what. Also how holds ended by it.
@@ -30,10 +34,13 @@ pub fn bring_in_line(
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }
+        let found = judge(d.core.locks.get(key), found);
+        let found = pool::judge(d, key, found);
         let known = d.core.locks.get(key);
-        let found = judge(known, found);
-        let change = diff(known, owner, &found, heard.take(), d.now);
-        let again = change.is_some_and(|change| apply(d, key, owner, &found, change, &mut over));
+        let told = heard.take();
+        let change = diff(known, owner, &found, told, d.now);
+        let mut apply = |change| apply(d, key, owner, (&found, told), change, &mut over);
+        let again = change.is_some_and(&mut apply);
         if !again {
             return (as_lock(d, key, found), over);
         }
@@ -47,7 +54,10 @@ fn as_lock(d: &mut Decision<'_>, key: &Key, found: Look) -> Look {
     let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
     let why = match found.kind {
         Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Foreign::OtherHash,
-        Kind::Foreign(Foreign::NoTtl) => why_no_lock(&found, d.ks.holders(key).len()),
+        Kind::Permits(_) if found.fields == 0 => Foreign::OtherHash,
+        Kind::Foreign(Foreign::NoTtl) if found.fields <= FEW_FIELDS => {
+            why_no_lock(&found, d.ks.holders(key).len())
+        }
         _ => return found,
     };
     let kind = Kind::Foreign(why);
@@ -60,7 +70,7 @@ fn apply(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &[u8],
-    found: &Look,
+    (found, heard): (&Look, Option<Cause>),
     change: Change,
     over: &mut Over,
 ) -> bool {
@@ -74,7 +84,11 @@ fn apply(
             over::end(d, key, Cause::Unknown, true, over);
             true
         }
-        Change::ReaderOver => {
+        Change::OwnerOver if matches!(found.kind, Kind::Permits(_)) => {
+            pool::found_over(d, key, owner, found);
+            true
+        }
+        Change::OwnerOver => {
             expire_reader(d, key, &Owner::from(owner), Cause::Unknown);
             true
         }
@@ -82,7 +96,10 @@ fn apply(
             learn_plain(d, key, owner, found);
             false
         }
-        Change::Holders => learn_shared(d, key, found, over),
+        Change::Holders => match found.kind {
+            Kind::Permits(pool) => pool::learn(d, key, owner, (found, pool), heard.is_some(), over),
+            _ => learn_shared(d, key, found, over),
+        },
         Change::Presumed(cause) => {
             let end = d.core.locks.get(key).and_then(|entry| entry.deadline);
             let free = found.kind == Kind::Free;
@@ -95,6 +112,7 @@ fn apply(
             false
         }
         Change::Ends(its) => {
+            let before = d.core.locks.shared(key).map_or(0, Shared::permits);
             d.core.locks.change_shared(key, |shared| {
                 shared.expires = found.expires;
                 shared.change(owner, |party| {
@@ -104,7 +122,9 @@ fn apply(
                     }
                 });
             });
-            false
+            // Somebody has changed the number of an owner's permits, and nothing else.
+            let after = d.core.locks.shared(key).map_or(0, Shared::permits);
+            pool::count(d, key, after.saturating_sub(before))
         }
     }
 }

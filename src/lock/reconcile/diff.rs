@@ -2,7 +2,7 @@
 
 use super::Cause;
 use crate::lock::table::{presumption, Entry};
-use crate::lock::{Foreign, Kind, Lease, Look, Now};
+use crate::lock::{Foreign, Kind, Lease, Look, Now, Pool};
 
 /// How what is known of a key has to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,21 +12,24 @@ pub enum Change {
     Over { cause: Cause, free: bool },
     /// They are over, and the hash without a field of any holder goes after them.
     Emptied,
-    /// The lease of the owner that looks, a reader, is over.
-    ReaderOver,
+    /// The own lease of the owner that looks is over.
+    OwnerOver,
     /// Who holds it cannot be told from this owner's fields: all are to be read.
     Holders,
     /// What is presumed to be a lock ends at another moment, or is none any more.
     Presumed(Cause),
-    /// The lock ends at another moment, or so does the lease of this owner, a reader:
-    /// with how many holds.
+    /// The lock ends at another moment, or so does the own lease of this owner: with how
+    /// many holds.
     Ends(Option<(Lease, i64)>),
 }
 
 /// What was found, or that it is no lock: a hash without a TTL may be somebody's data. Only
 /// one that is known for a lock is taken for one, for somebody has PERSISTed it.
 pub fn judge(known: Option<&Entry>, found: Look) -> Look {
-    let could_be = matches!(found.kind, Kind::Plain | Kind::ReadWrite(_));
+    let could_be = matches!(
+        found.kind,
+        Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_)
+    );
     if !could_be || found.expires.is_some() || known.is_some_and(Entry::is_held) {
         return found;
     }
@@ -76,8 +79,15 @@ pub fn diff(
             let moved = any && entry.deadline != found.expires;
             moved.then_some(Change::Ends(None))
         }
+        Kind::ReadWrite(_) | Kind::Permits(_) if is_of_other_kind(entry, found) => {
+            over(cause.max(Cause::Overwritten), false)
+        }
         // All holders are gone. If none is known it is somebody's data.
-        Kind::ReadWrite(_) if found.fields == 0 => entry.is_held().then_some(Change::Emptied),
+        Kind::ReadWrite(_) | Kind::Permits(_) if found.fields == 0 => {
+            entry.is_held().then_some(Change::Emptied)
+        }
+        Kind::Permits(_) if heard.is_some() => Some(Change::Holders),
+        Kind::Permits(pool) => diff_permits(entry, owner, found, pool, now),
         Kind::ReadWrite(_) if heard.is_some() => Some(Change::Holders),
         Kind::ReadWrite(_) => diff_shared(entry, owner, found, now),
     }
@@ -85,7 +95,8 @@ pub fn diff(
 
 /// Of a key of which no more is known than that it could be a lock, if that.
 fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) -> Option<Change> {
-    let held = matches!(found.kind, Kind::Plain | Kind::ReadWrite(_)) && found.fields > 0;
+    let is_lock = !matches!(found.kind, Kind::Free | Kind::Foreign(_));
+    let held = is_lock && found.fields > 0;
     // What is heard of a key is no reason to read all who hold it.
     if held && (presumed.is_none() || heard.is_none()) {
         return Some(Change::Holders);
@@ -94,6 +105,13 @@ fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) ->
     let known = entry.presumed().zip(entry.deadline);
     let is_same = known.is_some() && known == presumption(found);
     (!is_same).then(|| Change::Presumed(heard.unwrap_or(Cause::Unknown)))
+}
+
+/// A lock with permits was known for another one, or the reverse.
+fn is_of_other_kind(entry: &Entry, found: &Look) -> bool {
+    let has_permits = matches!(found.kind, Kind::Permits(_));
+    let had_permits = entry.shared().is_some_and(|shared| shared.pool.is_some());
+    entry.is_held() && has_permits != had_permits
 }
 
 /// A plain lock is held by another owner than was known.
@@ -113,12 +131,32 @@ fn diff_shared(entry: &Entry, owner: &[u8], found: &Look, now: Now) -> Option<Ch
     let reads = found.holds > 0 && !is_left_over(Some(entry), owner, found.lease);
     let lease = lease_now(Some(entry), owner, found.lease, now);
     if reads && lease == Lease::Gone {
-        return Some(Change::ReaderOver);
+        return Some(Change::OwnerOver);
     }
     let shared = entry.shared()?;
     let is_its = |(lease, holds)| party.is_some_and(|p| (p.lease, p.holds) == (lease, holds));
     let its = reads.then_some((lease, found.holds));
     let same = its.is_none_or(is_its) && shared.expires == found.expires;
+    (!same).then_some(Change::Ends(its))
+}
+
+/// What was written to the hash by others is taken to be right if they have counted it in
+/// what is out; then all is to be read.
+fn diff_permits(entry: &Entry, owner: &[u8], found: &Look, pool: Pool, now: Now) -> Option<Change> {
+    let shared = entry.shared();
+    let party = shared.and_then(|shared| shared.party(owner));
+    if found.holds > 0 && found.lease < Lease::Until(now.wall_ms()) {
+        return Some(Change::OwnerOver);
+    }
+    let known = party.map_or(0, |party| party.holds);
+    let is_gone = (known > 0) != (found.holds > 0) && !owner.is_empty();
+    let known_pool = shared.and_then(|shared| shared.pool);
+    if entry.fields() != found.fields || is_gone || known_pool != Some(pool) {
+        return Some(Change::Holders);
+    }
+    let its = (found.holds > 0).then_some((found.lease, found.holds));
+    let is_its = |its| party.is_some_and(|party| (party.lease, party.holds) == its);
+    let same = its.is_none_or(is_its) && shared?.expires == found.expires;
     (!same).then_some(Change::Ends(its))
 }
 

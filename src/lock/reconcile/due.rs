@@ -2,9 +2,10 @@
 
 use super::apply::{bring_in_line, expire_reader};
 use super::over::Over;
+use super::pool::read_parts;
 use super::Cause;
-use crate::lock::table::Entry;
-use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Owner, Whom};
+use crate::lock::table::{Entry, Shared};
+use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Whom};
 
 /// The server looks at its clock once before it calls us, and can take a lease to
 /// run that is over by ours. It is due again as long as it may be that.
@@ -14,11 +15,22 @@ const CLOCKS_APART_MS: i64 = 10;
 /// after that: it is looked at once more.
 const NOT_YET_GONE_MS: i64 = 1;
 
+/// So many owners of a lock whose own lease is over leave it in one go.
+const MOST_OVER: usize = 256;
+
 /// The key as `owner` sees it, after all that was heard of it and all that was found.
 /// The queue of the key is left for later.
 pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     attend(d, key);
     bring_in_line(d, key, owner, None).0
+}
+
+/// Reads more of those who hold permits of a lock, if not all are read.
+pub fn read_on(d: &mut Decision<'_>, key: &Key) {
+    read(d, key, &[]);
+    if d.core.pools.progress(key).is_some() {
+        read_parts(d, key, &mut Over::default());
+    }
 }
 
 /// Takes into account what was heard of a key.
@@ -44,8 +56,15 @@ pub fn expire(d: &mut Decision<'_>, keys: &[Key]) -> bool {
 
 fn expire_one(d: &mut Decision<'_>, key: &Key) {
     attend(d, key);
-    if !end_readers(d, key) {
+    if !end_leases(d, key) {
         review_key(d, key, Cause::Unknown);
+    } else if d
+        .core
+        .locks
+        .shared(key)
+        .is_some_and(|shared| has_over(shared, d.now))
+    {
+        return;
     }
     // Whatever is there has not ended: it is not due again and again.
     let entry = d.core.locks.get(key);
@@ -64,14 +83,17 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
     }
 }
 
-/// Readers whose lease is over leave; whether there were any.
-pub fn end_readers(d: &mut Decision<'_>, key: &Key) -> bool {
+/// Some whose own lease is over leave; whether there were any. Where there are very many the
+/// rest is due still.
+pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
+    let now = d.now.wall_ms();
     let shared = d.core.locks.shared(key);
-    let over = shared.map_or_else(Vec::new, |shared| shared.over(d.now.wall_ms()));
+    let readers = shared.is_some_and(|shared| shared.pool.is_none());
+    let over = shared.map_or_else(Vec::new, |shared| shared.over(now, MOST_OVER));
     for owner in &over {
         read(d, key, owner);
     }
-    if !over.is_empty() {
+    if readers && !over.is_empty() {
         readers_left(d, key);
     }
     !over.is_empty()
@@ -83,6 +105,10 @@ fn readers_left(d: &mut Decision<'_>, key: &Key) {
         d.left_free(key, Whom::OneShared);
     }
     d.look_later(key);
+}
+
+fn has_over(shared: &Shared, now: Now) -> bool {
+    !shared.over(now.wall_ms(), 1).is_empty()
 }
 
 /// Looks at a key again that may have changed without rlock's doing.
@@ -97,11 +123,7 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     // As the holder of a plain lock sees it: it may be another's by now.
     let plain = entry.and_then(|entry| Some(entry.plain()?.owner.clone()));
     let shared = entry.and_then(Entry::shared);
-    let whom = match shared.map(|shared| shared.writer()) {
-        None => Whom::One,
-        Some(None) => Whom::OneShared,
-        Some(Some(_)) => Whom::AllShared,
-    };
+    let whom = shared.map_or(Whom::One, Shared::whom);
     let presumed = entry.and_then(Entry::presumed);
     let owner = plain.as_deref().unwrap_or_default();
     let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));
@@ -116,7 +138,7 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
             let next = soon.into_iter().chain(found.expires).min();
             d.core.locks.set_foreign_deadline(key, next);
         }
-        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Foreign(_) => {}
+        Kind::Free | Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Foreign(_) => {}
     }
     if head::is_waited_for(d.core, key) {
         judge_holders(d, key);
@@ -148,7 +170,7 @@ fn review_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
         Kind::ReadWrite(_) => found.holds > 0 && found.lease == Lease::Gone,
         // The lock has run out since.
         Kind::Free => by_hand,
-        Kind::Plain | Kind::Foreign(_) => false,
+        Kind::Plain | Kind::Permits(_) | Kind::Foreign(_) => false,
     };
     if is_over {
         expire_reader(d, key, owner, cause);

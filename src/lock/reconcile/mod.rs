@@ -12,13 +12,15 @@ mod due;
 mod holder;
 mod merge;
 mod over;
+mod pool;
 mod readers;
 mod revive;
 
 pub use apply::{expire_reader, others, stop_reading, sweep};
 pub use cause::Cause;
 pub use diff::{is_left_over, judge, why_no_lock};
-pub use due::{attend, end_readers, expire, read};
+pub use due::{attend, end_leases, expire, read, read_on};
 pub use holder::know_holder;
 pub use over::drop_holders;
+pub use pool::{forget as forget_permits, give_back, see};
 pub use readers::{keeps_readers_out, shorten};

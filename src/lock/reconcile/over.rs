@@ -59,7 +59,7 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     }
 }
 
-/// The same for the holders of a read/write lock. Whether one was written anew.
+/// The same for the holders of a lock that several may hold. Whether one was written anew.
 fn end_parties(
     d: &mut Decision<'_>,
     key: &Key,
@@ -83,7 +83,7 @@ fn end_parties(
         d.core.locks.change_shared(key, |known| {
             known.remove(owner);
         });
-        if free {
+        if free && party.reads {
             leases::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
@@ -92,7 +92,7 @@ fn end_parties(
     revived
 }
 
-/// An owner of a read/write lock is not in it any more.
+/// An owner of a lock that several may hold is not in it any more.
 pub fn party_ended(
     d: &mut Decision<'_>,
     key: &Key,

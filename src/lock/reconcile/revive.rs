@@ -1,6 +1,6 @@
 //! A watched lease that ran out because the server stood still is written anew.
 
-use crate::lock::{Decision, Key, Kind, Lease, Mode, Owner, WallMs, Write, MOST_READS};
+use crate::lock::{Decision, Key, Kind, Lease, Mode, Owner, Pool, WallMs, Write, MOST_READS};
 
 /// Writes it anew with the same token, for nobody can have come between. Whether it was.
 pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<WallMs>) -> bool {
@@ -16,6 +16,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
         return false;
     }
     let plain = watch.holds(Mode::Exclusive);
+    let permits = watch.holds(Mode::Permits);
     let (reads, writes) = (watch.holds(Mode::Read), watch.holds(Mode::Write));
     if plain > 0 {
         let (owner, holds) = (owner.clone(), plain);
@@ -23,7 +24,53 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
         d.core.locks.set_deadline(key, Some(at));
         return true;
     }
+    if permits > 0 {
+        return rewrite_permits(d, key, owner, permits, at);
+    }
     rewrite_party(d, key, owner, reads, writes, at);
+    true
+}
+
+/// Writes the permits of one owner anew, if nobody else has them. Whether they were.
+fn rewrite_permits(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Owner,
+    permits: i64,
+    at: WallMs,
+) -> bool {
+    let look = d.ks.look(key, owner);
+    let known = d.core.locks.shared(key).and_then(|shared| shared.pool);
+    let pool = match (look.kind, known) {
+        (Kind::Permits(pool), _) if look.holds > 0 => pool,
+        (Kind::Permits(pool), _) if pool.available() >= permits => pool.plus(permits),
+        (Kind::Free, Some(pool)) => Pool {
+            out: permits,
+            ..pool
+        },
+        _ => return false,
+    };
+    let held = Some((look.holds.max(permits), at));
+    let (owner, to) = (owner.clone(), Some(pool));
+    d.write(
+        key,
+        Write::Permit {
+            owner: owner.clone(),
+            held,
+            pool: to,
+        },
+    );
+    let expires = match look.kind {
+        Kind::Free => Some(at),
+        _ => look.expires.map(|end| end.max(at)),
+    };
+    d.expire_at(key, look.expires, expires);
+    d.core.locks.change_shared(key, |shared| {
+        (shared.pool, shared.expires) = (to, expires);
+        shared.change(&owner, |party| {
+            party.set_permits(look.holds.max(permits), Lease::Until(at));
+        });
+    });
     true
 }
 

@@ -18,13 +18,14 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
     let key = d.core.locks.key(ask.db, name);
     let mut look = ready::look(d, &key, ask.owner);
     require_free_tag(d, std::slice::from_ref(&key), ask)?;
-    let how = grant::admit(d, &key, ask.owner, ask.mode, ask.once, &mut look)?;
+    let asked = (ask.mode, ask.share);
+    let how = grant::admit(d, &key, ask.owner, asked, ask.once, &mut look)?;
     match how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, &key)) {
         Some(how) => {
             let want = Want::of(ask);
             let token = grant::give(d, &key, &want, how, look, None)?;
             if how == GrantKind::Join {
-                subscribers::passed(d, &key, true);
+                subscribers::passed(d, &key, ask.mode.is_read_write());
             }
             waiting::forget_place(d, std::slice::from_ref(&key), ask);
             Ok(Verdict::Granted(token))
@@ -46,7 +47,7 @@ pub fn require_free_tag(d: &Decision<'_>, keys: &[Key], ask: &Ask<'_>) -> Result
         return Ok(());
     };
     let is_its = || {
-        let waits = waiting::same_request(d.core, keys, ask.owner, ask.mode);
+        let waits = waiting::same_request(d.core, keys, ask.owner, (ask.mode, ask.share));
         let waits = waits.and_then(|id| d.core.queues.get(id));
         let waits = waits.is_some_and(|waiter| waiter.told_at() == Some(address));
         let mut holds = keys

@@ -32,11 +32,13 @@ pub fn end_holds(
         }
         let left = holds.saturating_sub(by).max(0);
         let mut rest_is_over = false;
-        if left > 0 {
+        if left > 0 && mode != Mode::Permits {
             rest_is_over = count_down(d, key, owner, mode, holds, left);
             if look.kind == Kind::Plain {
                 d.core.locks.set_deadline(key, look.expires);
             }
+        } else if mode == Mode::Permits {
+            return end_permits(d, key, owner, &look, by);
         } else if look.kind == Kind::Plain {
             for hold in d.free(key, Event::Released, Whom::One) {
                 watchdog::on_lost(d, key, &hold, Reason::Deleted);
@@ -71,6 +73,26 @@ pub fn end_holds(
     }
 }
 
+/// An owner gives back so many permits: they go to the next, and with the last of them the
+/// lock is free.
+fn end_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, by: i64) {
+    let left = look.holds.saturating_sub(by);
+    reconcile::give_back(d, key, owner, look, by);
+    d.tell(key, Event::Released);
+    if left > 0 {
+        d.core.locks.change_shared(key, |shared| {
+            shared.change(owner, |party| party.set_permits(left, look.lease));
+        });
+    } else if let Some(party) = reconcile::forget_permits(d, key, owner) {
+        watchdog::on_lost(d, key, &party.hold, Reason::Deleted);
+    }
+    if left < 1 && look.fields == 1 {
+        reconcile::drop_holders(d, key, Reason::Deleted);
+        d.left_free(key, Whom::One);
+    }
+    d.look_later(key);
+}
+
 /// Fewer holds for an owner that keeps some. The lease stays. Whether that of the
 /// holds that are left was over before.
 fn count_down(
@@ -103,7 +125,7 @@ fn count_down(
 fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &Look) {
     let mut gone = None;
     match mode {
-        Mode::Exclusive => gone = d.core.locks.take_plain(key),
+        Mode::Exclusive | Mode::Permits => gone = d.core.locks.take_plain(key),
         Mode::Read => {
             leases::end(d, key, owner, 1..=look.holds);
             reconcile::stop_reading(d, key, owner, Reason::Deleted);

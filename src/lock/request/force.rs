@@ -31,7 +31,7 @@ pub fn force(
             return Ok(false);
         }
     }
-    let shared = look.kind != Kind::Plain;
+    let shared = matches!(look.kind, Kind::ReadWrite(_));
     if shared {
         let holders = d.ks.holders(&key);
         if holders.iter().any(|holder| holder.lease == Lease::Away) {

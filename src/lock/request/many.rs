@@ -34,7 +34,8 @@ pub fn acquire_many(
     let mut plan = Vec::with_capacity(keys.len());
     for key in &keys {
         let mut look = ready::look(d, key, ask.owner);
-        let how = grant::admit(d, key, ask.owner, ask.mode, ask.once, &mut look)?;
+        let asked = (ask.mode, ask.share);
+        let how = grant::admit(d, key, ask.owner, asked, ask.once, &mut look)?;
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         plan.extend(free.map(|how| (key.clone(), how, look)));
     }

@@ -3,6 +3,7 @@
 mod acquire;
 mod end_holds;
 mod force;
+mod limit;
 mod many;
 mod meant;
 mod release;
@@ -11,6 +12,7 @@ mod renew;
 pub use acquire::acquire;
 pub use end_holds::end_holds;
 pub use force::force;
+pub use limit::limit;
 pub use many::{acquire_many, release_many, renew_many, MOST_KEYS};
 pub use release::release;
 pub use renew::renew;

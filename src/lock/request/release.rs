@@ -6,7 +6,7 @@ use super::meant;
 use crate::lock::ask::Ended;
 use crate::lock::table::Taken;
 use crate::lock::{modes, ready, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Mode, Owner, Refusal, Whom};
+use crate::lock::{Decision, Event, Key, Kind, Look, Mode, NoPermits, Owner, Refusal, Whom};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue when the
@@ -34,7 +34,13 @@ pub fn release_one(
     if !meant::is_to_end(d, key, ended)? {
         return Ok(0);
     }
-    let by = if ended.all { holds } else { 1 };
+    let by = ended.count.unwrap_or(holds);
+    if by > holds {
+        let owner = Owner::from(ended.owner);
+        let why = NoPermits::TooFew { owner, held: holds };
+        let key = key.clone();
+        return Err(Refusal::Permits { key, why });
+    }
     if look.kind == Kind::Plain && holds == by {
         for hold in d.free(key, Event::Released, Whom::One) {
             let released = watchdog::unbind(d.core, key, &hold);
@@ -44,10 +50,10 @@ pub fn release_one(
     }
     let owner = Owner::from(ended.owner);
     let released = watchdog::change_watch(d.core, key, &owner, |watch| {
-        if ended.all {
+        if holds == by {
             watch.drop_all(ended.mode)
         } else {
-            Vec::from_iter(watch.drop_one(ended.mode, ended.client))
+            watch.drop_some(ended.mode, ended.client, by)
         }
     });
     let released = released.unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::lock::{Mode, Token, WallMs, Whom};
 pub struct Entry {
     /// The holder of a plain lock.
     pub(super) plain: Option<Hold>,
-    /// The holders of a read/write lock. Both: somebody made a read/write lock of
+    /// The holders of a lock that several may hold. Both: somebody made a read/write lock of
     /// a plain one that is held.
     pub(super) shared: Option<Box<Shared>>,
     /// When something here ends: the moment under which the key stands in the index of
@@ -54,7 +54,7 @@ impl Entry {
         self.plain.as_ref()
     }
 
-    /// The holders of a read/write lock.
+    /// The holders of a lock that several may hold.
     pub fn shared(&self) -> Option<&Shared> {
         self.shared.as_deref()
     }
@@ -113,7 +113,7 @@ impl Entry {
     pub fn tokens(&self, owner: &[u8], mode: Mode) -> Option<(Token, Token)> {
         match mode {
             Mode::Exclusive => self.plain_of(owner)?.token.map(|token| (token, token)),
-            Mode::Read | Mode::Write => self.shared()?.party(owner)?.tokens(mode),
+            Mode::Read | Mode::Write | Mode::Permits => self.shared()?.party(owner)?.tokens(mode),
         }
     }
 

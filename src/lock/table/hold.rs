@@ -54,20 +54,24 @@ impl Hold {
     }
 }
 
-/// One owner that holds a read/write lock.
+/// One owner that holds a lock which several may hold.
 #[derive(Clone, Debug)]
 pub struct Party {
     pub hold: Hold,
-    /// The first and the newest token that its read holds were given, as far as known: an
-    /// upgrade begins a new one, which a read hold that nests after it has too.
+    /// The first and the newest token that its read holds or permits were given, as far as
+    /// known: an upgrade begins a new one, which a read hold that nests after it has too.
     pub reads_tokens: Option<(Token, Token)>,
     /// That of its write holds.
     pub writes_token: Option<Token>,
     pub reads: bool,
     pub writes: bool,
-    /// The lease of its read holds; `Gone` if it has none.
+    pub has_permits: bool,
+    /// It has permits, and a request of its waits here.
+    pub waits: bool,
+    /// The lease of its read holds or permits; `Gone` if it has none.
     pub lease: Lease,
-    /// How many read holds it had when last seen: it has a lease key for each.
+    /// How many read holds or permits it had when last seen. For each read hold there is a
+    /// lease key.
     pub holds: i64,
 }
 
@@ -80,6 +84,8 @@ impl Party {
             writes_token: None,
             reads: false,
             writes: false,
+            has_permits: false,
+            waits: false,
             lease: Lease::Gone,
             holds: 0,
         }
@@ -90,8 +96,28 @@ impl Party {
         match mode {
             Mode::Read => self.reads,
             Mode::Write => self.writes,
+            Mode::Permits => self.has_permits,
             Mode::Exclusive => false,
         }
+    }
+
+    /// Whether it holds anything.
+    pub fn is_holder(&self) -> bool {
+        self.reads || self.writes || self.has_permits
+    }
+
+    /// How many permits it has.
+    pub fn permits(&self) -> i64 {
+        if self.has_permits {
+            self.holds
+        } else {
+            0
+        }
+    }
+
+    /// It has so many permits until then.
+    pub fn set_permits(&mut self, permits: i64, lease: Lease) {
+        (self.has_permits, self.holds, self.lease) = (permits > 0, permits, lease);
     }
 
     /// It has no read holds any more.
@@ -108,7 +134,7 @@ impl Party {
         self.writes_token = None;
     }
 
-    /// It was told this token for what it holds in this mode, READ or WRITE.
+    /// It was told this token for what it holds in this mode.
     pub fn given(&mut self, mode: Mode, token: Token) {
         if mode == Mode::Write {
             self.writes_token = Some(token);
@@ -121,18 +147,19 @@ impl Party {
     /// The first and the newest token of its holds in this mode, as far as known.
     pub(super) fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
         match mode {
-            Mode::Read => self.reads_tokens,
+            Mode::Read | Mode::Permits => self.reads_tokens,
             Mode::Write => self.writes_token.map(|token| (token, token)),
             Mode::Exclusive => None,
         }
     }
 
-    /// When its read holds end, in a hash that ends then.
+    /// When its read holds or permits end, in a hash that ends then.
     pub fn end(&self, hash: Option<WallMs>) -> Option<WallMs> {
         [self.lease.end(), hash].into_iter().flatten().min()
     }
 
     pub(super) fn fields(&self) -> usize {
-        usize::from(self.reads).saturating_add(usize::from(self.writes))
+        let held = [self.reads, self.writes, self.has_permits];
+        held.into_iter().filter(|held| *held).count()
     }
 }

@@ -76,7 +76,7 @@ impl Locks {
         Some(entry)
     }
 
-    /// The known holders, if it is a read/write lock.
+    /// The known holders, if it is a lock that several may hold.
     pub fn shared(&self, key: &Key) -> Option<&Shared> {
         self.get(key)?.shared()
     }
@@ -152,6 +152,16 @@ impl Locks {
         is_first
     }
 
+    /// An owner that holds permits of the lock waits for it too, or does not any more.
+    pub fn set_waits(&mut self, key: &Key, owner: &[u8], on: bool) {
+        let party = self.party(key, owner);
+        if party.is_some_and(|party| party.has_permits && party.waits != on) {
+            self.change_shared(key, |shared| {
+                shared.change(owner, |party| party.waits = on);
+            });
+        }
+    }
+
     // Holders.
 
     /// Records the one owner of a plain lock.
@@ -194,7 +204,7 @@ impl Locks {
         Some(hold)
     }
 
-    /// Changes what is known of a read/write lock, and when it is due.
+    /// Changes what is known of a lock that several may hold, and when it is due.
     pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
         self.believe(key);
         let table = self.tables.entry(key.db).or_default();
@@ -223,7 +233,7 @@ impl Locks {
         self.set_deadline(key, to);
     }
 
-    /// Puts this in the place of what is known of a read/write lock.
+    /// Puts this in the place of what is known of a lock that several may hold.
     pub fn set_shared(&mut self, key: &Key, shared: Shared) {
         self.change_shared(key, |known| known.replace(shared));
     }

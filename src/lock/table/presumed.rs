@@ -9,7 +9,8 @@ pub fn presumption(look: &Look) -> Option<(Whom, WallMs)> {
         Kind::Plain => Whom::One,
         Kind::ReadWrite(Mode::Write) if look.fields > 0 => Whom::AllShared,
         Kind::ReadWrite(_) if look.fields > 0 => Whom::OneShared,
-        Kind::Free | Kind::ReadWrite(_) | Kind::Foreign(_) => return None,
+        // No application's own hash looks like a lock with permits: that is known, not presumed.
+        Kind::Free | Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Foreign(_) => return None,
     };
     Some((whom, look.expires?))
 }

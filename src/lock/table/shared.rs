@@ -1,10 +1,10 @@
-//! The known holders of a read/write lock.
+//! The known holders of a lock that several may hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::hold::{Hold, Party};
-use crate::lock::{Lease, Mode, Owner, Token, WallMs, WallUs};
+use crate::lock::{Lease, Mode, Owner, Pool, Token, WallMs, WallUs, Whom};
 
 /// What became of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +13,27 @@ pub enum Change {
     Ends,
 }
 
-/// The known holders of a read/write lock.
+/// The known holders of a read/write lock, or of one with permits.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
     parties: BTreeMap<Owner, Party>,
-    /// The leases of readers: by when they end, then those without an end, and then
+    /// The leases of readers and of permits: by when they end, then those without an end, and then
     /// those of which there is no news.
     leases: BTreeSet<(Lease, Owner)>,
     writer: Option<Owner>,
     /// The fields of the hash that the parties account for.
     fields: usize,
+    /// So many permits they have,
+    permits: i64,
+    /// and so many of these those who wait for the lock too.
+    stuck: i64,
     /// Since when holds have been that began or ended, and which of these it was: what the
     /// table has not counted yet.
     changes: Vec<(WallUs, Change)>,
     /// When the hash itself ends.
     pub expires: Option<WallMs>,
+    /// Of a lock with permits: what its field `mode` said when last seen.
+    pub pool: Option<Pool>,
 }
 
 impl Shared {
@@ -68,6 +74,25 @@ impl Shared {
         self.fields
     }
 
+    /// How many permits are known to be out.
+    pub fn permits(&self) -> i64 {
+        self.permits
+    }
+
+    /// How many of them cannot come back before somebody here has more.
+    pub fn stuck(&self) -> i64 {
+        self.stuck
+    }
+
+    /// Whom its end wakes.
+    pub fn whom(&self) -> Whom {
+        match (self.pool, &self.writer) {
+            (Some(_), _) => Whom::One,
+            (None, None) => Whom::OneShared,
+            (None, Some(_)) => Whom::AllShared,
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.parties.is_empty()
     }
@@ -83,6 +108,10 @@ impl Shared {
             self.writer = Some(owner.clone());
         }
         self.fields = self.fields.saturating_add(party.fields());
+        self.permits = self.permits.saturating_add(party.permits());
+        if party.waits {
+            self.stuck = self.stuck.saturating_add(party.permits());
+        }
         if let Some(since) = party.hold.since {
             // As a rule it was taken out for a moment only.
             match self.changes.last() {
@@ -103,6 +132,10 @@ impl Shared {
             self.writer = other.map(|party| party.hold.owner.clone());
         }
         self.fields = self.fields.saturating_sub(party.fields());
+        self.permits = self.permits.saturating_sub(party.permits());
+        if party.waits {
+            self.stuck = self.stuck.saturating_sub(party.permits());
+        }
         let ended = party.hold.since.map(|since| (since, Change::Ends));
         self.changes.extend(ended);
         Some(party)
@@ -134,7 +167,7 @@ impl Shared {
     pub fn change(&mut self, owner: &[u8], change: impl FnOnce(&mut Party)) -> Option<Party> {
         let mut party = self.remove(owner)?;
         change(&mut party);
-        if party.reads || party.writes {
+        if party.is_holder() {
             self.put(party);
             return None;
         }
@@ -167,11 +200,11 @@ impl Shared {
         [first, self.expires].into_iter().flatten().min()
     }
 
-    /// The readers whose lease ended before this.
-    pub fn over(&self, now: WallMs) -> Vec<Owner> {
+    /// Those whose own lease ended before this, at most so many.
+    pub fn over(&self, now: WallMs, most: usize) -> Vec<Owner> {
         let all = self.leases.iter();
         let over = all.take_while(|(lease, _)| *lease < Lease::Until(now));
-        over.map(|(_, owner)| owner.clone()).collect()
+        over.take(most).map(|(_, owner)| owner.clone()).collect()
     }
 
     /// Asserts that the indexes are those of the parties.
@@ -184,11 +217,14 @@ impl Shared {
         };
         for (owner, party) in &self.parties {
             assert_eq!(party.hold.owner, *owner);
-            assert!(party.reads || party.writes, "{owner:?} holds nothing");
+            assert!(party.is_holder(), "{owner:?} holds nothing");
+            assert_eq!(party.has_permits, self.pool.is_some(), "{owner:?}");
             made.put(party.clone());
         }
         assert_eq!(self.leases, made.leases);
         assert_eq!(self.fields, made.fields);
+        assert_eq!(self.permits, made.permits);
+        assert_eq!(self.stuck, made.stuck);
         let writes = |owner: &Owner| self.parties.get(owner).is_some_and(|party| party.writes);
         assert_eq!(self.writer.is_some(), made.writer.is_some());
         assert!(self.writer.as_ref().is_none_or(writes));

@@ -118,40 +118,54 @@ impl Watch {
         }
     }
 
-    /// Takes away one hold in this mode: the newest that the connection took, else
-    /// the newest that is no watchdog's, else the newest. What has ended by it.
-    pub fn drop_one(&mut self, mode: Mode, client: Option<ClientId>) -> Option<Taken> {
+    /// Takes away so many holds in this mode: the newest that the connection took, else
+    /// the newest that are no watchdog's, else the newest. What has ended by it.
+    pub fn drop_some(&mut self, mode: Mode, client: Option<ClientId>, holds: i64) -> Vec<Taken> {
+        let (mut over, mut left) = (Vec::new(), holds);
+        while let Some(at) = self.next_to_drop(mode, client).filter(|_| left > 0) {
+            left = self.drop_at(at, left, &mut over);
+        }
+        over
+    }
+
+    fn next_to_drop(&self, mode: Mode, client: Option<ClientId>) -> Option<usize> {
         let newest = |fits: &dyn Fn(&Taken) -> bool| {
             let mut all = self.taken.iter();
             all.rposition(|taken| taken.mode == mode && fits(taken))
         };
-        let at = newest(&|taken| client.is_some() && taken.client == client)
+        newest(&|taken| client.is_some() && taken.client == client)
             .or_else(|| newest(&|taken| !taken.watched))
-            .or_else(|| newest(&|_| true));
-        self.drop_at(at?)
+            .or_else(|| newest(&|_| true))
     }
 
-    /// Takes away the hold that a request has made, or else one as it would be released.
-    /// What has ended by it.
-    pub fn take_back(&mut self, want: &Want) -> Option<Taken> {
+    /// Takes away the holds that a request has made, or else as many as they would be
+    /// released. What has ended by it.
+    pub fn take_back(&mut self, want: &Want) -> Vec<Taken> {
         let made = |taken: &Taken| {
             (taken.mode, taken.client, taken.watched) == (want.mode, want.client, want.watch)
                 && taken.notify == want.notify
         };
-        match self.taken.iter().rposition(made) {
-            Some(at) => self.drop_at(at),
-            None => self.drop_one(want.mode, want.client),
+        let (mut over, mut left) = (Vec::new(), want.share.count());
+        if let Some(at) = self.taken.iter().rposition(made) {
+            left = self.drop_at(at, left, &mut over);
         }
+        over.extend(self.drop_some(want.mode, want.client, left));
+        over
     }
 
-    fn drop_at(&mut self, at: usize) -> Option<Taken> {
-        let taken = self.taken.get_mut(at)?;
-        taken.holds = taken.holds.saturating_sub(1);
-        if taken.holds > 0 {
-            return None;
+    /// Takes away as many of these holds as there are, at most so many; how many are left
+    /// to be taken away.
+    fn drop_at(&mut self, at: usize, holds: i64, over: &mut Vec<Taken>) -> i64 {
+        let Some(taken) = self.taken.get_mut(at) else {
+            return 0;
+        };
+        let all = taken.holds;
+        taken.holds = all.saturating_sub(holds);
+        if taken.holds < 1 {
+            let taken = self.taken.remove(at);
+            over.push(self.not_told_yet(taken));
         }
-        let over = self.taken.remove(at);
-        Some(self.not_told_yet(over))
+        holds.saturating_sub(all).max(0)
     }
 
     /// Takes away the holds of a connection's watchdog.
@@ -265,6 +279,7 @@ impl Watch {
 pub fn own_lease(look: &Look) -> Lease {
     match look.kind {
         Kind::ReadWrite(_) if look.writes == 0 => look.lease,
+        Kind::Permits(_) => look.lease,
         Kind::Plain | Kind::ReadWrite(_) => look.expires.map_or(Lease::Endless, Lease::Until),
         Kind::Free | Kind::Foreign(_) => Lease::Gone,
     }

@@ -342,7 +342,7 @@ proptest! {
         let there: BTreeSet<String> = nodes
             .there
             .core
-            .holders_of(&mut nodes.there.ks, &lock())
+            .holders_of(&mut nodes.there.ks, nodes.there.now, &lock(), usize::MAX)
             .unwrap_or_default()
             .into_iter()
             .map(|holder| String::from_utf8(holder.owner.to_vec()).unwrap_or_default())

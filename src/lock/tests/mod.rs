@@ -10,6 +10,7 @@ mod grants;
 mod keys;
 mod no_ttl;
 mod parts;
+mod permits;
 mod plain;
 mod request;
 mod run;

@@ -139,7 +139,8 @@ fn dead_reader(ends: Option<WallMs>) -> Result<usize, Refusal> {
     let at = key(0, "lock");
     let value = Value::Hash(hash(&[("mode", "read"), ("o", "1")]));
     shell.ks.keys = BTreeMap::from([(at.clone(), (value, ends))]);
-    let holders = shell.core.holders_of(&mut shell.ks, &at);
+    let now = shell.now;
+    let holders = shell.core.holders_of(&mut shell.ks, now, &at, usize::MAX);
     holders.map(|holders| holders.len())
 }
 

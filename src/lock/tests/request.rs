@@ -1,6 +1,6 @@
 //! An ACQUIRE or MACQUIRE, in short.
 
-use crate::lock::{Mode, Once};
+use crate::lock::{Mode, Once, Share};
 
 /// An ACQUIRE; on the key `k` of database 0 for a second, unless it says else. Several
 /// names are those of a MACQUIRE.
@@ -10,6 +10,7 @@ pub struct Request<'a> {
     pub name: &'a str,
     pub owner: &'a str,
     pub mode: Mode,
+    pub share: Share,
     pub lease: i64,
     pub once: Once,
     pub watch: bool,
@@ -28,6 +29,7 @@ pub fn by(owner: &str) -> Request<'_> {
         name: "k",
         owner,
         mode: Mode::Exclusive,
+        share: Share::HOLD,
         lease: 1000,
         once: Once::Nests,
         watch: false,
@@ -55,6 +57,16 @@ impl<'a> Request<'a> {
     pub fn write(self) -> Self {
         let mode = Mode::Write;
         Self { mode, ..self }
+    }
+
+    /// So many permits, of so many that there are.
+    pub fn permits(self, count: u32, limit: u32) -> Self {
+        let (mode, share) = (Mode::Permits, Share::new(count, limit));
+        Self {
+            mode,
+            share,
+            ..self
+        }
     }
 
     pub fn watched(self) -> Self {

@@ -73,6 +73,7 @@ impl Shell {
             owner: request.owner.as_bytes(),
             client,
             mode: request.mode,
+            share: request.share,
             lease: request.lease,
             once: request.once,
             notify: notify.as_ref(),
@@ -113,7 +114,7 @@ impl Shell {
             owner: owner.as_bytes(),
             client: None,
             mode: Mode::Exclusive,
-            all: false,
+            count: Some(1),
             only: None,
         };
         let names: Vec<&[u8]> = names.split(' ').map(str::as_bytes).collect();
@@ -132,7 +133,7 @@ impl Shell {
             owner: owner.as_bytes(),
             client: None,
             mode,
-            all,
+            count: (!all).then_some(1),
             only: None,
         };
         self.step(|d| lock::release(d, &at.name, &ended))

@@ -1,12 +1,17 @@
 //! A request that is said again, with ONCE, takes the place of the one that waits.
 
-use crate::lock::ask::{Ask, Once};
+use crate::lock::ask::{Ask, Once, Share};
 use crate::lock::queue::Waiter;
 use crate::lock::{Core, Decision, Key, Mode, Outcome, Refusal, WaiterId};
 
-/// The foremost request of an owner for these very keys, in this mode.
-pub fn same_request(core: &Core, keys: &[Key], owner: &[u8], mode: Mode) -> Option<WaiterId> {
-    let same = |waiter: &Waiter| waiter.is_for(keys, mode);
+/// The foremost request of an owner for these very keys, in this mode, for as much.
+pub fn same_request(
+    core: &Core,
+    keys: &[Key],
+    owner: &[u8],
+    asked: (Mode, Share),
+) -> Option<WaiterId> {
+    let same = |waiter: &Waiter| waiter.is_for(keys, asked);
     let requests = core.queues.requests(owner, keys.first()?);
     let ids = requests.into_iter().map(|(_, id)| id);
     let mut its = ids.filter(|id| core.queues.get(*id).is_some_and(same));
@@ -18,7 +23,7 @@ pub fn same_request(core: &Core, keys: &[Key], owner: &[u8], mode: Mode) -> Opti
 pub fn forget_place(d: &mut Decision<'_>, keys: &[Key], ask: &Ask<'_>) {
     if ask.once == Once::IsTheSame {
         let kept = d.core.queues.kept();
-        kept.take(keys, ask.owner, ask.mode, d.now);
+        kept.take(keys, ask.owner, (ask.mode, ask.share), d.now);
     }
 }
 

@@ -36,9 +36,10 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
             continue;
         }
         match grant::try_grant(d, id) {
+            Tried::Waits if judge::judge_permits(d, key) => {}
             Tried::Waits => break,
             // Nobody else can have it now, and what its owner waits for nests by itself.
-            Tried::Has if mode != Some(Mode::Read) => break,
+            Tried::Has if !mode.is_some_and(Mode::is_for_several) => break,
             Tried::Has | Tried::Leaves => {}
         }
     }
@@ -88,7 +89,7 @@ pub fn drain(d: &mut Decision<'_>) {
             Kind::ReadWrite(Mode::Read) => {
                 whom == Whom::AllShared && !head::is_waited_for(d.core, &key)
             }
-            Kind::ReadWrite(_) | Kind::Plain | Kind::Foreign(_) => false,
+            Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Plain | Kind::Foreign(_) => false,
         };
         if is_open {
             d.wake(&key, whom);

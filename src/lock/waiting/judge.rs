@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::lock::counters::Counters;
 use crate::lock::queue::{Rank, Waiter};
 use crate::lock::{deadlock, grant, leaving};
-use crate::lock::{Decision, Key, Refusal, WaiterId};
+use crate::lock::{Core, Decision, Key, NoPermits, Refusal, WaiterId};
 
 /// The first request for a key that its owner has come to hold nests there, is
 /// refused, or waits on; if it stands before this place. Whether there was one.
@@ -56,6 +56,21 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
     false
 }
 
+/// The first in the queue of a key waits for permits. If it can never have them, for those
+/// who wait here hold them, the newest of their requests is refused. Whether one was.
+pub fn judge_permits(d: &mut Decision<'_>, key: &Key) -> bool {
+    let find = |core: &Core| deadlock::hoarded(core, key).map(|(_, cycle)| cycle);
+    let Some(cycle) = deadlock::proven(d, find) else {
+        return false;
+    };
+    let Some((id, _)) = deadlock::hoarded(d.core, key) else {
+        return false;
+    };
+    Counters::up(&mut d.core.counters.deadlocks);
+    grant::refuse(d, id, Refusal::Deadlock { cycle });
+    true
+}
+
 /// All queues are as they will be. If some wait in a cycle, one of them finds a way
 /// out of it; if nobody does, the oldest request in it is refused. Whether that was
 /// so.
@@ -94,7 +109,14 @@ fn cannot_wait(d: &mut Decision<'_>, key: &Key, id: WaiterId) -> Option<Refusal>
         return None;
     }
     match grant::plan(d, Some(id), std::slice::from_ref(key), &waiter.want) {
-        Err(refusal @ (Refusal::Held { .. } | Refusal::OtherMode { .. })) => Some(refusal),
+        Err(
+            refusal @ (Refusal::Held { .. }
+            | Refusal::Permits {
+                why: NoPermits::OtherShare { .. },
+                ..
+            }
+            | Refusal::OtherMode { .. }),
+        ) => Some(refusal),
         _ => None,
     }
 }

@@ -87,12 +87,13 @@ pub fn wait_for(
 fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> bool {
     let mut is_kept = false;
     if waiter.want.once == Once::IsTheSame {
-        let (keys, owner, mode) = (&*waiter.keys, &waiter.want.owner, waiter.want.mode);
-        if let Some(old) = same_request(d.core, keys, owner, mode) {
+        let (keys, owner) = (&*waiter.keys, &waiter.want.owner);
+        let asked = (waiter.want.mode, waiter.want.share);
+        if let Some(old) = same_request(d.core, keys, owner, asked) {
             take_over(d, old, id, waiter);
             return false;
         }
-        let kept = d.core.queues.kept().take(keys, owner, mode, d.now);
+        let kept = d.core.queues.kept().take(keys, owner, asked, d.now);
         // An upgrade has a place of its own.
         if let Some((rank, since)) = kept.filter(|_| !waiter.rank.is_front()) {
             (waiter.rank, waiter.since) = (rank, since);

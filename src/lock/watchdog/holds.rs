@@ -71,7 +71,7 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
             client: want.client,
             watched: want.watch,
             mode: want.mode,
-            holds: 1,
+            holds: want.share.count(),
             notify: want.notify.clone(),
         });
         if want.watch {
@@ -124,7 +124,10 @@ fn watch_again(
 /// What is known of an owner's holds, of which there were so many in each mode, and who
 /// took them: the first one is known, but for holds that were found.
 fn watch_of<'a>(hold: &'a mut Hold, before: &[(Mode, i64)]) -> &'a mut Watch {
-    let client = hold.client.filter(|_| count(before) == 1);
+    // Permits are taken several at a time.
+    let by_one_request = |(mode, holds): &(Mode, i64)| *mode == Mode::Permits || *holds < 2;
+    let is_known = count(before) == 1 || before.iter().all(by_one_request);
+    let client = hold.client.filter(|_| is_known);
     hold.watch.get_or_insert_with(|| {
         let there = before.iter().filter(|(_, holds)| *holds > 0);
         let taken = there.map(|(mode, holds)| Taken {

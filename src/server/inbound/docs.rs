@@ -30,6 +30,33 @@ fn value(name: &str) -> Doc {
     named(name, kind)
 }
 
+/// The same, in brackets if it can be left out.
+fn value_or_none(name: &str) -> Doc {
+    let inside = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    Doc {
+        optional: inside.is_some(),
+        ..value(inside.unwrap_or(name))
+    }
+}
+
+/// What stands between a bracket and the one that closes it, and what is behind that.
+fn brackets(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('[')?;
+    let mut depth: usize = 1;
+    let end = text.find(|c| {
+        match c {
+            '[' => depth = depth.saturating_add(1),
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let (inside, rest) = text.split_at_checked(end)?;
+    Some((inside, rest.strip_prefix(']').unwrap_or(rest)))
+}
+
 /// What stands in brackets: one way of saying it, or several to choose from.
 fn optional(text: &str) -> Doc {
     let ways: Vec<&str> = text.split('|').map(str::trim).collect();
@@ -50,10 +77,10 @@ fn optional(text: &str) -> Doc {
 fn name_of(ways: &[&str]) -> &'static str {
     if ways.iter().all(|way| way.starts_with("IF")) {
         "condition"
-    } else if ways.iter().any(|way| way.contains(' ')) {
-        "wait"
-    } else {
+    } else if ways.contains(&"READ") {
         "mode"
+    } else {
+        "wait"
     }
 }
 
@@ -62,9 +89,9 @@ fn keyword(text: &str) -> Doc {
     let Some((word, names)) = text.split_once(' ') else {
         return token(text);
     };
-    let parts: Vec<Doc> = names.split(' ').map(value).collect();
+    let parts: Vec<Doc> = names.split(' ').map(value_or_none).collect();
     let doc = match &parts[..] {
-        [_] => value(names),
+        [only] if !only.optional => value(names),
         _ => Doc {
             parts,
             ..named(word, DocKind::Block)
@@ -81,7 +108,7 @@ pub fn parse(usage: &str) -> Vec<Doc> {
     let mut docs: Vec<Doc> = Vec::new();
     let mut rest = usage.split_once(' ').map_or("", |(_, rest)| rest).trim();
     while !rest.is_empty() {
-        let inside = rest.strip_prefix('[').and_then(|r| r.split_once(']'));
+        let inside = brackets(rest);
         let (part, then) = inside.or(rest.split_once(' ')).unwrap_or((rest, ""));
         match docs.last_mut() {
             // `key [key ...]`
@@ -132,6 +159,23 @@ mod tests {
         );
         let kinds: Vec<DocKind> = condition.parts.iter().map(|doc| doc.kind).collect();
         assert_eq!(kinds, [DocKind::String, DocKind::Integer]);
+    }
+
+    #[test]
+    fn what_stands_behind_a_word_may_be_left_out() {
+        let docs = parse("RLOCK.X key [READ|WRITE|PERMITS [k]] [ALL]");
+        let names: Vec<&str> = docs.iter().map(|d| d.name.to_str().unwrap()).collect();
+        assert_eq!(names, ["key", "mode", "all"]);
+        let permits = &docs[1].parts[2];
+        let word = permits.token.as_ref().map(|word| word.to_str().unwrap());
+        assert_eq!(word, Some("PERMITS"));
+        let [count] = &permits.parts[..] else {
+            panic!("{permits:?}");
+        };
+        assert!(
+            count.optional && count.kind == DocKind::Integer,
+            "{count:?}"
+        );
     }
 
     #[test]

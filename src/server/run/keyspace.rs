@@ -3,14 +3,14 @@
 use crate::lock::layout;
 use crate::lock::{
     leases_looked_at, Address, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
-    Slot, Write,
+    Part, Slot, Write,
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, OneKey};
 use crate::server::outbound::reach;
 use crate::server::outbound::replication::Replication;
 use crate::server::outbound::write::Writer;
-use crate::server::sys::{Access, Given, Type};
+use crate::server::sys::{hash_scan, Access, Given, Selected, Type};
 
 /// Who asks for a decision.
 #[derive(Clone, Copy)]
@@ -112,6 +112,24 @@ impl Keyspace for ServerKeyspace<'_> {
             }
         }
         holders
+    }
+
+    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part {
+        self.keys.close();
+        let _db = Selected::new(self.to.ctx, key.db);
+        match hash_scan(self.to.ctx, &key.name, cursor) {
+            Some((fields, next)) => Part::of(fields, next),
+            // Not to be had so: all of them.
+            None => match self.keys.open(key).filter(|open| open.is(Type::Hash)) {
+                Some(open) => Part::of(open.fields(), None),
+                None => Part::default(),
+            },
+        }
+    }
+
+    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool {
+        let open = self.keys.open(key);
+        open.is_some_and(|open| layout::is_wrong_permit(open, field))
     }
 
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {

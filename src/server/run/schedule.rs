@@ -46,10 +46,10 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let known = shell.locks.ask(|core| {
         let moments = (core.next_end(), core.next_turn(), core.next_timeout());
-        let still = (core.is_any_away(), core.any_sent_away());
+        let still = (core.is_any_away(), core.any_sent_away(), core.any_unread());
         (moments, core.is_watching(), still)
     });
-    let ((end, turn, timeout), watching, (away, sent_away)) = known.unwrap_or_default();
+    let ((end, turn, timeout), watching, (away, sent_away, unread)) = known.unwrap_or_default();
     let all = [
         end.map(|at| again(at.since(now.wall_ms()))),
         turn.map(|at| again(at.ms_from(now.mono))),
@@ -61,6 +61,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         shell.subscriptions.clients.get().then_some(IDLE_MS),
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
         sent_away.then_some(1),
+        unread.then(&overdue),
         shell.stock.next_ms().map(again),
     ];
     all.into_iter().flatten().min()
@@ -72,7 +73,8 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_timeout(), core.next_turn()];
-        (end, waits, core.has_due(), core.is_watching())
+        let due = core.has_due() || core.any_unread() || core.any_sent_away();
+        (end, waits, due, core.is_watching())
     });
     let Some((end, waits, due, watching)) = known else {
         return false;

@@ -8,7 +8,7 @@ use redis_module::{raw, CallOptionsBuilder, CallResult, RedisValue};
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::key::any_is_open;
+use super::key::{any_is_open, Fields};
 use super::text::Text;
 
 /// What came of a call, but for its reply.
@@ -121,6 +121,31 @@ pub fn ask(ctx: Ctx<'_>, command: &str, args: &[&[u8]]) -> Option<RedisValue> {
     let options = CallOptionsBuilder::new().errors_as_replies().build();
     let reply: CallResult<'_> = ctx.context().call_ext(command, &options, args);
     reply.ok().map(|reply| RedisValue::from(&reply))
+}
+
+/// So many fields of a hash are asked for in one go.
+const SCAN: &[u8] = b"100";
+
+/// Some fields of a hash, and the cursor of the next ones, if there are more (HSCAN).
+/// `None`: it was refused, or a key is open.
+pub fn hash_scan(ctx: Ctx<'_>, name: &[u8], cursor: u64) -> Option<(Fields, Option<u64>)> {
+    let cursor = cursor.to_string();
+    let reply = ask(ctx, "HSCAN", &[name, cursor.as_bytes(), b"COUNT", SCAN])?;
+    let RedisValue::Array(reply) = reply else {
+        return None;
+    };
+    let mut reply = reply.into_iter();
+    let next = reply.next()?;
+    let next: u64 = std::str::from_utf8(bytes(&next)?).ok()?.parse().ok()?;
+    let Some(RedisValue::Array(found)) = reply.next() else {
+        return None;
+    };
+    let mut found = found.iter().map(|text| bytes(text).map(<[u8]>::to_vec));
+    let mut fields = Fields::new();
+    while let Some(field) = found.next() {
+        fields.push((field?, found.next()??));
+    }
+    Some((fields, Some(next).filter(|next| *next != 0)))
 }
 
 /// The bytes of a text in a reply.

@@ -49,11 +49,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
     let mut key_specs = key_spec(spec.keys).map(|spec| get_redis_key_spec(vec![spec]));
-    let subargs: Vec<Vec<raw::RedisModuleCommandArg>> = docs
-        .iter()
-        .map(|doc| list(doc.parts.iter().map(|doc| doc.raw(&[]))))
-        .collect();
-    let mut args = list(docs.iter().zip(&subargs).map(|(doc, sub)| doc.raw(sub)));
+    let mut args = Lists::of(docs);
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: spec.summary.as_ptr(),
@@ -69,7 +65,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
             Keys::None | Keys::One(_) => 0,
         },
         key_specs: key_specs.as_mut().map_or(ptr::null_mut(), Vec::as_mut_ptr),
-        args: args.as_mut_ptr(),
+        args: args.list.as_mut_ptr(),
     };
     // SAFETY: the command is registered; all that the structure points to is alive, lists
     // end with an element of zeros, and the server copies it.
@@ -90,6 +86,27 @@ fn key_spec(keys: Keys) -> Option<KeySpec> {
     };
     let first = BeginSearch::new_index(1);
     Some(KeySpec::new(None, flags, first, find))
+}
+
+/// Arguments as the server takes them: a list that ends with an element of zeros, and what
+/// its elements point to.
+struct Lists {
+    list: Vec<raw::RedisModuleCommandArg>,
+    _parts: Vec<Lists>,
+}
+
+impl Lists {
+    fn of(docs: &[Doc]) -> Self {
+        let parts: Vec<Lists> = docs.iter().map(|doc| Self::of(&doc.parts)).collect();
+        let all = docs.iter().zip(&parts);
+        let all = all.map(|(doc, parts)| doc.raw(&parts.list));
+        // SAFETY: a structure of numbers and pointers.
+        let end = unsafe { std::mem::zeroed() };
+        Self {
+            list: all.chain([end]).collect(),
+            _parts: parts,
+        }
+    }
 }
 
 impl Doc {
@@ -114,10 +131,4 @@ impl Doc {
             display_text: ptr::null(),
         }
     }
-}
-
-/// A list that ends with an element of zeros.
-fn list(args: impl Iterator<Item = raw::RedisModuleCommandArg>) -> Vec<raw::RedisModuleCommandArg> {
-    // SAFETY: a structure of numbers and pointers.
-    args.chain([unsafe { std::mem::zeroed() }]).collect()
 }

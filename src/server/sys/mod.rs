@@ -39,7 +39,9 @@ mod user;
 mod version;
 
 pub use blocked::{block, Blocked, OnBlocked};
-pub use call::{ask, bytes, call, is_missing, number_at, number_setting, setting, Scope};
+pub use call::{
+    ask, bytes, call, hash_scan, is_missing, number_at, number_setting, setting, Scope,
+};
 pub use client::{address_of, is_subscribed};
 pub use clock::MachineUs;
 pub use command::{register, Handler, Keys, Spec, Use};

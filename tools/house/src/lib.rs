@@ -52,13 +52,13 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::table", "lock::queue", "lock::watchdog::index",
         "lock::subscribers::state", "lock::in_flight",
         "lock::sessions", "lock::heard", "lock::work",
-        "lock::away", "lock::tokens", "lock::counters", "lock::reconcile::cause",
+        "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
         "lock::reconcile::diff", "lock::reconcile::merge",
     ],
     // The core as one, and questions to it.
     &[
         "lock::core", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
-        "lock::deadlock::search", "lock::deadlock::cycles",
+        "lock::deadlock::search", "lock::deadlock::cycles", "lock::deadlock::permits",
     ],
     // The decision.
     &["lock::decision"],

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use super::model::{Address as To, Ask as Words, Client, Mode as Way, Owner, Place};
 use crate::lock::{
     self, Address, Aim, Ask, Cause, Ended, Gate, Key, Mode, Note, Once, Only, Refusal, Renewal,
-    Verdict, Wait, WaiterId,
+    Share, Verdict, Wait, WaiterId,
 };
 
 pub fn at(place: Place) -> Key {
@@ -53,6 +53,7 @@ impl Shell {
             owner: words.owner.as_bytes(),
             client: Some(words.client),
             mode: mode(words.mode),
+            share: Share::HOLD,
             lease: words.lease,
             once: if words.once {
                 Once::IsTheSame
@@ -85,7 +86,7 @@ impl Shell {
             owner: owner.as_bytes(),
             client: Some(client),
             mode: mode(way),
-            all,
+            count: (!all).then_some(1),
             only,
         };
         self.step(|d| lock::release(d, name.as_bytes(), &ended))
@@ -103,7 +104,7 @@ impl Shell {
             owner: owner.as_bytes(),
             client: Some(client),
             mode: Mode::Exclusive,
-            all: false,
+            count: Some(1),
             only: None,
         };
         self.step(|d| lock::release_many(d, &names, &ended))

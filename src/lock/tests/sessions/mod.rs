@@ -63,7 +63,7 @@ fn release_by(s: &mut Shell, owner: &str, by: u64) -> i64 {
         owner: owner.as_bytes(),
         client: Some(client(by)),
         mode: Mode::Exclusive,
-        all: false,
+        count: Some(1),
         only: None,
     };
     s.step(|d| lock::release(d, b"k", &ended)).unwrap()
