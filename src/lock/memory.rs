@@ -11,9 +11,6 @@ use super::{
 };
 use crate::redisson;
 
-/// In so many parts the fields of a lock with permits are read.
-const PARTS: u64 = 4;
-
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +30,8 @@ pub struct Memory {
     pub slot: Slot,
     /// How often a key was looked at.
     pub looks: usize,
+    /// In so many parts the fields of a lock with permits are read, where there are several.
+    pub parts: u64,
     /// These connections hear nothing.
     pub deaf: BTreeSet<ClientId>,
 }
@@ -191,9 +190,10 @@ impl Keyspace for Memory {
             return Part::default();
         };
         // In parts, whatever comes and goes: by what each name comes to.
-        let part = |name: &[u8]| name.iter().map(|byte| u64::from(*byte)).sum::<u64>() % PARTS;
+        let parts = self.parts.max(1);
+        let part = |name: &[u8]| name.iter().map(|byte| u64::from(*byte)).sum::<u64>() % parts;
         let some = fields.into_iter().filter(|(name, _)| part(name) == cursor);
-        Part::of(some, Some(cursor + 1).filter(|next| *next < PARTS))
+        Part::of(some, Some(cursor + 1).filter(|next| *next < parts))
     }
 
     fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool {

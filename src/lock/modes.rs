@@ -18,9 +18,12 @@ pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
     let mut has = Modes {
         plain: 0,
         reads: 0,
-        writes: look.writes,
+        writes: 0,
         permits: 0,
     };
+    if let Kind::ReadWrite(_) = look.kind {
+        has.writes = look.writes;
+    }
     match look.kind {
         Kind::Plain => has.plain = look.holds,
         Kind::Permits(_) => has.permits = look.holds,

@@ -13,7 +13,9 @@ pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     let limit = shared.pool?.limit;
     let free_in_time = limit.saturating_sub(shared.stuck());
     let is_short = first.want.mode == Mode::Permits && first.want.share.count() > free_in_time;
-    if !is_short || shared.stuck() == 0 || !core.rules.detect_deadlocks {
+    // Those who are to be sent away keep nobody back.
+    let is_judged = core.rules.detect_deadlocks && !core.queues.any_sent_away();
+    if !is_short || shared.stuck() == 0 || !is_judged {
         return None;
     }
     let id = newest(core, key, shared)?;

@@ -91,9 +91,8 @@ impl<'a> Search<'a> {
         let at = At { waiter, key, place };
         let by_holders = self.expand_holders(at, entry);
         by_holders.or_else(|| match waiter.want.mode {
-            Mode::Read => self.expand_ahead_of_reader(at, entry),
+            Mode::Read | Mode::Permits => self.expand_ahead_of_one_of_several(at, entry),
             Mode::Exclusive | Mode::Write => self.expand_ahead(at),
-            Mode::Permits => self.expand_ahead_of_permits(at),
         })
     }
 
@@ -124,41 +123,24 @@ impl<'a> Search<'a> {
         parties.find_map(|party| self.edge(at, &party.hold.owner))
     }
 
-    /// The edges of a reader to those ahead: the nearest writer that really waits here
-    /// stands for them.
-    fn expand_ahead_of_reader(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
+    /// The edges of a reader, or of one that wants permits, to those ahead that want something
+    /// else: the nearest that wants all of the lock and really waits here stands for them.
+    fn expand_ahead_of_one_of_several(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let queues = &self.core.queues;
         let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
         let ahead = queues.line(at.key).queue.range(ahead).rev();
         let others = ahead.filter_map(|(_, id)| queues.get(id));
-        for other in others.filter(|w| w.want.mode != Mode::Read) {
+        let own_mode = at.waiter.want.mode;
+        for other in others.filter(|w| w.want.mode != own_mode) {
             let its = &other.want.owner;
             if *its == at.waiter.want.owner {
                 continue;
             }
             let link = self.edge(at, its);
-            let takes_all = other.want.mode != Mode::Permits;
-            let first = takes_all && queues.first_of(its, at.key) == Some(&other.rank);
+            let wants_all = !other.want.mode.is_for_several();
+            let first = wants_all && queues.first_of(its, at.key) == Some(&other.rank);
             if link.is_some() || (first && entry.plain_of(its).is_none()) {
                 return link;
-            }
-        }
-        None
-    }
-
-    /// The edges of one that wants permits to those ahead that want something else.
-    fn expand_ahead_of_permits(&mut self, at: At<'_>) -> Option<Link> {
-        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
-        let entangled = self.core.queues.line(at.key).entangled.range(ahead);
-        for other in entangled.filter_map(|(_, id)| self.core.queues.get(id)) {
-            if self.left == 0 {
-                return None;
-            }
-            if other.want.mode != Mode::Permits {
-                let link = self.edge(at, &other.want.owner);
-                if link.is_some() {
-                    return link;
-                }
             }
         }
         None

@@ -125,6 +125,11 @@ impl Queues {
         next
     }
 
+    /// It is gone before that.
+    pub fn has_gone(&mut self, id: WaiterId) {
+        self.sent_away.remove(&id);
+    }
+
     pub fn any_sent_away(&self) -> bool {
         !self.sent_away.is_empty()
     }

@@ -71,13 +71,21 @@ pub fn learn(
         }
     }
     // As it was, but for what is done here, and it is read on by the timer.
-    if known == Some(pool) && !heard && d.core.pools.progress(key).is_some() {
+    let is_read_on = d.core.pools.progress(key).is_some();
+    let any = d.core.locks.shared(key).is_some();
+    if known == Some(pool) && !heard && is_read_on && any {
         return d.size() != before;
     }
     let Kind::Permits(pool) = d.ks.look(key, &[]).kind else {
         return true;
     };
     see(d, key, pool);
+    if d.core.locks.shared(key).is_some() {
+        let expires = found.expires;
+        d.core
+            .locks
+            .change_shared(key, |shared| shared.expires = expires);
+    }
     d.core.pools.put(key, Progress::BEGIN, pool);
     read_parts(d, key, over) || d.size() != before
 }

@@ -16,6 +16,11 @@ pub fn end_holds(
     mut look: Look,
     ending: &[(Mode, i64)],
 ) {
+    if matches!(look.kind, Kind::Permits(_)) {
+        let of_permits = ending.iter().filter(|(mode, _)| *mode == Mode::Permits);
+        let by = of_permits.fold(0, |sum: i64, (_, by)| sum.saturating_add(*by));
+        return end_permits(d, key, owner, &look, by);
+    }
     let mut told = false;
     let mut whom = Whom::OneShared;
     // A last field stays, to go with the hash.
@@ -32,13 +37,11 @@ pub fn end_holds(
         }
         let left = holds.saturating_sub(by).max(0);
         let mut rest_is_over = false;
-        if left > 0 && mode != Mode::Permits {
+        if left > 0 {
             rest_is_over = count_down(d, key, owner, mode, holds, left);
             if look.kind == Kind::Plain {
                 d.core.locks.set_deadline(key, look.expires);
             }
-        } else if mode == Mode::Permits {
-            return end_permits(d, key, owner, &look, by);
         } else if look.kind == Kind::Plain {
             for hold in d.free(key, Event::Released, Whom::One) {
                 watchdog::on_lost(d, key, &hold, Reason::Deleted);
@@ -76,6 +79,9 @@ pub fn end_holds(
 /// An owner gives back so many permits: they go to the next, and with the last of them the
 /// lock is free.
 fn end_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, by: i64) {
+    if look.holds < 1 || by < 1 {
+        return;
+    }
     let left = look.holds.saturating_sub(by);
     reconcile::give_back(d, key, owner, look, by);
     d.tell(key, Event::Released);

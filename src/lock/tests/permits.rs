@@ -120,6 +120,7 @@ fn the_holders_of_a_pool_that_was_found_are_read_in_parts() {
     }
     let mut found = Shell::new();
     found.ks = shell.ks.clone();
+    found.ks.parts = 8;
     found.now = shell.now;
     assert!(is_null(&mut found, by("new").permits(1, 40)));
     assert!(found.core.any_unread(), "all at once");
@@ -204,4 +205,19 @@ fn a_lowered_limit_takes_nothing_and_a_raised_one_lets_in() {
     assert_eq!(limit(&mut shell, 3), Ok(1));
     assert!(shell.core.queues.get(waits).is_none());
     shell.core.check();
+}
+
+#[test]
+fn who_is_refused_for_a_lowered_limit_keeps_nobody_else_from_being_judged() {
+    let mut shell = Shell::new();
+    let limit = |shell: &mut Shell, n| shell.step(|d| crate::lock::limit(d, 0, b"k", n));
+    shell.get(one("a"));
+    shell.get(one("b"));
+    let more = shell.wait(by("c").permits(2, 2));
+    assert_eq!(limit(&mut shell, 3), Ok(2));
+    let hoards = shell.wait(one("a"));
+    assert_eq!(limit(&mut shell, 1), Ok(3));
+    shell.tick();
+    assert!(shell.core.queues.get(more).is_none());
+    assert!(shell.core.queues.get(hoards).is_none());
 }

@@ -108,6 +108,11 @@ impl World {
     fn may_end(&self, place: Place, ms: Option<i64>) -> bool {
         let plain = self.model.kind(place) != Some(Kind::Shared);
         let mut holds = self.model.holds_at(place);
+        let pool = self.model.kind(place) == Some(Kind::Permits);
+        // Left out: what becomes of permits without a TTL after a demotion.
+        if pool && ms.is_none() {
+            return false;
+        }
         (ms.is_none() && plain) || holds.all(|hold| hold.watch.is_none())
     }
 
@@ -168,6 +173,11 @@ impl World {
                 let mut holds = self.model.holds_at(place);
                 mode == Mode::Read && unheard && holds.all(|hold| hold.mode == Mode::Read)
             }
+            Some(Kind::Permits) => {
+                let limit = self.model.limits[&place];
+                let fits = self.model.out(place) < limit.now;
+                mode == Mode::Permits && unheard && fits && !self.waits_with_permits(place, owner)
+            }
             Some(Kind::Plain | Kind::Text) => false,
         }
     }
@@ -180,9 +190,20 @@ impl World {
         waiting.any(|w| *w.want.owner == *owner.as_bytes() && w.want.once == Once::IsTheSame)
     }
 
+    /// Left out: whether such a one keeps others back is judged when rlock hears of it.
+    fn waits_with_permits(&self, place: Place, owner: Owner) -> bool {
+        let mut queue = self.model.queue.iter();
+        queue.any(|w| w.ask.owner == owner && w.ask.keys.contains(&place))
+    }
+
     fn held_before(&self, place: Place, owner: Owner) -> bool {
         let (core, now, key) = (&self.shell.core, self.shell.now, at(place));
-        let modes = [lock::Mode::Exclusive, lock::Mode::Read, lock::Mode::Write];
+        let modes = [
+            lock::Mode::Exclusive,
+            lock::Mode::Read,
+            lock::Mode::Write,
+            lock::Mode::Permits,
+        ];
         let known = |mode| core.hold_of(now, &key, owner.as_bytes(), mode);
         modes.into_iter().any(|mode| known(mode).token.is_some())
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare_leases::{same_leases, same_ttl};
+use super::compare_permits::same_permits;
 use super::compare_sessions::{same_addresses, same_losses};
 use super::model::{Answer, Hold, Kind, Mode, Owner, Place, Reply, Token, Why, NEVER};
 use super::others::lease_key;
@@ -14,7 +15,7 @@ use super::shell::{at, mode};
 use super::world::{Got, World};
 use crate::lock::memory::Value;
 use crate::lock::table::Entry;
-use crate::lock::{Event, Key, MonoUs, Notice, Notices, Outcome, Refusal, WaiterId};
+use crate::lock::{Event, Key, MonoUs, NoPermits, Notice, Notices, Outcome, Refusal, WaiterId};
 
 /// The core's tokens by the model's.
 #[derive(Clone, Default)]
@@ -79,8 +80,14 @@ fn why(refusal: &Refusal) -> Why {
         Refusal::SentAway => Why::SentAway,
         Refusal::TagInUse { .. } => Why::TagInUse,
         Refusal::OtherMode { .. } => Why::WrongMode,
+        Refusal::Permits { why, .. } => match why {
+            NoPermits::OtherLimit(_) | NoPermits::AboveLimit(_) => Why::WrongLimit,
+            NoPermits::OtherShare { .. } => Why::Held,
+            NoPermits::TooFew { .. } | NoPermits::Free => Why::NotHeld,
+            NoPermits::OtherKind => Why::WrongMode,
+        },
         Refusal::Deadlock { cycle } => {
-            assert!(cycle.len() > 1, "{cycle:?}");
+            assert!(!cycle.is_empty());
             let next = cycle.iter().cycle().skip(1);
             let closed = cycle.iter().zip(next).all(|(a, b)| a.for_ == b.waits);
             assert!(closed, "no cycle: {cycle:?}");
@@ -179,6 +186,7 @@ fn same_keys(world: &mut World) {
         match (world.model.kind(place), value) {
             (Some(Kind::Text), Value::Text) => {}
             (Some(Kind::Text), Value::Hash(_)) => is_untouched(world, place),
+            (Some(Kind::Permits), Value::Hash(_)) => same_permits(world, place),
             (Some(Kind::Plain | Kind::Shared) | None, Value::Hash(_)) => same_lock(world, place),
             (expected, got) => panic!("{place:?} is {got:?}, not {expected:?}"),
         }

@@ -14,12 +14,13 @@ pub fn same_ttl(world: &mut World, place: Place, got: i64) {
         .iter()
         .any(|owner| world.model.watched(place, owner).is_some());
     let reads = |owner: &&Owner| world.model.count(place, owner, Mode::Read) > 0;
-    let only_reads = slot.kind == Kind::Shared && owners.iter().all(|o| reads(&o));
+    let is_pool = slot.kind == Kind::Permits;
+    let only_reads = is_pool || slot.kind == Kind::Shared && owners.iter().all(|o| reads(&o));
     let writes = |owner: &Owner| world.model.count(place, owner, Mode::Write) > 0;
     if got == slot.ends {
         return;
     }
-    if slot.by_hand && slot.kind == Kind::Shared {
+    if slot.by_hand && slot.kind != Kind::Plain && slot.kind != Kind::Text {
         world.model.keys.get_mut(&place).unwrap().ends = got;
         return;
     }
@@ -27,9 +28,13 @@ pub fn same_ttl(world: &mut World, place: Place, got: i64) {
     if only_reads && !owners.iter().any(writes) {
         let longest = owners
             .iter()
-            .map(|owner| reader_ends(world, place, owner))
+            .map(|owner| match is_pool {
+                true => world.model.ends(place, owner),
+                false => reader_ends(world, place, owner),
+            })
             .max();
         assert!(slot.by_hand || got >= longest.unwrap(), "{show}");
+        assert!(!is_pool || watched || slot.by_hand, "{show}");
     } else {
         assert!(watched, "{show}");
         let owner = owners.first().unwrap();
@@ -49,7 +54,7 @@ fn reader_ends(world: &World, place: Place, owner: Owner) -> i64 {
 }
 
 /// A watchdog's renewal gives no more than its lease, and takes nothing away.
-fn may_renew(world: &World, (place, owner): (Place, Owner), before: i64, got: i64, show: &str) {
+pub fn may_renew(world: &World, (place, owner): (Place, Owner), before: i64, got: i64, show: &str) {
     let model = &world.model;
     let theirs = || model.holds_at(place).filter(|hold| hold.owner == owner);
     let watches = || theirs().filter_map(|hold| hold.watch);

@@ -5,6 +5,7 @@ mod changes;
 mod clock;
 mod compare;
 mod compare_leases;
+mod compare_permits;
 mod compare_sessions;
 mod conditions;
 mod model;

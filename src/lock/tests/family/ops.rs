@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::model::{Mode, Owner, Place};
+use super::model::{Mode, Owner, Place, Share};
 
 pub const OWNERS: [Owner; 3] = ["a", "b", "c"];
-/// Mostly plain locks are `j` and `k`, mostly read/write locks `r` and `s`.
-pub const NAMES: [&str; 4] = ["j", "k", "r", "s"];
+/// Mostly plain locks are `j` and `k`, mostly read/write locks `r` and `s`, mostly held by
+/// permits `p`.
+pub const NAMES: [&str; 5] = ["j", "k", "p", "r", "s"];
 
 /// One of the connections; each owner has two of them for its own.
 pub type Seat = usize;
@@ -18,6 +19,7 @@ pub struct Call {
     pub owner: Owner,
     pub seat: Seat,
     pub mode: Mode,
+    pub share: Share,
     pub lease: i64,
     pub once: bool,
     pub watch: bool,
@@ -87,7 +89,8 @@ pub enum Op {
     Demote,
     Release {
         whose: Whose,
-        all: bool,
+        /// So many; `None`: all.
+        by: Option<usize>,
         only: Option<Only>,
     },
     Renew {
@@ -108,6 +111,10 @@ pub enum Op {
         at: Place,
         seat: Seat,
         aim: Option<Aim>,
+    },
+    Limit {
+        at: Place,
+        limit: usize,
     },
     /// The core takes stock of a key, of which the model knows nothing: no request may
     /// find a difference.
@@ -174,7 +181,7 @@ fn place() -> impl Strategy<Value = Place> {
     // Mostly few keys, so that queues form.
     let db = prop_oneof![9 => Just(0), 1 => Just(1)];
     let name = prop_oneof![
-        2 => Just("j"), 3 => Just("k"), 4 => Just("r"), 1 => Just("s"),
+        2 => Just("j"), 3 => Just("k"), 4 => Just("r"), 1 => Just("s"), 4 => Just("p"),
     ];
     (db, name)
 }
@@ -194,7 +201,8 @@ fn owner() -> impl Strategy<Value = Owner> {
 }
 
 fn mode() -> impl Strategy<Value = Mode> {
-    prop::sample::select(&[Mode::Plain, Mode::Read, Mode::Write][..])
+    let all = &[Mode::Plain, Mode::Read, Mode::Write, Mode::Permits];
+    prop::sample::select(&all[..])
 }
 
 fn lease() -> impl Strategy<Value = i64> {
@@ -228,6 +236,11 @@ fn only() -> impl Strategy<Value = Option<Only>> {
     ]
 }
 
+/// How many holds or permits are given back.
+fn by() -> impl Strategy<Value = Option<usize>> {
+    prop_oneof![7 => Just(Some(1)), 2 => Just(None), 1 => Just(Some(2))]
+}
+
 fn aim() -> impl Strategy<Value = Option<Aim>> {
     prop_oneof![
         1 => Just(None),
@@ -242,6 +255,7 @@ fn one_key() -> impl Strategy<Value = (Vec<Place>, Mode)> {
         let mode = match (at.1, usual) {
             (_, false) => mode,
             ("j" | "k", _) => Mode::Plain,
+            ("p", _) => Mode::Permits,
             _ if reads => Mode::Read,
             _ => Mode::Write,
         };
@@ -267,12 +281,22 @@ fn call() -> impl Strategy<Value = Call> {
         prop::bool::weighted(0.9),
         owner(),
     );
-    (keys, seats, lease(), flags, block).prop_map(
-        |((keys, mode), (own, which, usual, other), lease, flags, block)| Call {
+    // Mostly one or two of two.
+    let share = prop_oneof![
+        5 => Just((2, 1)), 3 => Just((2, 2)), 1 => Just((3, 1)), 1 => Just((3, 2)),
+    ];
+    let share = share.prop_map(|(limit, count)| Share { limit, count });
+    (keys, seats, lease(), flags, block, share).prop_map(
+        |((keys, mode), (own, which, usual, other), lease, flags, block, share)| Call {
             keys,
             owner: if usual { OWNERS[own] } else { other },
             seat: own * 2 + which,
             mode,
+            share: if mode == Mode::Permits {
+                share
+            } else {
+                Share::HOLD
+            },
             lease,
             once: flags.0,
             watch: flags.1,
@@ -348,9 +372,8 @@ pub fn steps(most: usize) -> impl Strategy<Value = Steps> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         24 => call().prop_map(Op::Acquire),
-        9 => (whose(), prop::bool::weighted(0.2), only()).prop_map(
-            |(whose, all, only)| Op::Release { whose, all, only }
-        ),
+        9 => (whose(), by(), only()).prop_map(|(whose, by, only)| Op::Release { whose, by, only }),
+        2 => (place(), 1..4usize).prop_map(|(at, limit)| Op::Limit { at, limit }),
         3 => (whose(), lease(), prop::bool::weighted(0.3)).prop_map(
             |(whose, lease, watch)| Op::Renew { whose, lease, watch }
         ),

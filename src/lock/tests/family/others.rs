@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::model::{Mode, Owner, Place, NEVER};
+use super::model::{Mode, Owner, Place, FOUND_LIMIT, NEVER};
 use super::ops::OWNERS;
 use super::shell::{at, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Key, WallMs};
+use crate::lock::{Cause, Key, Kind, Pool, WallMs};
 
 pub type Fields = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -30,13 +30,28 @@ pub fn lease_key(place: Place, owner: Owner, index: usize) -> Key {
 
 fn field(owner: Owner, mode: Mode) -> Vec<u8> {
     match mode {
-        Mode::Plain | Mode::Read => owner.as_bytes().to_vec(),
+        Mode::Plain | Mode::Read | Mode::Permits => owner.as_bytes().to_vec(),
         Mode::Write => format!("{owner}:write").into_bytes(),
     }
 }
 
 fn ttl(ends: i64) -> Option<WallMs> {
     (ends != NEVER).then_some(WallMs(ends))
+}
+
+/// So many more permits are out.
+fn change_pool(fields: &mut Fields, by: i64) {
+    let found = crate::lock::layout::look(fields, &[], None);
+    let pool = match found.kind {
+        Kind::Permits(pool) => pool,
+        _ => Pool {
+            asked: FOUND_LIMIT as i64,
+            limit: FOUND_LIMIT as i64,
+            out: 0,
+        },
+    };
+    let text = crate::lock::layout::pool_text(pool.plus(by));
+    fields.insert(b"mode".to_vec(), text.into_bytes());
 }
 
 impl Shell {
@@ -50,7 +65,11 @@ impl Shell {
     pub fn count(&self, place: Place, owner: Owner, mode: Mode) -> usize {
         let fields = self.fields(place);
         let count = fields.and_then(|fields| fields.get(&field(owner, mode)));
-        count.map_or(0, |n| std::str::from_utf8(n).unwrap().parse().unwrap())
+        // Of permits: how many, and until when.
+        let number = |n: &[u8]| n.split(|byte| *byte == b'@').next().unwrap().to_vec();
+        count.map_or(0, |n| {
+            String::from_utf8(number(n)).unwrap().parse().unwrap()
+        })
     }
 
     /// DEL or UNLINK, or eviction.
@@ -116,11 +135,16 @@ impl Shell {
         let Value::Hash(fields) = value else {
             panic!("a script took a text");
         };
-        if mode != Mode::Plain {
+        if mode == Mode::Permits {
+            change_pool(fields, 1);
+            fields.insert(owner.into(), format!("1@{ends}").into_bytes());
+        } else if mode != Mode::Plain {
             let word = if mode == Mode::Read { "read" } else { "write" };
             fields.insert(b"mode".to_vec(), word.into());
         }
-        fields.insert(field(owner, mode), b"1".to_vec());
+        if mode != Mode::Permits {
+            fields.insert(field(owner, mode), b"1".to_vec());
+        }
         *until = until.map(|at| at.max(WallMs(ends)));
         if mode == Mode::Read {
             let lease = lease_key(place, owner, 1);
@@ -140,6 +164,9 @@ impl Shell {
             panic!("a script gave back no lock");
         };
         fields.remove(&field(owner, mode));
+        if mode == Mode::Permits {
+            change_pool(fields, -1);
+        }
         if fields.keys().all(|name| name == b"mode") {
             self.ks.keys.remove(&key);
             self.changed(&key, Cause::Removed);

@@ -209,6 +209,10 @@ impl Promises {
             let count = modes.map(|mode| world.shell.count(*place, request.ask.owner, mode));
             let held = self.held[place].contains_key(request.ask.owner);
             // With ONCE it may have had it already, since this very step.
+            if request.ask.mode == Mode::Permits {
+                // Whoever has some waits behind others for more.
+                return !acquired(place);
+            }
             held || request.upgrades || count[0] + count[1] > 1 || !acquired(place)
         };
         if world.shell.core.rules.detect_deadlocks || request.ask.keys.iter().any(nests) {
@@ -249,6 +253,8 @@ fn could_go_on(
             .iter()
             .filter(|(owner, _)| **owner != request.ask.owner);
         let free = others.all(|(_, modes)| reads && modes.iter().all(|m| *m == Mode::Read));
+        let permits = request.ask.mode == Mode::Permits;
+        let fits = permits && world.fits(*place, &request.ask);
         let first = || {
             let queues = &world.shell.core.queues;
             let queue = queues.line(&at(*place)).queue.ids();
@@ -256,7 +262,10 @@ fn could_go_on(
             let is_read = |id: WaiterId| queues.get(id).unwrap().want.mode == lock::Mode::Read;
             ahead.all(|other| reads && is_read(other))
         };
-        free && (own || first())
+        match permits && !holders.is_empty() {
+            true => fits && first(),
+            false => free && (own || first()),
+        }
     })
 }
 
@@ -285,6 +294,18 @@ fn holders(world: &World, place: Place) -> Holders {
         return found;
     };
     let shared = fields.contains_key(&b"mode"[..]);
+    if let lock::Kind::Permits(_) = lock::layout::look(fields, &[], None).kind {
+        for holder in lock::layout::holders(fields, None) {
+            let live = holder
+                .lease
+                .end()
+                .is_some_and(|at| at >= world.shell.ks.now_ms);
+            if let Some(owner) = World::is_owner(&holder.owner).filter(|_| live) {
+                found.entry(owner).or_default().insert(Mode::Permits);
+            }
+        }
+        return found;
+    }
     for owner in super::ops::OWNERS {
         if shared && fields.contains_key(format!("{owner}:write").as_bytes()) {
             found.entry(owner).or_default().insert(Mode::Write);
@@ -310,5 +331,26 @@ fn holders(world: &World, place: Place) -> Holders {
 fn excluded(place: Place, holders: &Holders) {
     let only_read = |modes: &BTreeSet<Mode>| modes.iter().all(|mode| *mode == Mode::Read);
     let excludes = holders.values().any(|modes| !only_read(modes));
-    assert!(!excludes || holders.len() == 1, "{holders:?} on {place:?}");
+    let is_permit = |mode: &Mode| *mode == Mode::Permits;
+    let permits = holders.values().flatten().filter(|mode| is_permit(mode));
+    let only_permits = holders.values().all(|modes| modes.iter().all(is_permit));
+    assert!(permits.count() == 0 || only_permits, "{holders:?}");
+    assert!(
+        !excludes || only_permits || holders.len() == 1,
+        "{holders:?} on {place:?}"
+    );
+}
+
+impl World {
+    /// Whether so many permits are left of a lock that is held by some.
+    fn fits(&self, place: Place, ask: &Ask) -> bool {
+        let Some(Value::Hash(fields)) = value(self, place) else {
+            return false;
+        };
+        let lock::Kind::Permits(pool) = lock::layout::look(fields, &[], None).kind else {
+            return false;
+        };
+        let wants = ask.share.count as i64;
+        pool.asked == ask.share.limit as i64 && pool.available() >= wants
+    }
 }

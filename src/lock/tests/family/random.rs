@@ -166,7 +166,7 @@ impl Run {
             };
             self.step(&Op::Release {
                 whose,
-                all: true,
+                by: None,
                 only: None,
             });
         }

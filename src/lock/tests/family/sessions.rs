@@ -1,7 +1,7 @@
 //! What befalls sessions in a random run: many waits of one connection, a request that is
 //! said again, CANCEL, connections that hear nothing, a server that is demoted.
 
-use super::model::{Address, Ask, Client, Hold, Mode, Owner, Place};
+use super::model::{Address, Ask, Client, Hold, Mode, Owner, Place, Share};
 use super::ops::{Call, Seat, Words};
 use super::world::{Got, World};
 use crate::lock::WaiterId;
@@ -22,6 +22,7 @@ impl World {
             owner: call.owner,
             client,
             mode: call.mode,
+            share: call.share,
             lease: call.lease,
             once: call.once,
             watch: call.watch,
@@ -40,7 +41,7 @@ impl World {
     /// A request that waits, or the last one for a hold, comes once more.
     pub fn say_again(&mut self, which: usize, seat: Option<Seat>) {
         let waits = self.model.queue.iter().map(|waiter| waiter.ask.clone());
-        let holds = self.model.holds.iter().filter_map(again);
+        let holds = self.model.holds.iter().filter_map(|hold| self.again(hold));
         let kept = self.model.kept.iter().map(|kept| kept.ask.clone());
         let all: Vec<Ask> = waits.chain(holds).chain(kept).collect();
         let Some(ask) = all.get(which % all.len().max(1)) else {
@@ -65,6 +66,7 @@ impl World {
             owner: ask.owner,
             seat,
             mode: ask.mode,
+            share: ask.share,
             lease: ask.lease,
             once: true,
             watch: ask.watch,
@@ -113,21 +115,27 @@ impl World {
         self.shell.demoted(&blocked);
         self.model.demoted();
     }
-}
 
-/// The request that made a hold, as far as it matters.
-fn again(hold: &Hold) -> Option<Ask> {
-    let client = hold.notify.map(|to| to.client).or(hold.client)?;
-    Some(Ask {
-        keys: vec![hold.place],
-        owner: hold.owner,
-        client,
-        mode: hold.mode,
-        lease: 100,
-        once: true,
-        watch: hold.watch.is_some(),
-        block: Some(0),
-        queue: true,
-        notify: hold.notify,
-    })
+    /// The request that made a hold, as far as it matters.
+    fn again(&self, hold: &Hold) -> Option<Ask> {
+        let client = hold.notify.map(|to| to.client).or(hold.client)?;
+        let limit = self.model.limits.get(&hold.place);
+        let share = limit.map_or(Share::HOLD, |limit| Share {
+            limit: limit.asked,
+            count: self.model.count(hold.place, hold.owner, Mode::Permits),
+        });
+        Some(Ask {
+            keys: vec![hold.place],
+            owner: hold.owner,
+            client,
+            mode: hold.mode,
+            share,
+            lease: 100,
+            once: true,
+            watch: hold.watch.is_some(),
+            block: Some(0),
+            queue: true,
+            notify: hold.notify,
+        })
+    }
 }

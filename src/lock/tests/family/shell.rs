@@ -2,7 +2,9 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::model::{Address as To, Ask as Words, Client, Mode as Way, Owner, Place};
+use super::model::{
+    Address as To, Ask as Words, Client, Mode as Way, Owner, Place, Share as HowMuch,
+};
 use crate::lock::{
     self, Address, Aim, Ask, Cause, Ended, Gate, Key, Mode, Note, Once, Only, Refusal, Renewal,
     Share, Verdict, Wait, WaiterId,
@@ -17,7 +19,13 @@ pub fn mode(way: Way) -> Mode {
         Way::Plain => Mode::Exclusive,
         Way::Read => Mode::Read,
         Way::Write => Mode::Write,
+        Way::Permits => Mode::Permits,
     }
+}
+
+fn share(words: HowMuch) -> Share {
+    let number = |number| u32::try_from(number).unwrap();
+    Share::new(number(words.count), number(words.limit))
 }
 
 /// The shell of the tests, spoken to in the words of the model.
@@ -53,7 +61,7 @@ impl Shell {
             owner: words.owner.as_bytes(),
             client: Some(words.client),
             mode: mode(words.mode),
-            share: Share::HOLD,
+            share: share(words.share),
             lease: words.lease,
             once: if words.once {
                 Once::IsTheSame
@@ -79,14 +87,14 @@ impl Shell {
         (db, name): Place,
         owner: Owner,
         client: Client,
-        (way, all, only): (Way, bool, Option<Only>),
+        (way, by, only): (Way, Option<i64>, Option<Only>),
     ) -> Result<i64, Refusal> {
         let ended = Ended {
             db,
             owner: owner.as_bytes(),
             client: Some(client),
             mode: mode(way),
-            count: (!all).then_some(1),
+            count: by,
             only,
         };
         self.step(|d| lock::release(d, name.as_bytes(), &ended))
@@ -153,6 +161,13 @@ impl Shell {
         aim: Option<Aim<'_>>,
     ) -> Result<bool, Refusal> {
         self.step(|d| lock::force(d, db, name.as_bytes(), Some(client), aim.as_ref()))
+    }
+
+    pub fn limit(&mut self, (db, name): Place, limit: usize) -> Result<i64, Refusal> {
+        let limit = i64::try_from(limit).unwrap();
+        let was = self.step(|d| lock::limit(d, db, name.as_bytes(), limit));
+        self.tick();
+        was
     }
 
     pub fn address(&self, to: To) -> Address {

@@ -137,7 +137,8 @@ impl World {
             } => self.cancel(*which, (*at, *owner), *mode),
             Op::Hears { which, seat, hears } => self.set_hearing(*which, *seat, *hears),
             Op::Demote => self.demote(),
-            Op::Release { whose, all, only } => self.release(*whose, *all, *only),
+            Op::Release { whose, by, only } => self.release(*whose, *by, *only),
+            Op::Limit { at, limit } => self.limit(*at, *limit),
             Op::Renew {
                 whose,
                 lease,
@@ -192,6 +193,12 @@ impl World {
             let got = got.map_or_else(Got::Refused, Got::Forced);
             self.replies = Some((got, self.model.force(at, client, meant)));
         }
+    }
+
+    fn limit(&mut self, at: Place, limit: usize) {
+        let got = self.shell.limit(at, limit);
+        let got = got.map_or_else(Got::Refused, Got::Count);
+        self.replies = Some((got, self.model.limit(at, limit)));
     }
 
     fn leave(&mut self, which: usize) {
@@ -297,15 +304,20 @@ impl World {
         self.speaks(seat)
     }
 
-    fn release(&mut self, whose: Whose, all: bool, only: Option<Only>) {
+    fn release(&mut self, whose: Whose, by: Option<usize>, only: Option<Only>) {
         let (place, owner, mode, seat) = self.who(whose);
+        // Of what is no permit one is given back, or all.
+        let by = by.map(|by| if mode == Mode::Permits { by } else { 1 });
         let Ok((said, meant)) = self.only(place, only) else {
             return;
         };
         if let Some(client) = self.gives_up(owner, seat) {
-            let got = self.shell.release(place, owner, client, (mode, all, said));
+            let count = by.map(|by| i64::try_from(by).unwrap());
+            let got = self
+                .shell
+                .release(place, owner, client, (mode, count, said));
             let got = got.map_or_else(Got::Refused, Got::Count);
-            let expected = self.model.release(place, owner, client, mode, all, meant);
+            let expected = self.model.release(place, owner, client, mode, by, meant);
             self.replies = Some((got, expected));
         }
     }

@@ -7,7 +7,8 @@ use super::waiting::Status;
 use super::{Ask, Hold, Mode, Model, Owner, Waiter, Why};
 
 fn conflict(one: Mode, other: Mode) -> bool {
-    (one, other) != (Mode::Read, Mode::Read)
+    // Of permits any that come back will do: see `permits`.
+    one != other || matches!(one, Mode::Plain | Mode::Write)
 }
 
 impl Model {
@@ -68,7 +69,7 @@ impl Model {
         if self.waiter(id).upgrades && self.is_second_upgrade(id) {
             return Status::Refused(vec![Why::Deadlock]);
         }
-        if !self.detect_deadlocks || !self.closes_cycle(id) {
+        if !self.detect_deadlocks || !(self.closes_cycle(id) || self.is_hoarder(id)) {
             return Status::Stays;
         }
         self.way_out(id)
@@ -114,7 +115,9 @@ impl Model {
             self.queue.insert(foremost, Waiter { rank, ..waiter });
         }
         match self.status(self.waiter(id)) {
-            Status::Stays if self.in_cycle(owner) => Status::Refused(vec![Why::Deadlock]),
+            Status::Stays if self.in_cycle(owner) || self.is_hoarder(id) => {
+                Status::Refused(vec![Why::Deadlock])
+            }
             status => status,
         }
     }

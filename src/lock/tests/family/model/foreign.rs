@@ -2,7 +2,10 @@
 //! rlock. Each is to be called only where it has an effect; what is due then
 //! happens when rlock hears of it, with [`Model::settle`].
 
-use super::{Event, Kind, Mode, Model, Owner, Place, Reason, Slot, NEVER};
+use super::{Event, Kind, Limit, Mode, Model, Owner, Place, Reason, Slot, NEVER};
+
+/// The limit by which others take permits of a free lock.
+pub const FOUND_LIMIT: usize = 2;
 
 impl Model {
     /// DEL, or eviction.
@@ -25,6 +28,7 @@ impl Model {
     fn vanish(&mut self, place: Place, reason: Reason) {
         self.lose(reason, |hold| hold.place == place);
         self.keys.remove(&place);
+        self.limits.remove(&place);
         self.aside.remove(&place);
     }
 
@@ -84,10 +88,16 @@ impl Model {
             return;
         };
         self.keys.insert(to, slot);
+        if let Some(limit) = self.limits.remove(&from) {
+            self.limits.insert(to, limit);
+        }
         for hold in self.holds.iter_mut().filter(|hold| hold.place == from) {
             hold.place = to;
             if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
                 self.tokens.insert((to, hold.owner), token);
+            }
+            if let Some(ends) = self.permit_ends.remove(&(from, hold.owner)) {
+                self.permit_ends.insert((to, hold.owner), ends);
             }
             if let Some(given) = self.given.remove(&(from, hold.owner, hold.mode)) {
                 self.given.insert((to, hold.owner, hold.mode), given);
@@ -108,6 +118,7 @@ impl Model {
         let kind = match mode {
             Mode::Plain => Kind::Plain,
             Mode::Read | Mode::Write => Kind::Shared,
+            Mode::Permits => Kind::Permits,
         };
         self.keys.entry(place).or_insert(Slot {
             kind,
@@ -115,6 +126,12 @@ impl Model {
             by_hand: false,
             known: false,
         });
+        if mode == Mode::Permits {
+            let asked = FOUND_LIMIT;
+            self.limits
+                .entry(place)
+                .or_insert(Limit { asked, now: asked });
+        }
         if mode == Mode::Read {
             self.squats.remove(&(place, owner, 1));
         }
@@ -162,6 +179,7 @@ impl Model {
         let flushed = |place: &Place| db.is_none_or(|db| db == place.0);
         self.lose(Reason::Flushed, |hold| flushed(&hold.place));
         self.keys.retain(|place, _| !flushed(place));
+        self.limits.retain(|place, _| !flushed(place));
         self.aside.retain(|place, _| !flushed(place));
         self.leases.retain(|(place, ..), _| !flushed(place));
         self.squats.retain(|(place, ..)| !flushed(place));
@@ -178,6 +196,10 @@ impl Model {
             .collect();
         let squats = std::mem::take(&mut self.squats).into_iter();
         self.squats = squats.map(|(p, o, i)| (other(p), o, i)).collect();
+        let limits = std::mem::take(&mut self.limits).into_iter();
+        self.limits = limits.map(|(place, limit)| (other(place), limit)).collect();
+        let ends = std::mem::take(&mut self.permit_ends).into_iter();
+        self.permit_ends = ends.map(|((p, o), at)| ((other(p), o), at)).collect();
         let tokens = std::mem::take(&mut self.tokens).into_iter();
         self.tokens = tokens
             .map(|((p, o), token)| ((other(p), o), token))

@@ -12,6 +12,7 @@
 mod deadlock;
 mod foreign;
 mod kept;
+mod permits;
 mod requests;
 mod sessions;
 mod time;
@@ -20,7 +21,9 @@ mod waiting;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::lock::{Event, Reason};
+pub use foreign::FOUND_LIMIT;
 pub use kept::{Kept, Rank};
+pub use permits::{Limit, Share};
 
 use crate::lock::{Now, Rules};
 pub use sessions::{Address, Loss};
@@ -40,12 +43,14 @@ pub enum Mode {
     Plain,
     Read,
     Write,
+    Permits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Plain,
     Shared,
+    Permits,
     /// No lock at all.
     Text,
 }
@@ -104,6 +109,7 @@ pub struct Ask {
     pub owner: Owner,
     pub client: Client,
     pub mode: Mode,
+    pub share: Share,
     pub lease: i64,
     pub once: bool,
     pub watch: bool,
@@ -153,6 +159,9 @@ pub enum Why {
     NotHeld,
     WrongType,
     WrongMode,
+    WrongLimit,
+    /// The owner has another number of permits than it asks for with ONCE.
+    Held,
     Deadlock,
     /// Its owner has asked for the same again.
     Superseded,
@@ -213,6 +222,10 @@ pub struct Model {
     pub leases: BTreeMap<(Place, Owner, usize), i64>,
     /// Names of lease keys under which somebody keeps something else.
     pub squats: BTreeSet<(Place, Owner, usize)>,
+    /// The limits of locks that are held by permits,
+    pub limits: BTreeMap<Place, Limit>,
+    /// and when each owner's lease of them ends.
+    pub permit_ends: BTreeMap<(Place, Owner), i64>,
     /// Oldest first.
     pub holds: Vec<Hold>,
     /// The token of each owner's hold under way, where rlock knows.
@@ -288,6 +301,9 @@ impl Model {
 
     /// When the owner's lease on the key ends. It has one, whatever its modes.
     pub fn ends(&self, place: Place, owner: Owner) -> i64 {
+        if let Some(ends) = self.permit_ends.get(&(place, owner)) {
+            return *ends;
+        }
         let reads = self.count(place, owner, Mode::Read);
         let all = self.holds_at(place).filter(|hold| hold.owner == owner);
         if all.count() > reads {
@@ -331,12 +347,15 @@ impl Model {
         let is_lock = self.kind(place).is_some_and(|kind| kind != Kind::Text);
         if is_lock && self.holds_at(place).next().is_none() {
             self.keys.remove(&place);
+            self.limits.remove(&place);
         }
         let holds = &self.holds;
         self.tokens
             .retain(|(at, owner), _| holds.iter().any(|h| (h.place, h.owner) == (*at, *owner)));
         let has = |which| holds.iter().any(|h| (h.place, h.owner, h.mode) == which);
         self.given.retain(|which, _| has(*which));
+        self.permit_ends
+            .retain(|(place, owner), _| has((*place, *owner, Mode::Permits)));
     }
 
     /// Rlock looks at these keys: those that are locks it knows from then on.

@@ -103,7 +103,8 @@ impl Model {
         owner: Owner,
         client: Client,
         mode: Mode,
-        all: bool,
+        // `None`: all.
+        by: Option<usize>,
         only: Option<Only>,
     ) -> Reply {
         self.know([&place]);
@@ -118,14 +119,18 @@ impl Model {
             }
             (Ok(()), Some(Only::Held) | None) => {}
         }
-        if all {
-            let same = |h: &&Hold| (h.place, h.owner, h.mode) == (place, owner, mode);
-            let ids: Vec<u64> = self.holds.iter().filter(same).map(|hold| hold.id).collect();
-            self.release_holds(&ids, client);
-        } else {
-            let newest = self.newest(place, owner, client, mode);
-            self.release_holds(&[newest], client);
+        let has = self.count(place, owner, mode);
+        let by = by.unwrap_or(has);
+        if by > has {
+            self.settle();
+            return Reply::Refused(vec![Why::NotHeld]);
         }
+        let before = self.holds.clone();
+        for _ in 0..by {
+            let newest = self.newest(place, owner, client, mode);
+            self.end(&[newest]);
+        }
+        self.tell_released(&before, client);
         self.tell(place, Event::Released, true);
         let left = self.count(place, owner, mode);
         self.settle();
@@ -213,7 +218,7 @@ impl Model {
         match self.kind(place) {
             None => return self.unchanged(Reply::Forced(false)),
             Some(Kind::Text) => return Reply::Refused(vec![Why::WrongType]),
-            Some(Kind::Plain | Kind::Shared) => {}
+            Some(Kind::Plain | Kind::Shared | Kind::Permits) => {}
         }
         let is_meant = match aim {
             None => true,

@@ -221,6 +221,7 @@ impl Ask {
     /// The same owner asks for the same keys in the same mode.
     pub fn is_same(&self, other: &Self) -> bool {
         let set = |keys: &[Place]| keys.iter().copied().collect::<BTreeSet<Place>>();
-        (self.owner, self.mode) == (other.owner, other.mode) && set(&self.keys) == set(&other.keys)
+        let what = |ask: &Self| (ask.owner, ask.mode, ask.share);
+        what(self) == what(other) && set(&self.keys) == set(&other.keys)
     }
 }

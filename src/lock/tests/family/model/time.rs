@@ -91,14 +91,33 @@ impl Model {
         let over = self.keys.iter().filter(|(_, slot)| slot.ends < now);
         for place in over.map(|(place, _)| *place).collect::<Vec<_>>() {
             for owner in self.owners_at(place) {
+                if self.kind(place) == Some(Kind::Permits) {
+                    self.permits_ran_out(place, owner);
+                    continue;
+                }
                 let sure = self.tokens.contains_key(&(place, owner));
                 self.tell(place, Event::Expired, sure);
             }
             self.lose(Reason::Expired, |hold| hold.place == place);
             self.keys.remove(&place);
+            self.limits.remove(&place);
         }
         self.leases.retain(|_, ends| *ends >= now);
         self.bury_readers(Event::Expired, Reason::Expired);
+        let over = self.permit_ends.iter().filter(|(_, ends)| **ends < now);
+        for (place, owner) in over.map(|(which, _)| *which).collect::<Vec<_>>() {
+            self.permits_ran_out(place, owner);
+            self.lose(Reason::Expired, |h| (h.place, h.owner) == (place, owner));
+        }
+    }
+
+    /// Of what rlock does not know yet it tells when it finds it.
+    fn permits_ran_out(&mut self, place: Place, owner: Owner) {
+        if self.tokens.contains_key(&(place, owner)) {
+            self.tell(place, Event::Expired, true);
+        } else {
+            *self.left.entry(place).or_default() += 1;
+        }
     }
 
     /// A reader is one while any of its lease keys is there.

@@ -1,8 +1,8 @@
 //! Who is granted, and when.
 
 use super::{
-    Answer, Ask, Event, Grant, Hold, Kind, Mode, Model, Owner, Place, Slot, Token, Waiter, Watch,
-    Why,
+    Answer, Ask, Event, Grant, Hold, Kind, Limit, Mode, Model, Owner, Place, Slot, Token, Waiter,
+    Watch, Why,
 };
 
 /// What is to become of a request, as things are now.
@@ -27,7 +27,7 @@ impl Model {
             let waited_for: Vec<Place> =
                 self.queue.iter().flat_map(|w| w.ask.keys.clone()).collect();
             self.know(&waited_for);
-            if !self.serve_one() && !self.upgrade_one() && !self.break_one() {
+            if !self.serve_one() && !self.hoard_one() && !self.upgrade_one() && !self.break_one() {
                 break;
             }
         }
@@ -167,6 +167,13 @@ impl Model {
         if kind.is_none() {
             return granted_if(self.is_first(waiter, place));
         }
+        if kind == Some(Kind::Permits) || ask.mode == Mode::Permits {
+            return match (kind, ask.mode) {
+                (Some(Kind::Permits), Mode::Permits) => self.status_of_permits(waiter, place),
+                _ if self.holds_any(place, ask.owner) => refuse(Why::WrongMode),
+                _ => Status::Stays,
+            };
+        }
         if self.holds_any(place, ask.owner) {
             let plain = own(Mode::Plain);
             return if plain != (ask.mode == Mode::Plain) {
@@ -199,7 +206,7 @@ impl Model {
     pub fn take(&mut self, id: usize) -> (Vec<Token>, Vec<u64>) {
         let at = self.queue.iter().position(|w| w.id == id).unwrap();
         let ask = self.queue.remove(at).ask;
-        let tokens = self.tokens_for(&ask.keys, ask.owner, ask.mode);
+        let tokens = self.tokens_for(&ask);
         let token = tokens[0];
         let lease = self.now_ms() + ask.lease;
         let mut ids = Vec::new();
@@ -218,6 +225,7 @@ impl Model {
             let kind = match ask.mode {
                 Mode::Plain => Kind::Plain,
                 Mode::Read | Mode::Write => Kind::Shared,
+                Mode::Permits => Kind::Permits,
             };
             self.keys.entry(place).or_insert(Slot {
                 kind,
@@ -225,24 +233,32 @@ impl Model {
                 by_hand: false,
                 known: true,
             });
-            let hold = Hold {
-                client: Some(ask.client),
-                watch: ask.watch.then_some(Watch {
-                    lease: ask.lease,
-                    longest: ask.lease,
-                    since: self.now_ms(),
-                }),
-                notify: ask.notify,
-                ..self.found(place, ask.owner, ask.mode)
-            };
-            ids.push(hold.id);
-            self.holds.push(hold);
+            if ask.mode == Mode::Permits {
+                let asked = ask.share.limit;
+                self.limits
+                    .entry(place)
+                    .or_insert(Limit { asked, now: asked });
+            }
+            for _ in 0..ask.share.count {
+                let hold = Hold {
+                    client: Some(ask.client),
+                    watch: ask.watch.then_some(Watch {
+                        lease: ask.lease,
+                        longest: ask.lease,
+                        since: self.now_ms(),
+                    }),
+                    notify: ask.notify,
+                    ..self.found(place, ask.owner, ask.mode)
+                };
+                ids.push(hold.id);
+                self.holds.push(hold);
+            }
             self.share_watches(place, ask.owner);
             self.set_lease(place, ask.owner, ends);
             self.tell(place, Event::Acquired, true);
             let upgrade =
                 held && ask.mode == Mode::Write && self.count(place, ask.owner, Mode::Write) == 1;
-            if !held || upgrade {
+            if !held || upgrade || ask.mode == Mode::Permits {
                 self.tokens.insert((place, ask.owner), token);
             }
             self.give_token(&ask, place, token);
@@ -302,10 +318,12 @@ impl Model {
 
     /// A nested acquisition has the token of the hold under way, any other a new
     /// one; one for all keys. Which it is, where all are held already, is left open.
-    fn tokens_for(&mut self, places: &[Place], owner: Owner, mode: Mode) -> Vec<Token> {
+    fn tokens_for(&mut self, ask: &Ask) -> Vec<Token> {
+        let (places, owner, mode, once) = (&ask.keys, ask.owner, ask.mode, ask.once);
         let nests = |place: &Place| {
             let under_write = mode == Mode::Read && self.count(*place, owner, Mode::Write) > 0;
-            under_write || self.count(*place, owner, mode) > 0
+            let again = mode != Mode::Permits || once;
+            under_write || again && self.count(*place, owner, mode) > 0
         };
         let known = |place: &Place| self.tokens.get(&(*place, owner)).copied();
         let under_way: Option<Vec<Token>> = places.iter().filter(|p| nests(p)).map(known).collect();
@@ -321,6 +339,13 @@ impl Model {
 
     /// All the owner's holds on the key end then.
     pub fn set_lease(&mut self, place: Place, owner: Owner, ends: i64) {
+        if self.count(place, owner, Mode::Permits) > 0 {
+            self.permit_ends.insert((place, owner), ends);
+            let slot = self.keys.get_mut(&place).unwrap();
+            // The key stays for the owner that stays longest.
+            slot.ends = slot.ends.max(ends);
+            return;
+        }
         let reads = self.count(place, owner, Mode::Read);
         for i in 1..=reads {
             self.leases.insert((place, owner, i), ends);

@@ -207,9 +207,50 @@ fn sessions_on_a_pair() -> Universe {
     all
 }
 
+/// Two permits of a lock, one or both of them at a time, watched or not.
+fn permits() -> Universe {
+    let mut all = Universe::new("permits", &[K]);
+    all.asks_for_permits(&ALL, K, 1, true);
+    for count in [1, 2] {
+        all.asks_for_permits(&ALL, K, count, false);
+    }
+    all.gives_back(&ALL, K, Mode::Permits);
+    all.all_are_the_same();
+    all
+}
+
+/// With a limit that is lowered and raised.
+fn limited() -> Universe {
+    let mut all = Universe::new("permits with a limit that changes", &[K]);
+    for count in [1, 2] {
+        all.asks_for_permits(&[0, 2, 3], K, count, false);
+    }
+    all.gives_back(&[0, 2, 3], K, Mode::Permits);
+    all.is_limited(K, &[1, 2, 3]);
+    all.two_are_the_same();
+    all
+}
+
+/// One lock held by permits, plain, and for reading.
+fn all_kinds() -> Universe {
+    let mut all = Universe::new("one lock of all three kinds", &[K]);
+    all.asks_for_permits(&[0, 2, 3], K, 1, false);
+    for mode in [Mode::Plain, Mode::Read] {
+        all.asks(&[0, 2, 3], &[K], mode, false);
+    }
+    for mode in [Mode::Permits, Mode::Plain, Mode::Read] {
+        all.gives_back(&[0, 2, 3], K, mode);
+    }
+    all.two_are_the_same();
+    all
+}
+
 type Planned = (fn() -> Universe, Rules);
 
-const WHOLE: [Planned; 9] = [
+const WHOLE: [Planned; 12] = [
+    (limited, RULES),
+    (all_kinds, RULES),
+    (permits, RULES),
     (session, RULES),
     (sessions, RULES),
     (deaf_sessions, RULES),
@@ -253,6 +294,11 @@ fn a_walk_over_readers_and_writers_finds_no_broken_promise() {
 #[test]
 fn a_walk_over_sessions_finds_no_broken_promise() {
     assert!(walk(&short_session(), RULES, usize::MAX, 8).whole);
+}
+
+#[test]
+fn a_walk_over_permits_finds_no_broken_promise() {
+    assert!(walk(&limited(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What is asked for when an action is taken, as things are then.
 
 use super::universe::{LEASE, PEOPLE, SPARE};
-use crate::lock::tests::family::model::{Address, Hold, Kind, Mode, Owner, Place, Waiter, NEVER};
+use crate::lock::tests::family::model::{
+    Address, Hold, Kind, Mode, Owner, Place, Share, Waiter, NEVER,
+};
 use crate::lock::tests::family::ops::{Call, Op, Seat, Whose, Words};
 use crate::lock::tests::family::world::World;
 
@@ -12,6 +14,7 @@ pub fn call(who: usize, keys: &[Place], mode: Mode, watch: bool) -> Call {
         owner,
         seat,
         mode,
+        share: Share::HOLD,
         lease: LEASE,
         once: false,
         watch,

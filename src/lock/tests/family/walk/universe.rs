@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::names::{Labels, Names};
 use super::taken::{call, end, end_all, named, whose};
-use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Waiter};
+use crate::lock::tests::family::model::{Hold, Kind, Mode, Owner, Place, Share, Waiter};
 use crate::lock::tests::family::ops::{Call, Op, Other, Seat, Words, OWNERS, SEATS};
 use crate::lock::tests::family::world::World;
 
@@ -71,6 +71,25 @@ impl Universe {
         }
     }
 
+    /// These people ask for so many permits of two.
+    pub fn asks_for_permits(&mut self, people: &[usize], at: Place, count: usize, watch: bool) {
+        // By which connection an owner took which of its permits makes a difference.
+        self.tells = true;
+        for who in people {
+            let share = Share { limit: 2, count };
+            let call = call(*who, &[at], Mode::Permits, watch);
+            self.actions
+                .push(Action::Do(Op::Acquire(Call { share, ..call })));
+        }
+    }
+
+    /// The limit of a lock is changed.
+    pub fn is_limited(&mut self, at: Place, limits: &[usize]) {
+        for limit in limits.iter().copied() {
+            self.actions.push(Action::Do(Op::Limit { at, limit }));
+        }
+    }
+
     /// The same by QUEUE and NOTIFY.
     pub fn queues(&mut self, people: &[usize], keys: &[Place], mode: Mode, watch: bool) {
         for who in people {
@@ -132,7 +151,7 @@ impl Universe {
             let whose = whose(at, owner, mode, seat);
             let op = Op::Release {
                 whose,
-                all: false,
+                by: Some(1),
                 only: None,
             };
             self.actions.push(Action::Do(op));
@@ -224,6 +243,7 @@ impl Universe {
                 place(at);
                 owner(who);
             }
+            Action::Do(Op::Limit { at, .. }) => place(at),
             Action::Do(Op::Close(seat) | Op::Hears { seat, .. }) => *seat = names.seats[*seat],
             Action::Do(Op::Other { .. }) => assert_eq!(self.names.len(), 1, "not renamed"),
             Action::Do(_) | Action::EndAll => {}
@@ -258,7 +278,9 @@ impl Universe {
             Action::Do(Op::Acquire(call)) => {
                 // No owner nests in the mode that it has: what a state is rests on it.
                 let has = |place: &Place| model.count(*place, call.owner, call.mode) > 0;
-                if is_silent(call.seat) || !call.once && call.keys.iter().any(has) {
+                // Of permits there are so many and no more.
+                let may_have_more = call.once || call.mode == Mode::Permits;
+                if is_silent(call.seat) || !may_have_more && call.keys.iter().any(has) {
                     return None;
                 }
                 // Else any number of grants could be under way.
@@ -287,6 +309,10 @@ impl Universe {
                 is_deaf == *hears && (*hears || waits(*seat))
             }
             Action::Do(Op::Demote) => !model.holds.is_empty() || !model.queue.is_empty(),
+            Action::Do(Op::Limit { at, limit }) => model
+                .limits
+                .get(at)
+                .is_some_and(|known| known.now != *limit),
             Action::Do(Op::Lose { which, .. }) => *which < model.grants.len(),
             Action::Do(Op::Confirm) => !model.grants.is_empty(),
             Action::Do(Op::Other { what, .. }) => match what {

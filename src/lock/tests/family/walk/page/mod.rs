@@ -5,6 +5,7 @@
 //! itself ([`super::universe::LEASE`]), so how far off their ends are makes none.
 
 mod model;
+mod permits;
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
@@ -207,6 +208,7 @@ impl<'a> Page<'a> {
         }
         self.keys(core.queues.keys());
         assert!(core.due.is_empty());
+        assert!(!core.any_unread());
         self.count(core.locks.deadlines());
 
         let end = Now {
@@ -233,6 +235,7 @@ impl<'a> Page<'a> {
             self.owner(&waiter.want.owner);
             self.client(waiter.want.client);
             self.put(waiter.want.mode as u8);
+            self.share(waiter.want.share);
             self.flag(waiter.want.watch);
             self.put(waiter.want.once as u8);
             self.flag(waiter.until().is_some());
@@ -247,6 +250,7 @@ impl<'a> Page<'a> {
             self.owner(&grant.want.owner);
             self.client(grant.want.client);
             self.put(grant.want.mode as u8);
+            self.share(grant.want.share);
             self.flag(grant.want.watch);
             self.address(grant.want.notify.as_ref());
             let mut keys: Vec<_> = grant.keys.iter().collect();
@@ -269,6 +273,7 @@ impl<'a> Page<'a> {
         let Some(shared) = entry.shared() else {
             return self.put(NONE);
         };
+        self.known_permits(shared);
         self.moment(shared.expires);
         self.moment(shared.first_end());
         self.moment(shared.last_end());
@@ -333,15 +338,7 @@ impl<'a> Page<'a> {
             known += 1;
             self.moment(*ends);
             match value {
-                Value::Hash(fields) => {
-                    self.count(fields.len());
-                    let mode = fields.get(&b"mode"[..]);
-                    self.text.extend(mode.into_iter().flatten());
-                    for field in &labels.fields {
-                        self.put(b' ');
-                        self.text.extend(fields.get(field).into_iter().flatten());
-                    }
-                }
+                Value::Hash(fields) => self.fields(fields),
                 other => self.text.extend(format!("{other:?}").bytes()),
             }
         }

@@ -27,6 +27,7 @@ impl Page<'_> {
             .collect();
         // What was given for which hold matters to a request that names a token: to none here.
         assert!(model.aside.is_empty(), "nobody PERSISTs in a walk");
+        self.model_permits();
         let names = self.names;
         for place in &names.places {
             match model.keys.get(place) {
