@@ -231,6 +231,17 @@ fn limited() -> Universe {
     all
 }
 
+/// The same for two owners.
+fn few_permits() -> Universe {
+    let mut all = Universe::new("permits for two", &[K]);
+    for count in [1, 2] {
+        all.asks_for_permits(&[0, 2], K, count, false);
+    }
+    all.gives_back(&[0, 2], K, Mode::Permits);
+    all.is_limited(K, &[1, 2, 3]);
+    all
+}
+
 /// One lock held by permits, plain, and for reading.
 fn all_kinds() -> Universe {
     let mut all = Universe::new("one lock of all three kinds", &[K]);
@@ -298,7 +309,8 @@ fn a_walk_over_sessions_finds_no_broken_promise() {
 
 #[test]
 fn a_walk_over_permits_finds_no_broken_promise() {
-    assert!(walk(&limited(), RULES, usize::MAX, 8).whole);
+    assert!(walk(&few_permits(), RULES, usize::MAX, 8).whole);
+    assert!(walk(&all_kinds(), RULES, usize::MAX, 8).whole);
 }
 
 #[test]
