@@ -31,7 +31,7 @@ impl Known {
     /// Of a hold in one of its modes.
     pub(super) fn of(now: Now, hold: &Hold, mode: Mode) -> Self {
         Self {
-            token: hold.token,
+            token: hold.token(),
             held_ms: hold.held_ms(now),
             watchdog: hold.watcher(mode),
         }

@@ -233,7 +233,7 @@ impl Core {
         let id = self.queues.number();
         let granted = |name: &&[u8]| {
             let key = self.locks.key(ask.db, name);
-            let token = self.locks.hold(&key, ask.owner)?.token?;
+            let token = self.locks.hold(&key, ask.owner)?.token()?;
             Some((key, token))
         };
         let keys = names.iter().filter_map(granted).collect();

@@ -6,7 +6,7 @@ use super::{permits, shared, token};
 
 use crate::lock::ask::Want;
 use crate::lock::modes::modes;
-use crate::lock::table::{own_lease, Hold};
+use crate::lock::table::{own_lease, Begun, Hold};
 use crate::lock::{leases, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Token, Write};
 
@@ -42,8 +42,10 @@ pub fn give(
             let (owner, holds) = (want.owner.clone(), 1);
             d.write(key, Write::Take { owner, holds, at });
             let hold = Hold {
-                token: Some(token),
-                since: Some(now.wall),
+                begun: Some(Begun {
+                    token,
+                    since: now.wall,
+                }),
                 client: want.client,
                 ..Hold::found(want.owner.clone())
             };

@@ -36,7 +36,7 @@ pub fn token_under_way(core: &Core, key: &Key, owner: &[u8], how: GrantKind) -> 
     if how.is_new() {
         return None;
     }
-    core.locks.get(key)?.hold(owner)?.token
+    core.locks.get(key)?.hold(owner)?.token()
 }
 
 /// One hold more, if there can be.

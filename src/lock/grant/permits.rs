@@ -7,7 +7,7 @@ use super::kind::GrantKind;
 use super::secure::secure;
 
 use crate::lock::ask::{Once, Share, Want};
-use crate::lock::table::Party;
+use crate::lock::table::{Begun, Party};
 use crate::lock::{
     Core, Decision, Key, Kind, Lease, Look, NoPermits, Owner, Pool, Refusal, Token, Write,
 };
@@ -88,17 +88,15 @@ pub fn give(
         (_, end) => end.map(|end| end.max(at)),
     };
     d.expire_at(key, look.expires, expires);
-    let since = Some(d.now.wall);
+    let now = d.now.wall;
     d.core.locks.change_shared(key, |shared| {
         (shared.pool, shared.expires) = (pool, expires);
         let known = shared.remove(&want.owner);
         let mut party = known.unwrap_or_else(|| Party::found(want.owner.clone()));
         party.set_permits(holds, Lease::Until(at));
+        let since = party.hold.since().unwrap_or(now);
+        party.begin(Begun { token, since });
         party.given(want.mode, token);
-        if party.hold.token.is_none() {
-            party.hold.since = since;
-        }
-        party.hold.token = Some(token);
         shared.put(party);
     });
     Ok(())

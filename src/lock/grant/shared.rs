@@ -9,7 +9,7 @@ use super::secure::secure;
 
 use crate::lock::ask::Want;
 use crate::lock::leases;
-use crate::lock::table::{own_lease, Party};
+use crate::lock::table::{own_lease, Begun, Party};
 use crate::lock::{
     Decision, Key, Kind, Lease, Look, Mode, Refusal, Token, WallMs, Write, MOST_READS,
 };
@@ -41,7 +41,7 @@ pub fn give_shared(
         (_, Some(end)) => Some(at.unwrap_or(until).max(end)),
     };
     d.expire_at(key, look.expires, expires);
-    let since = Some(d.now.wall);
+    let since = d.now.wall;
     d.core.locks.change_shared(key, |shared| {
         shared.expires = expires;
         let known = shared.remove(&want.owner);
@@ -51,14 +51,13 @@ pub fn give_shared(
             party.holds = holds;
         }
         party.writes |= want.mode == Mode::Write;
-        party.given(want.mode, token);
         if party.reads {
             party.lease = at.map_or(Lease::Endless, Lease::Until);
         }
-        if party.hold.token != Some(token) {
-            party.hold.token = Some(token);
-            party.hold.since = since;
+        if party.hold.token() != Some(token) {
+            party.begin(Begun { token, since });
         }
+        party.given(want.mode, token);
         shared.put(party);
     });
     Ok(())

@@ -55,9 +55,7 @@ pub fn merge(known: Option<&Entry>, holders: Vec<Holder>, found: &Look, now: Now
             merged.vanished.push(was.clone());
             continue;
         };
-        party.hold = was.hold.clone();
-        party.reads_tokens = was.reads_tokens.filter(|_| party.reads);
-        party.writes_token = was.writes_token.filter(|_| party.writes);
+        party.go_on(was);
         if party.reads && party.lease == Lease::Gone {
             party.lease = was.lease;
         }

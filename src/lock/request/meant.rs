@@ -10,7 +10,7 @@ pub fn is_to_end(d: &mut Decision<'_>, key: &Key, ended: &Ended<'_>) -> Result<b
         return Ok(true);
     };
     let known = d.core.locks.hold(key, ended.owner);
-    if known.is_some_and(|hold| hold.token.is_some()) {
+    if known.is_some_and(|hold| hold.token().is_some()) {
         let locks = &d.core.locks;
         return Ok(locks.has_token(key, ended.owner, ended.mode, token));
     }
@@ -39,7 +39,7 @@ pub fn is_aimed_at(
         None => entry.plain(),
     });
     match alone {
-        Some(hold) if hold.token.is_none() => is_last_token(d, key, token),
+        Some(hold) if hold.token().is_none() => is_last_token(d, key, token),
         _ => Ok(false),
     }
 }
@@ -48,7 +48,7 @@ pub fn is_aimed_at(
 fn is_among(entry: &Entry, token: Token) -> bool {
     entry.holds().any(|hold| {
         let reads = entry.tokens(&hold.owner, Mode::Read).unzip();
-        [hold.token, reads.0, reads.1].contains(&Some(token))
+        [hold.token(), reads.0, reads.1].contains(&Some(token))
     })
 }
 

@@ -112,16 +112,21 @@ impl Entry {
     /// as known. Whatever it was given between the two was for them.
     pub fn tokens(&self, owner: &[u8], mode: Mode) -> Option<(Token, Token)> {
         match mode {
-            Mode::Exclusive => self.plain_of(owner)?.token.map(|token| (token, token)),
+            Mode::Exclusive => self.plain_of(owner)?.token().map(|token| (token, token)),
             Mode::Read | Mode::Write | Mode::Permits => self.shared()?.party(owner)?.tokens(mode),
         }
     }
 
-    pub(super) fn hold_mut(&mut self, owner: &[u8]) -> Option<&mut Hold> {
+    /// Changes what is known of an owner's holds. None of them ends by that.
+    pub(super) fn change_hold<T>(
+        &mut self,
+        owner: &[u8],
+        change: impl FnOnce(&mut Hold) -> T,
+    ) -> Option<T> {
         if self.plain_of(owner).is_some() {
-            return self.plain.as_mut();
+            return self.plain.as_mut().map(change);
         }
-        self.shared.as_mut()?.hold_mut(owner)
+        self.shared.as_mut()?.change_hold(owner, change)
     }
 
     /// Somebody is known to hold it.

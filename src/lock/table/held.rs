@@ -37,7 +37,7 @@ impl Held {
     }
 
     pub fn all_end<'a>(&mut self, holds: impl Iterator<Item = &'a Hold>) {
-        holds.for_each(|hold| self.ends(hold.since));
+        holds.for_each(|hold| self.ends(hold.since()));
     }
 
     /// Since when the oldest of them is held, ms.

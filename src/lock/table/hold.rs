@@ -4,17 +4,23 @@ use super::watch::{Taken, Watch};
 use crate::lock::address::Address;
 use crate::lock::{ClientId, Lease, Mode, Now, Owner, Token, WallMs, WallUs};
 
+/// A hold that began by a request of rlock's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    pub token: Token,
+    pub since: WallUs,
+}
+
 /// What is known of one owner's holds. The keyspace says whether it still has
 /// them; this adds what a hash cannot hold.
 #[derive(Clone, Debug)]
 pub struct Hold {
     pub owner: Owner,
-    /// The token of the hold under way; not known of a hold that was found.
-    pub token: Option<Token>,
-    /// When it was acquired. Of a hold in the table [`Locks::begin`] alone sets it.
+    /// The hold under way; not known of a hold that was found. In the table [`Locks::begin`]
+    /// alone sets it.
     ///
     /// [`Locks::begin`]: super::Locks::begin
-    pub since: Option<WallUs>,
+    pub begun: Option<Begun>,
     /// The connection that took its first hold, as far as it is known.
     pub client: Option<ClientId>,
     /// Who took which of its holds, once there are several, or one belongs to a
@@ -27,16 +33,25 @@ impl Hold {
     pub fn found(owner: Owner) -> Self {
         Self {
             owner,
-            token: None,
-            since: None,
+            begun: None,
             client: None,
             watch: None,
         }
     }
 
+    /// The token of the hold under way, if it is known.
+    pub fn token(&self) -> Option<Token> {
+        self.begun.map(|begun| begun.token)
+    }
+
+    /// Since when it is held, if that is known.
+    pub fn since(&self) -> Option<WallUs> {
+        self.begun.map(|begun| begun.since)
+    }
+
     /// For how many ms it is held, as far as is known.
     pub fn held_ms(&self, now: Now) -> Option<i64> {
-        let since = self.since?;
+        let since = self.since()?;
         Some(now.wall.ms_since(since).max(0))
     }
 
@@ -60,9 +75,11 @@ pub struct Party {
     pub hold: Hold,
     /// The first and the newest token that its read holds or permits were given, as far as
     /// known: an upgrade begins a new one, which a read hold that nests after it has too.
-    pub reads_tokens: Option<(Token, Token)>,
-    /// That of its write holds.
-    pub writes_token: Option<Token>,
+    others: Option<Box<(Token, Token)>>,
+    /// As a rule it is one, that of the hold under way: nothing more is kept of it.
+    as_hold: bool,
+    /// The token of the hold under way is that of its write holds.
+    pub writes_given: bool,
     pub reads: bool,
     pub writes: bool,
     pub has_permits: bool,
@@ -80,8 +97,9 @@ impl Party {
     pub fn found(owner: Owner) -> Self {
         Self {
             hold: Hold::found(owner),
-            reads_tokens: None,
-            writes_token: None,
+            others: None,
+            as_hold: false,
+            writes_given: false,
             reads: false,
             writes: false,
             has_permits: false,
@@ -123,7 +141,7 @@ impl Party {
     /// It has no read holds any more.
     pub fn stop_reading(&mut self) {
         self.reads = false;
-        self.reads_tokens = None;
+        (self.others, self.as_hold) = (None, false);
         self.lease = Lease::Gone;
         self.holds = 0;
     }
@@ -131,24 +149,50 @@ impl Party {
     /// It has no write holds any more.
     pub fn stop_writing(&mut self) {
         self.writes = false;
-        self.writes_token = None;
+        self.writes_given = false;
+    }
+
+    /// The hold under way is this one from now on. What was given for its other holds stays.
+    pub fn begin(&mut self, begun: Begun) {
+        let before = self.hold.token().filter(|_| self.as_hold);
+        if let Some(before) = before.filter(|before| *before != begun.token) {
+            self.as_hold = false;
+            self.others = Some(Box::new((before, before)));
+        }
+        self.hold.begun = Some(begun);
+    }
+
+    /// What was known of it is known still, as far as it has the holds still.
+    pub fn go_on(&mut self, was: &Self) {
+        self.hold = was.hold.clone();
+        if self.reads || self.has_permits {
+            (self.others, self.as_hold) = (was.others.clone(), was.as_hold);
+        }
+        self.writes_given = was.writes_given && self.writes;
     }
 
     /// It was told this token for what it holds in this mode.
     pub fn given(&mut self, mode: Mode, token: Token) {
         if mode == Mode::Write {
-            self.writes_token = Some(token);
+            self.writes_given = true;
         } else {
-            let first = self.reads_tokens.map_or(token, |(first, _)| first);
-            self.reads_tokens = Some((first, token));
+            let first = self.tokens(mode).map_or(token, |(first, _)| first);
+            self.as_hold = first == token && self.hold.token() == Some(token);
+            self.others = (!self.as_hold).then(|| Box::new((first, token)));
         }
     }
 
     /// The first and the newest token of its holds in this mode, as far as known.
-    pub(super) fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
+    pub fn tokens(&self, mode: Mode) -> Option<(Token, Token)> {
         match mode {
-            Mode::Read | Mode::Permits => self.reads_tokens,
-            Mode::Write => self.writes_token.map(|token| (token, token)),
+            Mode::Read | Mode::Permits if self.as_hold => {
+                self.hold.token().map(|token| (token, token))
+            }
+            Mode::Read | Mode::Permits => self.others.as_deref().copied(),
+            Mode::Write => {
+                let token = self.hold.token().filter(|_| self.writes_given);
+                token.map(|token| (token, token))
+            }
             Mode::Exclusive => None,
         }
     }
@@ -161,5 +205,16 @@ impl Party {
     pub(super) fn fields(&self) -> usize {
         let held = [self.reads, self.writes, self.has_permits];
         held.into_iter().filter(|held| *held).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There may be a hundred thousand of them on one lock.
+    #[test]
+    fn a_party_is_small() {
+        assert!(size_of::<Party>() <= 96, "{}", size_of::<Party>());
     }
 }

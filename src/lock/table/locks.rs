@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::entry::{Entry, Holders};
 use super::held::Held;
-use super::hold::{Hold, Party};
+use super::hold::{Begun, Hold, Party};
 use super::lengths::Lengths;
 use super::names::Names;
 use super::shared::{Change, Shared};
@@ -104,8 +104,13 @@ impl Locks {
     }
 
     /// To change what is known of a hold. The lock does not end by that.
-    pub fn hold_mut(&mut self, key: &Key, owner: &[u8]) -> Option<&mut Hold> {
-        self.get_mut(key)?.hold_mut(owner)
+    pub fn change_hold<T>(
+        &mut self,
+        key: &Key,
+        owner: &[u8],
+        change: impl FnOnce(&mut Hold) -> T,
+    ) -> Option<T> {
+        self.get_mut(key)?.change_hold(owner, change)
     }
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
@@ -171,8 +176,8 @@ impl Locks {
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
         table.held.lock(entry.is_held(), true);
-        table.held.begins(hold.since);
-        let was = entry.plain.replace(hold).and_then(|hold| hold.since);
+        table.held.begins(hold.since());
+        let was = entry.plain.replace(hold).and_then(|hold| hold.since());
         table.held.ends(was);
         self.over.extend(was);
         entry.foreign = false;
@@ -185,12 +190,14 @@ impl Locks {
             return;
         };
         let entry = table.entries.get_mut(&key.name);
-        let hold = entry.and_then(|entry| entry.hold_mut(owner));
-        if let Some(hold) = hold.filter(|hold| hold.token.is_none()) {
-            hold.token = Some(token);
-            table.held.ends(hold.since.replace(now));
-            table.held.begins(Some(now));
-        }
+        let held = &mut table.held;
+        let begin = |hold: &mut Hold| {
+            if hold.begun.is_none() {
+                hold.begun = Some(Begun { token, since: now });
+                held.begins(Some(now));
+            }
+        };
+        entry.and_then(|entry| entry.change_hold(owner, begin));
     }
 
     /// Takes away what is known of a plain hold.
@@ -199,8 +206,8 @@ impl Locks {
         let entry = table.entries.get_mut(&key.name)?;
         let hold = entry.plain.take()?;
         table.held.lock(true, entry.is_held());
-        table.held.ends(hold.since);
-        self.over.extend(hold.since);
+        table.held.ends(hold.since());
+        self.over.extend(hold.since());
         Some(hold)
     }
 
@@ -244,7 +251,7 @@ impl Locks {
         let Holders { plain, shared, .. } = self.take_holders(key);
         let parties = shared.iter().flat_map(|shared| shared.parties());
         let all = plain.iter().chain(parties.map(|party| &party.hold));
-        self.over.extend(all.filter_map(|hold| hold.since));
+        self.over.extend(all.filter_map(|hold| hold.since()));
         let mut watched = Vec::new();
         watched.extend(plain.filter(|hold| hold.watch.is_some()));
         for party in shared.iter().flat_map(|shared| shared.parties()) {
@@ -372,7 +379,7 @@ impl Locks {
                 lengths.change(name.len(), false, entry.shared.is_some());
                 due += usize::from(entry.deadline.is_some());
                 held.lock(false, entry.is_held());
-                entry.holds().for_each(|hold| held.begins(hold.since));
+                entry.holds().for_each(|hold| held.begins(hold.since()));
                 assert!(!entry.is_idle(), "{name:?} is remembered for nothing");
                 if entry.is_presumed() {
                     presumed += 1;

@@ -12,7 +12,7 @@ mod shared;
 mod watch;
 
 pub use entry::Entry;
-pub use hold::{Hold, Party};
+pub use hold::{Begun, Hold, Party};
 pub use locks::Locks;
 pub use names::Place;
 pub use presumed::presumption;

@@ -1,6 +1,8 @@
 //! The known holders of a lock that several may hold.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::hold::{Hold, Party};
@@ -13,10 +15,47 @@ pub enum Change {
     Ends,
 }
 
+/// A party, found by its owner's name. There may be very many, so the name is not kept twice,
+/// nor room for those who are not there.
+#[derive(Clone, Debug)]
+struct Named(Box<Party>);
+
+impl Named {
+    fn name(&self) -> &[u8] {
+        &self.0.hold.owner
+    }
+}
+
+impl Borrow<[u8]> for Named {
+    fn borrow(&self) -> &[u8] {
+        self.name()
+    }
+}
+
+impl Ord for Named {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for Named {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Named {}
+
 /// The known holders of a read/write lock, or of one with permits.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
-    parties: BTreeMap<Owner, Party>,
+    parties: BTreeSet<Named>,
     /// The leases of readers and of permits: by when they end, then those without an end, and then
     /// those of which there is no news.
     leases: BTreeSet<(Lease, Owner)>,
@@ -38,22 +77,31 @@ pub struct Shared {
 
 impl Shared {
     pub fn party(&self, owner: &[u8]) -> Option<&Party> {
-        self.parties.get(owner)
+        self.parties.get(owner).map(|named| &*named.0)
     }
 
-    pub(super) fn hold_mut(&mut self, owner: &[u8]) -> Option<&mut Hold> {
-        self.parties.get_mut(owner).map(|party| &mut party.hold)
+    /// Changes what is known of an owner's hold. The lock does not end by that.
+    pub(super) fn change_hold<T>(
+        &mut self,
+        owner: &[u8],
+        change: impl FnOnce(&mut Hold) -> T,
+    ) -> Option<T> {
+        let mut named = self.parties.take(owner)?;
+        let result = change(&mut named.0.hold);
+        self.parties.insert(named);
+        Some(result)
     }
 
     /// An owner was told this token for what it holds in this mode.
     pub(super) fn given(&mut self, owner: &[u8], mode: Mode, token: Token) {
-        if let Some(party) = self.parties.get_mut(owner) {
-            party.given(mode, token);
+        if let Some(mut named) = self.parties.take(owner) {
+            named.0.given(mode, token);
+            self.parties.insert(named);
         }
     }
 
     pub fn parties(&self) -> impl Iterator<Item = &Party> {
-        self.parties.values()
+        self.parties.iter().map(|named| &*named.0)
     }
 
     /// Those behind this owner, in order.
@@ -63,7 +111,7 @@ impl Shared {
     ) -> impl Iterator<Item = &'a Party> {
         let from = owner.map_or(Bound::Unbounded, Bound::Excluded);
         let behind = self.parties.range::<[u8], _>((from, Bound::Unbounded));
-        behind.map(|(_, party)| party)
+        behind.map(|named| &*named.0)
     }
 
     pub fn writer(&self) -> Option<&Owner> {
@@ -112,31 +160,31 @@ impl Shared {
         if party.waits {
             self.stuck = self.stuck.saturating_add(party.permits());
         }
-        if let Some(since) = party.hold.since {
+        if let Some(since) = party.hold.since() {
             // As a rule it was taken out for a moment only.
             match self.changes.last() {
                 Some(last) if *last == (since, Change::Ends) => drop(self.changes.pop()),
                 _ => self.changes.push((since, Change::Begins)),
             }
         }
-        self.parties.insert(owner, party);
+        self.parties.insert(Named(Box::new(party)));
     }
 
     pub fn remove(&mut self, owner: &[u8]) -> Option<Party> {
-        let party = self.parties.remove(owner)?;
+        let party = *self.parties.take(owner)?.0;
         self.leases.remove(&(party.lease, party.hold.owner.clone()));
         if self.writer.as_deref() == Some(owner) {
             // Somebody's hand can have made two.
-            let mut others = self.parties.values();
-            let other = others.find(|party| party.writes);
-            self.writer = other.map(|party| party.hold.owner.clone());
+            let other = self.parties().find(|party| party.writes);
+            let other = other.map(|party| party.hold.owner.clone());
+            self.writer = other;
         }
         self.fields = self.fields.saturating_sub(party.fields());
         self.permits = self.permits.saturating_sub(party.permits());
         if party.waits {
             self.stuck = self.stuck.saturating_sub(party.permits());
         }
-        let ended = party.hold.since.map(|since| (since, Change::Ends));
+        let ended = party.hold.since().map(|since| (since, Change::Ends));
         self.changes.extend(ended);
         Some(party)
     }
@@ -145,11 +193,11 @@ impl Shared {
     pub(super) fn replace(&mut self, new: Self) {
         let mut changes = std::mem::take(&mut self.changes);
         let only_in = |one: &Self, other: &Self, change| {
-            let there = |party: &Party| other.party(&party.hold.owner)?.hold.since;
+            let there = |party: &Party| other.party(&party.hold.owner)?.hold.since();
             let news = one
                 .parties()
-                .filter(|party| there(party) != party.hold.since);
-            let since = news.filter_map(|party| party.hold.since);
+                .filter(|party| there(party) != party.hold.since());
+            let since = news.filter_map(|party| party.hold.since());
             since.map(|since| (since, change)).collect::<Vec<_>>()
         };
         changes.extend(only_in(self, &new, Change::Ends));
@@ -178,7 +226,7 @@ impl Shared {
     pub fn other_than(&self, owner: &[u8]) -> Option<Owner> {
         let writer = self.writer.iter();
         let longest = self.leases.iter().rev().map(|(_, reader)| reader).take(2);
-        let rest = self.parties.keys().take(2);
+        let rest = self.parties().map(|party| &party.hold.owner).take(2);
         let mut all = writer.chain(longest).chain(rest);
         all.find(|other| ***other != *owner).cloned()
     }
@@ -215,8 +263,8 @@ impl Shared {
             expires: self.expires,
             ..Self::default()
         };
-        for (owner, party) in &self.parties {
-            assert_eq!(party.hold.owner, *owner);
+        for party in self.parties() {
+            let owner = &party.hold.owner;
             assert!(party.is_holder(), "{owner:?} holds nothing");
             assert_eq!(party.has_permits, self.pool.is_some(), "{owner:?}");
             made.put(party.clone());
@@ -225,7 +273,7 @@ impl Shared {
         assert_eq!(self.fields, made.fields);
         assert_eq!(self.permits, made.permits);
         assert_eq!(self.stuck, made.stuck);
-        let writes = |owner: &Owner| self.parties.get(owner).is_some_and(|party| party.writes);
+        let writes = |owner: &Owner| self.party(owner).is_some_and(|party| party.writes);
         assert_eq!(self.writer.is_some(), made.writer.is_some());
         assert!(self.writer.as_ref().is_none_or(writes));
     }

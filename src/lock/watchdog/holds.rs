@@ -12,19 +12,18 @@ use crate::lock::{
 
 /// Changes what is known of a hold that may be watched, and with it the indexes.
 fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Hold)) {
-    let Some(hold) = core.locks.hold_mut(key, owner) else {
-        return;
-    };
-    let was = Indexed::of(hold.watch.as_deref());
-    change(hold);
-    let Some(watch) = &mut hold.watch else {
-        return;
-    };
-    if !watch.is_watched() {
-        watch.rest();
+    let changed = core.locks.change_hold(key, owner, |hold| {
+        let was = Indexed::of(hold.watch.as_deref());
+        change(hold);
+        let watch = hold.watch.as_mut()?;
+        if !watch.is_watched() {
+            watch.rest();
+        }
+        Some((was, Indexed::of(Some(watch))))
+    });
+    if let Some((was, is)) = changed.flatten() {
+        index(core, &(key.clone(), owner.clone()), &was, &is);
     }
-    let is = Indexed::of(Some(watch));
-    index(core, &(key.clone(), owner.clone()), &was, &is);
 }
 
 /// What is known of a watch was this, and is that now.
@@ -58,9 +57,9 @@ pub fn change_watch<T>(
 pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
     let owner = &want.owner;
     if count(before) == 0 && !want.watch && want.notify.is_none() {
-        if let Some(hold) = core.locks.hold_mut(key, owner) {
-            hold.client = want.client;
-        }
+        let client = want.client;
+        core.locks
+            .change_hold(key, owner, |hold| hold.client = client);
         return;
     }
     let bound = longest(core, now);
@@ -285,13 +284,15 @@ pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, re
 /// What is bound to holds on all these keys is lost, for they go by other names now.
 pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
     for (key, owner) in d.core.watchdogs.forget(keys) {
-        let hold = d.core.locks.hold_mut(&key, &owner);
-        let Some(watch) = hold.and_then(|hold| hold.watch.as_mut()) else {
+        let unbound = d.core.locks.change_hold(&key, &owner, |hold| {
+            let watch = hold.watch.as_mut()?;
+            let (holds, lost) = (watch.watched(), watch.unbind(|_| true));
+            watch.rest();
+            Some((holds, lost))
+        });
+        let Some((holds, lost)) = unbound.flatten() else {
             continue;
         };
-        let holds = watch.watched();
-        let lost = watch.unbind(|_| true);
-        watch.rest();
         d.core.watchdogs.fewer(holds);
         for address in lost.iter().filter_map(|taken| taken.notify.as_ref()) {
             d.core.sessions.remove_hold(address);

@@ -14,7 +14,7 @@ const OVER: usize = 1024;
 impl Locks {
     /// A hold that was taken away is over.
     pub fn is_over(&mut self, hold: &Hold) {
-        self.over.extend(hold.since);
+        self.over.extend(hold.since());
     }
 
     /// Since when the holds were that are over, of which that is known: each once.

@@ -16,7 +16,7 @@ use crate::lock::table::{Entry, Hold};
 use crate::lock::tests::family::model::{Client, NEVER};
 use crate::lock::tests::family::promises::Promises;
 use crate::lock::tests::family::world::World;
-use crate::lock::{Address, Core, Key, Lease, MonoUs, Now, WaiterId, WallMs, WallUs};
+use crate::lock::{Address, Core, Key, Lease, Mode, MonoUs, Now, WaiterId, WallMs, WallUs};
 
 /// The same for all states that are the same under some of these names: that of the
 /// least of what is written down under each.
@@ -289,10 +289,12 @@ impl<'a> Page<'a> {
                 continue;
             };
             self.hold(Some(&party.hold));
-            let (first, newest) = party.reads_tokens.unzip();
-            for token in [first, newest, party.writes_token] {
+            let reads = party.tokens(Mode::Read);
+            let (first, newest) = reads.unzip();
+            for token in [first, newest] {
                 self.token(0, token.map(|token| token.0));
             }
+            self.flag(party.writes_given);
             self.flag(party.reads);
             self.flag(party.writes);
             self.count(usize::try_from(party.holds).unwrap());
@@ -309,7 +311,7 @@ impl<'a> Page<'a> {
             return self.put(NONE);
         };
         self.owner(&hold.owner);
-        self.token(0, hold.token.map(|token| token.0));
+        self.token(0, hold.token().map(|token| token.0));
         let Some(watch) = &hold.watch else {
             self.taker(hold.client, false);
             return self.put(NONE);

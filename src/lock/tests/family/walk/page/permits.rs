@@ -26,9 +26,10 @@ impl Page<'_> {
         ] {
             self.count(usize::try_from(number).unwrap());
         }
-        for party in shared.parties() {
-            self.owner(&party.hold.owner);
-            self.flag(party.waits);
+        let names = self.names;
+        for owner in &names.owners {
+            let party = shared.party(owner.as_bytes());
+            self.flag(party.is_some_and(|party| party.waits));
         }
     }
 
