@@ -52,13 +52,38 @@ impl PartialEq for Named {
 
 impl Eq for Named {}
 
+/// When a lease ends, in the order of leases: half as wide as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ends(i64);
+
+impl Ends {
+    const AWAY: Self = Self(i64::MAX);
+    const ENDLESS: Self = Self(i64::MAX - 1);
+
+    /// The moment, if there is one.
+    fn at(self) -> Option<WallMs> {
+        (self < Self::ENDLESS).then_some(WallMs(self.0))
+    }
+}
+
+impl From<Lease> for Ends {
+    fn from(lease: Lease) -> Self {
+        match lease {
+            Lease::Gone => Self(i64::MIN),
+            Lease::Until(at) => Self(at.0.min(Self::ENDLESS.0.saturating_sub(1))),
+            Lease::Endless => Self::ENDLESS,
+            Lease::Away => Self::AWAY,
+        }
+    }
+}
+
 /// The known holders of a read/write lock, or of one with permits.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
     parties: BTreeSet<Named>,
     /// The leases of readers and of permits: by when they end, then those without an end, and then
     /// those of which there is no news.
-    leases: BTreeSet<(Lease, Owner)>,
+    leases: BTreeSet<(Ends, Owner)>,
     writer: Option<Owner>,
     /// The fields of the hash that the parties account for.
     fields: usize,
@@ -150,7 +175,7 @@ impl Shared {
         let owner = party.hold.owner.clone();
         self.remove(&owner);
         if party.lease != Lease::Gone {
-            self.leases.insert((party.lease, owner.clone()));
+            self.leases.insert((party.lease.into(), owner.clone()));
         }
         if party.writes {
             self.writer = Some(owner.clone());
@@ -172,7 +197,8 @@ impl Shared {
 
     pub fn remove(&mut self, owner: &[u8]) -> Option<Party> {
         let party = *self.parties.take(owner)?.0;
-        self.leases.remove(&(party.lease, party.hold.owner.clone()));
+        let lease = (party.lease.into(), party.hold.owner.clone());
+        self.leases.remove(&lease);
         if self.writer.as_deref() == Some(owner) {
             // Somebody's hand can have made two.
             let other = self.parties().find(|party| party.writes);
@@ -233,25 +259,27 @@ impl Shared {
 
     /// Of some reader it is not known whether it lives.
     pub fn is_half(&self) -> bool {
-        matches!(self.leases.last(), Some((Lease::Away, _)))
+        self.leases
+            .last()
+            .is_some_and(|(ends, _)| *ends == Ends::AWAY)
     }
 
     /// The latest end of a reader's lease; `None` where one has no end or none that is
     /// known, or where there is no reader.
     pub fn last_end(&self) -> Option<WallMs> {
-        self.leases.last()?.0.end()
+        self.leases.last()?.0.at()
     }
 
     /// The earliest moment at which something here ends.
     pub fn first_end(&self) -> Option<WallMs> {
-        let first = self.leases.first().and_then(|(lease, _)| lease.end());
+        let first = self.leases.first().and_then(|(ends, _)| ends.at());
         [first, self.expires].into_iter().flatten().min()
     }
 
     /// Those whose own lease ended before this, at most so many.
     pub fn over(&self, now: WallMs, most: usize) -> Vec<Owner> {
         let all = self.leases.iter();
-        let over = all.take_while(|(lease, _)| *lease < Lease::Until(now));
+        let over = all.take_while(|(ends, _)| *ends < Ends::from(Lease::Until(now)));
         over.take(most).map(|(_, owner)| owner.clone()).collect()
     }
 

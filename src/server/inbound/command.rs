@@ -250,6 +250,9 @@ impl<'a> Call<'a> {
         if ask.watch || ask.notify.is_some() {
             self.watches();
         }
+        if ask.mode == Mode::Permits {
+            key_events::watch_hashes(self.shell(), self.ctx());
+        }
         Ok(match verdict {
             Verdict::Granted(token) => {
                 self.after_long_work(keys, Outcome::Granted(token), Some(ask))

@@ -4,7 +4,7 @@
 //! A subscription costs the server a callback for each event of its classes. So there
 //! is none before the first lock, and then for the classes *generic*, *expired* and
 //! *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay matter
-//! once somebody waits for a read/write lock; overwritten keys, while a watchdog's
+//! once somebody waits for a read/write lock, or asks for permits; overwritten keys, while a watchdog's
 //! connection is to be told of its loss at once.
 
 use std::cell::Cell;
@@ -25,8 +25,8 @@ pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
     listen::<Keys>(&shell.subscriptions.keys, ctx, classes, otherwise);
 }
 
-/// For good, once a request waits for a read/write lock: a reader or writer that
-/// knows nothing of rlock may leave while others stay.
+/// For good, once a request waits for a read/write lock, or asks for permits: who knows
+/// nothing of rlock may leave while others stay, or write what is no permit.
 pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
     let otherwise = "rlock: no hash events to be had; a hold that others end goes unnoticed";
     let hashes = &shell.subscriptions.hashes;

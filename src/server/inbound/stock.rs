@@ -149,9 +149,13 @@ fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool
                 ));
                 return false;
             }
-            Some((_, true)) if !shell.subscriptions.keys.get() => {
+            Some((_, true)) => {
+                if matches!(look.kind, Kind::Permits(_)) {
+                    key_events::watch_hashes(shell, ctx);
+                }
+                let were_heard = shell.subscriptions.keys.get();
                 key_events::watch(shell, ctx);
-                if shell.subscriptions.keys.get() {
+                if !were_heard && shell.subscriptions.keys.get() {
                     // Nobody has told so far where keys went.
                     shell.stock.begin();
                     return false;
