@@ -13,7 +13,8 @@
 -- A plain lock is a hash `key` with one field, owner = holds; its TTL is the lease. A
 -- read/write lock has fields `mode` (read or write), owner = read holds and owner:write
 -- = write holds, and beside it a lease key for each read hold. A reader whose lease
--- keys are gone holds nothing, though its field may be there.
+-- keys are gone holds nothing, though its field may be there. Of a lock with permits `mode`
+-- says how many are out, and each owner's field how many it has, and until when.
 
 -- How long a lease may be, ms: what a double counts exactly.
 local MOST_MS = 2 ^ 53 - 1
@@ -21,6 +22,8 @@ local LONGEST_OWNER = 512
 local MOST_KEYS = 1024
 -- An owner nests no more read holds than this: each has a lease key.
 local MOST_READS = 1024
+-- The greatest limit of permits.
+local MOST_PERMITS = 1000000
 -- A reader's lease keys are looked at from either end, so many: a count of holds may
 -- be anything that somebody has written.
 local FROM_EITHER_END = 32
@@ -90,8 +93,19 @@ local function shown(name)
     return text .. "'"
 end
 
--- The modes, as errors name them.
-local WORD = { read = 'READ', write = 'WRITE' }
+-- The ways to hold a lock, as errors name them; what to say for each; and what another one
+-- does not mix with.
+local HELD = {
+    exclusive = 'as a plain lock', read = 'for READ', write = 'for WRITE', permits = 'by permits',
+}
+local ADVICE = {
+    exclusive = 'leave the mode out', read = 'say READ', write = 'say WRITE',
+    permits = 'say PERMITS',
+}
+local KIND = {
+    exclusive = 'a plain lock', read = 'READ and WRITE', write = 'READ and WRITE',
+    permits = 'permits',
+}
 
 local function other_layout(key)
     return WRONG_TYPE .. ': ' .. shown(key) ..
@@ -103,13 +117,9 @@ local function without_ttl(key)
         'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
 end
 
-local function refuse_mode(key, owner, held_for)
-    if held_for == 'exclusive' then
-        refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..
-            'and WRITE: release it first, or use another name', shown(owner), shown(key))
-    end
-    refuse('WRONGMODE owner %s holds %s for %s, which does not mix with a plain lock: ' ..
-        'release it first, or use another name', shown(owner), shown(key), WORD[held_for])
+local function refuse_mode(key, owner, asked, held_for)
+    refuse('WRONGMODE owner %s holds %s %s, which does not mix with %s: release it first, or ' ..
+        'use another name', shown(owner), shown(key), HELD[held_for], KIND[asked])
 end
 
 local function refuse_not_held(key, owner, asked, held_for)
@@ -117,15 +127,9 @@ local function refuse_not_held(key, owner, asked, held_for)
     if not held_for then
         refuse('NOTHELD owner %s does not hold %s: its lease ended, it was released, or ' ..
             'never acquired', owner, key)
-    elseif asked == 'exclusive' then
-        refuse('NOTHELD owner %s does not hold %s as a plain lock, it holds it for %s: say %s',
-            owner, key, WORD[held_for], WORD[held_for])
-    elseif held_for == 'exclusive' then
-        refuse('NOTHELD owner %s does not hold %s for %s, it holds it as a plain lock: ' ..
-            'leave the mode out', owner, key, WORD[asked])
     end
-    refuse('NOTHELD owner %s does not hold %s for %s, it holds it for %s: say %s',
-        owner, key, WORD[asked], WORD[held_for], WORD[held_for])
+    refuse('NOTHELD owner %s does not hold %s %s, it holds it %s: %s', owner, key, HELD[asked],
+        HELD[held_for], ADVICE[held_for])
 end
 
 local function refuse_deeper(key, owner)
@@ -190,6 +194,12 @@ local function number(text, least)
     if value >= least and value <= MOST_MS then return value end
 end
 
+-- A number of permits, or a limit of them.
+local function permits_in(text)
+    local value = number(text, 1)
+    return value and value <= MOST_PERMITS and value or nil
+end
+
 local Args = {}
 Args.__index = Args
 
@@ -215,6 +225,39 @@ end
 function Args:syntax(word)
     refuse('ERR syntax error at ' .. shown(word) ..
         ': each keyword once, none but these; usage: ' .. self.usage)
+end
+
+-- What stands behind a keyword.
+function Args:needs(word, what)
+    return self:take() or
+        refuse('ERR syntax error: ' .. word .. ' needs ' .. what .. '; usage: ' .. self.usage)
+end
+
+-- A number of permits behind a keyword.
+function Args:permits(word)
+    local given = self:needs(word, 'a number')
+    return permits_in(given) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
+        word, MOST_PERMITS, shown(given))
+end
+
+-- The same, if no keyword comes next.
+function Args:permits_if_any(word, allowed)
+    local following = self.list[self.at + 1]
+    if following and not allowed[following:upper()] then return self:permits(word) end
+end
+
+-- The limit of permits that is to be in force.
+function Args:limit()
+    local given = self:next()
+    return permits_in(given) or refuse('ERR the limit must be a whole number from 1 to %.0f, ' ..
+        'got %s', MOST_PERMITS, shown(given))
+end
+
+-- How many of something are to be told at the most.
+function Args:count(word)
+    local given = self:next()
+    return number(given, 1) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
+        word, MOST_MS, shown(given))
 end
 
 function Args:owner()
@@ -250,7 +293,8 @@ local REFUSED = {
 }
 
 -- Keywords in any order, each once, up to the end. `allowed` says what each of them
--- sets: {'mode', 'read'} for READ.
+-- sets: {'mode', 'read'} for READ; and how the number behind it is read, if there is any:
+-- {'mode', 'permits', 'limit', read} for LIMIT.
 function Args:keywords(allowed)
     local found = {}
     for given in self.take, self do
@@ -261,6 +305,7 @@ function Args:keywords(allowed)
         local name, value = sets[1], sets[2]
         if found[name] then self:syntax(given) end
         found[name] = value
+        if sets[3] then found[sets[3]] = sets[4](self, word, allowed) end
     end
     return found
 end
@@ -268,6 +313,12 @@ end
 local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
 local ONCE, ALL = { 'once', true }, { 'all', true }
 local IFHELD = { 'if_held', true }
+local LIMIT = { 'mode', 'permits', 'limit', Args.permits }
+-- How many are wanted, how many are given back, or the mode alone.
+local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
+local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
+local PERMITS = { 'mode', 'permits' }
+local COUNT = { 'count', nil, 'count', Args.count }
 local NONE = {}
 
 -- `*` means a connection to the module.
@@ -339,8 +390,8 @@ local function is_known_plain(key, owner)
     return known ~= nil and known.owner == owner
 end
 
--- LOOKING at a key. What is found:
---   kind    'free', 'plain', 'shared' (a read/write lock), or 'foreign': no lock
+-- WHAT IS FOUND of a lock when a key is looked at:
+--   kind    'free', 'plain', 'shared' (a read/write lock), 'permits', or 'foreign': no lock
 --   why     of what is foreign: the error line
 --   ends    when the key ends, ms since 1970
 --   owner, holds   of a plain lock
@@ -349,7 +400,11 @@ end
 --   writes  by owner: holds
 --   plains  by owner: holds, of a plain lock that somebody made a read/write lock of
 --           (Redisson's does not see plain ones): exclusive until the hash ends
---   dead    the owners whose fields are there and whose lease keys are gone
+--   dead    the owners whose fields are there, and whose lease keys are gone or whose
+--           permits have run out
+--   pool    of permits: { asked, limit, out }, what its field `mode` says without the dead
+--   fields  how many owners' fields there are
+--   permits by owner: { holds, ends, ends_text }: of those that were read
 --   remains true: a hash that nobody holds any more lies where the lock is free
 
 -- When a key ends; nil when it is not there. Redis before 7.0 tells only how much is
@@ -379,6 +434,92 @@ end
 local function whole(value)
     return math.min(value, 2 ^ 63 - 1024)
 end
+
+-- Whether a field of this name can stand for an owner: others have another meaning.
+local function is_owner(name)
+    return name ~= '' and name ~= 'mode' and name:sub(-6) ~= ':write'
+end
+
+local function foreign(lock, why)
+    lock.kind, lock.why = 'foreign', why
+    return lock
+end
+
+-- PERMITS, as they lie in the hash: `mode` = `permits <asked> <limit> <out>`, where `asked`
+-- is the limit that requests say, `limit` the one in force, and no more than `out` are out;
+-- and for each owner a field `owner` = `permits@deadline`, ms since 1970.
+
+local function pool_of(mode)
+    local numbers = { mode:match('^permits (%d+) (%d+) (%d+)$') }
+    for at, given in ipairs(numbers) do
+        numbers[at] = given == '0' and 0 or count(given)
+        if not numbers[at] then return nil end
+    end
+    local asked, limit, out = unpack(numbers)
+    local is_limit = function(n) return n and n >= 1 and n <= MOST_PERMITS end
+    if is_limit(asked) and is_limit(limit) then
+        return { asked = asked, limit = limit, out = out }
+    end
+end
+
+local function permit_of(value)
+    local permits, ends = value:match('^(%d+)@(%d+)$')
+    local holds = permits and count(permits)
+    if not holds or holds > MOST_PERMITS or (ends ~= '0' and not count(ends)) then return nil end
+    return { holds = holds, ends = tonumber(ends), ends_text = ends }
+end
+
+-- A lock as nobody has looked at the fields of its owners yet.
+local function unread(lock, pool)
+    lock.permits, lock.dead = {}, {}
+    lock.pool = { asked = pool.asked, limit = pool.limit, out = pool.out }
+end
+
+-- Takes in the field of an owner; false: it is no permit.
+local function take_in(lock, owner, value, now)
+    local permit = is_owner(owner) and permit_of(value)
+    if not permit then return false end
+    if permit.ends < now then
+        table.insert(lock.dead, owner)
+        lock.pool.out = math.max(lock.pool.out - permit.holds, 0)
+    else
+        lock.permits[owner] = permit
+    end
+    return true
+end
+
+-- Reads all owners' fields: then it is known how many permits are out.
+local function read_permits(lock, pool, now)
+    unread(lock, pool)
+    local fields = ask('HGETALL', lock.key)
+    for at = 1, #fields, 2 do
+        if fields[at] ~= 'mode' and not take_in(lock, fields[at], fields[at + 1], now) then
+            return foreign(lock, other_layout(lock.key))
+        end
+    end
+    if lock.ends == NEVER then return foreign(lock, without_ttl(lock.key)) end
+    lock.pool.out = 0
+    for _, permit in pairs(lock.permits) do lock.pool.out = lock.pool.out + permit.holds end
+end
+
+-- A hash with permits. The owner's field alone is read, unless that leaves in doubt what
+-- is to be decided; without an owner all are.
+local function look_at_permits(lock, pool, now, owner, is_in_doubt)
+    lock.kind, lock.was_out, lock.fields = 'permits', pool.out, ask('HLEN', lock.key) - 1
+    unread(lock, pool)
+    local value = owner and ask('HGET', lock.key, owner)
+    if value and not take_in(lock, owner, value, now) then
+        return foreign(lock, other_layout(lock.key))
+    end
+    local reads_all = not owner or lock.ends == NEVER or (is_in_doubt and is_in_doubt(lock))
+    if reads_all then read_permits(lock, pool, now) end
+    if lock.kind == 'permits' and lock.fields == #lock.dead then
+        lock.kind, lock.remains = 'free', true
+    end
+    return lock
+end
+
+-- LOOKING at a key.
 
 -- Whether this lease key is there and the lock's: a string with the lock's name, or
 -- Redisson's 1.
@@ -411,11 +552,6 @@ local function lease_of(key, owner, holds)
     return latest
 end
 
-local function foreign(lock, why)
-    lock.kind, lock.why = 'foreign', why
-    return lock
-end
-
 -- A field without lease keys, of a plain hold that the library gave and that has not
 -- ended by its own lease.
 local function is_plain(key, owner, now)
@@ -435,7 +571,7 @@ local function look_at_shared(lock, fields, now)
         if field ~= 'mode' then
             local is_writer = field:sub(-6) == ':write'
             local owner = is_writer and field:sub(1, -7) or field
-            if not holds or owner == '' or owner == 'mode' or owner:sub(-6) == ':write' then
+            if not holds or not is_owner(owner) then
                 return foreign(lock, other_layout(lock.key))
             end
             if is_writer then
@@ -459,7 +595,7 @@ local function look_at_shared(lock, fields, now)
     return lock
 end
 
-local function find(key, now)
+local function find(key, now, owner, is_in_doubt)
     local lock = { key = key, kind = 'free' }
     local kind = ask('TYPE', key).ok
     if kind == 'none' then return lock end
@@ -468,6 +604,8 @@ local function find(key, now)
     if ask('HLEN', key) > 1 then
         -- Asked first, for the hash may be somebody's, and large.
         lock.mode = ask('HGET', key, 'mode')
+        local pool = lock.mode and pool_of(lock.mode)
+        if pool then return look_at_permits(lock, pool, now, owner, is_in_doubt) end
         if lock.mode ~= 'read' and lock.mode ~= 'write' then
             return foreign(lock, other_layout(key))
         end
@@ -482,33 +620,41 @@ local function find(key, now)
     return lock
 end
 
-local function look(key, now)
-    local lock = find(key, now)
+-- The key as this owner sees it; without one as nobody does. `is_in_doubt(lock)`: whether
+-- the fields of all who hold permits are to be read.
+local function look(key, now, owner, is_in_doubt)
+    local lock = find(key, now, owner, is_in_doubt)
     -- The plain hold that was known is over.
     if lock.kind ~= 'shared' and not is_known_plain(key, lock.owner) then forget(key, PLAIN) end
     return lock
 end
 
--- How many holds the owner has in a mode; nil: none.
+-- How many holds or permits the owner has in a mode; nil: none.
 local function holds_of(lock, owner, mode)
+    if lock.kind == 'permits' then
+        local its = mode == 'permits' and lock.permits[owner]
+        return its and its.holds or nil
+    end
     if lock.kind == 'plain' then
         return mode == 'exclusive' and lock.owner == owner and lock.holds or nil
     end
     if lock.kind ~= 'shared' then return nil end
     if mode == 'exclusive' then return lock.plains[owner] end
     if mode == 'write' then return lock.writes[owner] end
+    if mode == 'permits' then return nil end
     return lock.reads[owner] and lock.reads[owner].holds
 end
 
 -- A mode in which the owner holds the lock; nil: in none.
 local function mode_of(lock, owner)
-    for _, mode in ipairs({ 'exclusive', 'write', 'read' }) do
+    for _, mode in ipairs({ 'exclusive', 'write', 'read', 'permits' }) do
         if holds_of(lock, owner, mode) then return mode end
     end
 end
 
 -- When the lease of an owner ends that holds the lock. It has one, whatever its modes.
 local function lease_end(lock, owner)
+    if lock.kind == 'permits' then return lock.permits[owner] and lock.permits[owner].ends end
     local reader = lock.kind == 'shared' and not lock.writes[owner] and lock.reads[owner]
     return reader and reader.ends or lock.ends
 end
@@ -579,23 +725,6 @@ function Work:move_leases(lock, owner, holds, at)
     self:each_lease(lock, owner, 1, holds, function(name) self:expire(name, at) end)
 end
 
--- The fields of readers that died go, and with the last of them the hash.
-function Work:bury(lock)
-    if lock.remains then
-        self:write('DEL', lock.key)
-        self.freed[lock.key] = true
-    elseif lock.kind == 'shared' then
-        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
-    end
-end
-
--- Looks at a key for a call that may write.
-function Work:look(key)
-    local lock = look(key, self.now)
-    self:bury(lock)
-    return lock
-end
-
 function Work:publish(key, channel, message)
     if not is_near(channel, key) then return end
     local sharded = in_cluster() and redis.REDIS_VERSION_NUM ~= nil
@@ -629,6 +758,42 @@ function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
 end
 
+-- A lock was found free whose last holders have died: that is told if nobody takes it now.
+function Work:found_free(lock)
+    local messages = self.messages
+    self.messages = {}
+    if lock.pool then self:wake_plain(lock.key) else self:wake_shared(lock.key, '0') end
+    self.freed[lock.key], self.messages = self.messages, messages
+end
+
+-- How many permits there are, and how many are out; with `...` an owner's too, at once.
+function Work:write_pool(lock, ...)
+    local pool = lock.pool
+    local out = text(whole(pool.out))
+    self:write('HSET', lock.key, 'mode', 'permits ' .. text(pool.asked) .. ' ' ..
+        text(pool.limit) .. ' ' .. out, ...)
+end
+
+-- The fields of owners that died go, and with the last of them the hash.
+function Work:bury(lock)
+    if lock.remains then
+        self:write('DEL', lock.key)
+        self:found_free(lock)
+    elseif lock.kind == 'permits' then
+        if lock.pool.out ~= lock.was_out then self:write_pool(lock) end
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    elseif lock.kind == 'shared' then
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    end
+end
+
+-- Looks at a key for a call that may write.
+function Work:look(key, owner, is_in_doubt)
+    local lock = look(key, self.now, owner, is_in_doubt)
+    self:bury(lock)
+    return lock
+end
+
 -- Redis before 7.0 cannot be asked.
 local function is_allowed(command)
     return not redis.acl_check_cmd or redis.acl_check_cmd(unpack(command))
@@ -651,7 +816,9 @@ end
 
 -- Carries out what was noted, all of it or nothing; the error reply if it must not be.
 function Work:carry_out(key, takes_memory)
-    for freed in pairs(self.freed) do self:wake_shared(freed, '0') end
+    for _, messages in pairs(self.freed) do
+        for _, message in ipairs(messages) do table.insert(self.messages, message) end
+    end
     for _, list in ipairs({ self.writes, self.messages }) do
         for _, command in ipairs(list) do
             if not is_allowed(command) then
@@ -717,6 +884,12 @@ local function set_lease(work, lock, owner, at)
         remember_plain(lock.key, owner, at)
         return work:expire(lock.key, at)
     end
+    if lock.kind == 'permits' then
+        work:write('HSET', lock.key, owner, text(lock.permits[owner].holds) .. '@' .. text(at))
+        -- The key stays for the owner that stays longest.
+        if at > lock.ends then work:expire(lock.key, at) end
+        return
+    end
     local reader, ends = lock.reads[owner], at
     if reader then
         work:move_leases(lock, owner, reader.holds, at)
@@ -730,19 +903,111 @@ local function set_lease(work, lock, owner, at)
     if ends ~= lock.ends then work:expire(lock.key, ends) end
 end
 
+-- PERMITS: so many of a lock are wanted, given, and given back.
+
+-- How much of the lock a request wants; nil: it wants no permits.
+local function share_of(options)
+    local permits = options.permits or 1
+    if not options.limit then
+        if options.permits then
+            refuse('ERR PERMITS needs LIMIT n: how many permits of this lock there are')
+        end
+        return nil
+    end
+    if permits > options.limit then
+        refuse('ERR PERMITS must be at most LIMIT, %.0f, got %.0f', options.limit, permits)
+    end
+    return { permits = permits, limit = options.limit }
+end
+
+-- Whether all who hold permits are to be read: others have them all, as far as `out` tells,
+-- which counts those who have run out; or the limit is not the one that is asked for, be it
+-- in `mode` or in force, which lasts until nobody holds any.
+local function is_in_doubt(lock, owner, once, share)
+    local pool, has_some = lock.pool, lock.permits[owner] ~= nil
+    if not share then return not has_some end
+    if pool.asked ~= share.limit then return true end
+    if once and has_some then return false end
+    return pool.limit ~= pool.asked or share.permits > pool.limit - pool.out
+end
+
+-- The same for one who wants no permits.
+local function is_held_by_others(owner)
+    return function(lock) return is_in_doubt(lock, owner) end
+end
+
+-- In what way an owner can have permits of a lock that is held by some.
+local function way_to_permits(lock, owner, once, share)
+    local key, pool, its = shown(lock.key), lock.pool, lock.permits[owner]
+    if pool.asked ~= share.limit then
+        refuse('WRONGLIMIT %s is held with limit %.0f: ask with that one, or use another name',
+            key, pool.asked)
+    end
+    if once and its then
+        if its.holds == share.permits then return 'same' end
+        refuse('HELD owner %s already holds another number of permits of %s, %.0f: RELEASE ' ..
+            'them first, or leave ONCE away', shown(owner), key, its.holds)
+    end
+    if share.permits > pool.limit then
+        refuse('WRONGLIMIT %s has a limit of %.0f for now: ask for no more permits', key,
+            pool.limit)
+    end
+    return share.permits <= pool.limit - pool.out and 'join' or nil
+end
+
+-- The owner has so many permits more; when its lease ends.
+local function give_permits(work, lock, owner, upto, how, share)
+    local its = { holds = 0, ends = upto, ends_text = text(upto) }
+    if how == 'first' then
+        lock.pool = { asked = share.limit, limit = share.limit, out = 0 }
+    elseif lock.permits[owner] then
+        its = lock.permits[owner]
+        -- Never shorter than it was.
+        if its.ends < upto then its.ends, its.ends_text = upto, text(upto) end
+    end
+    lock.pool.out = lock.pool.out + share.permits
+    work:write_pool(lock, owner, text(its.holds + share.permits) .. '@' .. its.ends_text)
+    if how == 'first' or its.ends > lock.ends then work:expire(lock.key, its.ends) end
+    return its.ends
+end
+
+local function refuse_too_few(lock, owner)
+    refuse('NOTHELD owner %s does not hold so many permits of %s, but %.0f: nothing was given ' ..
+        'back', shown(owner), shown(lock.key), lock.permits[owner].holds)
+end
+
+-- An owner gives back so many; the hash goes with the last field.
+local function give_back(work, lock, owner, by)
+    local key, its = lock.key, lock.permits[owner]
+    local left = its.holds - by
+    lock.pool.out = math.max(lock.pool.out - by, 0)
+    if left > 0 then
+        return work:write_pool(lock, owner, text(left) .. '@' .. its.ends_text)
+    end
+    forget(key, owner)
+    if lock.fields == #lock.dead + 1 then
+        work:write('DEL', key)
+        return work:wake_plain(key)
+    end
+    work:write_pool(lock)
+    work:write('HDEL', key, owner)
+end
+
 -- ACQUIRE: take a free lock, join others, nest, or be refused.
 
 -- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
--- read, so does it), 'nest' (it has it in this mode), 'same' (it has it, and ONCE adds no
--- hold), 'under' (it writes, and reads too), 'upgrade' (it alone reads, and writes from now
--- on). nil: not now.
-local function way(lock, owner, mode, once)
+-- read, so does it; or there are permits left), 'nest' (it has it in this mode), 'same' (it
+-- has it, and ONCE adds no hold), 'under' (it writes, and reads too), 'upgrade' (it alone
+-- reads, and writes from now on). nil: not now.
+local function way(lock, owner, mode, once, share)
     if lock.kind == 'foreign' then refuse(lock.why) end
     local has = mode_of(lock, owner)
-    if has and (has == 'exclusive') ~= (mode == 'exclusive') then
-        refuse_mode(lock.key, owner, has)
-    end
+    if has and KIND[has] ~= KIND[mode] then refuse_mode(lock.key, owner, mode, has) end
     if lock.kind == 'free' then return 'first' end
+    if lock.kind == 'permits' and mode == 'permits' then
+        return way_to_permits(lock, owner, once, share)
+    end
+    if lock.kind == 'permits' or mode == 'permits' then return nil end
     if holds_of(lock, owner, mode) then return once and 'same' or 'nest' end
     if lock.kind == 'plain' or mode == 'exclusive' then return nil end
     if mode == 'read' and lock.writes[owner] then return 'under' end
@@ -828,8 +1093,13 @@ local function give_shared(work, lock, owner, upto, mode, how)
 end
 
 -- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
-local function give(work, lock, owner, lease, mode, how, fresh)
-    local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
+local function give(work, lock, owner, lease, mode, how, fresh, share)
+    local known = under_way(lock, owner, how)
+    if not known then
+        -- Permits more have a token of their own, but the owner has held the lock before.
+        local before = lock.kind == 'permits' and known_of(lock, owner)
+        known = { token = fresh(), since = before and before.since or work.now_us }
+    end
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
     if how == 'same' then
@@ -840,6 +1110,8 @@ local function give(work, lock, owner, lease, mode, how, fresh)
         end
     elseif mode == 'exclusive' then
         ends = give_plain(work, lock, owner, upto, how)
+    elseif mode == 'permits' then
+        ends = give_permits(work, lock, owner, upto, how, share)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
@@ -850,12 +1122,12 @@ end
 
 local function acquire(work, keys, list)
     local args = arguments(
-        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] ' ..
-        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
+        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
-        WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -863,13 +1135,16 @@ local function acquire(work, keys, list)
         refuse('ERR in a cluster the lease key of a reader would lie in another slot than ' ..
             shown(key) .. ': use a name without braces, or with a whole hash tag')
     end
-    local lock = work:look(key)
-    local how = way(lock, owner, mode, options.once)
+    local share = share_of(options)
+    local lock = work:look(key, owner, function(lock)
+        return is_in_doubt(lock, owner, options.once, share)
+    end)
+    local how = way(lock, owner, mode, options.once, share)
     if not how then return false end
     needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
-    end)
+    end, share)
 end
 
 -- RELEASE, RENEW, FORCE: end a hold, move its lease, end everybody's.
@@ -939,6 +1214,8 @@ end
 local function end_holds(work, lock, owner, mode, holds, by)
     if lock.kind == 'plain' then
         release_plain(work, lock, owner, holds - by)
+    elseif lock.kind == 'permits' then
+        give_back(work, lock, owner, by)
     else
         release_shared(work, lock, owner, mode, holds, holds - by)
     end
@@ -946,28 +1223,35 @@ end
 
 local function release(work, keys, list)
     local args = arguments(
-        'RLOCK.RELEASE key owner [READ|WRITE] [ALL] [IFHELD | IFTOKEN token]', list)
+        'RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]', list)
     local key, owner = one_key(args, keys), args:owner()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ALL = ALL, IFHELD = IFHELD, IFTOKEN = NONE,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS_BACK, ALL = ALL, IFHELD = IFHELD,
+        IFTOKEN = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
-    local lock = work:look(key)
+    if options.all and options.permits then
+        refuse('ERR ALL and a number of permits exclude each other')
+    end
+    local lock = work:look(key, owner)
     local is_no_lock = lock.kind == 'foreign'
     if options.if_held and not is_no_lock and not holds_of(lock, owner, mode) then return 0 end
     local holds = needs_hold(lock, owner, mode)
-    local by = options.all and holds or 1
+    local by = options.all and holds or options.permits or 1
+    if by > holds then refuse_too_few(lock, owner) end
     end_holds(work, lock, owner, mode, holds, by)
     return whole(holds - by)
 end
 
 local function renew(work, keys, list)
-    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]', list)
+    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
-    local options = args:keywords({ READ = READ, WRITE = WRITE, WATCHDOG = NONE })
-    local lock = work:look(key)
-    needs_hold(lock, name_of(owner), options.mode or 'exclusive')
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE,
+    })
+    local lock = work:look(key, name_of(owner))
+    needs_hold(lock, owner, options.mode or 'exclusive')
     set_lease(work, lock, owner, work.now + lease)
     return 1
 end
@@ -994,12 +1278,34 @@ local function force(work, keys, list)
         work:end_leases(lock, owner, 1, reader.holds)
     end
     work:write('DEL', key)
-    if lock.kind == 'plain' then
-        work:wake_plain(key)
-    else
+    if lock.kind == 'shared' then
         work:wake_shared(key, '1')
+    else
+        work:wake_plain(key)
     end
     return 1
+end
+
+-- LIMIT: changes how many permits of a lock there are, while it is held.
+
+local function change_limit(work, keys, list)
+    local args = arguments('RLOCK.LIMIT key n', list)
+    local key, limit = one_key(args, keys), args:limit()
+    if args:take() then args:wrong_number() end
+    local lock = work:look(key)
+    if lock.kind == 'foreign' then refuse(lock.why) end
+    if lock.kind == 'free' then
+        refuse('NOTHELD nobody holds permits of %s: the limit comes with the next request',
+            shown(key))
+    elseif lock.kind ~= 'permits' then
+        refuse('WRONGMODE %s is not held by permits, so it has no limit', shown(key))
+    end
+    local was = lock.pool.limit
+    if limit ~= was then
+        lock.pool.limit = limit
+        work:write_pool(lock)
+    end
+    return was
 end
 
 -- MACQUIRE, MRELEASE, MRENEW: several plain locks at once, all or none.
@@ -1015,7 +1321,7 @@ local function acquire_many(work, keys, list)
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner, is_held_by_others(owner))
         ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
     local begins = false
@@ -1046,7 +1352,7 @@ local function release_many(work, keys, list)
     name_of(owner)
     local locks, released = {}, 0
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner)
         if locks[at].kind == 'foreign' then refuse(locks[at].why) end
     end
     for _, lock in ipairs(locks) do
@@ -1067,7 +1373,7 @@ local function renew_many(work, keys, list)
     name_of(owner)
     local locks = {}
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner)
         needs_hold(locks[at], owner, 'exclusive')
     end
     for _, lock in ipairs(locks) do set_lease(work, lock, owner, work.now + lease) end
@@ -1084,7 +1390,10 @@ local function map(pairs_of)
     return { map = fields }
 end
 
-local RANK = { exclusive = 0, write = 1, read = 2 }
+local RANK = { exclusive = 0, write = 1, read = 2, permits = 3 }
+
+-- So many holders are told of unless COUNT says otherwise.
+local USUAL = 1000
 
 local function holders_of(lock)
     local all = {}
@@ -1097,6 +1406,8 @@ local function holders_of(lock)
         for owner, holds in pairs(lock.plains) do add(owner, 'exclusive', holds, lock.ends) end
         for owner, holds in pairs(lock.writes) do add(owner, 'write', holds, lock.ends) end
         for owner, reader in pairs(lock.reads) do add(owner, 'read', reader.holds, reader.ends) end
+    elseif lock.kind == 'permits' then
+        for owner, its in pairs(lock.permits) do add(owner, 'permits', its.holds, its.ends) end
     end
     table.sort(all, function(a, b)
         if a.mode ~= b.mode then return RANK[a.mode] < RANK[b.mode] end
@@ -1105,28 +1416,41 @@ local function holders_of(lock)
     return all
 end
 
+-- One of them, as INFO tells of it.
+local function told_of(work, lock, holder)
+    local known = known_of(lock, holder.owner)
+    local held = known and math.floor((work.now_us - known.since) / 1000)
+    return map({
+        'owner', holder.owner,
+        'mode', holder.mode,
+        holder.mode == 'permits' and 'permits' or 'holds', whole(holder.holds),
+        'remaining-ms', holder.ends ~= NEVER and whole(math.max(holder.ends - work.now, 0)),
+        'held-ms', held and math.max(held, 0) or false,
+        'token', known and known.token or false,
+        'watchdog', false,
+    })
+end
+
 local function info(work, keys, list)
-    local args = arguments('RLOCK.INFO key', list)
+    local args = arguments('RLOCK.INFO key [COUNT n]', list)
     local key = one_key(args, keys)
-    if args:take() then args:wrong_number() end
+    local most = args:keywords({ COUNT = COUNT }).count or USUAL
     local lock = look(key, work.now)
     if lock.kind == 'foreign' then refuse(lock.why) end
-    local holders = holders_of(lock)
+    local holders, told = holders_of(lock), {}
     local mode = holders[1] and holders[1].mode or 'free'
-    for at, holder in ipairs(holders) do
-        local known = known_of(lock, holder.owner)
-        local held = known and math.floor((work.now_us - known.since) / 1000)
-        holders[at] = map({
-            'owner', holder.owner,
-            'mode', holder.mode,
-            'holds', whole(holder.holds),
-            'remaining-ms', holder.ends ~= NEVER and math.max(holder.ends - work.now, 0),
-            'held-ms', held and math.max(held, 0) or false,
-            'token', known and known.token or false,
-            'watchdog', false,
-        })
+    for at = 1, math.min(#holders, most) do told[at] = told_of(work, lock, holders[at]) end
+    local all = { 'mode', mode, 'holders', told, 'waiters', 0, 'oldest-wait-ms', false }
+    if lock.kind == 'permits' then
+        local pool = lock.pool
+        local of_pool = {
+            'limit', pool.limit,
+            'asked-limit', pool.asked,
+            'available', math.max(pool.limit - pool.out, 0),
+        }
+        for _, value in ipairs(of_pool) do table.insert(all, value) end
     end
-    return map({ 'mode', mode, 'holders', holders, 'waiters', 0, 'oldest-wait-ms', false })
+    return map(all)
 end
 
 -- THE FUNCTIONS, with what they do, what the server lets them do, and whether they
@@ -1140,6 +1464,7 @@ local FUNCTIONS = {
     rlock_mrelease = { act = release_many },
     rlock_mrenew = { act = renew_many },
     rlock_force = { act = force },
+    rlock_limit = { act = change_limit, takes_memory = true },
     rlock_info = { act = info, flags = { 'no-writes', 'allow-oom' } },
 }
 
@@ -1175,6 +1500,7 @@ if IS_LIBRARY then
     register('rlock_mrelease')
     register('rlock_mrenew')
     register('rlock_force')
+    register('rlock_limit')
     register('rlock_info')
     return
 end

@@ -13,7 +13,8 @@
 -- A plain lock is a hash `key` with one field, owner = holds; its TTL is the lease. A
 -- read/write lock has fields `mode` (read or write), owner = read holds and owner:write
 -- = write holds, and beside it a lease key for each read hold. A reader whose lease
--- keys are gone holds nothing, though its field may be there.
+-- keys are gone holds nothing, though its field may be there. Of a lock with permits `mode`
+-- says how many are out, and each owner's field how many it has, and until when.
 
 -- How long a lease may be, ms: what a double counts exactly.
 local MOST_MS = 2 ^ 53 - 1
@@ -21,6 +22,8 @@ local LONGEST_OWNER = 512
 local MOST_KEYS = 1024
 -- An owner nests no more read holds than this: each has a lease key.
 local MOST_READS = 1024
+-- The greatest limit of permits.
+local MOST_PERMITS = 1000000
 -- A reader's lease keys are looked at from either end, so many: a count of holds may
 -- be anything that somebody has written.
 local FROM_EITHER_END = 32

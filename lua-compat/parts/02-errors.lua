@@ -59,8 +59,19 @@ local function shown(name)
     return text .. "'"
 end
 
--- The modes, as errors name them.
-local WORD = { read = 'READ', write = 'WRITE' }
+-- The ways to hold a lock, as errors name them; what to say for each; and what another one
+-- does not mix with.
+local HELD = {
+    exclusive = 'as a plain lock', read = 'for READ', write = 'for WRITE', permits = 'by permits',
+}
+local ADVICE = {
+    exclusive = 'leave the mode out', read = 'say READ', write = 'say WRITE',
+    permits = 'say PERMITS',
+}
+local KIND = {
+    exclusive = 'a plain lock', read = 'READ and WRITE', write = 'READ and WRITE',
+    permits = 'permits',
+}
 
 local function other_layout(key)
     return WRONG_TYPE .. ': ' .. shown(key) ..
@@ -72,13 +83,9 @@ local function without_ttl(key)
         'PEXPIRE it if it is a lock, DEL it if nobody needs it, or use another name'
 end
 
-local function refuse_mode(key, owner, held_for)
-    if held_for == 'exclusive' then
-        refuse('WRONGMODE owner %s holds %s as a plain lock, which does not mix with READ ' ..
-            'and WRITE: release it first, or use another name', shown(owner), shown(key))
-    end
-    refuse('WRONGMODE owner %s holds %s for %s, which does not mix with a plain lock: ' ..
-        'release it first, or use another name', shown(owner), shown(key), WORD[held_for])
+local function refuse_mode(key, owner, asked, held_for)
+    refuse('WRONGMODE owner %s holds %s %s, which does not mix with %s: release it first, or ' ..
+        'use another name', shown(owner), shown(key), HELD[held_for], KIND[asked])
 end
 
 local function refuse_not_held(key, owner, asked, held_for)
@@ -86,15 +93,9 @@ local function refuse_not_held(key, owner, asked, held_for)
     if not held_for then
         refuse('NOTHELD owner %s does not hold %s: its lease ended, it was released, or ' ..
             'never acquired', owner, key)
-    elseif asked == 'exclusive' then
-        refuse('NOTHELD owner %s does not hold %s as a plain lock, it holds it for %s: say %s',
-            owner, key, WORD[held_for], WORD[held_for])
-    elseif held_for == 'exclusive' then
-        refuse('NOTHELD owner %s does not hold %s for %s, it holds it as a plain lock: ' ..
-            'leave the mode out', owner, key, WORD[asked])
     end
-    refuse('NOTHELD owner %s does not hold %s for %s, it holds it for %s: say %s',
-        owner, key, WORD[asked], WORD[held_for], WORD[held_for])
+    refuse('NOTHELD owner %s does not hold %s %s, it holds it %s: %s', owner, key, HELD[asked],
+        HELD[held_for], ADVICE[held_for])
 end
 
 local function refuse_deeper(key, owner)

@@ -9,6 +9,12 @@ local function number(text, least)
     if value >= least and value <= MOST_MS then return value end
 end
 
+-- A number of permits, or a limit of them.
+local function permits_in(text)
+    local value = number(text, 1)
+    return value and value <= MOST_PERMITS and value or nil
+end
+
 local Args = {}
 Args.__index = Args
 
@@ -34,6 +40,39 @@ end
 function Args:syntax(word)
     refuse('ERR syntax error at ' .. shown(word) ..
         ': each keyword once, none but these; usage: ' .. self.usage)
+end
+
+-- What stands behind a keyword.
+function Args:needs(word, what)
+    return self:take() or
+        refuse('ERR syntax error: ' .. word .. ' needs ' .. what .. '; usage: ' .. self.usage)
+end
+
+-- A number of permits behind a keyword.
+function Args:permits(word)
+    local given = self:needs(word, 'a number')
+    return permits_in(given) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
+        word, MOST_PERMITS, shown(given))
+end
+
+-- The same, if no keyword comes next.
+function Args:permits_if_any(word, allowed)
+    local following = self.list[self.at + 1]
+    if following and not allowed[following:upper()] then return self:permits(word) end
+end
+
+-- The limit of permits that is to be in force.
+function Args:limit()
+    local given = self:next()
+    return permits_in(given) or refuse('ERR the limit must be a whole number from 1 to %.0f, ' ..
+        'got %s', MOST_PERMITS, shown(given))
+end
+
+-- How many of something are to be told at the most.
+function Args:count(word)
+    local given = self:next()
+    return number(given, 1) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
+        word, MOST_MS, shown(given))
 end
 
 function Args:owner()
@@ -69,7 +108,8 @@ local REFUSED = {
 }
 
 -- Keywords in any order, each once, up to the end. `allowed` says what each of them
--- sets: {'mode', 'read'} for READ.
+-- sets: {'mode', 'read'} for READ; and how the number behind it is read, if there is any:
+-- {'mode', 'permits', 'limit', read} for LIMIT.
 function Args:keywords(allowed)
     local found = {}
     for given in self.take, self do
@@ -80,6 +120,7 @@ function Args:keywords(allowed)
         local name, value = sets[1], sets[2]
         if found[name] then self:syntax(given) end
         found[name] = value
+        if sets[3] then found[sets[3]] = sets[4](self, word, allowed) end
     end
     return found
 end
@@ -87,6 +128,12 @@ end
 local READ, WRITE = { 'mode', 'read' }, { 'mode', 'write' }
 local ONCE, ALL = { 'once', true }, { 'all', true }
 local IFHELD = { 'if_held', true }
+local LIMIT = { 'mode', 'permits', 'limit', Args.permits }
+-- How many are wanted, how many are given back, or the mode alone.
+local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
+local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
+local PERMITS = { 'mode', 'permits' }
+local COUNT = { 'count', nil, 'count', Args.count }
 local NONE = {}
 
 -- `*` means a connection to the module.

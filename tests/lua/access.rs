@@ -36,6 +36,15 @@ fn a_day(lua: &mut Lua, prefix: &str) {
     lua.int(&format!("mrelease 1 {key} a"));
     lua.int(&format!("acquire {key} a 1000 READ"));
     lua.int(&format!("force {key}"));
+    for owner in ["a", "b"] {
+        lua.int(&format!("acquire {key} {owner} 100000 LIMIT 3"));
+    }
+    lua.int(&format!("renew {key} a 200000 PERMITS"));
+    lua.int(&format!("limit {key} 2"));
+    lua.refused(&format!("acquire {key} c 100000 LIMIT 3"));
+    for owner in ["a", "b"] {
+        lua.int(&format!("release {key} {owner} PERMITS"));
+    }
     lua.info(&key);
 }
 

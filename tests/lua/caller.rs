@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use redis::Value;
 
-use crate::support::{text, Ask, Info, RawClient, Request, Server};
+use crate::support::{int, map, text, Ask, Info, RawClient, Request, Server};
 
 pub fn lua_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("lua-compat")
@@ -98,6 +98,14 @@ impl Lua {
     #[track_caller]
     pub fn info(&mut self, key: &str) -> Info {
         Info::of(self.ask(&["info", key]))
+    }
+
+    /// The numbers that INFO of `gpu` tells under these names.
+    #[track_caller]
+    pub fn numbers(&mut self, names: &str) -> Vec<i64> {
+        let fields = map(self.ask("info gpu"));
+        let of = |name: &str| int(fields[name].clone());
+        names.split(' ').map(of).collect()
     }
 
     /// All keys but the counters of tokens.

@@ -12,16 +12,16 @@ fn native<R: Request + ?Sized>(request: &R) -> Vec<Vec<u8>> {
     words
 }
 
-struct Pair {
+pub struct Pair {
     _module: Server,
-    module: RawClient,
+    pub module: RawClient,
     _bare: Server,
-    lua: Lua,
+    pub lua: Lua,
 }
 
 impl Pair {
     /// Both with `job` held by alice, `doc` read by her and `text`, which is no lock.
-    fn all() -> impl Iterator<Item = Self> {
+    pub fn all() -> impl Iterator<Item = Self> {
         Lua::both().map(|(bare, lua)| {
             let server = Server::start();
             let module = server.raw();
@@ -31,13 +31,8 @@ impl Pair {
                 _bare: bare,
                 lua,
             };
-            for request in [
-                "acquire job alice 3600000",
-                "acquire doc alice 3600000 READ",
-            ] {
-                pair.lua.ask(request);
-                pair.module.ask(&native(request));
-            }
+            pair.both("acquire job alice 3600000");
+            pair.both("acquire doc alice 3600000 READ");
             for client in [&mut pair.lua.client, &mut pair.module] {
                 client.ok("SET text 1");
             }
@@ -46,11 +41,17 @@ impl Pair {
     }
 
     #[track_caller]
-    fn agree<R: Request + ?Sized>(&mut self, request: &R) -> String {
+    pub fn agree<R: Request + ?Sized>(&mut self, request: &R) -> String {
         let ours = self.lua.error(request);
         let theirs = self.module.error(&native(request));
         assert_eq!(ours, theirs, "{}", request.shown());
         ours
+    }
+
+    /// Both are asked, whatever they reply.
+    pub fn both<R: Request + ?Sized>(&mut self, request: &R) {
+        self.lua.ask(request);
+        self.module.ask(&native(request));
     }
 
     #[track_caller]
@@ -173,6 +174,20 @@ fn keywords_are_known_and_come_once() {
             "mrelease 1 job alice ALL",
             "mrelease 1 job alice BLOCK",
             "mrenew 1 job alice 1000 WRITE",
+            "info job other",
+            "info job COUNT 1 count 1",
+            "acquire job bob 1000 LIMIT 2 READ",
+            "acquire job bob 1000 READ LIMIT 2",
+            "acquire job bob 1000 LIMIT 2 limit 2",
+            "acquire job bob 1000 PERMITS 1 LIMIT 2 PERMITS 1",
+            "release job bob PERMITS 1 2",
+            "release job bob READ PERMITS",
+            "release job bob PERMITS all permits",
+            "release job bob LIMIT 2",
+            "renew job bob 1000 PERMITS 1",
+            "renew job bob 1000 READ PERMITS",
+            "macquire 1 job bob 1000 LIMIT 2",
+            "mrelease 1 job bob PERMITS",
         ] {
             let found = pair.agree(line);
             assert!(found.starts_with("ERR syntax error at "), "{found}");
@@ -198,7 +213,10 @@ fn arguments_are_neither_missing_nor_too_many() {
             "renew job alice",
             "force",
             "info",
-            "info job other",
+            "info job COUNT",
+            "limit",
+            "limit job",
+            "limit job 5 6",
             "macquire 1 job",
             "macquire 1 job alice",
             "mrelease 1 job",

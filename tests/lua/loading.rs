@@ -39,13 +39,13 @@ fn the_server_knows_each_function_by_what_it_may_do() {
     }
     let flags = |name: &str| -> Vec<&str> {
         match name {
-            "rlock_acquire" | "rlock_macquire" => vec![],
+            "rlock_acquire" | "rlock_limit" | "rlock_macquire" => vec![],
             "rlock_info" => vec!["allow-oom", "no-writes"],
             _ => vec!["allow-oom"],
         }
     };
     let names = [
-        "acquire", "force", "info", "macquire", "mrelease", "mrenew", "release", "renew",
+        "acquire", "force", "info", "limit", "macquire", "mrelease", "mrenew", "release", "renew",
     ];
     let expected: Vec<(String, Vec<String>)> = names
         .iter()

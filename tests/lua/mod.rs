@@ -15,6 +15,8 @@ mod memory;
 mod modes;
 mod module;
 mod nesting;
+mod permits;
+mod pools;
 mod readers;
 mod refused;
 mod tokens;

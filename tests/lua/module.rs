@@ -2,7 +2,7 @@
 //! from the other while locks are held.
 
 use super::caller::Lua;
-use crate::support::{Ask, Server, Waiter};
+use crate::support::{Ask, Server, Waiter, Way};
 
 #[test]
 fn each_sees_what_the_other_holds() {
@@ -33,6 +33,31 @@ fn each_sees_what_the_other_holds() {
     assert!(lua.refused("acquire doc a 1000 WRITE"));
     assert_eq!(lua.int("release doc b READ"), 0);
     native.nothing_left("doc");
+}
+
+#[test]
+fn each_sees_the_permits_that_the_other_gave() {
+    let server = Server::start();
+    let mut lua = Lua::library(&server);
+    let mut native = server.raw();
+    lua.int("acquire gpu a 100000 LIMIT 3");
+    native.token("RLOCK.ACQUIRE gpu b 100000 LIMIT 3 PERMITS 2");
+    assert!(lua.refused("acquire gpu c 100000 LIMIT 3"));
+    assert!(native.refused("RLOCK.ACQUIRE gpu c 100000 LIMIT 3"));
+    assert_eq!(lua.int("limit gpu 4"), 3);
+    native.token("RLOCK.ACQUIRE gpu a 100000 LIMIT 3");
+    assert_eq!(native.held_by("gpu"), "a permits 2, b permits 2");
+    assert_eq!(lua.info("gpu").held_by(), "a permits 2, b permits 2");
+    assert_eq!(native.int("RLOCK.RENEW gpu a 200000 PERMITS"), 1);
+    assert_eq!(lua.int("renew gpu b 200000 PERMITS"), 1);
+    assert_eq!(native.int("RLOCK.RELEASE gpu b PERMITS"), 1);
+    assert_eq!(lua.int("release gpu b PERMITS"), 0);
+    let mut waiter = Way::Block.with(&server, "gpu w 100000 LIMIT 3 PERMITS 3 BLOCK 0");
+    assert_eq!(lua.int("release gpu a PERMITS ALL"), 0);
+    waiter.token();
+    assert_eq!(lua.info("gpu").held_by(), "w permits 3");
+    assert_eq!(lua.int("release gpu w PERMITS 3"), 0);
+    native.nothing_left("gpu");
 }
 
 /// Clients of the library go on while others wait with the module's BLOCK.

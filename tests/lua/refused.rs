@@ -24,6 +24,7 @@ fn block_is_refused() {
                 "acquire free bob 1000",
                 "acquire job alice 1000",
                 "acquire free bob 1000 READ",
+                "acquire free bob 1000 LIMIT 2",
                 "macquire 2 free job bob 1000",
             ] {
                 let line = lua.error(&format!("{request} {options}"));

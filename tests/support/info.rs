@@ -21,6 +21,7 @@ pub struct Info {
 pub struct Hold {
     pub owner: String,
     pub mode: String,
+    /// Or its permits.
     pub holds: i64,
     pub remaining_ms: Option<i64>,
     pub held_ms: Option<i64>,
@@ -75,10 +76,14 @@ impl Hold {
     fn of(entry: Value) -> Self {
         let fields = map(entry);
         let number = |name: &str| int_or_none(fields[name].clone());
+        let of_what = match fields.contains_key("permits") {
+            true => "permits",
+            false => "holds",
+        };
         Self {
             owner: text(fields["owner"].clone()),
             mode: text(fields["mode"].clone()),
-            holds: int(fields["holds"].clone()),
+            holds: int(fields[of_what].clone()),
             remaining_ms: number("remaining-ms"),
             held_ms: number("held-ms"),
             token: number("token"),

@@ -2,16 +2,18 @@
 -- ACQUIRE: take a free lock, join others, nest, or be refused.
 
 -- In what way an owner can have the lock as it is: 'first' (it is free), 'join' (others
--- read, so does it), 'nest' (it has it in this mode), 'same' (it has it, and ONCE adds no
--- hold), 'under' (it writes, and reads too), 'upgrade' (it alone reads, and writes from now
--- on). nil: not now.
-local function way(lock, owner, mode, once)
+-- read, so does it; or there are permits left), 'nest' (it has it in this mode), 'same' (it
+-- has it, and ONCE adds no hold), 'under' (it writes, and reads too), 'upgrade' (it alone
+-- reads, and writes from now on). nil: not now.
+local function way(lock, owner, mode, once, share)
     if lock.kind == 'foreign' then refuse(lock.why) end
     local has = mode_of(lock, owner)
-    if has and (has == 'exclusive') ~= (mode == 'exclusive') then
-        refuse_mode(lock.key, owner, has)
-    end
+    if has and KIND[has] ~= KIND[mode] then refuse_mode(lock.key, owner, mode, has) end
     if lock.kind == 'free' then return 'first' end
+    if lock.kind == 'permits' and mode == 'permits' then
+        return way_to_permits(lock, owner, once, share)
+    end
+    if lock.kind == 'permits' or mode == 'permits' then return nil end
     if holds_of(lock, owner, mode) then return once and 'same' or 'nest' end
     if lock.kind == 'plain' or mode == 'exclusive' then return nil end
     if mode == 'read' and lock.writes[owner] then return 'under' end
@@ -97,8 +99,13 @@ local function give_shared(work, lock, owner, upto, mode, how)
 end
 
 -- The lock is the owner's from now on, or once more: its token. `fresh()` makes one.
-local function give(work, lock, owner, lease, mode, how, fresh)
-    local known = under_way(lock, owner, how) or { token = fresh(), since = work.now_us }
+local function give(work, lock, owner, lease, mode, how, fresh, share)
+    local known = under_way(lock, owner, how)
+    if not known then
+        -- Permits more have a token of their own, but the owner has held the lock before.
+        local before = lock.kind == 'permits' and known_of(lock, owner)
+        known = { token = fresh(), since = before and before.since or work.now_us }
+    end
     work.freed[lock.key] = nil
     local upto, ends = work.now + lease, nil
     if how == 'same' then
@@ -109,6 +116,8 @@ local function give(work, lock, owner, lease, mode, how, fresh)
         end
     elseif mode == 'exclusive' then
         ends = give_plain(work, lock, owner, upto, how)
+    elseif mode == 'permits' then
+        ends = give_permits(work, lock, owner, upto, how, share)
     else
         ends = give_shared(work, lock, owner, upto, mode, how)
     end
@@ -119,12 +128,12 @@ end
 
 local function acquire(work, keys, list)
     local args = arguments(
-        'RLOCK.ACQUIRE key owner lease [READ|WRITE] [BLOCK ms|QUEUE ms] ' ..
-        '[NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
+        'RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] ' ..
+        '[BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ONCE = ONCE, BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE,
-        WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, LIMIT = LIMIT, PERMITS = PERMITS_WANTED, ONCE = ONCE,
+        BLOCK = NONE, QUEUE = NONE, NOTIFY = NONE, WATCHDOG = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
@@ -132,11 +141,14 @@ local function acquire(work, keys, list)
         refuse('ERR in a cluster the lease key of a reader would lie in another slot than ' ..
             shown(key) .. ': use a name without braces, or with a whole hash tag')
     end
-    local lock = work:look(key)
-    local how = way(lock, owner, mode, options.once)
+    local share = share_of(options)
+    local lock = work:look(key, owner, function(lock)
+        return is_in_doubt(lock, owner, options.once, share)
+    end)
+    local how = way(lock, owner, mode, options.once, share)
     if not how then return false end
     needs_room(lock, owner, mode, how)
     return give(work, lock, owner, lease, mode, how, function()
         return new_token(work, { key })
-    end)
+    end, share)
 end

@@ -6,6 +6,12 @@ local function set_lease(work, lock, owner, at)
         remember_plain(lock.key, owner, at)
         return work:expire(lock.key, at)
     end
+    if lock.kind == 'permits' then
+        work:write('HSET', lock.key, owner, text(lock.permits[owner].holds) .. '@' .. text(at))
+        -- The key stays for the owner that stays longest.
+        if at > lock.ends then work:expire(lock.key, at) end
+        return
+    end
     local reader, ends = lock.reads[owner], at
     if reader then
         work:move_leases(lock, owner, reader.holds, at)

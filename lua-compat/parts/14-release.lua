@@ -66,6 +66,8 @@ end
 local function end_holds(work, lock, owner, mode, holds, by)
     if lock.kind == 'plain' then
         release_plain(work, lock, owner, holds - by)
+    elseif lock.kind == 'permits' then
+        give_back(work, lock, owner, by)
     else
         release_shared(work, lock, owner, mode, holds, holds - by)
     end
@@ -73,28 +75,35 @@ end
 
 local function release(work, keys, list)
     local args = arguments(
-        'RLOCK.RELEASE key owner [READ|WRITE] [ALL] [IFHELD | IFTOKEN token]', list)
+        'RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]', list)
     local key, owner = one_key(args, keys), args:owner()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, ALL = ALL, IFHELD = IFHELD, IFTOKEN = NONE,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS_BACK, ALL = ALL, IFHELD = IFHELD,
+        IFTOKEN = NONE,
     })
     local mode = options.mode or 'exclusive'
     name_of(owner)
-    local lock = work:look(key)
+    if options.all and options.permits then
+        refuse('ERR ALL and a number of permits exclude each other')
+    end
+    local lock = work:look(key, owner)
     local is_no_lock = lock.kind == 'foreign'
     if options.if_held and not is_no_lock and not holds_of(lock, owner, mode) then return 0 end
     local holds = needs_hold(lock, owner, mode)
-    local by = options.all and holds or 1
+    local by = options.all and holds or options.permits or 1
+    if by > holds then refuse_too_few(lock, owner) end
     end_holds(work, lock, owner, mode, holds, by)
     return whole(holds - by)
 end
 
 local function renew(work, keys, list)
-    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE] [WATCHDOG]', list)
+    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
-    local options = args:keywords({ READ = READ, WRITE = WRITE, WATCHDOG = NONE })
-    local lock = work:look(key)
-    needs_hold(lock, name_of(owner), options.mode or 'exclusive')
+    local options = args:keywords({
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE,
+    })
+    local lock = work:look(key, name_of(owner))
+    needs_hold(lock, owner, options.mode or 'exclusive')
     set_lease(work, lock, owner, work.now + lease)
     return 1
 end
@@ -121,10 +130,10 @@ local function force(work, keys, list)
         work:end_leases(lock, owner, 1, reader.holds)
     end
     work:write('DEL', key)
-    if lock.kind == 'plain' then
-        work:wake_plain(key)
-    else
+    if lock.kind == 'shared' then
         work:wake_shared(key, '1')
+    else
+        work:wake_plain(key)
     end
     return 1
 end

@@ -10,6 +10,7 @@ local FUNCTIONS = {
     rlock_mrelease = { act = release_many },
     rlock_mrenew = { act = renew_many },
     rlock_force = { act = force },
+    rlock_limit = { act = change_limit, takes_memory = true },
     rlock_info = { act = info, flags = { 'no-writes', 'allow-oom' } },
 }
 
@@ -45,6 +46,7 @@ if IS_LIBRARY then
     register('rlock_mrelease')
     register('rlock_mrenew')
     register('rlock_force')
+    register('rlock_limit')
     register('rlock_info')
     return
 end

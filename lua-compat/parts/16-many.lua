@@ -12,7 +12,7 @@ local function acquire_many(work, keys, list)
     name_of(owner)
     local locks, ways = {}, {}
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner, is_held_by_others(owner))
         ways[at] = way(locks[at], owner, 'exclusive', options.once) or false
     end
     local begins = false
@@ -43,7 +43,7 @@ local function release_many(work, keys, list)
     name_of(owner)
     local locks, released = {}, 0
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner)
         if locks[at].kind == 'foreign' then refuse(locks[at].why) end
     end
     for _, lock in ipairs(locks) do
@@ -64,7 +64,7 @@ local function renew_many(work, keys, list)
     name_of(owner)
     local locks = {}
     for at, key in ipairs(keys) do
-        locks[at] = work:look(key)
+        locks[at] = work:look(key, owner)
         needs_hold(locks[at], owner, 'exclusive')
     end
     for _, lock in ipairs(locks) do set_lease(work, lock, owner, work.now + lease) end

@@ -44,23 +44,6 @@ function Work:move_leases(lock, owner, holds, at)
     self:each_lease(lock, owner, 1, holds, function(name) self:expire(name, at) end)
 end
 
--- The fields of readers that died go, and with the last of them the hash.
-function Work:bury(lock)
-    if lock.remains then
-        self:write('DEL', lock.key)
-        self.freed[lock.key] = true
-    elseif lock.kind == 'shared' then
-        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
-    end
-end
-
--- Looks at a key for a call that may write.
-function Work:look(key)
-    local lock = look(key, self.now)
-    self:bury(lock)
-    return lock
-end
-
 function Work:publish(key, channel, message)
     if not is_near(channel, key) then return end
     local sharded = in_cluster() and redis.REDIS_VERSION_NUM ~= nil
@@ -94,6 +77,42 @@ function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
 end
 
+-- A lock was found free whose last holders have died: that is told if nobody takes it now.
+function Work:found_free(lock)
+    local messages = self.messages
+    self.messages = {}
+    if lock.pool then self:wake_plain(lock.key) else self:wake_shared(lock.key, '0') end
+    self.freed[lock.key], self.messages = self.messages, messages
+end
+
+-- How many permits there are, and how many are out; with `...` an owner's too, at once.
+function Work:write_pool(lock, ...)
+    local pool = lock.pool
+    local out = text(whole(pool.out))
+    self:write('HSET', lock.key, 'mode', 'permits ' .. text(pool.asked) .. ' ' ..
+        text(pool.limit) .. ' ' .. out, ...)
+end
+
+-- The fields of owners that died go, and with the last of them the hash.
+function Work:bury(lock)
+    if lock.remains then
+        self:write('DEL', lock.key)
+        self:found_free(lock)
+    elseif lock.kind == 'permits' then
+        if lock.pool.out ~= lock.was_out then self:write_pool(lock) end
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    elseif lock.kind == 'shared' then
+        for _, owner in ipairs(lock.dead) do self:write('HDEL', lock.key, owner) end
+    end
+end
+
+-- Looks at a key for a call that may write.
+function Work:look(key, owner, is_in_doubt)
+    local lock = look(key, self.now, owner, is_in_doubt)
+    self:bury(lock)
+    return lock
+end
+
 -- Redis before 7.0 cannot be asked.
 local function is_allowed(command)
     return not redis.acl_check_cmd or redis.acl_check_cmd(unpack(command))
@@ -116,7 +135,9 @@ end
 
 -- Carries out what was noted, all of it or nothing; the error reply if it must not be.
 function Work:carry_out(key, takes_memory)
-    for freed in pairs(self.freed) do self:wake_shared(freed, '0') end
+    for _, messages in pairs(self.freed) do
+        for _, message in ipairs(messages) do table.insert(self.messages, message) end
+    end
     for _, list in ipairs({ self.writes, self.messages }) do
         for _, command in ipairs(list) do
             if not is_allowed(command) then

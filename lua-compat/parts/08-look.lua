@@ -1,44 +1,5 @@
 
--- LOOKING at a key. What is found:
---   kind    'free', 'plain', 'shared' (a read/write lock), or 'foreign': no lock
---   why     of what is foreign: the error line
---   ends    when the key ends, ms since 1970
---   owner, holds   of a plain lock
---   mode    of a shared one: what its field `mode` says
---   reads   by owner: { holds, ends }, those whose lease is not over
---   writes  by owner: holds
---   plains  by owner: holds, of a plain lock that somebody made a read/write lock of
---           (Redisson's does not see plain ones): exclusive until the hash ends
---   dead    the owners whose fields are there and whose lease keys are gone
---   remains true: a hash that nobody holds any more lies where the lock is free
-
--- When a key ends; nil when it is not there. Redis before 7.0 tells only how much is
--- left.
-local function ends_at(key)
-    local at
-    if redis.REDIS_VERSION_NUM then
-        at = ask('PEXPIRETIME', key)
-    else
-        local now, left = ask('TIME'), ask('PTTL', key)
-        at = left < 0 and left or left + now[1] * 1000 + math.floor(now[2] / 1000)
-    end
-    if at == -2 then return nil end
-    return at == -1 and NEVER or at
-end
-
--- A number of holds: a positive integer as the server writes it.
-local function count(text)
-    local most = '9223372036854775807'
-    if not text:find('^[1-9]%d*$') or #text > #most or (#text == #most and text > most) then
-        return nil
-    end
-    return tonumber(text)
-end
-
--- A number as a reply can carry it.
-local function whole(value)
-    return math.min(value, 2 ^ 63 - 1024)
-end
+-- LOOKING at a key.
 
 -- Whether this lease key is there and the lock's: a string with the lock's name, or
 -- Redisson's 1.
@@ -71,11 +32,6 @@ local function lease_of(key, owner, holds)
     return latest
 end
 
-local function foreign(lock, why)
-    lock.kind, lock.why = 'foreign', why
-    return lock
-end
-
 -- A field without lease keys, of a plain hold that the library gave and that has not
 -- ended by its own lease.
 local function is_plain(key, owner, now)
@@ -95,7 +51,7 @@ local function look_at_shared(lock, fields, now)
         if field ~= 'mode' then
             local is_writer = field:sub(-6) == ':write'
             local owner = is_writer and field:sub(1, -7) or field
-            if not holds or owner == '' or owner == 'mode' or owner:sub(-6) == ':write' then
+            if not holds or not is_owner(owner) then
                 return foreign(lock, other_layout(lock.key))
             end
             if is_writer then
@@ -119,7 +75,7 @@ local function look_at_shared(lock, fields, now)
     return lock
 end
 
-local function find(key, now)
+local function find(key, now, owner, is_in_doubt)
     local lock = { key = key, kind = 'free' }
     local kind = ask('TYPE', key).ok
     if kind == 'none' then return lock end
@@ -128,6 +84,8 @@ local function find(key, now)
     if ask('HLEN', key) > 1 then
         -- Asked first, for the hash may be somebody's, and large.
         lock.mode = ask('HGET', key, 'mode')
+        local pool = lock.mode and pool_of(lock.mode)
+        if pool then return look_at_permits(lock, pool, now, owner, is_in_doubt) end
         if lock.mode ~= 'read' and lock.mode ~= 'write' then
             return foreign(lock, other_layout(key))
         end
@@ -142,33 +100,41 @@ local function find(key, now)
     return lock
 end
 
-local function look(key, now)
-    local lock = find(key, now)
+-- The key as this owner sees it; without one as nobody does. `is_in_doubt(lock)`: whether
+-- the fields of all who hold permits are to be read.
+local function look(key, now, owner, is_in_doubt)
+    local lock = find(key, now, owner, is_in_doubt)
     -- The plain hold that was known is over.
     if lock.kind ~= 'shared' and not is_known_plain(key, lock.owner) then forget(key, PLAIN) end
     return lock
 end
 
--- How many holds the owner has in a mode; nil: none.
+-- How many holds or permits the owner has in a mode; nil: none.
 local function holds_of(lock, owner, mode)
+    if lock.kind == 'permits' then
+        local its = mode == 'permits' and lock.permits[owner]
+        return its and its.holds or nil
+    end
     if lock.kind == 'plain' then
         return mode == 'exclusive' and lock.owner == owner and lock.holds or nil
     end
     if lock.kind ~= 'shared' then return nil end
     if mode == 'exclusive' then return lock.plains[owner] end
     if mode == 'write' then return lock.writes[owner] end
+    if mode == 'permits' then return nil end
     return lock.reads[owner] and lock.reads[owner].holds
 end
 
 -- A mode in which the owner holds the lock; nil: in none.
 local function mode_of(lock, owner)
-    for _, mode in ipairs({ 'exclusive', 'write', 'read' }) do
+    for _, mode in ipairs({ 'exclusive', 'write', 'read', 'permits' }) do
         if holds_of(lock, owner, mode) then return mode end
     end
 end
 
 -- When the lease of an owner ends that holds the lock. It has one, whatever its modes.
 local function lease_end(lock, owner)
+    if lock.kind == 'permits' then return lock.permits[owner] and lock.permits[owner].ends end
     local reader = lock.kind == 'shared' and not lock.writes[owner] and lock.reads[owner]
     return reader and reader.ends or lock.ends
 end
