@@ -47,11 +47,11 @@ fn describe<K: Keyspace>(
     most: usize,
 ) -> Result<Responder, Error> {
     let holders = core.holders_of(ks, now, &key, most)?;
-    let pool = core.pool_of(ks, &key);
+    // Where all have run out, nobody holds it.
+    let pool = core.pool_of(ks, &key).filter(|_| !holders.is_empty());
     let queue = core.describe(now, &key);
     let mode = match holders.first() {
         Some(holder) => mode_name(holder.mode),
-        None if pool.is_some() => mode_name(Mode::Permits),
         None if queue.waiters > 0 || core.has_turn(key.db, &key.name) => "reserved",
         None => "free",
     };

@@ -142,3 +142,18 @@ fn a_key_that_is_no_lock_is_none_for_it_either() {
         assert!(line.starts_with("WRONGTYPE "), "{key}: {line}");
     }
 }
+
+/// After a restart they may not have been read yet.
+#[test]
+fn permits_that_have_all_run_out_are_nobodys() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.ask(&["HSET", "k", "mode", "permits 2 3 2", "a", "1@5", "b", "1@0"]);
+    control.int("PEXPIRE k 100000");
+    let found = control.map("RLOCK.INFO k");
+    assert_eq!(found["mode"], bulk("free"));
+    assert!(!found.contains_key("limit"), "{found:?}");
+    assert_eq!(control.int("EXISTS k"), 1, "looking changes nothing");
+    control.token("RLOCK.ACQUIRE k c 100000 LIMIT 1");
+    assert_eq!(control.held_by("k"), "c permits 1");
+}
