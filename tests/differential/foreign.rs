@@ -94,6 +94,32 @@ const QUEUE: &[(usize, &str)] = &[
     (1, "DEL TIMEOUTS"),
 ];
 
+/// Where locks are held by permits. POOL is what their field `mode` says.
+const PERMITS: &[(usize, &str)] = &[
+    (3, "HDEL KEY OWNER"),
+    (3, "HSET KEY OWNER 1@99999999999999"),
+    (2, "HSET KEY OWNER 2@99999999999999"),
+    (2, "HSET KEY OWNER 1@5"),
+    (1, "HSET KEY OWNER 0@5"),
+    (1, "HSET KEY OWNER -1@5"),
+    (1, "HSET KEY OWNER x@1"),
+    (1, "HSET KEY OWNER 3"),
+    (1, "HSET KEY WRITER 1@99999999999999"),
+    (1, "HSET KEY mode POOL"),
+    (2, "HSET KEY mode POOL OWNER 1@99999999999999"),
+    (1, "HDEL KEY mode"),
+    (1, "HSET KEY mode permits"),
+    (2, "PEXPIRE KEY MS"),
+    (2, "PEXPIRE KEY SOON"),
+    (2, "PERSIST KEY"),
+    (2, "DEL KEY"),
+    (1, "RENAME KEY OTHER"),
+    (1, "COPY KEY OTHER"),
+];
+
+/// As somebody would who knows how permits are written.
+const BY_LAYOUT: &[(usize, &str)] = &[(4, TAKE), (3, GIVE), (1, LENGTHEN)];
+
 const OF_REDISSON: &[(usize, &str)] = &[
     (3, LOCK),
     (2, UNLOCK),
@@ -160,6 +186,44 @@ const WRITE_UNLOCK: &str = "-- writeLock.unlock
     end
     return redis.call('PUBLISH', KEYS[3], 1)";
 
+/// KEYS and ARGV as for Redisson's.
+const TAKE: &str = "-- permits.take
+    local mode = redis.call('HGET', KEYS[1], 'mode')
+    if not mode and redis.call('EXISTS', KEYS[1]) == 1 then return 'another' end
+    local asked, limit, out = (mode or 'permits 2 2 0'):match('^permits (%d+) (%d+) (%d+)$')
+    if not asked or out + 1 > tonumber(limit)
+        or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then return 'held' end
+    local now = redis.call('TIME')
+    local ends = now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1]
+    redis.call('HSET', KEYS[1], 'mode', 'permits ' .. asked .. ' ' .. limit .. ' ' .. out + 1,
+        ARGV[2], '1@' .. string.format('%.0f', ends))
+    local left = redis.call('PTTL', KEYS[1])
+    return redis.call('PEXPIRE', KEYS[1], math.max(left, ARGV[1]))";
+
+const GIVE: &str = "-- permits.give
+    local its = redis.call('HGET', KEYS[1], ARGV[2])
+    local permits = its and its:match('^(%d+)@%d+$')
+    local mode = redis.call('HGET', KEYS[1], 'mode') or ''
+    local asked, limit, out = mode:match('^permits (%d+) (%d+) (%d+)$')
+    if not permits or not asked then return 'not held' end
+    if redis.call('HLEN', KEYS[1]) > 2 then
+        redis.call('HSET', KEYS[1], 'mode', 'permits ' .. asked .. ' ' .. limit .. ' ' ..
+            out - permits)
+        return redis.call('HDEL', KEYS[1], ARGV[2])
+    end
+    redis.call('DEL', KEYS[1])
+    return redis.call('PUBLISH', KEYS[4], 0)";
+
+const LENGTHEN: &str = "-- permits.lengthen
+    local its = redis.call('HGET', KEYS[1], ARGV[2])
+    local permits = its and its:match('^(%d+)@%d+$')
+    if not permits then return 'not held' end
+    local now = redis.call('TIME')
+    local ends = now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1]
+    redis.call('HSET', KEYS[1], ARGV[2], permits .. '@' .. string.format('%.0f', ends))
+    local left = redis.call('PTTL', KEYS[1])
+    return redis.call('PEXPIRE', KEYS[1], math.max(left, ARGV[1]))";
+
 /// What somebody does who knows nothing of rlock.
 pub fn step(random: &mut Random, scene: &Scene) -> Step {
     let key = scene.lock(random);
@@ -169,13 +233,21 @@ pub fn step(random: &mut Random, scene: &Scene) -> Step {
         true => SHORT,
         false => random.of(&LEASES),
     };
+    let by_permits = 6 * usize::from(scene.has_permits());
     let kinds: &[(usize, _)] = match scene.spoils_counters {
         true => &[(1, QUEUE), (2, COUNTER), (2, SPOILED_COUNTER)],
-        false => &[(6, BY_HAND), (3, OF_REDISSON), (3, COUNTER), (3, QUEUE)],
+        false => &[
+            (6, BY_HAND),
+            (3, OF_REDISSON),
+            (3, COUNTER),
+            (3, QUEUE),
+            (by_permits, PERMITS),
+            (by_permits, BY_LAYOUT),
+        ],
     };
     let kind = *random.weighed(kinds);
     let what = *random.weighed(kind);
-    if kind == OF_REDISSON {
+    if kind == OF_REDISSON || kind == BY_LAYOUT {
         let lease_key = lease_key(&key, &owner, 0);
         let leases = lease_key[..lease_key.len() - 1].to_vec();
         let channel = |kind: &str| [kind.as_bytes(), &tagged(&key)].concat();
@@ -214,6 +286,7 @@ pub fn step(random: &mut Random, scene: &Scene) -> Step {
             "TIMEOUTS",
             &[b"redisson_lock_timeout:".as_slice(), &tag].concat(),
         ),
+        ("POOL", &b"permits 2 3 2".to_vec()),
         ("MS", &lease.into()),
         ("SOON", &SHORT.into()),
     ];

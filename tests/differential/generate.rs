@@ -60,7 +60,7 @@ fn one(random: &mut Random, scene: &mut Scene, meddling: usize) -> Step {
 
 /// A command with good arguments.
 fn command(random: &mut Random, scene: &mut Scene) -> Words {
-    let names = [
+    let mut names = vec![
         (30, "ACQUIRE"),
         (18, "RELEASE"),
         (9, "RENEW"),
@@ -70,6 +70,9 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         (3, "FORCE"),
         (2, "INFO"),
     ];
+    if scene.has_permits() {
+        names.push((4, "LIMIT"));
+    }
     let name = *random.weighed(&names);
     let takes = name.ends_with("ACQUIRE");
     let many = name.starts_with('M');
@@ -103,6 +106,14 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         words.extend([b"IFOWNER".to_vec(), tried.owner]);
         return words;
     }
+    if name == "LIMIT" {
+        words.push((1 + random.below(4)).to_string().into_bytes());
+        return words;
+    }
+    if name == "INFO" && random.one_in(3) {
+        let most = (1 + random.below(3)).to_string();
+        words.extend([b"COUNT".to_vec(), most.into_bytes()]);
+    }
     if matches!(name, "FORCE" | "INFO") {
         return words;
     }
@@ -115,10 +126,15 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         "ACQUIRE" | "MACQUIRE" if random.one_in(3) => Some("ONCE"),
         _ => None,
     };
-    let mut options: Vec<&str> = tried.mode.into_iter().chain(extra).collect();
+    let mut options = match tried.mode {
+        Some("PERMITS") => permits(random, scene, name, extra == Some("ALL")),
+        mode => mode.into_iter().map(str::to_owned).collect(),
+    };
+    options.extend(extra.map(str::to_owned));
     if random.one_in(2) {
         options.reverse();
     }
+    let options = options.iter().flat_map(|option| option.split(' '));
     for option in options {
         words.push(match random.one_in(5) {
             true => option.to_lowercase().into_bytes(),
@@ -126,6 +142,26 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         });
     }
     words
+}
+
+/// What a command says of permits: each with its number.
+fn permits(random: &mut Random, scene: &Scene, name: &str, all: bool) -> Vec<String> {
+    let count = 1 + usize::from(random.one_in(3));
+    match name {
+        "ACQUIRE" => {
+            let limit = match random.one_in(16) {
+                true => 2 + random.below(3),
+                false => scene.limit,
+            };
+            let count = (count > 1 || random.one_in(4)).then(|| format!("PERMITS {count}"));
+            [format!("LIMIT {limit}")]
+                .into_iter()
+                .chain(count)
+                .collect()
+        }
+        "RELEASE" if !all && random.one_in(2) => vec![format!("PERMITS {count}")],
+        _ => vec!["PERMITS".to_owned()],
+    }
 }
 
 /// What an argument may be and should not, most of the time.
@@ -163,6 +199,11 @@ const NASTY: &[&[u8]] = &[
     b"IFOWNER",
     b"EXCLUSIVE",
     b"COUNT",
+    b"LIMIT",
+    b"PERMITS",
+    b"2",
+    b"1000000",
+    b"1000001",
     b"a'b\\c\n\xff",
 ];
 
@@ -205,15 +246,19 @@ fn refused(random: &mut Random, scene: &Scene) -> Words {
         ["ACQUIRE", "OWNER 100000 READ block 1000"],
         ["ACQUIRE", "OWNER 100000 WATCHDOG"],
         ["ACQUIRE", "OWNER 100000 ONCE BLOCK 10 WATCHDOG WRITE"],
+        ["ACQUIRE", "OWNER 100000 LIMIT 2 BLOCK 0"],
+        ["ACQUIRE", "OWNER 100000 WATCHDOG PERMITS 2 LIMIT 2"],
         ["ACQUIRE", "* 100000"],
         ["RELEASE", "*"],
         ["RELEASE", "* READ ALL"],
         ["RELEASE", "OWNER ALL IFTOKEN 1795272565176233"],
+        ["RELEASE", "OWNER PERMITS 2 IFTOKEN 1795272565176233"],
         ["FORCE", "IFTOKEN 1795272565176233"],
         ["FORCE", "IFOWNER *"],
         ["RENEW", "* 100000"],
         ["RENEW", "OWNER 100000 watchdog"],
         ["RENEW", "OWNER 100000 READ WATCHDOG"],
+        ["RENEW", "OWNER 100000 PERMITS WATCHDOG"],
         ["MACQUIRE", "OWNER 100000 BLOCK 0"],
         ["MACQUIRE", "OWNER 100000 ONCE WATCHDOG"],
         ["MACQUIRE", "* 100000"],

@@ -2,13 +2,16 @@
 //! the module after a restart, has only their keys to go by. They come about by
 //! somebody's hand alone, and the test sets such a lock right at once, by a DEL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::pools;
 use super::snapshot::{is_count, lease_keys, Content, Item, Snapshot};
 use super::step::Bytes;
 
 /// The locks that are to be set right after a foreign command.
-pub fn judged_by_memory(now: &Snapshot, before: &Snapshot) -> Vec<Bytes> {
+pub fn judged_by_memory(now: [&Snapshot; 2], before: &Snapshot) -> Vec<Bytes> {
+    let pools = now.into_iter().flat_map(|now| wrong_pools(now, before));
+    let [now, _] = now;
     let locks = now.0.iter().filter_map(|(name, item)| {
         let had = before.0.get(name);
         if has_lost_its_ttl(item, had) {
@@ -23,7 +26,27 @@ pub fn judged_by_memory(now: &Snapshot, before: &Snapshot) -> Vec<Bytes> {
         };
         lock.is_judged_by_memory().then(|| name.clone())
     });
-    locks.collect()
+    let all: BTreeSet<Bytes> = locks.chain(pools).collect();
+    all.into_iter().collect()
+}
+
+/// The locks with permits of which the module reads all fields when it sees a change, and
+/// the library when it needs them: one is no permit, or more are held than are out. And
+/// those of which the module knows an owner that has less by now.
+fn wrong_pools(now: &Snapshot, before: &Snapshot) -> Vec<Bytes> {
+    let pools = now.0.iter().filter(|(name, item)| {
+        let had = before.0.get(*name);
+        let was_another = || had.is_some_and(|item| item.pool().is_none());
+        let is_unheard = |fields| {
+            let had = had.and_then(Item::pool);
+            had.is_some_and(|had| pools::is_unheard(had, fields))
+        };
+        let is_wrong =
+            |fields| !pools::is_whole(fields) || pools::is_short(fields) || pools::is_bare(fields);
+        let pool = item.pool();
+        pool.is_some_and(|fields| is_wrong(fields) || is_unheard(fields) || was_another())
+    });
+    pools.map(|(name, _)| name.clone()).collect()
 }
 
 /// The module knows for a lock what the library takes for somebody's data.

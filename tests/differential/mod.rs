@@ -3,7 +3,7 @@
 //! after each the replies, the messages and all keys with their TTLs are equal.
 //!
 //! What may differ is said where it is let pass: in `replies` for what is answered,
-//! in `snapshot` for what is stored, in `messages` for what is published. `memory` tells
+//! in `snapshot` and `pools` for what is stored, in `messages` for what is published. `memory` tells
 //! which locks are kept out of it.
 
 mod foreign;
@@ -11,6 +11,7 @@ mod generate;
 mod memory;
 mod messages;
 mod pair;
+mod pools;
 mod replies;
 mod run;
 mod scene;

@@ -92,7 +92,7 @@ impl Pair {
         }
         let [one, other] = self.ask(step);
         if let Step::Foreign { changes, .. } = step {
-            let by_memory = judged_by_memory(&one.keys, &self.state.keys[0]);
+            let by_memory = judged_by_memory([&one.keys, &other.keys], &self.state.keys[0]);
             if !by_memory.is_empty() {
                 return self.set_right(changes, by_memory);
             }
@@ -219,7 +219,8 @@ impl Pair {
             return Ok(());
         };
         self.state.time_passes(end);
-        let look = look || !self.state.orphans.is_empty();
+        let permits_end = self.state.permits_end(end);
+        let look = look || permits_end || !self.state.orphans.is_empty();
         eventually("the leases are over", || now_ms() > end);
         self.unlooked = !look;
         if !look {
@@ -228,10 +229,20 @@ impl Pair {
         // The module acts when the lease is over, but not in that very moment.
         let mut found = Err(String::new());
         let agreed = poll(BOUND, || {
-            found = self.look();
+            found = self.look().and_then(|()| self.has_ended_permits());
             found.is_ok().then_some(())
         });
         agreed.map_or(found, Ok)
+    }
+
+    /// Whether the module has ended the leases of permits that are over.
+    fn has_ended_permits(&self) -> Result<(), String> {
+        let modules = [0, 1].into_iter();
+        let mut modules = modules.filter(|at| self.sides[*at].language == Language::Module);
+        match modules.find_map(|at| self.state.dead_permits(at)) {
+            Some(lock) => Err(format!("permits have run out, not ended: {}", shown(lock))),
+            None => Ok(()),
+        }
     }
 
     fn look(&mut self) -> Result<(), String> {

@@ -3,6 +3,7 @@
 //! What may differ:
 //! - Tokens: what they tell is compared (`tokens`), and so they are in RLOCK.INFO.
 //! - The order of the fields in the maps of RLOCK.INFO: Lua's tables have none.
+//! - How many permits are available, in RLOCK.INFO of a lock that somebody has changed.
 //! - Times in RLOCK.INFO: by the time in which both servers were asked.
 //! - A number of keys that is no number, or greater than the number of arguments,
 //!   is refused by the server before the library sees it: an error is an error.
@@ -59,6 +60,8 @@ pub struct Holds<'a> {
     pub slack: i64,
     /// Whether both servers know the owner's hold.
     pub known: &'a dyn Fn(&Bytes) -> bool,
+    /// Somebody has changed the lock: one may not have counted again what is out.
+    pub changed: bool,
     /// Whether two tokens tell the same.
     pub same_token: &'a dyn Fn([i64; 2]) -> bool,
 }
@@ -82,6 +85,8 @@ pub fn info(replies: Two<'_>, holds: &Holds<'_>) -> Result<(), String> {
         _ => None,
     });
     let owner = owner.unwrap_or_default();
+    // More permits go on with a hold, which one may have known and the other not.
+    let since_differs = holds.changed && one.iter().any(|(name, _)| is(name, "permits"));
     for ((name, a), (_, b)) in one.iter().zip(&other) {
         let same = match (a, b) {
             (Value::Array(a), Value::Array(b)) if is(name, "holders") && a.len() == b.len() => {
@@ -98,6 +103,8 @@ pub fn info(replies: Two<'_>, holds: &Holds<'_>) -> Result<(), String> {
             {
                 true
             }
+            (Value::Int(_), Value::Int(_)) if is(name, "available") && holds.changed => true,
+            (Value::Int(_), Value::Int(_)) if is(name, "held-ms") && since_differs => true,
             (Value::Int(a), Value::Int(b)) if is(name, "held-ms") => {
                 (a - b).abs() <= 2 * holds.slack
             }

@@ -18,12 +18,17 @@ pub const SHORT: &str = "40";
 pub const LEASES: [&str; 5] = ["100000", "200000", "300000", "400000", "1000000000"];
 
 /// Those who use one lock in two ways get little done.
-const MODES: [&[Option<&str>]; 4] = [
+const MODES: [&[Option<&str>]; 7] = [
     &[None],
     &[Some("READ"), Some("READ"), Some("WRITE")],
     &[Some("READ"), Some("WRITE")],
     &[None, Some("READ"), Some("READ"), Some("WRITE")],
+    &[PERMITS],
+    &[PERMITS],
+    &[PERMITS, PERMITS, None, Some("READ"), Some("WRITE")],
 ];
+
+const PERMITS: Option<&str> = Some("PERMITS");
 
 pub struct Scene {
     pub locks: Vec<Bytes>,
@@ -31,6 +36,8 @@ pub struct Scene {
     /// Others meddle with counters alone, and badly.
     pub spoils_counters: bool,
     pub modes: &'static [Option<&'static str>],
+    /// The limit of permits that most requests say.
+    pub limit: usize,
     /// The last acquisitions, whatever became of them.
     tried: Vec<Tried>,
 }
@@ -59,8 +66,14 @@ impl Scene {
             owners: some(random, &OWNERS, owners),
             spoils_counters: random.one_in(6),
             modes: MODES[random.below(MODES.len())],
+            limit: 2 + random.below(2),
             tried: Vec::new(),
         }
+    }
+
+    /// Some hold by permits.
+    pub fn has_permits(&self) -> bool {
+        self.modes.contains(&PERMITS)
     }
 
     pub fn lock(&self, random: &mut Random) -> Bytes {

@@ -8,13 +8,14 @@
 //! - Lease keys that belong to no reader any more because the hash ended, or was
 //!   changed, behind rlock's back: they end by their own TTL, or before.
 //! - When such a hash ends: it lives as long as the longest of its readers, also of
-//!   those that died before the server looked.
+//!   those that died before the server looked. So does one with permits.
 //! - When a key ends, by the time in which both servers were asked: `slack`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use redis::Value;
 
+use super::pools;
 use super::side::bytes;
 use super::step::{shown, Bytes};
 
@@ -48,6 +49,19 @@ pub enum Content {
 }
 
 impl Item {
+    /// The fields of a lock with permits.
+    pub fn pool(&self) -> Option<&BTreeMap<Bytes, Bytes>> {
+        match &self.content {
+            Content::Fields(fields) => Some(fields).filter(|fields| pools::is_one(fields)),
+            Content::Values(_) => None,
+        }
+    }
+
+    /// When owners' permits end.
+    fn permits_end(&self) -> impl Iterator<Item = i64> + '_ {
+        self.pool().into_iter().flat_map(pools::ends)
+    }
+
     /// The fields of a read/write lock, as far as `mode` tells.
     pub fn shared(&self) -> Option<&BTreeMap<Bytes, Bytes>> {
         let Content::Fields(fields) = &self.content else {
@@ -109,11 +123,28 @@ impl Snapshot {
 
     /// The last moment, before this one, at which a key ends.
     pub fn last_end_before(&self, at: i64) -> Option<i64> {
-        let ends = self.0.values().filter_map(|item| item.ends);
+        let items = self.0.values();
+        let ends = items.flat_map(|item| item.ends.into_iter().chain(item.permits_end()));
         ends.filter(|end| *end < at).max()
     }
 
-    /// The locks that end until then, or on which readers' leases do.
+    /// The locks in which permits have run out and are still there.
+    pub fn dead_permits(&self, now: i64) -> impl Iterator<Item = &Bytes> {
+        let is_dead = move |item: &Item| item.permits_end().any(|end| end < now);
+        let pools = self.0.iter();
+        pools
+            .filter(move |(_, item)| is_dead(item))
+            .map(|(lock, _)| lock)
+    }
+
+    /// A lock that says fewer permits are out than its owners have.
+    pub fn short_pool(&self) -> Option<&Bytes> {
+        let mut pools = self.0.iter();
+        let is_short = |item: &Item| item.pool().is_some_and(pools::is_short);
+        pools.find(|(_, item)| is_short(item)).map(|(lock, _)| lock)
+    }
+
+    /// The locks that end until then, or on which leases of readers or of permits do.
     pub fn locks_ending(&self, until: i64) -> impl Iterator<Item = &Bytes> {
         let ends = move |item: &Item| item.ends.is_some_and(|at| at <= until);
         let locks = self.0.iter();
@@ -121,31 +152,38 @@ impl Snapshot {
         let ending = locks.filter(move |(lock, item)| {
             let prefix = lease_prefix(lock);
             let mut leases = self.0.iter().filter(|(key, _)| key.starts_with(&prefix));
-            ends(item) || leases.any(|(_, item)| ends(item))
+            ends(item)
+                || leases.any(|(_, item)| ends(item))
+                || item.permits_end().any(|at| at <= until)
         });
         ending.map(|(lock, _)| lock)
     }
 
-    /// The read/write locks that go on then, though leases of readers end.
+    /// The locks of several that go on then, though leases of some end.
     pub fn outliving_readers(&self, until: i64) -> impl Iterator<Item = &Bytes> {
         let ending = self.locks_ending(until);
         ending.filter(move |lock| {
             let item = &self.0[*lock];
-            item.shared().is_some() && item.ends.is_none_or(|at| at > until)
+            let of_several = item.shared().or(item.pool()).is_some();
+            of_several && item.ends.is_none_or(|at| at > until)
         })
     }
 
-    /// The same without what is left of dead readers.
-    pub fn without_dead(&self, orphans: &BTreeSet<Bytes>) -> Self {
+    /// The same without what is left of the dead.
+    pub fn without_dead(&self, may: &Dead<'_>) -> Self {
         let mut items = self.0.clone();
-        items.retain(|name, _| !orphans.contains(name));
+        items.retain(|name, _| !may.orphans.contains(name));
         for (name, item) in &self.0 {
-            let Some(fields) = item.shared() else {
-                continue;
+            let mut fields = match (item.shared(), item.pool()) {
+                (Some(fields), _) => fields.clone(),
+                (_, Some(pool)) => pools::without_dead(pool, may.now, (may.recount)(name)),
+                _ => continue,
             };
-            let mut fields = fields.clone();
             fields.retain(|owner, holds| {
-                owner == b"mode" || owner.ends_with(b":write") || self.lives(name, owner, holds)
+                item.pool().is_some()
+                    || owner == b"mode"
+                    || owner.ends_with(b":write")
+                    || self.lives(name, owner, holds)
             });
             if fields.len() == 1 && item.ends.is_some() {
                 items.remove(name);
@@ -156,9 +194,13 @@ impl Snapshot {
         Self(items)
     }
 
-    /// The locks in whose hash dead readers are left.
-    pub fn with_dead(&self) -> impl Iterator<Item = &Bytes> + use<'_> {
-        let clean = self.without_dead(&BTreeSet::new());
+    /// The locks in whose hash dead ones are left.
+    pub fn with_dead(&self, now: i64) -> impl Iterator<Item = &Bytes> + use<'_> {
+        let clean = self.without_dead(&Dead {
+            now,
+            orphans: &BTreeSet::new(),
+            recount: &|_| false,
+        });
         let names = self.0.iter();
         let dead = names.filter(move |(name, item)| clean.0.get(*name) != Some(*item));
         dead.map(|(name, _)| name)
@@ -223,6 +265,7 @@ impl Snapshot {
                             a.len() == b.len()
                                 && a.iter().zip(b).all(|(a, b)| (may.same_token)(name, [a, b]))
                         }
+                        (Content::Fields(a), Content::Fields(b)) => pools::same(a, b, may.slack),
                         (a, b) => a == b,
                     };
                     a.kind == b.kind && content && may.end(name, a.ends, b.ends)
@@ -236,6 +279,16 @@ impl Snapshot {
         }
         found
     }
+}
+
+/// What is left of whom nobody counts any more.
+pub struct Dead<'a> {
+    /// Permits whose deadline was before this have run out.
+    pub now: i64,
+    /// Lease keys of no reader.
+    pub orphans: &'a BTreeSet<Bytes>,
+    /// Locks of which it may be known or not how many permits are out.
+    pub recount: &'a dyn Fn(&Bytes) -> bool,
 }
 
 /// What may differ.

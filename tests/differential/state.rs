@@ -7,8 +7,8 @@ use redis::Value;
 
 use super::messages::Excuses;
 use super::replies::{self, Holds, Two};
-use super::snapshot::{lease_prefix, tagged, May, Snapshot, COUNTER};
-use super::step::{keys_of, line, Bytes, Words};
+use super::snapshot::{lease_prefix, tagged, Dead, May, Snapshot, COUNTER};
+use super::step::{keys_of, line, shown, Bytes, Words};
 use super::tokens::{Known, Since, Tokens};
 use crate::support::now_ms;
 
@@ -68,6 +68,18 @@ impl State {
         self.soon = ends.max();
     }
 
+    /// Whether leases of permits end until then.
+    pub fn permits_end(&self, end: i64) -> bool {
+        let mut keys = self.keys.iter();
+        keys.any(|keys| keys.dead_permits(end + 1).next().is_some())
+    }
+
+    /// A lock in which permits have run out, and which nobody has changed by hand.
+    pub fn dead_permits(&self, side: usize) -> Option<&Bytes> {
+        let mut dead = self.keys[side].dead_permits(now_ms());
+        dead.find(|lock| !self.known.may_differ(&tagged(lock)))
+    }
+
     /// The leases that end until then end.
     pub fn time_passes(&mut self, end: i64) {
         let keys = std::mem::take(&mut self.keys);
@@ -81,7 +93,15 @@ impl State {
 
     pub fn same_keys(&mut self, keys: [Snapshot; 2]) -> Result<(), String> {
         let [one, other] = &keys;
-        let dead: BTreeSet<Bytes> = keys.iter().flat_map(Snapshot::with_dead).cloned().collect();
+        if let Some(lock) = keys.iter().find_map(Snapshot::short_pool) {
+            return Err(format!(
+                "more permits are held than are out: {}",
+                shown(lock)
+            ));
+        }
+        let now = now_ms();
+        let dead = keys.iter().flat_map(|keys| keys.with_dead(now));
+        let dead: BTreeSet<Bytes> = dead.cloned().collect();
         self.stretched.extend(dead.iter().cloned());
         let is_there = |lock: &Bytes| keys.iter().any(|keys| keys.0.contains_key(lock));
         self.stretched.retain(is_there);
@@ -94,7 +114,12 @@ impl State {
         let left_over = found.keys().cloned().chain(dead).collect();
         let differed = !found.is_empty();
         if differed {
-            let cleaned = [one, other].map(|keys| keys.without_dead(&self.orphans));
+            let dead = Dead {
+                now,
+                orphans: &self.orphans,
+                recount: &|lock| self.known.may_differ(&tagged(lock)),
+            };
+            let cleaned = [one, other].map(|keys| keys.without_dead(&dead));
             found = cleaned[0].differences(&cleaned[1], &may);
         }
         self.left_overs += usize::from(differed && found.is_empty());
@@ -189,13 +214,14 @@ impl State {
         if replies::same_errors(views, words).map_err(differ)? {
             return Ok(());
         }
-        let [_, key] = words.as_slice() else {
+        let [_, key, ..] = words.as_slice() else {
             return Err(differ("no error".to_owned()));
         };
         let [one, other] = &self.tokens;
         let holds = Holds {
             slack: self.slack,
             known: &|owner| self.known.has(key, owner),
+            changed: self.known.may_differ(&tagged(key)),
             same_token: &|[a, b]| one.look(a) == other.look(b),
         };
         replies::info(views, &holds).map_err(differ)

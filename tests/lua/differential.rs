@@ -12,12 +12,17 @@ const LIBRARY: Language = Language::Library;
 const STEPS: usize = 2000;
 
 /// What so many steps meet with, or else they say little.
-const MET: [&str; 21] = [
+const MET: [&str; 26] = [
     "RLOCK.ACQUIRE number",
     "RLOCK.ACQUIRE null",
     "RLOCK.ACQUIRE ERR",
     "RLOCK.ACQUIRE WRONGMODE",
     "RLOCK.ACQUIRE WRONGTYPE",
+    "RLOCK.ACQUIRE WRONGLIMIT",
+    "RLOCK.ACQUIRE HELD",
+    "RLOCK.LIMIT 2",
+    "RLOCK.LIMIT NOTHELD",
+    "RLOCK.LIMIT WRONGMODE",
     "RLOCK.RELEASE 0",
     "RLOCK.RELEASE 1",
     "RLOCK.RELEASE NOTHELD",
@@ -70,8 +75,21 @@ fn aside(line: &str) -> Step {
 fn every_kind_of_difference_is_seen() {
     let take = || lock("RLOCK.ACQUIRE job o 100000");
     let read = || lock("RLOCK.ACQUIRE job o 100000 READ");
+    let some = || lock("RLOCK.ACQUIRE job o 100000 LIMIT 2");
+    let pool = |mode: &str| Step::Aside(["HSET", "job", "mode", mode].map(Into::into).into());
     for (steps, told) in [
         (vec![aside("SET other value")], "other"),
+        (vec![some(), pool("permits 2 2 2")], "job: hash"),
+        (vec![some(), pool("permits 2 3 1")], "job: hash"),
+        (vec![some(), pool("permits 2 2 0")], "more permits are held"),
+        (
+            vec![some(), aside("HSET job p 1@5")],
+            "more permits are held",
+        ),
+        (
+            vec![some(), aside("HSET job o 1@99999999999999")],
+            "job: hash",
+        ),
         (vec![take(), aside("HSET job o 2")], "job: hash"),
         (vec![take(), aside("PEXPIRE job 101000")], "job: hash"),
         (vec![take(), aside("PERSIST job")], "for ever"),
@@ -132,6 +150,12 @@ fn replies_have_the_same_form() {
             "info k",
             "force k",
             "info k",
+            "acquire k o 100000 limit 2",
+            "acquire k p 100000 limit 2",
+            "info k",
+            "limit k 3",
+            "release k o permits",
+            "force k",
         ] {
             let (name, args) = request.split_once(' ').expect("a command");
             let one = module.exact_text(&format!("RLOCK.{name} {args}"));
