@@ -116,6 +116,8 @@ fn names_whose_belongings_would_lie_elsewhere_do_without_them() {
                 lua.int(&format!("acquire {key} a 100000 {mode}"));
                 assert_eq!(lua.int(&format!("release {key} a {mode} ALL")), 0);
             }
+            lua.int(&format!("acquire {key} a 100000 LIMIT 2"));
+            assert_eq!(lua.int(&format!("release {key} a PERMITS")), 0);
             assert_eq!(lua.client.int("DBSIZE"), 0);
         }
     }

@@ -179,10 +179,17 @@ fn a_replica_has_the_very_ms_of_its_master() {
         }
         lua.int("release doc b READ");
         lua.int("renew doc c 300000 READ");
+        for owner in ["a", "b", "c"] {
+            lua.int(&format!("acquire gpu {owner} 150000 LIMIT 3"));
+        }
+        lua.int("limit gpu 2");
+        lua.int("renew gpu a 300000 PERMITS");
+        lua.int("release gpu b PERMITS");
         let expected = lua.client.everything();
         eventually("the replica has the same", || copy.everything() == expected);
         lua.int("force job");
         lua.int("force doc");
+        lua.int("force gpu");
     }
 }
 

@@ -17,6 +17,7 @@ fn take_all(lua: &mut Lua) {
         "acquire page alice 100000 WRITE",
         "acquire page alice 100000 READ",
         "macquire 2 m n alice 100000",
+        "acquire gpu alice 100000 LIMIT 3 PERMITS 2",
     ] {
         lua.int(request);
     }
@@ -43,6 +44,9 @@ fn acquiring_is_refused_before_anything_is_written() {
             "acquire doc carol 200000 READ",
             "acquire page alice 200000 WRITE",
             "macquire 2 free m alice 200000",
+            "acquire free bob 1000 LIMIT 2",
+            "acquire gpu bob 1000 LIMIT 3",
+            "limit gpu 2",
         ] {
             let line = lua.error(request);
             assert!(line.starts_with("OOM "), "{request}: {line}");
@@ -62,6 +66,8 @@ fn what_is_held_can_be_renewed_released_and_forced() {
             ("renew doc alice 200000 READ", 1),
             ("renew page alice 200000 WRITE", 1),
             ("mrenew 2 m n alice 200000", 1),
+            ("renew gpu alice 200000 PERMITS", 1),
+            ("release gpu alice PERMITS", 1),
             ("release job alice", 1),
             ("release doc alice READ", 1),
             ("release page alice WRITE", 0),
@@ -75,6 +81,7 @@ fn what_is_held_can_be_renewed_released_and_forced() {
             ("release job alice", 0),
             ("release doc alice READ ALL", 0),
             ("release doc bob READ", 0),
+            ("release gpu alice PERMITS ALL", 0),
             ("force page", 1),
             ("mrelease 2 m n alice", 2),
         ] {
