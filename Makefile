@@ -32,8 +32,8 @@ test-clients: module server ## test with client libraries of five languages as t
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
-soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention and of library against module, the longer walks of the model checker)
-	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many::contention
+soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, of permits among processes, and of library against module, the longer walks of the model checker)
+	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many::contention permits::experiment
 	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua::differential::the_library
 	cargo test --locked --release --lib -- --nocapture --ignored long_walks
 

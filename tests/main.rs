@@ -6,6 +6,7 @@ mod deadlock;
 mod differential;
 mod lua;
 mod many;
+mod permits;
 mod plain;
 mod read_write;
 mod replication;

@@ -1,0 +1,3 @@
+//! Permits: locks that several may hold at once, up to a limit.
+
+mod experiment;
