@@ -4,6 +4,7 @@
 //! of its grant before it can release.
 
 mod contest;
+mod duel;
 
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, ratios};
 
 pub use contest::{Contest, Way};
+pub use duel::Duel;
 
 /// Measures with a hundred and with a thousand contenders.
 pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<()> {

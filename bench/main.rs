@@ -6,6 +6,7 @@
 //! - `pairs`: acquire and release of a free lock, beside Lua and `SET NX`;
 //! - `handover`: many connections that contend for one lock;
 //! - `queue`: the same by QUEUE on one connection, beside BLOCK on as many;
+//! - `permits`: locks that several may hold, beside plain ones and Redisson's semaphore;
 //! - `latency`: the time from a release to the next waiter's reply;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
@@ -34,6 +35,7 @@ mod memory;
 mod options;
 mod others;
 mod pairs;
+mod permits;
 mod queue;
 mod report;
 mod sessions;
@@ -91,6 +93,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             }
             Measurement::Handover => handover::measure(&server, options, &mut report)?,
             Measurement::Queue => queue::measure(options, &mut report)?,
+            Measurement::Permits => permits::measure(options, &mut report)?,
             Measurement::Latency => latency::measure(&server, options, &mut report)?,
             Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,

@@ -7,8 +7,8 @@ use std::time::Duration;
 pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all but costs, 9 min)
 
-  --only LIST    of pairs,handover,queue,latency,expiry,others,deadlock,memory,stalls,
-                 sessions,list,stock,costs
+  --only LIST    of pairs,handover,queue,permits,latency,expiry,others,deadlock,memory,
+                 stalls,sessions,list,stock,costs
   --quick        a short form (some 30 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -29,6 +29,7 @@ pub enum Measurement {
     Pairs,
     Handover,
     Queue,
+    Permits,
     Latency,
     Expiry,
     Others,
@@ -43,10 +44,11 @@ pub enum Measurement {
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 13] = [
+    const ALL: [(Measurement, &'static str); 14] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Queue, "queue"),
+        (Measurement::Permits, "permits"),
         (Measurement::Latency, "latency"),
         (Measurement::Expiry, "expiry"),
         (Measurement::Others, "others"),

@@ -16,6 +16,24 @@ pub enum Way {
     Block,
     /// All of them by QUEUE, on one connection, which releases too.
     Queue,
+    /// Each by BLOCK, for the only permit of a lock with the limit 1.
+    Permit,
+}
+
+impl Way {
+    /// ACQUIRE by BLOCK, and RELEASE, as bytes.
+    fn requests(self, key: &str, owner: &str) -> (Vec<u8>, Vec<u8>) {
+        let (limit, permit): (&[&str], &[&str]) = match self {
+            Way::Block | Way::Queue => (&[], &[]),
+            Way::Permit => (&["LIMIT", "1"], &["PERMITS"]),
+        };
+        let acquire = ["RLOCK.ACQUIRE", key, owner, LEASE, "BLOCK", "0"];
+        let release = ["RLOCK.RELEASE", key, owner];
+        (
+            command(&[&acquire[..], limit].concat()),
+            command(&[&release[..], permit].concat()),
+        )
+    }
 }
 
 /// One that acquires, releases at once, and queues up again.
@@ -63,15 +81,15 @@ impl Contest {
         };
         let key = format!("contended:{count}");
         let session = match way {
-            Way::Block => None,
+            Way::Block | Way::Permit => None,
             Way::Queue => Some(Session::on(server.connect()?)?),
         };
         let mut acquires = Vec::with_capacity(count);
         for number in 0..count {
             let owner = format!("contender:{number}");
-            let release = command(&["RLOCK.RELEASE", &key, &owner]);
+            let (acquire, release) = way.requests(&key, &owner);
             let acquire = match &session {
-                None => command(&["RLOCK.ACQUIRE", &key, &owner, LEASE, "BLOCK", "0"]),
+                None => acquire,
                 Some(session) => session.wait(&key, &owner, [LEASE, "0"], number),
             };
             contest.contenders.push(Contender {

@@ -12,7 +12,7 @@ pub use connection::Connection;
 pub use pipeline::{Load, Rate};
 pub use poller::Poller;
 pub use resp::{bulk, command, integer, parts, Expect};
-pub use server::{may_open, raise_open_files, Server};
+pub use server::{end_with_this_process, may_open, raise_open_files, Server};
 pub use session::{Granted, Session};
 
 /// The result of anything that talks to a server.

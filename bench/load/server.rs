@@ -106,6 +106,11 @@ impl Server {
         File::open(path).map(RunTime)
     }
 
+    /// Where it listens, on this machine.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A connection with room for the replies of a long pipeline.
     pub fn connect(&self) -> Outcome<Connection> {
         Connection::open(self.port, 64 * 1024)
@@ -195,8 +200,8 @@ fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// A benchmark that is killed takes its servers along.
-fn end_with_this_process(command: &mut Command) {
+/// A benchmark that is killed takes its servers, and what else it started, along.
+pub fn end_with_this_process(command: &mut Command) {
     // SAFETY: the closure runs between fork and exec and makes one system call.
     unsafe {
         command.pre_exec(|| {
