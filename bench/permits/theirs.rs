@@ -24,10 +24,10 @@ const NOTES: [&str; 9] = [
     "ACQUIRE, LIMIT 10, BLOCK and WATCHDOG, by Redisson with acquire(lease) of its",
     "RPermitExpirableSemaphore, a Redisson client for each (those of a process share their",
     "threads), on a server without the module. One process of the five is killed (SIGKILL) when",
-    "it holds two permits. Lost: what cannot be had when all others have given back, as long",
-    "after the kill as was measured. All leases are of 30 s. Redisson's come back when those",
-    "end, and so would rlock's without WATCHDOG; of permits without a lease Redisson's never",
-    "do. The mark is for the rate while all live.",
+    "it holds two permits, or more. Lost: what cannot be had when all others have given back,",
+    "after as long as was measured. All leases are of 30 s. Redisson's come back when those end,",
+    "and so would rlock's without WATCHDOG; of permits without a lease Redisson's never do. The",
+    "mark is for the rate while all live.",
 ];
 
 /// Measures both and prints, if the program can be built.
