@@ -6,7 +6,7 @@ use crate::lock::grant::{self, Tried};
 use crate::lock::head::{self, Next};
 use crate::lock::subscribers;
 use crate::lock::table::Entry;
-use crate::lock::{Decision, Key, Kind, Mode, Whom};
+use crate::lock::{Decision, Key, Kind, Mode, Pool, WaiterId, Whom};
 
 /// So many waiters are looked at in one decision: readers that may all enter, say.
 /// The rest is as if nothing had happened yet.
@@ -15,6 +15,7 @@ const MOST_TRIES: u32 = 128;
 /// Gives a key to those at the head of its queue who can have it now, as far as
 /// tries are left.
 fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
+    let mut permits_given = false;
     while let Some(next) = head::next(d.core, key) {
         if *tries == 0 {
             d.core.due.dirty.insert(key.clone());
@@ -35,15 +36,40 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
         if judge::nest_first(d, rank.as_ref()) {
             continue;
         }
-        match grant::try_grant(d, id) {
+        // As nearly always behind a grant of permits: it need not be tried to know.
+        let tried = if permits_given && is_short(d, key, id) {
+            Tried::Waits
+        } else {
+            grant::try_grant(d, id)
+        };
+        match tried {
             Tried::Waits if judge::judge_permits(d, key) => {}
             Tried::Waits => break,
             // Nobody else can have it now, and what its owner waits for nests by itself.
             Tried::Has if !mode.is_some_and(Mode::is_for_several) => break,
-            Tried::Has | Tried::Leaves => {}
+            Tried::Has => permits_given = mode == Some(Mode::Permits),
+            Tried::Leaves => {}
         }
     }
     d.work.dirty.remove(key);
+}
+
+/// Permits were granted in this decision, and fewer are left than this one waits for: so a try
+/// would find, and have nothing else to do.
+fn is_short(d: &Decision<'_>, key: &Key, id: WaiterId) -> bool {
+    let (Some(shared), Some(waiter)) = (d.core.locks.shared(key), d.core.queues.get(id)) else {
+        return false;
+    };
+    let (want, share) = (&waiter.want, waiter.want.share);
+    let is_short = |pool: Pool| {
+        let is_fit = share.limit() == pool.asked && share.count() <= pool.limit;
+        is_fit && share.count() > pool.available()
+    };
+    want.mode == Mode::Permits
+        && shared.pool.is_some_and(is_short)
+        && shared.party(&want.owner).is_none()
+        && !waiter.is_late(d.now)
+        && !d.core.heard.is_closed(want.client)
 }
 
 /// Drains the decision under way: first who can have what it waits for gets it, then
