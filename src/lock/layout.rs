@@ -50,9 +50,9 @@ fn kind_of(value: &[u8]) -> Option<Kind> {
 }
 
 fn pool(value: &[u8]) -> Option<Pool> {
-    let rest = std::str::from_utf8(value).ok()?.strip_prefix(PERMITS)?;
-    let mut numbers = rest.split(' ');
-    let mut next = || whole(numbers.next()?.as_bytes());
+    let rest = value.strip_prefix(PERMITS.as_bytes())?;
+    let mut numbers = rest.split(|byte| *byte == b' ');
+    let mut next = || whole(numbers.next()?);
     let (asked, limit, out) = (next()?, next()?, next()?);
     let is_one = |limit| (1..=Pool::MOST).contains(&limit);
     let ends = numbers.next().is_none();
