@@ -5,11 +5,11 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: all but costs, 9 min)
+usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
 
   --only LIST    of pairs,handover,queue,permits,latency,expiry,others,deadlock,memory,
                  stalls,sessions,list,stock,costs
-  --quick        a short form (some 30 s) that judges nothing
+  --quick        a short form (some 60 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
   --svg FILE     draw the pairs as a chart
