@@ -127,10 +127,15 @@ impl<'a> Search<'a> {
     /// else: the nearest that wants all of the lock and really waits here stands for them.
     fn expand_ahead_of_one_of_several(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
         let queues = &self.core.queues;
-        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
-        let ahead = queues.line(at.key).queue.range(ahead).rev();
-        let others = ahead.filter_map(|(_, id)| queues.get(id));
         let own_mode = at.waiter.want.mode;
+        let line = queues.line(at.key);
+        // As a rule, and then there can be very many.
+        if line.is_all_of(own_mode) {
+            return None;
+        }
+        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
+        let ahead = line.queue.range(ahead).rev();
+        let others = ahead.filter_map(|(_, id)| queues.get(id));
         for other in others.filter(|w| w.want.mode != own_mode) {
             let its = &other.want.owner;
             if *its == at.waiter.want.owner {

@@ -2,12 +2,15 @@
 
 use super::order::Order;
 use super::rank::Rank;
-use crate::lock::WaiterId;
+use super::waiter::Waiter;
+use crate::lock::{Mode, WaiterId};
 
 /// Of a key that nobody waits for.
 pub static NOBODY: Line = Line {
     queue: Order::Nobody,
     entangled: Order::Nobody,
+    readers: 0,
+    for_permits: 0,
 };
 
 /// Those who wait for one key.
@@ -17,10 +20,56 @@ pub struct Line {
     /// Those of them whose owners wait in another place too: only through such can
     /// waiting go round in a cycle.
     pub entangled: Order,
+    /// So many of them want to read, and so many want permits.
+    readers: u32,
+    for_permits: u32,
 }
 
 impl Line {
+    /// Puts a request into its place; the one that stood there.
+    pub fn insert(&mut self, id: WaiterId, waiter: &Waiter) -> Option<WaiterId> {
+        if let Some(count) = self.count_of(waiter.want.mode) {
+            *count = count.saturating_add(1);
+        }
+        self.queue.insert(waiter.rank.clone(), id)
+    }
+
+    /// Takes a request out of its place.
+    pub fn remove(&mut self, waiter: &Waiter) -> Option<WaiterId> {
+        if let Some(count) = self.count_of(waiter.want.mode) {
+            *count = count.saturating_sub(1);
+        }
+        self.queue.remove(&waiter.rank)
+    }
+
+    fn count_of(&mut self, mode: Mode) -> Option<&mut u32> {
+        match mode {
+            Mode::Read => Some(&mut self.readers),
+            Mode::Permits => Some(&mut self.for_permits),
+            Mode::Exclusive | Mode::Write => None,
+        }
+    }
+
+    /// All that stand here want it in this mode, in which several may hold it.
+    pub fn is_all_of(&self, mode: Mode) -> bool {
+        let count = match mode {
+            Mode::Read => self.readers,
+            Mode::Permits => self.for_permits,
+            Mode::Exclusive | Mode::Write => return false,
+        };
+        usize::try_from(count) == Ok(self.queue.len())
+    }
+
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
         self.queue.iter().next()
+    }
+
+    /// Asserts that those who stand here are counted.
+    #[cfg(test)]
+    pub fn check<'a>(&self, all: impl Iterator<Item = &'a Waiter>) {
+        let modes: Vec<Mode> = all.map(|waiter| waiter.want.mode).collect();
+        let count = |mode| modes.iter().filter(|its| **its == mode).count();
+        assert_eq!(self.readers as usize, count(Mode::Read));
+        assert_eq!(self.for_permits as usize, count(Mode::Permits));
     }
 }

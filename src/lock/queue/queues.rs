@@ -199,7 +199,7 @@ impl Queues {
             if line.queue.is_empty() {
                 new.push(key.clone());
             }
-            let other = line.queue.insert(waiter.rank.clone(), id);
+            let other = line.insert(id, &waiter);
             debug_assert_eq!(other, None, "no two stand in one place");
         }
         let other = self.waiters.insert(id, Box::new(waiter));
@@ -234,7 +234,7 @@ impl Queues {
                 continue;
             };
             let was_first = line.first().is_some_and(|(_, first)| first == id);
-            let its = line.queue.remove(&waiter.rank);
+            let its = line.remove(&waiter);
             debug_assert_eq!(its, Some(id), "who waits stands in its place");
             if line.queue.is_empty() {
                 self.lines.remove(key);
@@ -368,6 +368,9 @@ impl Queues {
             }
         }
         let places = waiters().map(|waiter| waiter.keys.len()).sum();
+        for (key, line) in &self.lines {
+            line.check(self.waiting(key));
+        }
         let lines = self.lines.values();
         assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
