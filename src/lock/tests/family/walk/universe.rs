@@ -293,13 +293,7 @@ impl Universe {
                 let count = model.count(whose.at, whose.owner, whose.mode);
                 count > 0 && !is_silent(whose.seat)
             }
-            Action::Do(Op::Close(seat)) => {
-                let client = Some(world.seats[*seat]);
-                let watches = |h: &Hold| h.client == client && h.watch.is_some();
-                let is_told = |h: &Hold| h.notify.map(|to| to.client) == client;
-                let is_bound = |h: &Hold| watches(h) || is_told(h);
-                waits(*seat) || granted(*seat) || model.holds.iter().any(is_bound)
-            }
+            Action::Do(Op::Close(seat)) => waits(*seat) || granted(*seat) || is_bound(world, *seat),
             Action::Do(Op::Cancel { at, owner, .. }) => {
                 let its = |w: &Waiter| w.ask.owner == *owner && w.ask.keys.contains(at);
                 model.queue.iter().any(its)
@@ -327,4 +321,13 @@ impl Universe {
             _ => None,
         }
     }
+}
+
+/// Whether a hold is watched for a connection, or told to it.
+fn is_bound(world: &World, seat: Seat) -> bool {
+    let client = Some(world.seats[seat]);
+    let watches = |h: &Hold| h.client == client && h.watch.is_some();
+    let is_told = |h: &Hold| h.notify.map(|to| to.client) == client;
+    let mut holds = world.model.holds.iter();
+    holds.any(|h| watches(h) || is_told(h))
 }
