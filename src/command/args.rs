@@ -264,8 +264,11 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
 /// Whether a keyword was given, as a command takes it: with what may stand behind it.
 fn is_word(given: &[u8], taken: &str) -> bool {
-    let word = taken.split(' ').next().unwrap_or_default();
-    given.eq_ignore_ascii_case(word.as_bytes())
+    let (word, behind) = match taken.as_bytes().split_at_checked(given.len()) {
+        Some(parts) => parts,
+        None => return false,
+    };
+    matches!(behind.first(), None | Some(b' ')) && given.eq_ignore_ascii_case(word)
 }
 
 /// A number from `least` to `most`. `what` begins the error where it is none.

@@ -61,9 +61,11 @@ fn pool(value: &[u8]) -> Option<Pool> {
 
 /// The permits of an owner, and when its lease ends.
 fn permit(value: &[u8]) -> Option<(i64, WallMs)> {
-    let (permits, ends) = std::str::from_utf8(value).ok()?.split_once('@')?;
-    let permits = count(permits.as_bytes()).filter(|permits| *permits <= Pool::MOST)?;
-    Some((permits, WallMs(whole(ends.as_bytes())?)))
+    let mut parts = value.split(|byte| *byte == b'@');
+    let (permits, ends) = (parts.next()?, parts.next()?);
+    let permits = count(permits).filter(|permits| *permits <= Pool::MOST)?;
+    let ends = WallMs(whole(ends)?);
+    parts.next().is_none().then_some((permits, ends))
 }
 
 /// The field that counts a writer's holds.
@@ -83,7 +85,11 @@ pub fn count(value: &[u8]) -> Option<i64> {
     if !matches!(value.first(), Some(b'1'..=b'9')) {
         return None;
     }
-    std::str::from_utf8(value).ok()?.parse().ok()
+    let add = |number: i64, byte: &u8| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    };
+    value.iter().try_fold(0, add)
 }
 
 /// The same, or 0.
