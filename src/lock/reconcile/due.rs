@@ -90,11 +90,16 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
     let shared = d.core.locks.shared(key);
     let readers = shared.is_some_and(|shared| shared.pool.is_none());
     let over = shared.map_or_else(Vec::new, |shared| shared.over(now, MOST_OVER));
+    let mut ran_out = false;
     for owner in &over {
-        read(d, key, owner);
+        attend(d, key);
+        ran_out |= bring_in_line(d, key, owner, None).1.ran_out;
     }
     if readers && !over.is_empty() {
         readers_left(d, key);
+    } else if ran_out && d.ks.look(key, &[]).kind == Kind::Free {
+        // The key has ended with the last of those who had permits.
+        d.left_free(key, Whom::One);
     }
     !over.is_empty()
 }
