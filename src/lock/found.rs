@@ -54,6 +54,11 @@ impl Pool {
         Self { out, ..self }
     }
 
+    /// Whether both limits are the same.
+    pub fn is_as(self, other: Self) -> bool {
+        (self.asked, self.limit) == (other.asked, other.limit)
+    }
+
     /// So many can be had now.
     pub fn available(self) -> i64 {
         self.limit.saturating_sub(self.out).max(0)

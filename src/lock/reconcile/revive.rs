@@ -1,5 +1,6 @@
 //! A watched lease that ran out because the server stood still is written anew.
 
+use crate::lock::table::Shared;
 use crate::lock::{Decision, Key, Kind, Lease, Mode, Owner, Pool, WallMs, Write, MOST_READS};
 
 /// Writes it anew with the same token, for nobody can have come between. Whether it was.
@@ -31,7 +32,8 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
     true
 }
 
-/// Writes the permits of one owner anew, if nobody else has them. Whether they were.
+/// Writes the permits of one owner anew, if nobody else has them. Whether they were. Of a limit
+/// that was lowered more are out than there are: of those who had them nothing is taken.
 fn rewrite_permits(
     d: &mut Decision<'_>,
     key: &Key,
@@ -40,10 +42,16 @@ fn rewrite_permits(
     at: WallMs,
 ) -> bool {
     let look = d.ks.look(key, owner);
-    let known = d.core.locks.shared(key).and_then(|shared| shared.pool);
+    let shared = d.core.locks.shared(key);
+    let known = shared.and_then(|shared| shared.pool);
+    let were_out = shared.map_or(0, Shared::permits);
+    let is_theirs = |pool: Pool| pool.plus(permits).out <= were_out;
     let pool = match (look.kind, known) {
         (Kind::Permits(pool), _) if look.holds > 0 => pool,
         (Kind::Permits(pool), _) if pool.available() >= permits => pool.plus(permits),
+        (Kind::Permits(pool), Some(known)) if known.is_as(pool) && is_theirs(pool) => {
+            pool.plus(permits)
+        }
         (Kind::Free, Some(pool)) => Pool {
             out: permits,
             ..pool
