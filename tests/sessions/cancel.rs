@@ -245,7 +245,7 @@ fn what_it_does_not_know_is_refused() {
     control.take("k", "x");
     let mut session = Session::new(&server);
     session.queue("k", "a", "t");
-    let usage = "usage: RLOCK.CANCEL key owner [READ|WRITE]";
+    let usage = "usage: RLOCK.CANCEL key owner [READ|WRITE|PERMITS]";
     for request in [
         "RLOCK.CANCEL",
         "RLOCK.CANCEL k",
