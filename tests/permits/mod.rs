@@ -1,3 +1,32 @@
-//! Permits: locks that several may hold at once, up to a limit.
+//! Permits: a lock that several may hold, up to a limit that comes with each request.
 
+mod again;
+mod by_hand;
+mod cluster;
+mod crowd;
+mod deadlock;
+mod documented;
 mod experiment;
+mod expiry;
+mod gate;
+mod gone;
+mod kinds;
+mod layout;
+mod leases;
+mod limits;
+mod listed;
+mod lost;
+mod lost_grants;
+mod more;
+mod moved;
+mod operators;
+mod order;
+mod recorded;
+mod replication;
+mod replies;
+mod restart;
+mod sessions;
+mod syntax;
+mod ttl;
+mod watchdog;
+mod wrong_fields;
