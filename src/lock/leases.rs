@@ -2,6 +2,7 @@
 //! holds, one for each: all of them change together.
 
 use crate::lock::modes::modes;
+use crate::lock::table::Shared;
 use crate::lock::{Decision, Key, Kind, Lease, Look, Mode, Owner, WallMs, Write, MOST_READS};
 
 /// Sets the lease of an owner that holds the lock, in every mode.
@@ -54,6 +55,19 @@ fn set_lease_of_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &L
         shared.expires = expires;
         shared.change(&owner, |party| party.lease = Lease::Until(at));
     });
+}
+
+/// A key that somebody has PERSISTed ends with the last of those who hold permits of it, if
+/// all of them are known.
+pub fn end_with_last(d: &mut Decision<'_>, key: &Key, look: &Look) {
+    let shared = d.core.locks.shared(key);
+    let shared = shared.filter(|shared| shared.fields() == look.fields);
+    if let Some(end) = shared.and_then(Shared::last_end) {
+        d.expire_at(key, None, Some(end));
+        d.core
+            .locks
+            .change_shared(key, |shared| shared.expires = Some(end));
+    }
 }
 
 /// It is known when the key ends. Others may be in a read/write lock by now, with

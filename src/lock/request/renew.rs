@@ -3,7 +3,7 @@
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
 use crate::lock::{leases, ready, watchdog};
-use crate::lock::{Decision, Event, Key, Look, Owner, Refusal};
+use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal};
 
 /// Sets the lease to `lease` ms from now, shorter too.
 pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
@@ -19,6 +19,9 @@ pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result
 pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
     let owner = Owner::from(renewal.owner);
     leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
+    if matches!(look.kind, Kind::Permits(_)) && look.expires.is_none() {
+        leases::end_with_last(d, key, look);
+    }
     d.tell(key, Event::Renewed);
     let holds = modes(d.core, key, &owner, look).counts();
     watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);

@@ -221,3 +221,16 @@ fn who_is_refused_for_a_lowered_limit_keeps_nobody_else_from_being_judged() {
     assert!(shell.core.queues.get(more).is_none());
     assert!(shell.core.queues.get(hoards).is_none());
 }
+
+#[test]
+fn renew_gives_a_key_an_end_that_somebody_has_persisted() {
+    let mut shell = Shell::new();
+    let at = key(0, "k");
+    shell.get(one("a").lease(500));
+    shell.get(one("b").lease(900));
+    let persist = |shell: &mut Shell| shell.ks.keys.get_mut(&at).unwrap().1 = None;
+    persist(&mut shell);
+    shell.renew_as(&at, "a", Mode::Permits, 100).unwrap();
+    let end = shell.ks.keys[&at].1;
+    assert_eq!(end, Some(shell.now.deadline(900)), "that of the longest");
+}
