@@ -114,7 +114,6 @@ fn arguments_are_neither_missing_nor_too_many() {
         ("RLOCK.RENEW job alice", "RLOCK.RENEW key owner lease"),
         ("RLOCK.FORCE", "RLOCK.FORCE key"),
         ("RLOCK.INFO", "RLOCK.INFO key"),
-        ("RLOCK.INFO job other", "RLOCK.INFO key"),
         ("RLOCK.OWNER job", "RLOCK.OWNER"),
     ] {
         let line = test.client.error(request);
