@@ -18,6 +18,9 @@ impl Progress {
     pub const BEGIN: Self = Self::Fields(0);
 }
 
+/// No more wrong fields are remembered. What is forgotten is found again by whoever reads it.
+const MOST_WRONG: usize = 1024;
+
 #[derive(Clone, Debug, Default)]
 pub struct Pools {
     /// Those that are read, and what was out when they were last looked at.
@@ -55,6 +58,9 @@ impl Pools {
     /// This field is no permit.
     pub fn is_wrong(&mut self, key: &Key, field: Owner) {
         self.unread.remove(key);
+        if self.wrong.len() >= MOST_WRONG {
+            self.wrong.pop_first();
+        }
         self.wrong.insert(key.clone(), field);
     }
 

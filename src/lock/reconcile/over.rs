@@ -33,12 +33,16 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     };
     let (deadline, foreign) = (entry.deadline, entry.foreign);
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
+    let is_watched = entry.holds().any(|hold| hold.watch.is_some());
     let plain = entry.plain().map(|hold| hold.owner.clone());
-    let shared = entry.shared().cloned();
+    let shared = entry.shared().filter(|_| is_watched).cloned();
     d.look_later(key);
     if !was_held {
         d.core.locks.forget_holders(key);
         return;
+    }
+    if !is_watched {
+        return end_unwatched(d, key, (cause, free), over);
     }
     let revived = match shared {
         None => {
@@ -56,6 +60,27 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     over.revived |= revived;
     if !revived {
         drop_holders(d, key, cause.reason(deadline, d.now));
+    }
+}
+
+/// The same where nobody is to be told but by an event: there can be very many.
+fn end_unwatched(d: &mut Decision<'_>, key: &Key, (cause, free): (Cause, bool), over: &mut Over) {
+    let holders = d.core.locks.end_holders(key);
+    let Some(shared) = holders.shared else {
+        if let Some(event) = cause.event(holders.deadline, d.now) {
+            over.ran_out = true;
+            d.tell(key, event);
+        }
+        return;
+    };
+    for party in shared.parties() {
+        if free && party.reads {
+            leases::end(d, key, &party.hold.owner, 1..=party.holds);
+        }
+        if let Some(event) = cause.event(party.end(shared.expires), d.now) {
+            over.ran_out = true;
+            d.tell(key, event);
+        }
     }
 }
 

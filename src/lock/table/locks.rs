@@ -248,10 +248,7 @@ impl Locks {
     /// Forgets who held the key and until when. Its waiters stay. The holds that have a
     /// watch.
     pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
-        let Holders { plain, shared, .. } = self.take_holders(key);
-        let parties = shared.iter().flat_map(|shared| shared.parties());
-        let all = plain.iter().chain(parties.map(|party| &party.hold));
-        self.over.extend(all.filter_map(|hold| hold.since()));
+        let Holders { plain, shared, .. } = self.end_holders(key);
         let mut watched = Vec::new();
         watched.extend(plain.filter(|hold| hold.watch.is_some()));
         for party in shared.iter().flat_map(|shared| shared.parties()) {
@@ -259,6 +256,16 @@ impl Locks {
             watched.extend(hold.cloned());
         }
         watched
+    }
+
+    /// Takes away what is known of a key's holders, whose holds are over.
+    pub fn end_holders(&mut self, key: &Key) -> Holders {
+        let holders = self.take_holders(key);
+        let shared = holders.shared.iter();
+        let parties = shared.flat_map(|shared| shared.parties());
+        let all = holders.plain.iter().chain(parties.map(|party| &party.hold));
+        self.over.extend(all.filter_map(|hold| hold.since()));
+        holders
     }
 
     /// Takes away what is known of a key's holders, to be put to another.
