@@ -2,12 +2,13 @@
 //! something in them ends. What is known of a lock is changed here and nowhere else.
 
 mod ends;
+mod forgotten;
 mod shown;
 mod sweeps;
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Holders};
+use super::entry::Entry;
 use super::held::Held;
 use super::hold::{Begun, Hold, Party};
 use super::lengths::Lengths;
@@ -243,60 +244,6 @@ impl Locks {
     /// Puts this in the place of what is known of a lock that several may hold.
     pub fn set_shared(&mut self, key: &Key, shared: Shared) {
         self.change_shared(key, |known| known.replace(shared));
-    }
-
-    /// Forgets who held the key and until when. Its waiters stay. The holds that have a
-    /// watch.
-    pub fn forget_holders(&mut self, key: &Key) -> Vec<Hold> {
-        let Holders { plain, shared, .. } = self.end_holders(key);
-        let mut watched = Vec::new();
-        watched.extend(plain.filter(|hold| hold.watch.is_some()));
-        for party in shared.iter().flat_map(|shared| shared.parties()) {
-            let hold = Some(&party.hold).filter(|hold| hold.watch.is_some());
-            watched.extend(hold.cloned());
-        }
-        watched
-    }
-
-    /// Takes away what is known of a key's holders, whose holds are over.
-    pub fn end_holders(&mut self, key: &Key) -> Holders {
-        let holders = self.take_holders(key);
-        let shared = holders.shared.iter();
-        let parties = shared.flat_map(|shared| shared.parties());
-        let all = holders.plain.iter().chain(parties.map(|party| &party.hold));
-        self.over.extend(all.filter_map(|hold| hold.since()));
-        holders
-    }
-
-    /// Takes away what is known of a key's holders, to be put to another.
-    pub fn take_holders(&mut self, key: &Key) -> Holders {
-        let Some(table) = self.tables.get_mut(&key.db) else {
-            return Holders::default();
-        };
-        let Some(entry) = table.entries.get_mut(&key.name) else {
-            return Holders::default();
-        };
-        let from = entry.deadline.take();
-        let was_foreign = std::mem::take(&mut entry.foreign);
-        if entry.is_held() {
-            table.held.lock(true, false);
-            table.held.all_end(entry.holds());
-        }
-        let holders = Holders {
-            plain: entry.plain.take(),
-            shared: entry.shared.take(),
-            deadline: from.filter(|_| !was_foreign),
-            presumed: entry.presumed.take(),
-        };
-        if entry.is_idle() {
-            table.entries.remove_if(&key.name, Entry::is_idle);
-        }
-        table.leases.change(&key.name, from, None);
-        let was_presumed = usize::from(holders.presumed.is_some());
-        self.presumed = self.presumed.saturating_sub(was_presumed);
-        let was_shared = holders.shared.is_some();
-        self.lengths.change(key.name.len(), was_shared, false);
-        holders
     }
 
     /// Two databases were exchanged.
