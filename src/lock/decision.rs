@@ -63,16 +63,10 @@ impl<'a> Decision<'a> {
             core,
             now,
             work,
-            held_up,
-            woken,
             answer,
             ..
         } = self;
-        if work.is_empty() && held_up.is_empty() && woken.is_empty() {
-            // Empty maps own nothing, and to drop them one by one would be a twentieth of
-            // what a free lock costs.
-            std::mem::forget((work, held_up, woken));
-        } else {
+        if !work.is_empty() {
             core.due.append(work);
         }
         core.count_over(now);

@@ -168,3 +168,30 @@ fn work_that_outlasts_its_lease_does_not_free_the_next_ones_lock() {
     assert_eq!(control.hash("k"), "next=1");
     assert_eq!(next.client.int("RLOCK.RELEASE k next"), 0);
 }
+
+#[test]
+fn memory_does_not_grow_with_the_grants_after_a_wait() {
+    const GRANTS: usize = 2000;
+    let server = Server::start();
+    let [mut one, mut other] = [server.raw(), server.raw()];
+    let mut used = Vec::new();
+    one.token("RLOCK.ACQUIRE k a 600000");
+    for _ in 0..3 {
+        for _ in 0..GRANTS {
+            // What is sent last waits, and gets what is given back.
+            other.send("RLOCK.ACQUIRE k b 600000 BLOCK 0");
+            eventually("it waits", || {
+                one.ask("RLOCK.TOP") != Value::Array(Vec::new())
+            });
+            assert_eq!(one.int("RLOCK.RELEASE k a"), 0);
+            token(other.read());
+            std::mem::swap(&mut one, &mut other);
+            assert_eq!(one.int("RLOCK.RELEASE k b"), 0);
+            one.token("RLOCK.ACQUIRE k a 600000");
+        }
+        let memory = server.info_field("memory", "used_memory").unwrap();
+        used.push(memory.parse::<i64>().unwrap());
+    }
+    let grown = used[2] - used[1];
+    assert!(grown < 64 * 1024, "grew by {grown} over {used:?}");
+}

@@ -96,11 +96,10 @@ impl Core {
                 return no_lock(reconcile::why_no_lock(&look, holders));
             }
             Kind::Foreign(why) => return no_lock(why),
-            Kind::Permits(_) if look.fields > 0 => {
+            Kind::Permits(_) => {
                 let holders = permits(ks, now, key, most);
                 return holders.or_else(|()| no_lock(Foreign::OtherHash));
             }
-            Kind::Permits(_) => return no_lock(Foreign::OtherHash),
             Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
         };
         for holder in &mut holders {

@@ -82,6 +82,7 @@ fn apply(
         Change::Emptied => {
             d.write(key, Write::Delete);
             over::end(d, key, Cause::Unknown, true, over);
+            d.look_later(key);
             true
         }
         Change::OwnerOver if matches!(found.kind, Kind::Permits(_)) => {

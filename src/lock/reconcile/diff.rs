@@ -82,10 +82,9 @@ pub fn diff(
         Kind::ReadWrite(_) | Kind::Permits(_) if is_of_other_kind(entry, found) => {
             over(cause.max(Cause::Overwritten), false)
         }
-        // All holders are gone. If none is known it is somebody's data.
-        Kind::ReadWrite(_) | Kind::Permits(_) if found.fields == 0 => {
-            entry.is_held().then_some(Change::Emptied)
-        }
+        // All holders are gone. If none is known it is somebody's data, if it has no permits.
+        Kind::Permits(_) if found.fields == 0 => Some(Change::Emptied),
+        Kind::ReadWrite(_) if found.fields == 0 => entry.is_held().then_some(Change::Emptied),
         Kind::Permits(_) if heard.is_some() => Some(Change::Holders),
         Kind::Permits(pool) => diff_permits(entry, owner, found, pool, now),
         Kind::ReadWrite(_) if heard.is_some() => Some(Change::Holders),
@@ -95,6 +94,10 @@ pub fn diff(
 
 /// Of a key of which no more is known than that it could be a lock, if that.
 fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) -> Option<Change> {
+    // Nothing else looks so: all who held permits are gone.
+    if matches!(found.kind, Kind::Permits(_)) && found.fields == 0 {
+        return Some(Change::Emptied);
+    }
     let is_lock = !matches!(found.kind, Kind::Free | Kind::Foreign(_));
     let held = is_lock && found.fields > 0;
     // What is heard of a key is no reason to read all who hold it.

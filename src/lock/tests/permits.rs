@@ -234,3 +234,24 @@ fn renew_gives_a_key_an_end_that_somebody_has_persisted() {
     let end = shell.ks.keys[&at].1;
     assert_eq!(end, Some(shell.now.deadline(900)), "that of the longest");
 }
+
+#[test]
+fn what_is_left_of_permits_that_somebody_has_taken_away_is_free() {
+    let mut shell = Shell::new();
+    let at = key(0, "k");
+    shell.get(one("a"));
+    let waits = shell.wait(by("b").permits(2, 2));
+    for value in [Some("3"), None] {
+        let Some((Value::Hash(fields), _)) = shell.ks.keys.get_mut(&at) else {
+            panic!("no hash");
+        };
+        match value {
+            Some(value) => fields.insert(b"a".to_vec(), value.into()),
+            None => fields.remove(&b"a"[..]),
+        };
+        shell.changed(&at, crate::lock::Cause::Unknown);
+        shell.read_notes();
+    }
+    assert!(shell.core.queues.get(waits).is_none(), "it has them");
+    assert_eq!(out(&shell), 2);
+}
