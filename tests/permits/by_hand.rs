@@ -195,11 +195,10 @@ fn a_hash_that_somebody_made_is_a_lock() {
     for request in ["RLOCK.ACQUIRE data b 1000 LIMIT 3", "RLOCK.INFO data"] {
         assert_eq!(client.code(request), "WRONGTYPE", "{request}");
     }
-    // So may one that nobody holds.
+    // One that nobody holds is free: nothing else looks so.
     client.int(&["HSET", "empty", "mode", "permits 3 3 0"]);
     client.int("PEXPIRE empty 60000");
-    for request in ["RLOCK.ACQUIRE empty b 1000 LIMIT 3", "RLOCK.INFO empty"] {
-        assert_eq!(client.code(request), "WRONGTYPE", "{request}");
-    }
-    assert_eq!(client.hash("empty"), "mode=permits 3 3 0");
+    assert_eq!(client.held_by("empty"), "");
+    client.take_permits("empty", "b", "LIMIT 3");
+    assert_eq!(client.permits("empty"), "b=1 mode=permits 3 3 1");
 }
