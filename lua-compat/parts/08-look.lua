@@ -92,6 +92,11 @@ local function find(key, now, owner, is_in_doubt)
     end
     local fields = ask('HGETALL', key)
     if #fields == 0 then return lock end
+    if fields[1] == 'mode' and #fields == 2 and pool_of(fields[2]) and lock.ends ~= NEVER then
+        -- What is left of permits that somebody has taken away by hand.
+        lock.remains = true
+        return lock
+    end
     if #fields > 2 then return look_at_shared(lock, fields, now) end
     lock.kind, lock.owner, lock.holds = 'plain', fields[1], count(fields[2])
     if not lock.holds then return foreign(lock, other_layout(key)) end
