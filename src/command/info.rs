@@ -16,8 +16,8 @@ const USUAL: usize = 1000;
 /// `owner`, `mode`, `holds`, or for permits `permits`,
 /// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
 /// connection keeps it; null where there is none, or where this server does not
-/// know; at most `n`, 1000 unless it is said), `waiters`, and `oldest-wait-ms` (null when nobody waits). A key that is
-/// no lock is the error WRONGTYPE. Changes nothing.
+/// know; at most `n`, 1000 unless it is said), `waiters`, and `oldest-wait-ms` (null when
+/// nobody waits). A key that is no lock is the error WRONGTYPE. Changes nothing.
 pub struct Info;
 
 impl Command for Info {

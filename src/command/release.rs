@@ -12,7 +12,8 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// free, and the first waiter has it in the same step. A writer that reads too and
 /// releases `WRITE` reads on, and other readers may enter. The lease of an outer
 /// hold stays as it is. With `PERMITS` it gives back `k` permits (1), or `ALL`, and
-/// replies with how many it has left; to give back more than it has is NOTHELD. An owner that does not hold the lock in this mode gets
+/// replies with how many it has left; to give back more than it has is NOTHELD. An owner
+/// that does not hold the lock in this mode gets
 /// NOTHELD, or 0 with `IFHELD`. With `IFTOKEN` it also gets 0, and nothing ends, if its
 /// hold under way has another token: it is not the one that was to be released.
 pub struct Release;

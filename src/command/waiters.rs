@@ -9,8 +9,8 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// `RLOCK.WAITERS key [COUNT n]`
 ///
 /// Those who wait for a lock, first to last, at most `n`: each a map of `owner`,
-/// `mode`, `waited-ms`, `client-id`, and of permits how many `permits` it wants. A key that is no lock is the error
-/// WRONGTYPE, unless somebody waits for its name. Changes nothing.
+/// `mode`, `waited-ms`, `client-id`, and of permits how many `permits` it wants. A key that
+/// is no lock is the error WRONGTYPE, unless somebody waits for its name. Changes nothing.
 pub struct Waiters;
 
 impl Command for Waiters {

@@ -11,12 +11,13 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     if let Some(address) = waiter.told_at() {
         core.sessions.add_wait(address, id);
     }
-    let (owner, keys) = (waiter.want.owner.clone(), waiter.keys.clone());
     for key in core.queues.insert(id, waiter) {
         core.locks.set_waited_for(&key, true);
     }
-    for key in &keys {
-        core.locks.set_waits(key, &owner, true);
+    if let Some(waiter) = core.queues.get(id) {
+        for key in &waiter.keys {
+            core.locks.set_waits(key, &waiter.want.owner, true);
+        }
     }
 }
 
@@ -29,7 +30,8 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     }
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
-        if core.queues.requests(owner, key).is_empty() {
+        let has_permits = core.locks.has_permits(key, owner);
+        if has_permits && core.queues.requests(owner, key).is_empty() {
             core.locks.set_waits(key, owner, false);
         }
     }

@@ -21,16 +21,18 @@ pub fn modes(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Modes {
         writes: 0,
         permits: 0,
     };
-    if let Kind::ReadWrite(_) = look.kind {
-        has.writes = look.writes;
-    }
     match look.kind {
         Kind::Plain => has.plain = look.holds,
         Kind::Permits(_) => has.permits = look.holds,
-        // Somebody made a read/write lock of the plain lock it holds.
-        Kind::ReadWrite(_) if look.holds > 0 && is_left_over() => has.plain = look.holds,
-        Kind::ReadWrite(_) if look.lease == Lease::Gone => {}
-        Kind::ReadWrite(_) => has.reads = look.holds,
+        Kind::ReadWrite(_) => {
+            has.writes = look.writes;
+            if look.holds > 0 && is_left_over() {
+                // Somebody made a read/write lock of the plain lock it holds.
+                has.plain = look.holds;
+            } else if look.lease != Lease::Gone {
+                has.reads = look.holds;
+            }
+        }
         Kind::Free | Kind::Foreign(_) => {}
     }
     has

@@ -14,4 +14,5 @@ pub use admit::admit;
 pub use attempt::{refuse, try_grant, Tried};
 pub use give::give;
 pub use kind::GrantKind;
+pub use permits::admit as admit_to_permits;
 pub use plan::{carry_out, fresh, plan, Plan};

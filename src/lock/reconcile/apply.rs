@@ -54,7 +54,6 @@ fn as_lock(d: &mut Decision<'_>, key: &Key, found: Look) -> Look {
     let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
     let why = match found.kind {
         Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Foreign::OtherHash,
-        Kind::Permits(_) if found.fields == 0 => Foreign::OtherHash,
         Kind::Foreign(Foreign::NoTtl) if found.fields <= FEW_FIELDS => {
             why_no_lock(&found, d.ks.holders(key).len())
         }
@@ -82,11 +81,10 @@ fn apply(
         Change::Emptied => {
             d.write(key, Write::Delete);
             over::end(d, key, Cause::Unknown, true, over);
-            d.look_later(key);
             true
         }
         Change::OwnerOver if matches!(found.kind, Kind::Permits(_)) => {
-            pool::found_over(d, key, owner, found);
+            pool::take_in_own(d, key, owner, found);
             true
         }
         Change::OwnerOver => {

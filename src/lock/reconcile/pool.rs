@@ -52,18 +52,7 @@ pub fn learn(
     let known = known.or_else(|| d.core.pools.seen(key));
     let before = d.size();
     if found.holds > 0 {
-        let (holds, lease) = (found.holds, found.lease);
-        let (owner, mode) = (Owner::from(owner), Mode::Permits);
-        take_in(
-            d,
-            key,
-            Holder {
-                owner,
-                mode,
-                holds,
-                lease,
-            },
-        );
+        take_in_own(d, key, owner, found);
     } else if let Some(party) = d.core.locks.party(key, owner).cloned() {
         vanish(d, key, &party);
         if known == Some(pool) {
@@ -79,12 +68,11 @@ pub fn learn(
     let Kind::Permits(pool) = d.ks.look(key, &[]).kind else {
         return true;
     };
-    see(d, key, pool);
-    if d.core.locks.shared(key).is_some() {
-        let expires = found.expires;
-        d.core
-            .locks
-            .change_shared(key, |shared| shared.expires = expires);
+    if any {
+        let (pool, expires) = (Some(pool), found.expires);
+        d.core.locks.change_shared(key, |shared| {
+            (shared.pool, shared.expires) = (pool, expires);
+        });
     }
     d.core.pools.put(key, Progress::BEGIN, pool);
     read_parts(d, key, over) || d.size() != before
@@ -168,7 +156,7 @@ fn all_read(d: &mut Decision<'_>, key: &Key) {
     let shared = d.core.locks.shared(key);
     let held = shared.map_or((0, 0), |shared| (shared.fields(), shared.permits()));
     if let Kind::Permits(pool) = found.kind {
-        if held.0 == found.fields && held.1 != pool.out {
+        if held.0 == found.fields {
             count(d, key, held.1.saturating_sub(pool.out));
         }
     }
@@ -176,12 +164,12 @@ fn all_read(d: &mut Decision<'_>, key: &Key) {
 
 /// So many more are out than the hash says, or fewer. Whether something was written.
 pub fn count(d: &mut Decision<'_>, key: &Key, permits: i64) -> bool {
-    let Kind::Permits(pool) = d.ks.look(key, &[]).kind else {
-        return false;
-    };
     if permits == 0 {
         return false;
     }
+    let Kind::Permits(pool) = d.ks.look(key, &[]).kind else {
+        return false;
+    };
     let pool = pool.plus(permits);
     d.write(key, Write::SetPool(pool));
     see(d, key, pool);
@@ -223,20 +211,15 @@ fn take_in(d: &mut Decision<'_>, key: &Key, holder: Holder) {
     }
 }
 
-/// The owner that looks was found with a lease that is over.
-pub fn found_over(d: &mut Decision<'_>, key: &Key, owner: &[u8], found: &Look) {
-    let (owner, mode) = (Owner::from(owner), Mode::Permits);
-    let (holds, lease) = (found.holds, found.lease);
-    take_in(
-        d,
-        key,
-        Holder {
-            owner,
-            mode,
-            holds,
-            lease,
-        },
-    );
+/// The owner that looks was found to hold permits; if its lease is over they come back.
+pub fn take_in_own(d: &mut Decision<'_>, key: &Key, owner: &[u8], found: &Look) {
+    let own = Holder {
+        owner: Owner::from(owner),
+        mode: Mode::Permits,
+        holds: found.holds,
+        lease: found.lease,
+    };
+    take_in(d, key, own);
 }
 
 /// The lease of an owner's permits is over: they come back, and with the last of them the lock

@@ -158,6 +158,12 @@ impl Locks {
         is_first
     }
 
+    /// Whether the owner is known to hold permits of the lock.
+    pub fn has_permits(&self, key: &Key, owner: &[u8]) -> bool {
+        let party = self.party(key, owner);
+        party.is_some_and(|party| party.has_permits)
+    }
+
     /// An owner that holds permits of the lock waits for it too, or does not any more.
     pub fn set_waits(&mut self, key: &Key, owner: &[u8], on: bool) {
         let party = self.party(key, owner);

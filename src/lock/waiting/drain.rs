@@ -60,10 +60,11 @@ fn is_short(d: &Decision<'_>, key: &Key, id: WaiterId) -> bool {
     let (Some(shared), Some(waiter)) = (d.core.locks.shared(key), d.core.queues.get(id)) else {
         return false;
     };
-    let (want, share) = (&waiter.want, waiter.want.share);
+    let want = &waiter.want;
     let is_short = |pool: Pool| {
-        let is_fit = share.limit() == pool.asked && share.count() <= pool.limit;
-        is_fit && share.count() > pool.available()
+        let asked = (want.share, want.once);
+        let how = grant::admit_to_permits(d.core, key, &want.owner, asked, (0, pool));
+        matches!(how, Ok(None))
     };
     want.mode == Mode::Permits
         && shared.pool.is_some_and(is_short)
