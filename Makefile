@@ -27,7 +27,7 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
 
 test-clients: module server ## test with client libraries of five languages as they come, where the toolchain is there (ONLY=ioredis)
-	@tests/clients/run "$(TARGET)/clients" $(ONLY)
+	@clients/conformance/raw/run "$(TARGET)/clients" $(ONLY)
 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
@@ -61,7 +61,7 @@ costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes 
 
 lint: tools house ## check format, lints and how src/ is put together
 	cargo fmt --all --check
-	cargo fmt --manifest-path tests/clients/redis-rs/Cargo.toml --check
+	cargo fmt --manifest-path clients/conformance/raw/redis-rs/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 house: tools ## print where src/ breaks a rule of how it is put together

@@ -1,4 +1,4 @@
-module rlock/tests/clients
+module rlock/clients/raw
 
 go 1.26.0
 
