@@ -18,6 +18,8 @@
 
 -- How long a lease may be, ms: what a double counts exactly.
 local MOST_MS = 2 ^ 53 - 1
+-- The greatest token that FENCE takes.
+local MOST_FENCE = 2 ^ 52
 local LONGEST_OWNER = 512
 local MOST_KEYS = 1024
 -- An owner nests no more read holds than this: each has a lease key.
@@ -246,6 +248,14 @@ function Args:permits_if_any(word, allowed)
     if following and not allowed[following:upper()] then return self:permits(word) end
 end
 
+-- The token behind FENCE.
+function Args:fence(word)
+    local given = self:needs(word, 'a token')
+    local token = number(given, 1)
+    return token and token <= MOST_FENCE and token or refuse(
+        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_FENCE, shown(given))
+end
+
 -- The limit of permits that is to be in force.
 function Args:limit()
     local given = self:next()
@@ -318,6 +328,7 @@ local LIMIT = { 'mode', 'permits', 'limit', Args.permits }
 local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
 local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
+local FENCE = { 'fence', nil, 'fence', Args.fence }
 local COUNT = { 'count', nil, 'count', Args.count }
 local NONE = {}
 
@@ -847,12 +858,13 @@ end
 
 local last = 0
 
-local function counter_of(key)
+-- The name of a lock's counter, and what it says; nil: it has none. `made`: it gets one.
+local function counter_of(key, made)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
     if value == false then
-        if IS_LIBRARY then return nil end
+        if IS_LIBRARY and not made then return nil end
         needs_settled(key)
         return name, 0
     end
@@ -879,6 +891,23 @@ local function new_token(work, keys)
     last = token
     -- It is raised, which leaves it its TTL.
     for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
+    return token
+end
+
+-- How long a counter lives that was made by being raised, after it was last raised.
+local KEPT_MS = 30 * 24 * 3600 * 1000
+
+-- The counter of a lock is at least this from now on; what it is.
+local function raise(work, key, least)
+    local name, counted = counter_of(key, true)
+    if not name then
+        refuse('ERR FENCE needs the fencing counter of ' .. shown(key) .. ', which would lie in ' ..
+            'another slot of the cluster: use a name whose hash tag is whole, or one without braces')
+    end
+    local left, token = ask('PTTL', name), math.max(counted, least)
+    work:write('INCRBY', name, text(token - counted))
+    -- One that was there without a TTL is to stay.
+    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
     return token
 end
 
@@ -1250,15 +1279,19 @@ local function release(work, keys, list)
 end
 
 local function renew(work, keys, list)
-    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]', list)
+    local args = arguments(
+        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE, FENCE = FENCE,
     })
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
+    local known = options.fence and known_of(lock, owner)
+    local least = math.max(options.fence or 0, known and known.token or 0)
+    local fenced = options.fence and raise(work, key, least)
     set_lease(work, lock, owner, work.now + lease)
-    return 1
+    return fenced and whole(fenced) or 1
 end
 
 -- The owner whose lock FORCE is to free; nil: whoever's.

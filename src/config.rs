@@ -41,6 +41,10 @@ pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
 /// again.
 pub static KEEP_PLACE: AtomicI64 = AtomicI64::new(15_000);
 
+/// `rlock.grant-after ms` (default 0): for so long after the start nothing is granted to who
+/// does not hold it already: the longest lease, for a server that may have lost locks.
+pub static GRANT_AFTER: AtomicI64 = AtomicI64::new(0);
+
 /// The greatest `keep-place`, ms.
 pub const LONGEST_KEEP_MS: i64 = 600_000;
 
@@ -105,8 +109,9 @@ fn set_ms(setting: &AtomicI64) -> Option<i64> {
     (ms > 0).then_some(ms)
 }
 
-/// What of the settings concerns the core.
-pub fn rules() -> Rules {
+/// What of the settings concerns the core. `age_ms`: since when the module runs.
+pub fn rules(age_ms: impl FnOnce() -> i64) -> Rules {
+    let left = |ms: i64| ms.saturating_sub(age_ms());
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
         watchdog_max: set_ms(&WATCHDOG_MAX),
@@ -117,6 +122,7 @@ pub fn rules() -> Rules {
             .filter(|_| redisson_compat())
             .map(|ms| ms.saturating_mul(1000)),
         keep_place: set_ms(&KEEP_PLACE),
+        grants_in: set_ms(&GRANT_AFTER).map(left).filter(|ms| *ms > 0),
     }
 }
 
@@ -131,7 +137,7 @@ enum Allowed {
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 9] = [
+const SETTINGS: [(&str, Allowed); 10] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
     ("watchdog-max", Allowed::Ms(MOST_MS)),
@@ -139,6 +145,7 @@ const SETTINGS: [(&str, Allowed); 9] = [
     ("fencing", Allowed::Words(&["clock", "counter"])),
     ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
     ("keep-place", Allowed::Ms(LONGEST_KEEP_MS)),
+    ("grant-after", Allowed::Ms(MOST_MS)),
     ("stock", YES_NO),
     ("stock-max", Allowed::Number(MOST_STOCK)),
 ];
@@ -199,6 +206,7 @@ mod tests {
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
             &[b"fencing", b"counter", b"redisson-turn", b"0"],
+            &[b"grant-after", b"30000"],
             &[b"stock", b"no", b"stock-max", b"1000000000"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
@@ -215,6 +223,7 @@ mod tests {
             &[b"fencing", b"yes"],
             &[b"redisson-turn", b"10001"],
             &[b"keep-place", b"600001"],
+            &[b"grant-after", b"-1"],
             &[b"stock", b"0"],
             &[b"stock-max", b"-1"],
         ] {

@@ -88,6 +88,15 @@ pub fn of(refusal: &Refusal) -> Error {
              can be raised; use another name, or DEL it",
             shown(&key.name)
         ),
+        Refusal::NoCounter { key } => format!(
+            "ERR FENCE needs the fencing counter of {}, which would lie in another slot of the \
+             cluster: use a name whose hash tag is whole, or one without braces",
+            shown(&key.name)
+        ),
+        Refusal::NotYet { ms } => format!(
+            "NOTYET this server has started and may have lost locks: it grants none for {ms} ms \
+             more (rlock.grant-after)"
+        ),
         Refusal::Deadlock { cycle } => deadlock(cycle),
         Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
         Refusal::TagInUse { tag } => tag_in_use(&shown(tag)),

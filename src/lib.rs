@@ -63,6 +63,7 @@ redis_module! {
             ["watchdog-max", &config::WATCHDOG_MAX, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
             ["redisson-turn", &config::REDISSON_TURN, 20, 0, config::LONGEST_TURN_MS, ConfigurationFlags::DEFAULT, None],
             ["keep-place", &config::KEEP_PLACE, 15_000, 0, config::LONGEST_KEEP_MS, ConfigurationFlags::DEFAULT, None],
+            ["grant-after", &config::GRANT_AFTER, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
             ["stock-max", &config::STOCK_MAX, 1_000_000, 0, config::MOST_STOCK, ConfigurationFlags::DEFAULT, None],
         ],
         string: [],

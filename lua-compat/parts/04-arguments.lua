@@ -61,6 +61,14 @@ function Args:permits_if_any(word, allowed)
     if following and not allowed[following:upper()] then return self:permits(word) end
 end
 
+-- The token behind FENCE.
+function Args:fence(word)
+    local given = self:needs(word, 'a token')
+    local token = number(given, 1)
+    return token and token <= MOST_FENCE and token or refuse(
+        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_FENCE, shown(given))
+end
+
 -- The limit of permits that is to be in force.
 function Args:limit()
     local given = self:next()
@@ -133,6 +141,7 @@ local LIMIT = { 'mode', 'permits', 'limit', Args.permits }
 local PERMITS_WANTED = { 'permits', nil, 'permits', Args.permits }
 local PERMITS_BACK = { 'mode', 'permits', 'permits', Args.permits_if_any }
 local PERMITS = { 'mode', 'permits' }
+local FENCE = { 'fence', nil, 'fence', Args.fence }
 local COUNT = { 'count', nil, 'count', Args.count }
 local NONE = {}
 

@@ -6,12 +6,13 @@
 
 local last = 0
 
-local function counter_of(key)
+-- The name of a lock's counter, and what it says; nil: it has none. `made`: it gets one.
+local function counter_of(key, made)
     local name = prefixed('redisson_lock_token', key)
     if not is_near(name, key) then return nil end
     local value = ask('GET', name)
     if value == false then
-        if IS_LIBRARY then return nil end
+        if IS_LIBRARY and not made then return nil end
         needs_settled(key)
         return name, 0
     end
@@ -38,5 +39,22 @@ local function new_token(work, keys)
     last = token
     -- It is raised, which leaves it its TTL.
     for name, counted in pairs(counters) do work:write('INCRBY', name, text(token - counted)) end
+    return token
+end
+
+-- How long a counter lives that was made by being raised, after it was last raised.
+local KEPT_MS = 30 * 24 * 3600 * 1000
+
+-- The counter of a lock is at least this from now on; what it is.
+local function raise(work, key, least)
+    local name, counted = counter_of(key, true)
+    if not name then
+        refuse('ERR FENCE needs the fencing counter of ' .. shown(key) .. ', which would lie in ' ..
+            'another slot of the cluster: use a name whose hash tag is whole, or one without braces')
+    end
+    local left, token = ask('PTTL', name), math.max(counted, least)
+    work:write('INCRBY', name, text(token - counted))
+    -- One that was there without a TTL is to stay.
+    if left ~= -1 then work:write('PEXPIREAT', name, text(work.now + math.max(left, KEPT_MS))) end
     return token
 end

@@ -97,15 +97,19 @@ local function release(work, keys, list)
 end
 
 local function renew(work, keys, list)
-    local args = arguments('RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]', list)
+    local args = arguments(
+        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE, FENCE = FENCE,
     })
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
+    local known = options.fence and known_of(lock, owner)
+    local least = math.max(options.fence or 0, known and known.token or 0)
+    local fenced = options.fence and raise(work, key, least)
     set_lease(work, lock, owner, work.now + lease)
-    return 1
+    return fenced and whole(fenced) or 1
 end
 
 -- The owner whose lock FORCE is to free; nil: whoever's.

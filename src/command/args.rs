@@ -13,6 +13,10 @@ use crate::server::{Call, Command};
 const LONGEST_TAG: usize = 64;
 const LONGEST_CHANNEL: usize = 1024;
 
+/// The greatest token that FENCE takes: greater ones would leave no room above them for the
+/// tokens of all locks to come.
+const MOST_FENCE: i64 = 1 << 52;
+
 const WRONG_NUMBER: &str = "wrong number of arguments";
 
 /// The mode of permits, where nothing more is to be said of them.
@@ -113,9 +117,13 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// The token after IFTOKEN.
     fn token(&mut self) -> Result<Token, Error> {
-        let given = self.needs("IFTOKEN", "a token")?;
+        self.token_behind("IFTOKEN", MOST_MS)
+    }
+
+    fn token_behind(&mut self, word: &str, most: i64) -> Result<Token, Error> {
+        let given = self.needs(word, "a token")?;
         let what = "the token must be a whole number from 1";
-        number(given, 1, MOST_MS, what).map(Token)
+        number(given, 1, most, what).map(Token)
     }
 
     /// Whose lock is meant, at the end of a command: `IFOWNER owner` or `IFTOKEN token`.
@@ -201,6 +209,9 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 Some(&"IFHELD") if options.only.is_none() => options.only = Some(Only::Held),
                 Some(&"IFTOKEN") if options.only.is_none() => {
                     options.only = Some(Only::Token(self.token()?));
+                }
+                Some(&"FENCE") if options.fence.is_none() => {
+                    options.fence = Some(self.token_behind("FENCE", MOST_FENCE)?);
                 }
                 Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
                 _ => return Err(self.unknown(given)),

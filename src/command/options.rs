@@ -1,7 +1,7 @@
 //! What a request says at its end, and the owner whose request it is.
 
 use crate::error::Error;
-use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Share, Wait};
+use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Share, Token, Wait};
 use crate::server::Call;
 
 /// An owner as it was given.
@@ -44,6 +44,8 @@ pub struct Options<'a> {
     pub(super) once: bool,
     pub(super) all: bool,
     pub(super) only: Option<Only>,
+    /// The token behind FENCE.
+    pub(super) fence: Option<Token>,
     pub count: Option<usize>,
 }
 
@@ -149,6 +151,7 @@ impl Options<'_> {
             mode: self.mode(),
             lease,
             watch: self.watchdog(call)?,
+            fence: self.fence,
         })
     }
 

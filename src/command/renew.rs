@@ -5,12 +5,15 @@ use crate::error::Error;
 use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]`
+/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]`
 ///
 /// Sets the lease of the owner's holds to `lease` ms from now, shorter too, and
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
 /// `WATCHDOG` all of the owner's holds on the key belong to this connection from
-/// now on: after a reconnect, a failover, or for a hold that somebody else took. An
+/// now on: after a reconnect, a failover, or for a hold that somebody else took. With
+/// `FENCE` it sets the lock's fencing counter to the greatest of itself, the token of the
+/// owner's hold and `token`, and replies with that: every token that is given for the lock
+/// from now on is greater. The counter lives for 30 days more, unless it had no TTL. An
 /// owner that does not hold the lock in this mode gets NOTHELD.
 pub struct Renew;
 
@@ -21,7 +24,7 @@ impl Command for Renew {
         acl: c"write fast",
         keys: Keys::One(Use::Write),
         summary: c"Sets the lease of a lock",
-        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG]",
+        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -29,13 +32,13 @@ impl Command for Renew {
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&["READ", "WRITE", PERMITS, "WATCHDOG"])?;
+        let options = args.options(&["READ", "WRITE", PERMITS, "WATCHDOG", "FENCE"])?;
         let id = owner.id(call)?;
         let renewal = options.renewal(call, &id, lease)?;
-        call.decide(|d| lock::renew(d, key, &renewal))?;
+        let fenced = call.decide(|d| lock::renew(d, key, &renewal))?;
         if renewal.watch.is_some() {
             call.watches();
         }
-        Ok(Responder::Integer(1))
+        Ok(Responder::Integer(fenced.map_or(1, |token| token.0)))
     }
 }

@@ -153,6 +153,8 @@ pub struct Renewal<'a> {
     pub lease: i64,
     /// The owner's holds belong to this connection from now on.
     pub watch: Option<ClientId>,
+    /// The lock's fencing counter is at least this from now on.
+    pub fence: Option<Token>,
 }
 
 /// What became of a request that was not in error.

@@ -278,9 +278,14 @@ impl Keyspace for Memory {
             Write::Lease { .. } | Write::LeaseAt { .. } | Write::EndLease { .. } => {
                 self.write_lease(key, write);
             }
-            Write::Fence(token) => {
-                let empty = || (Value::Number(0), None);
-                self.keys.entry(counter(key)).or_insert_with(empty).0 = Value::Number(token.0);
+            Write::Fence { token, until } => {
+                let counter = counter(key);
+                let end = match self.live(&counter) {
+                    Some((_, None)) => None,
+                    Some((_, end)) => (*end).max(*until),
+                    None => *until,
+                };
+                self.keys.insert(counter, (Value::Number(token.0), end));
             }
             Write::ExpireAt(_) if self.vanishing.as_ref() == Some(key) => {
                 self.vanishing = None;

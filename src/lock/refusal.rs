@@ -30,6 +30,11 @@ pub enum Refusal {
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
+    /// The lock can have no fencing counter, which would lie in another slot.
+    NoCounter { key: Key },
+    /// The server has started, and may have lost locks: it grants nothing for so many ms
+    /// more.
+    NotYet { ms: i64 },
     /// The request would close a cycle of waiting: DEADLOCK.
     Deadlock { cycle: Vec<Link> },
     /// A key beside the lock is needed that may be on another node, for their slot is

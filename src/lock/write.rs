@@ -55,9 +55,9 @@ pub enum Write {
     },
     /// The lease key of that hold is gone: DEL, if it is there and this lock's.
     EndLease { owner: Owner, index: i64 },
-    /// The fencing counter beside the lock has this token now: SET, with the TTL
-    /// that it had.
-    Fence(Token),
+    /// The fencing counter beside the lock has this token now: SET, with the TTL that it
+    /// had; with `until` it lives so long at least, unless it was there without a TTL.
+    Fence { token: Token, until: Option<WallMs> },
     /// The key ends then: PEXPIREAT.
     ExpireAt(WallMs),
     /// The lock is free: DEL.

@@ -5,7 +5,7 @@ use redis_module::{Context, ContextFlags, RedisString, Status};
 use super::inbound;
 use super::outbound::{records, replication};
 use super::shell::{Shell, SHELL};
-use super::state::Server;
+use super::state::{clock, Server};
 use super::sys::{self, Ctx};
 use crate::config;
 
@@ -30,6 +30,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let Some(server) = Server::detect(ctx) else {
         return Status::Err;
     };
+    clock::start();
     let shell = Shell::new(server, inbound::on_timer);
     let master = ctx.flags().contains(ContextFlags::MASTER);
     shell.situation.master.set(master);

@@ -124,6 +124,8 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
     let extra = match name {
         "RELEASE" => *random.of(&[None, None, None, Some("ALL"), Some("IFHELD")]),
         "ACQUIRE" | "MACQUIRE" if random.one_in(3) => Some("ONCE"),
+        // Far below all tokens: the counter is that of the hold then.
+        "RENEW" if random.one_in(4) => Some("FENCE 7"),
         _ => None,
     };
     let mut options = match tried.mode {
@@ -199,6 +201,7 @@ const NASTY: &[&[u8]] = &[
     b"IFOWNER",
     b"EXCLUSIVE",
     b"COUNT",
+    b"FENCE",
     b"LIMIT",
     b"PERMITS",
     b"2",

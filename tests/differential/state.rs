@@ -169,12 +169,32 @@ impl State {
         if words[0].eq_ignore_ascii_case(b"RLOCK.INFO") {
             return self.same_view(words, replies);
         }
+        if let ([_, key, owner, ..], true, [Value::Int(a), Value::Int(b)]) =
+            (words.as_slice(), fences(words), replies)
+        {
+            return self.same_fence((key, owner), [*a, *b]).map_err(differ);
+        }
         match (acquired(words), replies) {
             (Some((keys, owner)), [Value::Int(a), Value::Int(b)]) => {
                 self.same_tokens(keys, owner, [*a, *b]).map_err(differ)
             }
             (_, [a, b]) if a == b => Ok(()),
             (_, [a, b]) => Err(differ(format!("{a:?}\n  but {b:?}"))),
+        }
+    }
+
+    /// Whether a counter that was raised to the token of a hold says the same on both.
+    fn same_fence(&mut self, of: (&Bytes, &Bytes), got: [i64; 2]) -> Result<(), String> {
+        let (key, owner) = of;
+        if !self.known.has(key, owner) {
+            self.known.change(key);
+            return Ok(());
+        }
+        let texts = got.map(|number| number.to_string().into_bytes());
+        let name = [COUNTER, &tagged(key)].concat();
+        match self.same_count(&name, [&texts[0], &texts[1]]) {
+            true => Ok(()),
+            false => Err(format!("counter {} but {}", got[0], got[1])),
         }
     }
 
@@ -226,6 +246,12 @@ impl State {
         };
         replies::info(views, &holds).map_err(differ)
     }
+}
+
+/// Whether it raises a counter.
+fn fences(words: &Words) -> bool {
+    let says = |word: &Bytes| word.eq_ignore_ascii_case(b"FENCE");
+    words[0].eq_ignore_ascii_case(b"RLOCK.RENEW") && words.iter().any(says)
 }
 
 /// The keys and the owner of a command that acquires.

@@ -12,7 +12,7 @@ const LIBRARY: Language = Language::Library;
 const STEPS: usize = 2000;
 
 /// What so many steps meet with, or else they say little.
-const MET: [&str; 26] = [
+const MET: [&str; 27] = [
     "RLOCK.ACQUIRE number",
     "RLOCK.ACQUIRE null",
     "RLOCK.ACQUIRE ERR",
@@ -27,6 +27,7 @@ const MET: [&str; 26] = [
     "RLOCK.RELEASE 1",
     "RLOCK.RELEASE NOTHELD",
     "RLOCK.RENEW 1",
+    "RLOCK.RENEW number",
     "RLOCK.RENEW NOTHELD",
     "RLOCK.MACQUIRE number",
     "RLOCK.MACQUIRE null",

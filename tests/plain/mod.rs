@@ -9,6 +9,7 @@ mod errors;
 mod events;
 mod experiments;
 mod expiry;
+mod fence;
 mod fencing;
 mod force;
 mod nesting;

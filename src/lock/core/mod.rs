@@ -40,6 +40,9 @@ pub struct Rules {
     /// For how many ms the place of a request is kept whose connection closes; `None`: it
     /// is not.
     pub keep_place: Option<i64>,
+    /// Nothing is granted for so many ms more: the server has started, and may have lost
+    /// locks.
+    pub grants_in: Option<i64>,
 }
 
 impl Rules {
@@ -50,6 +53,7 @@ impl Rules {
         counts: false,
         redisson_turn_us: None,
         keep_place: None,
+        grants_in: None,
     };
 }
 

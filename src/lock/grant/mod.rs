@@ -16,3 +16,4 @@ pub use give::give;
 pub use kind::GrantKind;
 pub use permits::admit as admit_to_permits;
 pub use plan::{carry_out, fresh, plan, Plan};
+pub use token::raise as raise_counter;

@@ -8,6 +8,10 @@ use crate::lock::{Decision, Key, Refusal, Token, Write};
 /// would take the tokens of every lock with it.
 const MOST: Token = Token((1 << 53) - 1);
 
+/// How long a counter lives that was made by being raised, after it was last raised: 30
+/// days. For ever, and each name that was ever locked so would leave a key behind.
+const KEPT_MS: i64 = 30 * 24 * 3600 * 1000;
+
 /// The token of holds that begin on these keys, and those of them whose counter
 /// is to be set to it ([`fence`]) once they are held.
 pub fn new_token<'k>(
@@ -40,6 +44,22 @@ pub fn new_token<'k>(
 /// Writes a token to the counters of the locks that have it.
 pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: Token) {
     for key in counted {
-        d.write(&key, Write::Fence(token));
+        d.write(&key, Write::Fence { token, until: None });
     }
+}
+
+/// The counter of a lock is at least this from now on, and lives for a while; what it is.
+pub fn raise(d: &mut Decision<'_>, key: &Key, least: Token) -> Result<Token, Refusal> {
+    let token = match d.ks.counter(key) {
+        Counter::At(last) if last < MOST => last.max(least),
+        Counter::Absent if d.ks.slot_stays(key) => least,
+        Counter::Absent => return Err(Refusal::OnItsWay { key: key.clone() }),
+        Counter::Elsewhere => return Err(Refusal::NoCounter { key: key.clone() }),
+        Counter::At(_) | Counter::Unusable => {
+            return Err(Refusal::CounterUnusable { key: key.clone() })
+        }
+    };
+    let until = Some(d.now.deadline(KEPT_MS));
+    d.write(key, Write::Fence { token, until });
+    Ok(token)
 }

@@ -20,6 +20,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
     require_free_tag(d, std::slice::from_ref(&key), ask)?;
     let asked = (ask.mode, ask.share);
     let how = grant::admit(d, &key, ask.owner, asked, ask.once, &mut look)?;
+    require_start(d, how.is_some_and(|how| how.is_holders()))?;
     match how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, &key)) {
         Some(how) => {
             let want = Want::of(ask);
@@ -37,6 +38,15 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             }
             waiting::wait_for(d, key, ask)
         }
+    }
+}
+
+/// Refuses a request for a lock that is not its owner's already, as long as the server may
+/// have lost holds that are still under way.
+pub fn require_start(d: &Decision<'_>, is_holders: bool) -> Result<(), Refusal> {
+    match d.core.rules.grants_in {
+        Some(ms) if !is_holders => Err(Refusal::NotYet { ms }),
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::require_free_tag;
+use super::acquire::{require_free_tag, require_start};
 use super::release::release_one;
 use super::renew::renew_one;
 
@@ -36,6 +36,7 @@ pub fn acquire_many(
         let mut look = ready::look(d, key, ask.owner);
         let asked = (ask.mode, ask.share);
         let how = grant::admit(d, key, ask.owner, asked, ask.once, &mut look)?;
+        require_start(d, how.is_some_and(|how| how.is_holders()))?;
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         plan.extend(free.map(|how| (key.clone(), how, look)));
     }

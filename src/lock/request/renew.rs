@@ -2,17 +2,36 @@
 
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
-use crate::lock::{leases, ready, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal};
+use crate::lock::table::Entry;
+use crate::lock::{grant, leases, ready, watchdog};
+use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal, Token};
 
-/// Sets the lease to `lease` ms from now, shorter too.
-pub fn renew(d: &mut Decision<'_>, name: &[u8], renewal: &Renewal<'_>) -> Result<(), Refusal> {
+/// Sets the lease to `lease` ms from now, shorter too; the lock's fencing counter, if that
+/// was to be raised.
+pub fn renew(
+    d: &mut Decision<'_>,
+    name: &[u8],
+    renewal: &Renewal<'_>,
+) -> Result<Option<Token>, Refusal> {
     let key = d.core.locks.key(renewal.db, name);
     let look = ready::look(d, &key, renewal.owner);
     modes::require(d.core, &key, renewal.owner, renewal.mode, &look)?;
     modes::require_leases(d.core, &key, renewal.owner, &look)?;
+    let fenced = fence(d, &key, renewal)?;
     renew_one(d, &key, renewal, &look);
-    Ok(())
+    Ok(fenced)
+}
+
+/// No token is given for the lock any more that is not greater than this one and than that
+/// of the hold.
+fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Option<Token>, Refusal> {
+    let Some(least) = renewal.fence else {
+        return Ok(None);
+    };
+    let held = |entry: &Entry| entry.tokens(renewal.owner, renewal.mode);
+    let held = d.core.locks.get(key).and_then(held);
+    let least = held.map_or(least, |(_, newest)| newest.max(least));
+    grant::raise_counter(d, key, least).map(Some)
 }
 
 /// Renews the lease of an owner that holds the lock.

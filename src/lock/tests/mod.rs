@@ -5,6 +5,7 @@ mod away;
 mod crowds;
 mod cycles;
 mod family;
+mod fence;
 mod foreign;
 mod grants;
 mod keys;

@@ -164,8 +164,10 @@ impl Shell {
             mode,
             lease,
             watch: None,
+            fence: None,
         };
         self.step(|d| lock::renew(d, &at.name, &renewal))
+            .map(|_| ())
     }
 
     pub fn renew(&mut self, owner: &str, lease: i64) -> Result<(), Refusal> {

@@ -72,8 +72,8 @@ fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
         Write::SetMode(_) | Write::SetPool(_) | Write::Permit { held: Some(_), .. } => &[HSET],
         Write::Permit { pool: Some(_), .. } => &[HSET, HDEL],
         Write::Permit { .. } => &[HDEL],
-        Write::Lease { at: Some(_), .. } => &[SET, EXPIRE],
-        Write::Lease { at: None, .. } | Write::Fence(_) => &[SET],
+        Write::Lease { at: Some(_), .. } | Write::Fence { until: Some(_), .. } => &[SET, EXPIRE],
+        Write::Lease { at: None, .. } | Write::Fence { .. } => &[SET],
         Write::LeaseAt { .. } | Write::ExpireAt(_) => &[EXPIRE],
         Write::EndLease { .. } | Write::Delete => &[DEL],
     };
@@ -81,7 +81,7 @@ fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
         Write::Lease { owner, index, .. }
         | Write::LeaseAt { owner, index, .. }
         | Write::EndLease { owner, index } => redisson::lease_key(&key.name, owner, *index),
-        Write::Fence(_) => redisson::counter(&key.name),
+        Write::Fence { .. } => redisson::counter(&key.name),
         _ => return notify(ctx, given, key, events),
     };
     notify(ctx, given, &Key::new(key.db, &beside), events);

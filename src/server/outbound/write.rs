@@ -35,7 +35,7 @@ impl Writer<'_, '_> {
             Write::Lease { owner, index, at } => self.lease(key, owner, *index, *at),
             Write::LeaseAt { owner, index, at } => self.lease_at(key, owner, *index, *at),
             Write::EndLease { owner, index } => self.end_lease(key, owner, *index),
-            Write::Fence(token) => self.fence(key, *token),
+            Write::Fence { token, until } => self.fence(key, *token, *until),
             Write::ExpireAt(at) => self.end_at(key, *at),
             Write::Delete => delete(self.keys.open(key)?, self.to),
         }
@@ -143,7 +143,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn fence(self, key: &Key, token: Token) -> Option<bool> {
+    fn fence(self, key: &Key, token: Token, until: Option<WallMs>) -> Option<bool> {
         let value = Text::number(token.0)?;
         let name = Key::new(key.db, &redisson::counter(&key.name));
         let open = self.keys.open(&name)?;
@@ -151,7 +151,12 @@ impl Writer<'_, '_> {
         if open.is_there() && !open.is(Type::String) {
             return None;
         }
-        set_string(open, self.to, &value, open.expires())
+        let end = match open.expires() {
+            // It is to stay.
+            None if open.is_there() => None,
+            end => end.max(until),
+        };
+        set_string(open, self.to, &value, end)
     }
 
     fn end_at(self, key: &Key, at: WallMs) -> Option<bool> {

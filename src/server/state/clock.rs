@@ -17,6 +17,16 @@ pub fn now() -> Now {
     }
 }
 
+/// The module runs from now on.
+pub fn start() {
+    LazyLock::force(&START);
+}
+
+/// For how many ms the module runs.
+pub fn age_ms() -> i64 {
+    i64::try_from(START.elapsed().as_millis()).unwrap_or(i64::MAX)
+}
+
 /// Reads the wall clock alone, for a request that neither waits nor finds anybody
 /// waiting: reading clocks is a good part of what it costs.
 pub fn now_by_wall() -> Now {

@@ -133,8 +133,10 @@ impl Shell {
             mode: mode(way),
             lease,
             watch: watch.then_some(client),
+            fence: None,
         };
         self.step(|d| lock::renew(d, name.as_bytes(), &renewal))
+            .map(|_| ())
     }
 
     pub fn renew_many(
@@ -150,6 +152,7 @@ impl Shell {
             mode: Mode::Exclusive,
             lease,
             watch: None,
+            fence: None,
         };
         self.step(|d| lock::renew_many(d, &names, &renewal))
     }
