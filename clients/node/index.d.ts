@@ -1,0 +1,150 @@
+// Distributed locks by the rlock module of Redis and Valkey.
+
+/** How to acquire. All times are in ms. */
+export interface AcquireOptions {
+  /** How long to wait; `Infinity`: for ever. Absent or 0: try once. */
+  wait?: number;
+  /** How long the hold lasts without renewal (10,000). */
+  lease?: number;
+  /**
+   * The server renews the lease as long as the connection is open, and frees the lock when it
+   * closes (true). Not behind a TCP proxy that outlives this process. With `false` the hold
+   * ends with its lease unless `renew()` is called.
+   */
+  watchdog?: boolean;
+  /** After so long the hold is released and lost, with the reason `max`. Only with `watchdog`. */
+  max?: number;
+  /** Many may read, or one may write. Absent: a plain lock. */
+  mode?: 'read' | 'write';
+  /** At most so many permits of the lock are out at a time, 1 to 1,000,000. */
+  limit?: number;
+  /** How many permits to take (1). Only with `limit`. */
+  permits?: number;
+  /** So many replicas must have the hold, else it is released and `RefusedError` thrown. */
+  acks?: number;
+  /** How long the replicas may take (1,000). */
+  acksTimeout?: number;
+  /** Ends the wait: `acquire()` and `using()` reject with the signal's reason. No effect afterwards. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Why a hold was lost. `expired`, `forced`, `deleted`, `evicted`, `flushed`, `overwritten`,
+ * `demoted`, `moved`, `rebound` and `released` are the server's words; `connection`: it
+ * closed; `max`: see there; `lease`: its deadline passed; `closed`: `locks.close()`.
+ */
+export type LostReason =
+  | 'expired' | 'forced' | 'deleted' | 'evicted' | 'flushed' | 'overwritten' | 'demoted'
+  | 'moved' | 'rebound' | 'released' | 'connection' | 'max' | 'lease' | 'closed'
+  | (string & {});
+
+/** A lock, or several, that this program holds. */
+export interface Hold extends AsyncDisposable {
+  /** Rises with each hold of a lock: let storage refuse a smaller one. */
+  readonly token: number;
+  /** The key, of several the first. */
+  readonly key: string;
+  readonly keys: string[];
+  /** The owner's name in the server. */
+  readonly owner: string;
+  /** Aborted when the hold is lost, with the `LostError` as its reason; not by `release()`. */
+  readonly signal: AbortSignal;
+  /** How the hold was lost, or null. Once lost it is lost for good. */
+  readonly lost: LostError | null;
+  /**
+   * Renews it, for `lease` ms from now on (as before).
+   * @throws LostError, ConnectionError, RefusedError
+   */
+  renew(lease?: number): Promise<void>;
+  /**
+   * One more hold of it within the same work, counted here: the last `release()` releases.
+   * @returns the same hold
+   * @throws LostError
+   */
+  again(): Hold;
+  /**
+   * Gives it back. From the call on it is over for the program, also if the connection breaks.
+   * A second release is nothing.
+   * @throws LostError if it was lost before: the program was not alone for all that time
+   * @throws RefusedError if the server would not; it is told again with each heartbeat
+   */
+  release(): Promise<void>;
+  /** `await using hold = await locks.acquire(...)`: `release()` */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+interface Acquirer {
+  /**
+   * Acquires a lock; of several keys all or none (plain locks only).
+   * @throws NotAcquiredError, DeadlockError, HeldByJobError, RefusedError, ConnectionError
+   * @throws the signal's reason
+   */
+  acquire(keys: string | readonly string[], options?: AcquireOptions): Promise<Hold>;
+  /**
+   * Acquires, runs the body, and releases. On a loss `signal` is aborted; `using()` waits for
+   * the body to end and rejects with the `LostError` (what the body threw is its `cause`).
+   * @returns what the body returns
+   */
+  using<T>(
+    keys: string | readonly string[],
+    options: AcquireOptions,
+    body: (signal: AbortSignal, hold: Hold) => T | PromiseLike<T>,
+  ): Promise<T>;
+  using<T>(
+    keys: string | readonly string[],
+    body: (signal: AbortSignal, hold: Hold) => T | PromiseLike<T>,
+  ): Promise<T>;
+}
+
+/** Several holds of one piece of work: the server sees deadlocks between jobs. */
+export interface Job extends Acquirer {
+  /** The owner of all its holds. */
+  readonly owner: string;
+}
+
+export interface LocksOptions {
+  /** How long to look for a connection, in ms (5,000). */
+  timeout?: number;
+}
+
+/**
+ * What a program makes once. It has one connection of its own to the server, with the options
+ * of the client that it is given; that client need not be connected, and stays as it is.
+ */
+export class Locks implements Acquirer, AsyncDisposable {
+  /** @param client of node-redis (`createClient`, `createCluster`) or ioredis (`Redis`, `Cluster`) */
+  constructor(client: object, options?: LocksOptions);
+  acquire: Acquirer['acquire'];
+  using: Acquirer['using'];
+  /** A piece of work that takes several locks, one after the other. */
+  job(): Job;
+  /** Releases every hold, ends every wait and closes the connection. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The base of all errors below. */
+export class RlockError extends Error {
+  constructor(message: string, options?: ErrorOptions);
+}
+/** Somebody else has it, and had it for the whole wait. */
+export class NotAcquiredError extends RlockError {
+  readonly keys: string[];
+}
+/** The hold was lost. */
+export class LostError extends RlockError {
+  readonly keys: string[];
+  readonly reason: LostReason;
+}
+/** To wait would have closed a cycle of jobs that wait for each other; the text names them. */
+export class DeadlockError extends RlockError {}
+/** The job holds the key, or waits for it, already. */
+export class HeldByJobError extends RlockError {
+  readonly key: string;
+}
+/** Another error of the server, such as NOREPLICAS, OOM, WRONGTYPE, WRONGMODE, NOPERM. */
+export class RefusedError extends RlockError {
+  readonly code: string;
+}
+/** No connection within the time, or `close()` was called. */
+export class ConnectionError extends RlockError {}

@@ -1,0 +1,56 @@
+// What can come out of an acquisition or a hold. All of them are RlockErrors; bad arguments
+// are TypeErrors and RangeErrors, and a cancelled wait has the reason of its AbortSignal.
+
+export class RlockError extends Error {
+  /** @param {string} message @param {ErrorOptions} [options] */
+  constructor(message, options) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+export class NotAcquiredError extends RlockError {
+  /** @param {string[]} keys */
+  constructor(keys) {
+    super(`${keys.join(', ')}: somebody else has it`);
+    this.keys = keys;
+  }
+}
+
+export class LostError extends RlockError {
+  /** @param {string[]} keys @param {string} reason */
+  constructor(keys, reason) {
+    super(`${keys.join(', ')}: the hold was lost (${reason})`);
+    this.keys = keys;
+    this.reason = reason;
+  }
+}
+
+export class DeadlockError extends RlockError {}
+
+export class HeldByJobError extends RlockError {
+  /** @param {string} key */
+  constructor(key) {
+    super(`${key}: this job holds it or waits for it already; use hold.again()`);
+    this.key = key;
+  }
+}
+
+export class RefusedError extends RlockError {
+  /** @param {string} code @param {string} message */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export class ConnectionError extends RlockError {}
+
+/**
+ * What the server answered, as the program is told of it.
+ * @param {string} text the whole error, its code first
+ */
+export function fromServer(text) {
+  const [code] = text.split(' ', 1);
+  return code === 'DEADLOCK' ? new DeadlockError(text) : new RefusedError(code, text);
+}

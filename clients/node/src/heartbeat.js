@@ -1,0 +1,127 @@
+// The one timer of a session: a PING every third of the shortest lease. A reply proves the
+// connection from the time at which its command was sent. When the last proof is older than
+// the shortest lease, the connection is closed.
+import { now } from './time.js';
+
+/** @import { Link } from './link.js' */
+
+// With nothing held and nobody waiting: a PING every 10 s.
+const IDLE = 30_000;
+// The least between two PINGs, whatever the lease.
+const LEAST = 5;
+
+/** The leases of a session's holds and requests: which is the shortest? */
+export class Leases {
+  /** @type {Map<number, number>} by lease: how many have it */
+  #many = new Map();
+  shortest = IDLE;
+  onchange = () => {};
+
+  /** @param {number} lease */
+  add(lease) {
+    this.#many.set(lease, (this.#many.get(lease) ?? 0) + 1);
+    if (this.#many.size === 1 || lease < this.shortest) this.#changed(lease);
+  }
+
+  /** @param {number} lease */
+  remove(lease) {
+    const left = (this.#many.get(lease) ?? 1) - 1;
+    if (left > 0) return void this.#many.set(lease, left);
+    this.#many.delete(lease);
+    if (lease !== this.shortest) return;
+    let shortest = Infinity;
+    for (const one of this.#many.keys()) shortest = Math.min(shortest, one);
+    this.#changed(shortest === Infinity ? IDLE : shortest);
+  }
+
+  /** @param {number} shortest */
+  #changed(shortest) {
+    this.shortest = shortest;
+    this.onchange();
+  }
+}
+
+export class Heartbeat {
+  #pings = 0;
+  due = 0;
+
+  /** @param {Link} link @param {Leases} leases */
+  constructor(link, leases) {
+    this.link = link;
+    this.leases = leases;
+    this.proof = this.since = this.pinged = now();
+    this.shortest = leases.shortest;
+    this.closeAt = this.proof + this.shortest;
+    leases.onchange = () => this.#leaseChanged();
+    this.#wind();
+  }
+
+  get #third() {
+    return Math.max(this.shortest / 3, LEAST);
+  }
+
+  /** @param {number} sent a command was answered that was sent then */
+  proven(sent) {
+    if (sent <= this.proof) return;
+    this.proof = sent;
+    this.closeAt = Math.max(sent, this.since) + this.shortest;
+  }
+
+  #leaseChanged() {
+    const { shortest } = this.leases;
+    const shorter = shortest < this.shortest;
+    this.shortest = shortest;
+    if (!shorter) {
+      this.closeAt = Math.max(this.proof, this.since) + shortest;
+      return;
+    }
+    // What was proven before may be older than the new lease: that begins only now.
+    this.since = now();
+    this.closeAt = Math.min(this.closeAt, this.since + shortest);
+    this.#ping();
+    this.#wind();
+  }
+
+  #wind() {
+    clearTimeout(this.timer);
+    this.due = Math.min(this.pinged + this.#third, this.closeAt);
+    this.timer = setTimeout(() => this.#tick(), Math.max(this.due - now(), 1));
+    this.timer.unref();
+  }
+
+  #tick() {
+    const time = now();
+    if (time < this.due) return this.#wind();
+    // This process itself stood still: the replies may lie unread, and so may the news that
+    // the connection was closed. Read them first, and leave the server a third to answer.
+    if (time - this.due > this.#third) this.closeAt = Math.max(this.closeAt, time + this.#third);
+    if (time >= this.closeAt) {
+      return this.link.close(new Error(`nothing heard of the server for ${this.shortest} ms`));
+    }
+    if (time >= this.pinged + this.#third) {
+      this.#ping();
+      this.onbeat?.();
+    }
+    this.#wind();
+  }
+
+  /** @type {(() => void) | undefined} */
+  onbeat = undefined;
+
+  /** Each PING says another word, so that a reply which belongs to another command is noticed. */
+  #ping() {
+    this.pinged = now();
+    const word = `beat:${++this.#pings}`;
+    this.link.call(['PING', word]).then(
+      (reply) => {
+        if (reply !== word) this.link.close(new Error('a reply belongs to another command'));
+      },
+      (error) => this.link.close(error),
+    );
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.leases.onchange = () => {};
+  }
+}

@@ -1,0 +1,174 @@
+// What an acquisition became. Members that begin with _ are the session's.
+import { LostError, RefusedError } from './errors.js';
+import { Refusal } from './link.js';
+import { duration } from './options.js';
+import { Alarm, now } from './time.js';
+import * as words from './words.js';
+
+/** @import { Claim, Plan } from './options.js' */
+/** @import { Job } from './locks.js' */
+/** @import { Link } from './link.js' */
+/** @import { Session } from './session.js' */
+
+export class Hold {
+  #count = 1;
+  /** @type {LostError | null} */
+  #lost = null;
+  /** @type {AbortController | undefined} made when it is asked for: most holds end without */
+  #controller;
+  /** @type {Alarm | undefined} for the deadline, or for max */
+  #alarm;
+  #session;
+  #job;
+  #tag;
+  #watchdog;
+
+  /**
+   * @param {Session} session @param {Link} link @param {string} tag
+   * @param {Claim} claim @param {number} token @param {Plan} plan
+   * @param {number | undefined} since  when the lease began, at the latest
+   * @param {Job | undefined} job
+   */
+  constructor(session, link, tag, claim, token, plan, since, job) {
+    this.token = token;
+    this.#session = session;
+    /** @type {Link | undefined} the connection that took it, while that is open */
+    this.link = link;
+    this.#tag = tag;
+    this.claim = claim;
+    this.#watchdog = plan.watchdog;
+    this.#job = job;
+    session.holds.add(this);
+    session.keep();
+    if (plan.max) this.#alarm = new Alarm(now() + plan.max, () => this.#giveBack('max'));
+    if (!plan.watchdog && since !== undefined) this.#endsAt(since + claim.lease);
+  }
+
+  get key() {
+    return this.claim.keys[0];
+  }
+
+  get keys() {
+    return [...this.claim.keys];
+  }
+
+  get owner() {
+    return this.claim.owner;
+  }
+
+  get lost() {
+    return this.#lost;
+  }
+
+  get signal() {
+    this.#controller ??= new AbortController();
+    if (this.#lost) this.#controller.abort(this.#lost);
+    return this.#controller.signal;
+  }
+
+  again() {
+    this.#check();
+    this.#count += 1;
+    return this;
+  }
+
+  async renew(lease = this.claim.lease) {
+    const length = duration('lease', lease, 1);
+    this.#check();
+    const sent = now();
+    const session = this.#session;
+    const line = words.renew(this.claim, length);
+    try {
+      await session.insist(line, sent + session.timeout, () => this.#lost);
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      if (error.code !== 'NOTHELD') throw error;
+      this.#lose('expired');
+    }
+    this.#check();
+    session.leases.add(length);
+    session.leases.remove(this.claim.lease);
+    this.claim.lease = length;
+    if (!this.#watchdog) this.#endsAt(sent + length);
+  }
+
+  async release() {
+    if (this.#count > 1) {
+      this.#count -= 1;
+      if (this.#lost) throw this.#lost;
+      return;
+    }
+    await this._end();
+  }
+
+  /** Node before 20.5 has no such symbol; then this is a property that nobody uses. */
+  async [Symbol.asyncDispose]() {
+    await this.release();
+  }
+
+  /** Ends it, however often it was taken again. */
+  async _end() {
+    if (this.#count === 0) return;
+    this.#count = 0;
+    if (this.#lost) {
+      // Of several keys one was lost, and the others are held until now.
+      if (this.claim.keys.length > 1) this.#session.callOff(this.claim, false);
+      throw this.#lost;
+    }
+    this.#forget();
+    await this.#session.release(this);
+  }
+
+  /** A message with its tag. @param {string} word @param {string} rest */
+  told(word, rest) {
+    if (word !== 'lost') return;
+    const { link } = this;
+    this.#lose(rest);
+    if (rest === 'demoted') link?.close(new Refusal('READONLY the server was demoted'));
+  }
+
+  /** The connection is gone. */
+  _cut() {
+    this.link = undefined;
+    if (this.#watchdog) this.#giveBack('connection');
+  }
+
+  _close() {
+    this.#giveBack('closed');
+  }
+
+  /** Lost to the program, and given back to the server if that holds it still. @param {string} reason */
+  #giveBack(reason) {
+    this.#lose(reason);
+    this.#session.callOff(this.claim, false);
+  }
+
+  /** @param {string} reason */
+  #lose(reason) {
+    if (this.#lost || this.#count === 0) return;
+    this.#lost = new LostError(this.claim.keys, reason);
+    this.#forget();
+    this.#controller?.abort(this.#lost);
+  }
+
+  #forget() {
+    this.#alarm?.clear();
+    this.link?.tags.delete(this.#tag);
+    this.#session.holds.delete(this);
+    this.#session.leases.remove(this.claim.lease);
+    this.#session.keep();
+    this.#job?._free(this.claim.keys);
+  }
+
+  /** @param {number} deadline */
+  #endsAt(deadline) {
+    this.#alarm?.clear();
+    this.#alarm = new Alarm(deadline, () => this.#giveBack('lease'));
+  }
+
+  #check() {
+    if (this.#lost) throw this.#lost;
+    if (this.#count === 0) throw new LostError(this.claim.keys, 'released');
+  }
+}
+

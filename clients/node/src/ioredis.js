@@ -1,0 +1,63 @@
+/** @import { Address, Connection, Events, Library } from './libraries.js' */
+
+/** What would change or hold up a session's connection is taken out of the program's options. */
+const OVERRIDES = {
+  protocol: 3,
+  replyMapping: 'legacy',
+  lazyConnect: true,
+  retryStrategy: null,
+  sentinelRetryStrategy: null,
+  reconnectOnError: null,
+  enableOfflineQueue: false, // nothing may be kept for another connection
+  autoResubscribe: false,
+  autoResendUnfulfilledCommands: false,
+  enableAutoPipelining: false,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+  stringNumbers: false,
+  keyPrefix: '', // it would change the channel's name
+  monitor: false,
+  readOnly: false,
+  scripts: undefined,
+  himportFieldsets: undefined,
+};
+
+/** @param {any} client @returns {Library | undefined} */
+export function ioredis(client) {
+  if (client.isCluster) return cluster(client);
+  if (typeof client.duplicate !== 'function' || !client.options) return undefined;
+  return {
+    connection: (address, timeout, events) => connection(client, address, timeout, events),
+    nodes: undefined,
+  };
+}
+
+/** @param {any} client @param {Address | undefined} address @param {number} timeout @param {Events} events @returns {Connection} */
+function connection(client, address, timeout, events) {
+  const own = client.duplicate({ ...OVERRIDES, ...address, connectTimeout: timeout });
+  /** @type {Error | undefined} */
+  let why;
+  own.on('error', (/** @type {Error} */ error) => (why = error)); // close follows
+  own.on('close', () => events.closed(why));
+  own.on('end', () => events.closed(why));
+  own.on('moved', events.moved);
+  return {
+    // connect() says no more than that it was closed.
+    ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
+    subscribe(channel, sharded, hear) {
+      own.on(sharded ? 'smessage' : 'message', (/** @type {string} */ _, /** @type {string} */ message) => hear(message));
+      return sharded ? own.ssubscribe(channel) : own.subscribe(channel);
+    },
+    call: (words) => own.call(...words),
+    destroy() {
+      own.disconnect();
+      own.stream?.destroy(); // disconnect waits for the other side to close too
+    },
+    keep: (keep) => (keep ? own.stream?.ref() : own.stream?.unref()),
+  };
+}
+
+/** @param {any} client @returns {Library} */
+function cluster(client) {
+  throw new TypeError('clusters: not yet');
+}

@@ -1,0 +1,32 @@
+// One face for both client libraries: a connection of the session's own, made with the
+// options of the program's client. Neither library is imported: the client brings it.
+
+/**
+ * @typedef {{host: string, port: number}} Address
+ *
+ * @typedef {object} Connection  a connection that does not connect again by itself
+ * @property {() => Promise<unknown>} ready  connects
+ * @property {(channel: string, sharded: boolean, hear: (message: string) => void) => Promise<unknown>} subscribe
+ * @property {(words: string[]) => Promise<unknown>} call
+ * @property {() => void} destroy  at once; what waits for a reply is rejected
+ * @property {(keep: boolean) => void} keep  whether it keeps the process alive
+ *
+ * @typedef {object} Events
+ * @property {(why?: Error) => void} closed  the connection is closed; may be called more than once
+ * @property {() => void} moved  a sharded subscription was ended by the server
+ *
+ * @typedef {object} Library
+ * @property {(address: Address | undefined, timeout: number, events: Events) => Connection} connection
+ *   to the address, or where the client's own options lead
+ * @property {(() => Address[]) | undefined} nodes  of a cluster: those that are known
+ */
+import { ioredis } from './ioredis.js';
+import { nodeRedis } from './node-redis.js';
+
+/** @param {any} client @returns {Library} */
+export function libraryOf(client) {
+  // ioredis has call() and node-redis has not; both have sendCommand().
+  const library = typeof client?.call === 'function' ? ioredis(client) : nodeRedis(client);
+  if (library) return library;
+  throw new TypeError('Locks takes a client of node-redis (createClient, createCluster) or ioredis');
+}

@@ -1,0 +1,130 @@
+// One open connection of a session, with its channel and its table of tags. It ends once,
+// and everything that was under way on it then ends with Closed.
+import { randomUUID } from 'node:crypto';
+import { Heartbeat } from './heartbeat.js';
+import { now } from './time.js';
+
+/** @import { Address, Connection, Library } from './libraries.js' */
+/** @import { Leases } from './heartbeat.js' */
+
+/** The connection is closed; the session sees to what was under way. */
+export class Closed extends Error {}
+
+/** An error that the server answered. */
+export class Refusal extends Error {
+  /** @param {string} text */
+  constructor(text) {
+    super(text);
+    this.code = text.split(' ', 1)[0];
+  }
+
+  /** Whether another server is, or will be, the one to ask. */
+  get noMaster() {
+    if (this.code === 'UNBLOCKED') return !this.message.includes('superseded');
+    return ['READONLY', 'MASTERDOWN', 'LOADING'].includes(this.code);
+  }
+}
+
+/** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
+const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
+
+export class Link {
+  /** @type {Map<string, {told(word: string, rest: string): void}>} */
+  tags = new Map();
+  closed = false;
+  /** @type {Error | undefined} why it was closed */
+  why = undefined;
+  #tag = 0;
+
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
+  constructor(library, address, timeout) {
+    this.channel = `rlock:${randomUUID()}`;
+    this.onclose = () => {};
+    this.onmoved = () => {};
+    this.connection = library.connection(address, timeout, {
+      closed: (why) => this.close(why),
+      moved: () => this.onmoved(),
+    });
+  }
+
+  /**
+   * Connects, within the time.
+   * @param {number} timeout @param {boolean} [sharded] @param {boolean} [subscribed]
+   */
+  async open(timeout, sharded = false, subscribed = true) {
+    const late = setTimeout(() => this.close(new Error(`not connected within ${timeout} ms`)), timeout);
+    try {
+      await this.connection.ready();
+      if (subscribed) await this.connection.subscribe(this.channel, sharded, (message) => this.#hear(message));
+      if (this.closed) throw this.why ?? new Error('closed');
+    } catch (error) {
+      // The first reason is the best one: what comes later says that it is closed.
+      const why = this.why ?? /** @type {Error} */ (error);
+      this.close(why);
+      throw isReply(why) ? new Refusal(why.message) : why;
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  /** Begins to watch over the connection. @param {Leases} leases */
+  beat(leases) {
+    this.heartbeat = new Heartbeat(this, leases);
+  }
+
+  /** A name for a request on this connection, never used again. @param {{told(word: string, rest: string): void}} to */
+  tag(to) {
+    const tag = String(++this.#tag);
+    this.tags.set(tag, to);
+    return tag;
+  }
+
+  /**
+   * @param {(string | number)[]} words
+   * @returns {Promise<unknown>} rejects with Refusal or Closed
+   */
+  async call(words) {
+    if (this.closed) throw new Closed();
+    const sent = now();
+    let reply;
+    try {
+      reply = await this.connection.call(words.map(String));
+    } catch (error) {
+      throw this.#rejected(/** @type {Error} */ (error), sent);
+    }
+    if (this.closed) throw new Closed();
+    this.heartbeat?.proven(sent);
+    return reply;
+  }
+
+  /** @param {Error} error @param {number} sent */
+  #rejected(error, sent) {
+    if (this.closed) return new Closed();
+    if (!isReply(error)) {
+      this.close(error);
+      return new Closed();
+    }
+    this.heartbeat?.proven(sent);
+    const refusal = new Refusal(error.message);
+    if (!refusal.noMaster) return refusal;
+    this.close(refusal);
+    return new Closed();
+  }
+
+  /** @param {string} message */
+  #hear(message) {
+    if (this.closed) return;
+    const [, word, tag, rest] = /^(\S+) (\S+) ?(.*)$/s.exec(message) ?? [];
+    this.tags.get(tag)?.told(word, rest);
+  }
+
+  /** @param {Error} [why] */
+  close(why) {
+    if (this.closed) return;
+    this.closed = true;
+    this.why = why;
+    this.heartbeat?.stop();
+    this.connection.destroy();
+    this.onclose();
+  }
+}

@@ -1,0 +1,53 @@
+/** @import { Address, Connection, Events, Library } from './libraries.js' */
+
+/** What would change or hold up a session's connection is taken out of the program's options. */
+const OVERRIDES = {
+  RESP: 3,
+  url: undefined, // it was taken apart into `socket` when the client was made
+  commandOptions: { timeout: 0 }, // replies as they come, however late
+  commandsQueueMaxLength: undefined,
+  disableOfflineQueue: true, // nothing may be kept for another connection
+  pingInterval: 0,
+  maintNotifications: 'disabled', // they lead a connection elsewhere without a word
+  clientSideCache: undefined,
+  emitInvalidate: false,
+  readonly: false,
+};
+
+/** @param {any} client @returns {Library | undefined} */
+export function nodeRedis(client) {
+  if (Array.isArray(client?.masters) && typeof client.nodeClient === 'function') return cluster(client);
+  if (typeof client?.duplicate !== 'function' || !client.options || !('isReady' in client)) return undefined;
+  return {
+    connection: (address, timeout, events) => connection(client, address, timeout, events),
+    nodes: undefined,
+  };
+}
+
+/** @param {any} client @param {Address | undefined} address @param {number} timeout @param {Events} events @returns {Connection} */
+function connection(client, address, timeout, events) {
+  const socket = {
+    ...client.options.socket,
+    ...address,
+    connectTimeout: timeout,
+    socketTimeout: undefined,
+    reconnectStrategy: false,
+  };
+  const own = client.duplicate({ ...OVERRIDES, socket });
+  own.on('error', events.closed);
+  own.on('end', () => events.closed());
+  own.on('sharded-channel-moved', events.moved);
+  return {
+    ready: () => own.connect(),
+    subscribe: (channel, sharded, hear) =>
+      sharded ? own.sSubscribe(channel, hear) : own.subscribe(channel, hear),
+    call: (words) => own.sendCommand(words),
+    destroy: () => own.destroy(),
+    keep: (keep) => (keep ? own.ref() : own.unref()),
+  };
+}
+
+/** @param {any} client @returns {Library} */
+function cluster(client) {
+  throw new TypeError('clusters: not yet');
+}

@@ -1,0 +1,92 @@
+// What the program asked for, checked before anything is sent.
+
+/**
+ * @typedef {'plain' | 'read' | 'write' | 'permits'} Mode
+ * @typedef {{keys: string[], owner: string, lease: number, mode: Mode, limit: number, permits: number}} Claim
+ * @typedef {import('../index.d.ts').AcquireOptions} Options
+ * @typedef {ReturnType<typeof plan>} Plan
+ */
+
+const MOST = Number.MAX_SAFE_INTEGER;
+const MOST_KEYS = 1024;
+const MOST_PERMITS = 1_000_000;
+
+/** A time in ms, rounded up. @param {string} name @param {unknown} value @param {number} least */
+export function duration(name, value, least) {
+  if (typeof value !== 'number') throw new TypeError(`${name} must be a number of ms`);
+  if (!(value >= least && value <= MOST)) {
+    throw new RangeError(`${name} must be ${least} to ${MOST} ms, not ${value}`);
+  }
+  return Math.max(Math.ceil(value), least);
+}
+
+/** @param {string} name @param {unknown} value @param {number} most */
+function count(name, value, most) {
+  if (typeof value !== 'number') throw new TypeError(`${name} must be a number`);
+  if (!(Number.isInteger(value) && value >= 1 && value <= most)) {
+    throw new RangeError(`${name} must be a whole number from 1 to ${most}, not ${value}`);
+  }
+  return value;
+}
+
+/** @param {unknown} value */
+function keyList(value) {
+  const keys = Array.isArray(value) ? [...value] : [value];
+  if (!keys.every((key) => typeof key === 'string')) {
+    throw new TypeError('a key must be a string, several an array of strings');
+  }
+  if (keys.length < 1 || keys.length > MOST_KEYS) {
+    throw new RangeError(`1 to ${MOST_KEYS} keys can be acquired at once, not ${keys.length}`);
+  }
+  if (new Set(keys).size < keys.length) throw new RangeError('a key is given twice');
+  return /** @type {string[]} */ (keys);
+}
+
+/** @param {Options} options @param {string[]} keys @returns {Mode} */
+function modeOf({ mode, limit, permits }, keys) {
+  if (mode !== undefined && mode !== 'read' && mode !== 'write') {
+    throw new TypeError(`mode must be 'read' or 'write'`);
+  }
+  if (mode && limit !== undefined) throw new TypeError('a lock has a mode or a limit, not both');
+  if (permits !== undefined && limit === undefined) throw new TypeError('permits need a limit');
+  const found = limit !== undefined ? 'permits' : (mode ?? 'plain');
+  if (keys.length > 1 && found !== 'plain') {
+    throw new TypeError('several keys at once can only be plain locks');
+  }
+  return found;
+}
+
+/** @param {unknown} signal */
+function checkSignal(signal) {
+  // Not by instanceof: a test runner may have an AbortSignal of its own.
+  const fits = typeof signal === 'object' && signal !== null && 'aborted' in signal;
+  if (signal !== undefined && !fits) throw new TypeError('signal must be an AbortSignal');
+}
+
+/** @param {string | string[]} given @param {Options} options */
+export function plan(given, options = {}) {
+  if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object');
+  const keys = keyList(given);
+  const { wait, lease = 10_000, watchdog = true, max, limit = 1, permits = 1 } = options;
+  const { acks, acksTimeout = 1000, signal } = options;
+  checkSignal(signal);
+  if (typeof watchdog !== 'boolean') throw new TypeError('watchdog must be true or false');
+  if (max !== undefined && !watchdog) throw new TypeError('max is for a hold with watchdog');
+  const mode = modeOf(options, keys);
+  const most = mode === 'permits' ? count('limit', limit, MOST_PERMITS) : 1;
+  return {
+    keys,
+    mode,
+    limit: most,
+    permits: count('permits', permits, most),
+    lease: duration('lease', lease, 1),
+    // A request without a wait tries once.
+    waits: wait !== undefined && wait !== 0,
+    wait: wait === Infinity ? wait : duration('wait', wait ?? 0, 0),
+    watchdog,
+    max: max === undefined ? undefined : duration('max', max, 1),
+    acks: acks === undefined ? 0 : count('acks', acks, MOST),
+    acksTimeout: duration('acksTimeout', acksTimeout, 1),
+    signal,
+  };
+}

@@ -1,0 +1,207 @@
+// One acquisition under way: asked for on each connection anew, until it is a hold or over.
+import { LostError, NotAcquiredError, fromServer } from './errors.js';
+import { Hold } from './hold.js';
+import { Closed, Refusal } from './link.js';
+import { Alarm, now } from './time.js';
+import * as words from './words.js';
+
+/** @import { Claim, Plan } from './options.js' */
+/** @import { Job } from './locks.js' */
+/** @import { Link } from './link.js' */
+/** @import { Session } from './session.js' */
+
+// The server's own word on the end of a wait comes first, if it comes.
+const GRACE = 500;
+
+export class Request {
+  /** @type {Link | undefined} the connection on which it was asked */
+  link = undefined;
+  tag = '';
+  asked = 0;
+  /** When the wait is over. */
+  until = 0;
+  /** When nothing was heard of the server for too long. */
+  patience = 0;
+  /** The server said QUEUED on this connection. */
+  queued = false;
+  /** The server has granted it, and it is not with the program yet. */
+  granted = false;
+  over = false;
+  /** @type {string | undefined} a loss that was told before the reply was read */
+  lostBefore = undefined;
+
+  /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
+  constructor(session, plan, owner, job) {
+    const { keys, mode, limit, permits, lease } = plan;
+    /** @type {Claim} */
+    this.claim = { keys, owner, lease, mode, limit, permits };
+    this.session = session;
+    this.plan = plan;
+    this.job = job;
+  }
+
+  /** @returns {Promise<Hold>} */
+  run() {
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+      const { plan, session } = this;
+      const began = now();
+      this.until = began + plan.wait;
+      this.patience = Math.max(this.until, began + session.timeout);
+      if (this.until !== Infinity) this.#watch(plan.waits ? this.until : this.patience);
+      if (plan.signal) {
+        this.abort = () => this.giveUp(plan.signal?.reason);
+        plan.signal.addEventListener('abort', this.abort, { once: true });
+      }
+      session.leases.add(plan.lease);
+      session.add(this);
+    });
+  }
+
+  /** @param {number} at */
+  #watch(at) {
+    this.alarm = new Alarm(at, () => this.#timeUp());
+  }
+
+  #timeUp() {
+    const time = now();
+    if (this.granted) return this.#watch(time + GRACE); // in case the connection breaks meanwhile
+    if (this.queued && time < this.until + GRACE) return this.#watch(this.until + GRACE);
+    if (this.queued) return this.giveUp(new NotAcquiredError(this.claim.keys));
+    if (time >= this.patience) return this.giveUp(this.session.unreachable());
+    this.#watch(this.patience);
+  }
+
+  ask() {
+    const { link } = this.session;
+    if (!link || this.over) return;
+    if (this.job) this.session.settle(this.claim);
+    this.link = link;
+    this.queued = this.granted = false;
+    this.lostBefore = undefined;
+    this.asked = now();
+    const tag = (this.tag = link.tag(this));
+    link.call(this.#words(link, tag)).then(
+      (reply) => this.tag === tag && this.#replied(reply),
+      (error) => this.tag === tag && this.#refused(error),
+    );
+  }
+
+  /** @param {Link} link @param {string} tag */
+  #words(link, tag) {
+    const { plan } = this;
+    const left = Math.max(Math.ceil(this.until - this.asked), 1);
+    /** @type {(string | number)[]} */
+    const rest = plan.waits ? ['QUEUE', this.until === Infinity ? 0 : left] : [];
+    rest.push('NOTIFY', link.channel, tag, 'ONCE');
+    if (plan.watchdog) rest.push('WATCHDOG');
+    return words.acquire(this.claim, rest);
+  }
+
+  /** @param {unknown} reply */
+  #replied(reply) {
+    if (this.over || this.granted) return;
+    this.session.answered();
+    if (reply === 'QUEUED') this.queued = true;
+    else if (reply === null) this.#fail(new NotAcquiredError(this.claim.keys));
+    else if (typeof reply === 'number') this.#granted(reply, this.asked);
+    else this.link?.close(new Error('a reply belongs to another command'));
+  }
+
+  /** @param {Error} error */
+  #refused(error) {
+    if (error instanceof Closed || this.over) return; // asked for again on the next connection
+    this.#fail(fromServer(error.message));
+  }
+
+  /** A message with its tag. @param {string} word @param {string} rest */
+  told(word, rest) {
+    if (this.over) return;
+    if (word === 'granted') return this.granted || this.#granted(Number(rest), undefined);
+    if (word === 'timeout') return this.#fail(new NotAcquiredError(this.claim.keys));
+    if (word === 'lost') return this.#lost(rest);
+    if (word !== 'error') return;
+    const refusal = new Refusal(rest);
+    if (refusal.noMaster) this.link?.close(refusal);
+    else this.#fail(fromServer(rest));
+  }
+
+  /** It was granted and is lost again, before the program had it. @param {string} reason */
+  #lost(reason) {
+    if (reason === 'demoted') return this.link?.close(new Refusal('READONLY the server was demoted'));
+    if (this.granted) this.#fail(new LostError(this.claim.keys, reason));
+    else this.lostBefore = reason;
+  }
+
+  /**
+   * @param {number} token
+   * @param {number | undefined} since  when it was asked for, if it was granted at once
+   */
+  async #granted(token, since) {
+    this.granted = true;
+    if (this.lostBefore !== undefined) return this.#lost(this.lostBefore);
+    const { link, plan } = this;
+    try {
+      if (!plan.watchdog) since ??= await this.#renewed();
+      if (plan.acks) await this.session.acks.wait(this.claim, plan.acks, plan.acksTimeout);
+    } catch (error) {
+      // Where the connection is gone it is asked for again; where the program is, it was called off.
+      if (this.over || this.link !== link || error instanceof Closed) return;
+      this.session.callOff(this.claim, false);
+      return this.#fail(/** @type {Error} */ (error));
+    }
+    if (this.over || this.link !== link || !link) return;
+    this.#end();
+    const hold = new Hold(this.session, link, this.tag, this.claim, token, plan, since, this.job);
+    link.tags.set(this.tag, hold);
+    this.resolve?.(hold);
+  }
+
+  /** How old the lease is nobody knows after a wait: it begins anew. @returns {Promise<number>} */
+  async #renewed() {
+    const sent = now();
+    try {
+      await this.link?.call(words.renew(this.claim, this.claim.lease));
+    } catch (error) {
+      const gone = error instanceof Refusal && error.code === 'NOTHELD';
+      if (gone) throw new LostError(this.claim.keys, 'expired');
+      throw error instanceof Refusal ? fromServer(error.message) : error;
+    }
+    return sent;
+  }
+
+  /** The connection is gone. */
+  cut() {
+    this.link = undefined;
+    this.tag = '';
+    this.queued = this.granted = false;
+    if (now() >= this.patience) this.giveUp(this.session.unreachable());
+  }
+
+  /** The program does not want it any more: the server is told, also of a grant on its way. @param {unknown} error */
+  giveUp(error) {
+    if (this.over) return;
+    const { link, tag } = this;
+    this.#fail(error);
+    // What was asked on a connection that is gone may still wait in the server.
+    if (link ?? this.asked) this.session.callOff(this.claim, this.plan.waits);
+    link?.tags.delete(tag);
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    this.#end();
+    this.link?.tags.delete(this.tag);
+    this.job?._free(this.claim.keys);
+    this.session.leases.remove(this.claim.lease);
+    this.reject?.(error);
+  }
+
+  #end() {
+    this.over = true;
+    this.alarm?.clear();
+    if (this.abort) this.plan.signal?.removeEventListener('abort', this.abort);
+    this.session.remove(this);
+  }
+}

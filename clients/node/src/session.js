@@ -1,0 +1,295 @@
+// One connection to one server, as long as there is something to do: it is opened, closed and
+// opened again here, and everything that lives on it is told.
+import { Acks } from './acks.js';
+import { ConnectionError, fromServer } from './errors.js';
+import { Leases } from './heartbeat.js';
+import { Closed, Link, Refusal } from './link.js';
+import { Alarm, now } from './time.js';
+import * as words from './words.js';
+
+/** @import { Address, Library } from './libraries.js' */
+/** @import { Claim } from './options.js' */
+/** @import { Hold } from './hold.js' */
+
+const FIRST_PAUSE = 50;
+const LONGEST_PAUSE = 1000;
+// So long the server keeps the place of a request that broke off (rlock.keep-place).
+const KEPT_PLACE = 15_000;
+// With these there is no sense in trying again: somebody has to change something.
+const FATAL = ['NOPERM', 'NOAUTH', 'WRONGPASS'];
+
+/**
+ * @typedef {object} Work  what wants a connection
+ * @property {() => void} ask  there is a new connection
+ * @property {() => void} cut  the connection is gone
+ * @property {(error: Error) => void} giveUp
+ *
+ * @typedef {object} Debt  what the server has to be told, on the next connection if not on this one
+ * @property {Claim} claim
+ * @property {(string | number)[][]} lines
+ * @property {number} until  then the server has forgotten it by itself
+ * @property {boolean} refused  the server did not take it for now
+ */
+
+export class Session {
+  /** @type {Link | undefined} */
+  link = undefined;
+  leases = new Leases();
+  /** @type {Set<Work>} */
+  work = new Set();
+  /** @type {Set<Hold>} */
+  holds = new Set();
+  /** @type {Set<Debt>} */
+  debts = new Set();
+  closed = false;
+  #opening = false;
+  #pause = 0;
+  #kept = true;
+  /** @type {Error | undefined} why there is no connection */
+  why = undefined;
+
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
+  constructor(library, address, timeout) {
+    this.library = library;
+    this.address = address;
+    this.timeout = timeout;
+    this.acks = new Acks(this);
+  }
+
+  /** @param {Work} work */
+  add(work) {
+    this.work.add(work);
+    this.keep();
+    if (this.link) work.ask();
+    else this.#wake();
+  }
+
+  /** @param {Work} work */
+  remove(work) {
+    this.work.delete(work);
+    this.keep();
+  }
+
+  /** Keeps the process alive while there is something to do. */
+  keep() {
+    const busy = this.#busy();
+    if (busy === this.#kept || !this.link) return;
+    this.#kept = busy;
+    this.link.connection.keep(busy);
+  }
+
+  #busy() {
+    if (this.work.size || this.holds.size) return true;
+    for (const debt of this.debts) if (!debt.refused) return true;
+    return false;
+  }
+
+  #wake() {
+    if (!this.link && !this.#opening && !this.retry && this.#busy()) this.#open();
+  }
+
+  async #open() {
+    this.#opening = true;
+    const link = new Link(this.library, this.address, this.timeout);
+    try {
+      await link.open(this.timeout);
+    } catch (error) {
+      this.#opening = false;
+      return this.#failed(/** @type {Error} */ (error));
+    }
+    this.#opening = false;
+    if (this.closed && !this.debts.size) return link.close();
+    this.link = link;
+    this.#kept = true;
+    link.onclose = () => this.#cut(link);
+    link.beat(this.leases);
+    if (link.heartbeat) link.heartbeat.onbeat = () => this.#onbeat();
+    for (const debt of this.debts) this.#pay(debt);
+    for (const work of [...this.work]) work.ask();
+    this.keep();
+  }
+
+  /** @param {Error} error */
+  #failed(error) {
+    this.why = error;
+    if (error instanceof Refusal && FATAL.includes(error.code)) {
+      for (const work of [...this.work]) work.giveUp(fromServer(error.message));
+    }
+    this.#again();
+  }
+
+  /** @param {Link} link */
+  #cut(link) {
+    this.link = undefined;
+    this.why = link.why;
+    for (const hold of [...this.holds]) hold._cut();
+    for (const work of [...this.work]) work.cut();
+    this.#again();
+  }
+
+  /** At once, then after a pause that grows until the server has answered something. */
+  #again() {
+    const time = now();
+    for (const debt of this.debts) if (time > debt.until) this.debts.delete(debt);
+    if (!this.#busy()) return;
+    const retry = () => {
+      this.retry = undefined;
+      this.#wake();
+    };
+    this.retry = setTimeout(retry, this.#pause);
+    this.#pause = Math.min(Math.max(this.#pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
+  }
+
+  /** The server has answered as a master does. */
+  answered() {
+    this.#pause = 0;
+  }
+
+  #onbeat() {
+    this.answered();
+    for (const debt of this.debts) if (debt.refused) this.#pay(debt);
+  }
+
+  /**
+   * Calls off what the owner waits for, and ends what it may have been granted.
+   * @param {Claim} claim @param {boolean} waits
+   */
+  callOff(claim, waits) {
+    const disown = words.disown(claim);
+    const debt = this.#owe(claim, waits ? [words.cancel(claim), disown] : [disown]);
+    if (this.link) this.#pay(debt);
+    else this.#wake();
+  }
+
+  /** Ends a hold. @param {Hold} hold */
+  async release(hold) {
+    const { claim } = hold;
+    const { link } = this;
+    const debt = this.#owe(claim, [words.disown(claim)]);
+    if (!link) return this.#wake();
+    // A hold that has seen another connection, or another run of the server, says no token.
+    if (hold.link !== link) return this.#pay(debt);
+    try {
+      await link.call(words.release(claim, hold.token));
+      this.#paid(debt);
+    } catch (error) {
+      if (error instanceof Closed) return; // on the next connection, then
+      this.#refused(debt);
+      throw fromServer(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** @param {Claim} claim @param {(string | number)[][]} lines */
+  #owe(claim, lines) {
+    const until = now() + Math.max(claim.lease, KEPT_PLACE);
+    /** @type {Debt} */
+    const debt = { claim, lines, until, refused: false };
+    this.debts.add(debt);
+    this.keep();
+    return debt;
+  }
+
+  /** @param {Debt} debt @returns {Promise<void>} never rejects */
+  async #pay(debt) {
+    const { link } = this;
+    if (!link) return;
+    debt.refused = false;
+    try {
+      await Promise.all(debt.lines.map((line) => link.call(line)));
+      this.#paid(debt);
+    } catch (error) {
+      if (!(error instanceof Closed)) this.#refused(debt);
+    }
+  }
+
+  /** @param {Debt} debt */
+  #paid(debt) {
+    this.debts.delete(debt);
+    this.keep();
+    this.ondebt?.();
+  }
+
+  /** @type {(() => void) | undefined} */
+  ondebt = undefined;
+
+  /** The server cannot write for now: at the next heartbeat again. @param {Debt} debt */
+  #refused(debt) {
+    debt.refused = true;
+    this.keep();
+    this.ondebt?.();
+  }
+
+  /**
+   * An owner asks anew for what it gave up: what was refused is said now, before that, and
+   * not later, when it would end the new hold.
+   * @param {Claim} claim
+   */
+  settle(claim) {
+    for (const debt of this.debts) {
+      const same = debt.claim.owner === claim.owner && debt.claim.keys.some((key) => claim.keys.includes(key));
+      if (!debt.refused || !same) continue;
+      this.#pay(debt);
+      this.debts.delete(debt);
+    }
+  }
+
+  /** What the program is told when its time ends without an answer. */
+  unreachable() {
+    const error = this.why ?? new Error('no answer');
+    return new ConnectionError(`no connection to the server: ${error.message || error}`, { cause: error });
+  }
+
+  /**
+   * A command that may be said again, until it has a reply.
+   * @param {(string | number)[]} line @param {number} until
+   * @param {() => Error | null | undefined} over why it has no sense any more
+   * @returns {Promise<unknown>}
+   */
+  insist(line, until, over) {
+    return new Promise((resolve, reject) => {
+      const end = () => (this.remove(work), alarm.clear());
+      const giveUp = (/** @type {Error} */ error) => (end(), reject(error));
+      const work = {
+        giveUp,
+        ask: () => {
+          this.link?.call(line).then(
+            (reply) => (end(), resolve(reply)),
+            (error) => error instanceof Closed || giveUp(error),
+          );
+        },
+        cut: () => {
+          const error = over();
+          if (error) giveUp(error);
+        },
+      };
+      const alarm = new Alarm(until, () => giveUp(this.unreachable()));
+      this.add(work);
+    });
+  }
+
+  /** Ends everything: holds are released, waits called off, and the connection is closed. */
+  async close() {
+    this.closed = true;
+    for (const work of [...this.work]) work.giveUp(new ConnectionError('these locks are closed'));
+    for (const hold of [...this.holds]) hold._close();
+    await this.#debtsPaid();
+    clearTimeout(this.retry);
+    this.retry = undefined;
+    this.debts.clear();
+    this.acks.close();
+    this.link?.close();
+  }
+
+  /** @returns {Promise<void>} all that the server would take, within the time */
+  #debtsPaid() {
+    return new Promise((resolve) => {
+      const done = () => (clearTimeout(late), resolve());
+      const late = setTimeout(done, this.timeout);
+      this.ondebt = () => {
+        for (const debt of this.debts) if (!debt.refused) return;
+        done();
+      };
+      this.ondebt();
+    });
+  }
+}

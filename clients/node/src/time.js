@@ -1,0 +1,32 @@
+// The monotonic clock, in ms, and a timer for a moment on it.
+
+export const now = () => performance.now();
+
+// What setTimeout takes: with more it would ring at once.
+const FARTHEST = 2 ** 31 - 1;
+
+/** Rings at a moment, once. It keeps no process alive: what it guards does. */
+export class Alarm {
+  /** @param {number} at @param {() => void} ring */
+  constructor(at, ring) {
+    this.at = at;
+    this.ring = ring;
+    this.#wind();
+  }
+
+  #wind() {
+    const left = Math.ceil(this.at - now());
+    this.timer = setTimeout(Alarm.#due, Math.min(Math.max(left, 0), FARTHEST), this);
+    this.timer.unref();
+  }
+
+  /** @param {Alarm} alarm */
+  static #due(alarm) {
+    if (now() < alarm.at) alarm.#wind();
+    else alarm.ring();
+  }
+
+  clear() {
+    clearTimeout(this.timer);
+  }
+}

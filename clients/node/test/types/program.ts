@@ -1,0 +1,25 @@
+// A program in TypeScript; it need only compile.
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { LostError, Locks, NotAcquiredError } from 'rlock';
+
+export async function program(): Promise<number> {
+  await using locks = new Locks(createClient(), { timeout: 1000 });
+  new Locks(new Redis());
+  const n: number = await locks.using('jobs', { wait: 10_000 }, async (signal, hold) => {
+    signal.throwIfAborted();
+    await using again = hold.again();
+    return again.token;
+  });
+  const text: string = await locks.using('jobs', () => 'at once');
+  try {
+    await using hold = await locks.job().acquire(['a', 'b'], { watchdog: false, lease: 500 });
+    await hold.renew();
+  } catch (error) {
+    if (error instanceof LostError && error.reason === 'forced') return text.length;
+    if (error instanceof NotAcquiredError) return error.keys.length;
+  }
+  // @ts-expect-error
+  await locks.acquire('jobs', { mode: 'shared' });
+  return n;
+}
