@@ -16,12 +16,14 @@
 //! - `sessions`: the same beside very many waits of one connection;
 //! - `list`: the same beside a listing of very many locks;
 //! - `stock`: the same beside taking stock of very many hashes;
+//! - `clients`: the clients of each language beside what its users have now;
 //! - `costs`, when asked for: instructions and bytes, of one module or several.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
 
 mod chart;
+mod clients;
 mod costs;
 mod deadlock;
 mod expiry;
@@ -103,6 +105,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Sessions => sessions::measure(options, &mut report)?,
             Measurement::List => list::measure(options, &mut report)?,
             Measurement::Stock => stock::measure(options, &mut report)?,
+            Measurement::Clients => clients::measure(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }
         // What one measurement leaves behind is not to burden the next.

@@ -8,7 +8,7 @@ pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
 
   --only LIST    of pairs,handover,queue,permits,latency,expiry,others,deadlock,memory,
-                 stalls,sessions,list,stock,costs
+                 stalls,sessions,list,stock,clients,costs
   --quick        a short form (some 60 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -39,12 +39,13 @@ pub enum Measurement {
     Sessions,
     List,
     Stock,
+    Clients,
     Costs,
 }
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 14] = [
+    const ALL: [(Measurement, &'static str); 15] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Queue, "queue"),
@@ -58,6 +59,7 @@ impl Measurement {
         (Measurement::Sessions, "sessions"),
         (Measurement::List, "list"),
         (Measurement::Stock, "stock"),
+        (Measurement::Clients, "clients"),
         (Measurement::Costs, "costs"),
     ];
 

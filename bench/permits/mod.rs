@@ -2,8 +2,8 @@
 //! what one with the limit 10 does beside Redisson's semaphore while holders are killed, and
 //! what a holder takes of memory.
 
-mod crew;
 mod holders;
+mod program;
 mod single;
 mod theirs;
 

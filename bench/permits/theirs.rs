@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::crew::{Crew, Program};
-use crate::load::{Outcome, Server};
+use super::program::Program;
+use crate::load::{Crew, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
 
@@ -102,7 +102,7 @@ impl Side {
 }
 
 fn run(program: &Program, server: &Server, side: &str, options: &Options) -> Outcome<Side> {
-    let mut crew = Crew::start(program, server, side, [PROCESSES, CLIENTS_EACH])?;
+    let mut crew = program.start(server, side, [PROCESSES, CLIENTS_EACH])?;
     crew.tell("go")?;
     // Java is slow at first.
     thread::sleep(options.millis(4_000, 1_000));

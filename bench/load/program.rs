@@ -1,72 +1,27 @@
-//! Processes of a Java program whose clients share permits; it is built of the sources of the
-//! tests against Redisson, and each process takes its orders line by line.
+//! Processes of programs in other languages, each of which takes its orders line by line.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use crate::load::{end_with_this_process, Outcome, Server};
+use super::{end_with_this_process, Outcome};
 
 /// A process that says nothing for this long has hung.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The program, built.
-pub struct Program {
-    folder: PathBuf,
-}
-
-impl Program {
-    /// Builds it; gives why not, where that cannot be.
-    pub fn build() -> Outcome<Result<Self, String>> {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/redisson/build");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("redisson");
-        let built = Command::new(sources).arg(&folder).output()?;
-        if built.status.success() {
-            return Ok(Ok(Program { folder }));
-        }
-        let said = [built.stdout, built.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        let first = said.lines().next().unwrap_or("it cannot be built");
-        Ok(Err(first.to_owned()))
-    }
-
-    fn command(&self) -> Outcome<Command> {
-        let classes = self.folder.join("classes");
-        let libraries = fs::read_to_string(self.folder.join("classpath"))?;
-        let mut command = Command::new("java");
-        command
-            .args(["-XX:+UseSerialGC", "-Xmx512m"])
-            .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
-            .arg("-cp")
-            .arg(format!("{}:{}", classes.display(), libraries.trim()));
-        Ok(command)
-    }
-}
-
-/// Some processes that share the permits of a server.
+/// Some processes of one program.
 pub struct Crew {
     members: Vec<Member>,
 }
 
 impl Crew {
-    /// Starts them, with so many clients each, and waits until all are connected. `side`: by
-    /// what they take permits.
-    pub fn start(
-        program: &Program,
-        server: &Server,
-        side: &str,
-        [processes, clients]: [usize; 2],
-    ) -> Outcome<Self> {
+    /// Starts so many of them, and waits until each has said that it is ready.
+    pub fn start(count: usize, command: impl Fn() -> Outcome<Command>) -> Outcome<Self> {
         let mut members = Vec::new();
-        for _ in 0..processes {
-            let mut command = program.command()?;
-            let (port, clients) = (server.port().to_string(), clients.to_string());
-            command.args(["interop.bench.Permits", side, &port, &clients]);
-            members.push(Member::start(command)?);
+        for _ in 0..count {
+            members.push(Member::start(command()?)?);
         }
         for member in &mut members {
             member.hear()?;
@@ -129,7 +84,7 @@ impl Member {
 
     fn hear(&mut self) -> Outcome<String> {
         let heard = self.heard.recv_timeout(PATIENCE);
-        heard.map_err(|_| "a process of Java ended, or hangs".into())
+        heard.map_err(|_| "a process of the benchmark ended, or hangs".into())
     }
 }
 

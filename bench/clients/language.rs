@@ -1,0 +1,110 @@
+//! A language, and the program in it that does the work.
+//!
+//! `programs/<language>/build FOLDER` brings what it needs and builds it there, and
+//! `programs/<language>/start FOLDER SIDE PORT WORKERS` starts a process: it says `ready`, and
+//! takes orders, each of which it answers with a number:
+//!
+//! - `go`: its workers begin to take one lock in turns, as often as they get it;
+//! - `count`: how often they had it so far;
+//! - `stop`: they end;
+//! - `pairs ms`: one worker takes and releases a free lock for so long; ns each;
+//! - `pings ms`: one PING after the other by the same library; ns each;
+//! - `crowd n`: it holds n locks and waits for n others; bytes for each hold and wait.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::load::{Crew, Outcome, Server};
+
+pub struct Language {
+    pub name: &'static str,
+    /// What is called `rlock` on the command line, in words.
+    pub ours: &'static str,
+    /// The others' names on the command line, and in words, with their defaults.
+    pub peers: &'static [(&'static str, &'static str)],
+}
+
+pub const LANGUAGES: [Language; 4] = [
+    Language {
+        name: "python",
+        ours: "rlock.asyncio",
+        peers: &[("redis-py", "redis.asyncio Lock (tries every 0.1 s)")],
+    },
+    Language {
+        name: "node",
+        ours: "rlock over node-redis",
+        peers: &[(
+            "redlock",
+            "node-redlock over ioredis (tries every 0.2 s, 10 times)",
+        )],
+    },
+    Language {
+        name: "java",
+        ours: "rlock over Lettuce",
+        peers: &[
+            ("redisson", "Redisson RLock (pub/sub)"),
+            ("redisson-fair", "Redisson RFairLock (pub/sub)"),
+        ],
+    },
+    Language {
+        name: "go",
+        ours: "rlock over go-redis",
+        peers: &[(
+            "redsync",
+            "redsync over go-redis (tries after 50 to 250 ms, 32 times)",
+        )],
+    },
+];
+
+impl Language {
+    fn script(&self, name: &str) -> PathBuf {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/clients/programs");
+        programs.join(self.name).join(name)
+    }
+
+    /// Builds its program; gives why not, where that cannot be.
+    pub fn build(&'static self) -> Outcome<Result<Built<'static>, String>> {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder.join("clients").join(self.name);
+        std::fs::create_dir_all(&folder)?;
+        let built = Command::new(self.script("build")).arg(&folder).output()?;
+        match built.status.code() {
+            Some(0) => Ok(Ok(Built {
+                language: self,
+                folder,
+            })),
+            // Its toolchain is not there.
+            Some(3) => Ok(Err(String::from_utf8_lossy(&built.stdout)
+                .trim()
+                .to_owned())),
+            _ => {
+                let said = [built.stdout, built.stderr].concat();
+                let said = String::from_utf8_lossy(&said);
+                Err(format!("{} does not build: {said}", self.name).into())
+            }
+        }
+    }
+}
+
+/// A language whose program is built.
+pub struct Built<'a> {
+    pub language: &'a Language,
+    folder: PathBuf,
+}
+
+impl Built<'_> {
+    /// Starts so many processes with so many workers each.
+    pub fn start(
+        &self,
+        side: &str,
+        server: &Server,
+        [processes, workers]: [usize; 2],
+    ) -> Outcome<Crew> {
+        Crew::start(processes, || {
+            let mut command = Command::new(self.language.script("start"));
+            let (port, workers) = (server.port().to_string(), workers.to_string());
+            command.arg(&self.folder).args([side, &port, &workers]);
+            Ok(command)
+        })
+    }
+}
