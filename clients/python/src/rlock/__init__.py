@@ -1,0 +1,42 @@
+"""rlock: distributed locks of Redis and Valkey, with fencing tokens.
+
+    locks = rlock.Locks(redis.Redis())
+    with locks.hold("jobs", wait=10) as hold:
+        ...
+
+For asyncio: `rlock.asyncio`.
+"""
+
+from ._ask import Options
+from ._hold import Hold, Loss
+from ._locks import Job, Locks
+from ._session import Cancel
+from .errors import (
+    Cancelled,
+    ConnectionError,
+    Deadlock,
+    Error,
+    HeldByJob,
+    Lost,
+    NotAcquired,
+    Refused,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Cancel",
+    "Cancelled",
+    "ConnectionError",
+    "Deadlock",
+    "Error",
+    "HeldByJob",
+    "Hold",
+    "Job",
+    "Locks",
+    "Loss",
+    "Lost",
+    "NotAcquired",
+    "Options",
+    "Refused",
+]

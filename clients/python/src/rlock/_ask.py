@@ -1,0 +1,183 @@
+"""What a program can ask for, checked, and the commands that say it."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import uuid
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Union
+
+from ._resp import Word
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict
+else:
+    from typing import TypedDict
+
+Key = Union[str, bytes]
+Keys = Union[Key, Iterable[Key]]
+Duration = Union[float, timedelta]
+Mode = Literal["read", "write"]
+
+LONGEST = 2**53 - 1  # ms: the most that the server takes
+
+
+class Options(TypedDict, total=False):
+    """What `acquire` and `hold` take besides the key. Times: seconds, or a `timedelta`.
+
+    wait: how long to wait; None (the default): not at all; `math.inf`: for ever.
+    lease: how long the lock outlives a holder that is gone (10).
+    watchdog: the server renews the lease while the connection is open (True). Without it
+        the hold ends with its lease, unless `renew` is called.
+    max: the hold is released, and lost, after so long. Only with the watchdog.
+    mode: "read" or "write".
+    limit, permits: the lock has `limit` permits; take so many of them (1).
+    acks, acks_time: so many replicas have the hold before the program has it, within
+        `acks_time` (1).
+    """
+
+    wait: Optional[Duration]
+    lease: Duration
+    watchdog: bool
+    max: Optional[Duration]
+    mode: Optional[Mode]
+    limit: Optional[int]
+    permits: int
+    acks: int
+    acks_time: Duration
+
+
+class Ask(NamedTuple):
+    """A request, checked. `wait` and `max` are seconds, the other times ms."""
+
+    name: str
+    keys: tuple[bytes, ...]
+    words: tuple[Word, ...]  # of ACQUIRE
+    mode: tuple[Word, ...]  # of CANCEL and RENEW
+    returned: tuple[Word, ...]  # of RELEASE
+    wait: float
+    lease: int
+    watchdog: bool
+    max: float | None
+    acks: int
+    acks_ms: int
+
+    def acquire(self, owner: str, left: float | None, channel: str, tag: int) -> tuple[Word, ...]:
+        """`left`: the seconds that it may wait still; None: it does not wait."""
+        queue: tuple[Word, ...] = ()
+        if left is not None:
+            queue = ("QUEUE", 0 if left == math.inf else min(ms_up(left), LONGEST))
+        watchdog = ("WATCHDOG",) if self.watchdog else ()
+        named = self._named("ACQUIRE", owner, self.lease)
+        return (*named, *self.words, *queue, "NOTIFY", channel, tag, *watchdog, "ONCE")
+
+    def release(self, owner: str, token: int) -> tuple[Word, ...]:
+        if len(self.keys) > 1:
+            return self._named("RELEASE", owner)
+        return ("RLOCK.RELEASE", self.keys[0], owner, *self.returned, "IFTOKEN", token)
+
+    def release_all(self, owner: str) -> tuple[Word, ...]:
+        if len(self.keys) > 1:
+            return self._named("RELEASE", owner)
+        return ("RLOCK.RELEASE", self.keys[0], owner, *self.mode, "ALL", "IFHELD")
+
+    def cancel(self, owner: str) -> tuple[Word, ...]:
+        return ("RLOCK.CANCEL", self.keys[0], owner, *self.mode)
+
+    def renew(self, owner: str, lease: int) -> tuple[Word, ...]:
+        named = self._named("RENEW", owner, lease)
+        return named if len(self.keys) > 1 else (*named, *self.mode)
+
+    def _named(self, verb: str, *rest: Word) -> tuple[Word, ...]:
+        if len(self.keys) > 1:
+            return (f"RLOCK.M{verb}", len(self.keys), *self.keys, *rest)
+        return (f"RLOCK.{verb}", self.keys[0], *rest)
+
+
+def ask(
+    key: Keys,
+    *,
+    wait: Duration | None = None,
+    lease: Duration = 10,
+    watchdog: bool = True,
+    max: Duration | None = None,
+    mode: Mode | None = None,
+    limit: int | None = None,
+    permits: int = 1,
+    acks: int = 0,
+    acks_time: Duration = 1,
+) -> Ask:
+    names = [key] if isinstance(key, (str, bytes)) else list(key)
+    keys = tuple(name if isinstance(name, bytes) else name.encode() for name in names)
+    if not keys:
+        raise ValueError("which key?")
+    if len(set(keys)) < len(keys):
+        raise ValueError("a key is given twice")
+    if len(keys) > 1024:
+        raise ValueError("at most 1,024 keys at once")
+    if mode not in (None, "read", "write"):
+        raise ValueError(f'mode is "read" or "write", not {mode!r}')
+    if mode and limit is not None:
+        raise ValueError("mode and limit do not go together")
+    if len(keys) > 1 and (mode or limit is not None):
+        raise ValueError("several keys are plain locks: no mode, no limit")
+    if limit is None and permits != 1:
+        raise ValueError("permits need a limit")
+    if limit is not None and not 1 <= permits <= limit <= 1_000_000:
+        raise ValueError("1 <= permits <= limit <= 1,000,000")
+    if max is not None and not watchdog:
+        raise ValueError("max bounds a hold with watchdog; without it the lease does")
+    if acks < 0:
+        raise ValueError("acks: how many replicas, 0 or more")
+    if acks and len(keys) > 1:
+        raise ValueError("acks are for one key")
+    words: tuple[Word, ...] = (mode.upper(),) if mode else ()
+    short = returned = words
+    if limit is not None:
+        words, short, returned = ("LIMIT", limit, "PERMITS", permits), ("PERMITS",), ("PERMITS", permits)
+    return Ask(
+        name=", ".join(str(name) if isinstance(name, str) else repr(name) for name in names),
+        keys=keys,
+        words=words,
+        mode=short,
+        returned=returned,
+        wait=0 if wait is None else seconds(wait, "wait", least=0, endless=True),
+        lease=lease_ms(lease),
+        watchdog=watchdog,
+        max=None if max is None else seconds(max, "max"),
+        acks=acks,
+        acks_ms=ms_up(seconds(acks_time, "acks_time")),
+    )
+
+
+def seconds(value: Duration, what: str, least: float = 1e-9, endless: bool = False) -> float:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{what}: seconds or a timedelta, not {value!r}")
+    if math.isnan(value) or value < least or (value == math.inf and not endless):
+        raise ValueError(f"{what}: {value} s cannot be")
+    return float(value)
+
+
+def lease_ms(value: Duration) -> int:
+    lease = ms_up(seconds(value, "lease"))
+    if lease > LONGEST:
+        raise ValueError("lease: longer than the server takes")
+    return lease
+
+
+def ms_up(value: float) -> int:
+    """Rounded up, and never 0: 0 has a meaning of its own."""
+    return max(1, math.ceil(value * 1000))
+
+
+def fresh_owner() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4()}"
+
+
+def fresh_channel() -> str:
+    return f"rlock:{uuid.uuid4()}"

@@ -1,0 +1,58 @@
+"""Time for leases, and the one heap of what is due."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable
+
+_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def now() -> float:
+    """Seconds, by a clock that also runs while the machine is suspended, where there is one."""
+    return time.monotonic() if _BOOT is None else time.clock_gettime(_BOOT)
+
+
+class Timer:
+    __slots__ = ("due",)
+
+    def __init__(self, due: Callable[[float], None]) -> None:
+        self.due: Callable[[float], None] | None = due
+
+
+class Timers:
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._count = itertools.count()
+        self._dead = 0
+
+    def at(self, when: float, due: Callable[[float], None]) -> Timer:
+        timer = Timer(due)
+        heapq.heappush(self._heap, (when, next(self._count), timer))
+        return timer
+
+    def cancel(self, timer: Timer | None) -> None:
+        if timer is None or timer.due is None:
+            return
+        timer.due = None
+        self._dead += 1
+        # Most waits end long before their time: what is dead must not pile up.
+        if self._dead > 64 and self._dead * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[2].due]
+            heapq.heapify(self._heap)
+            self._dead = 0
+
+    def next(self) -> float | None:
+        while self._heap and not self._heap[0][2].due:
+            heapq.heappop(self._heap)
+            self._dead -= 1
+        return self._heap[0][0] if self._heap else None
+
+    def run(self, now: float) -> None:
+        while (when := self.next()) is not None and when <= now:
+            due, timer = None, heapq.heappop(self._heap)[2]
+            due, timer.due = timer.due, None
+            if due:
+                due(now)

@@ -1,0 +1,43 @@
+"""Connections of rlock's own, made as the program's client makes its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from redis import exceptions
+
+# A session retries by itself, is asked by its own heartbeat, and hears no other messages.
+_NOT_OURS = (
+    "health_check_interval",
+    "himport_registry",
+    "maint_notifications_config",
+    "maint_notifications_pool_handler",
+    "oss_cluster_maint_notifications_handler",
+    "retry",
+    "retry_on_error",
+    "retry_on_timeout",
+)
+
+
+def maker(client: Any, timeout: float) -> Callable[[], Any]:
+    """Makes connections (not connected yet) with the client's address, TLS and credentials."""
+    pool = client.connection_pool
+
+    def make() -> Any:
+        options = {name: value for name, value in pool.connection_kwargs.items() if name not in _NOT_OURS}
+        options.update(protocol=3, socket_timeout=timeout, socket_connect_timeout=timeout)
+        return pool.connection_class(**options)
+
+    return make
+
+
+def refusal(error: BaseException) -> tuple[str, str] | None:
+    """The code and text of an error that no other attempt will mend; None: try again."""
+    if not isinstance(error, (exceptions.AuthenticationError, exceptions.ResponseError)):
+        return None
+    code = getattr(error, "status_code", None)
+    text = str(error)
+    if not code:
+        code, _, text = text.partition(" ")
+    return str(code), text

@@ -1,0 +1,408 @@
+"""A session without its socket: the requests, the holds, and what becomes of each.
+
+Everything that both faces share is here; see clients/README.md for the rules.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ._ask import Ask
+from ._line import BROKEN, Line
+from ._resp import Failure
+from ._states import Call, Held, JobState, Pending, Request
+from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
+
+# s: how much later than the server the program ends a wait by itself.
+GRACE = 0.5
+# s: how long the server keeps the place of a request whose connection broke.
+PLACE = 15.0
+
+
+class Core(Line):
+    def __init__(self, timeout: float) -> None:
+        super().__init__(timeout)
+        self.requests: dict[Request, None] = {}
+        self.holds: dict[Held, None] = {}
+        self.unsure: list[Request] = []  # granted, and waiting for acks
+        self.on_unsure: Callable[[], object] = list
+        self._table: dict[str, Request | Held] = {}
+        self._tags = itertools.count(1)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.requests or self.backlog)
+
+    # A request.
+
+    def ask(self, ask: Ask, job: JobState | None, done: Callable[[], object], now: float) -> Request:
+        if self.closed:
+            raise ConnectionError("the locks are closed")
+        request = Request(ask, job)
+        if job:
+            job.take(request)
+        request.done = done
+        request.until = now + ask.wait
+        request.last = max(request.until, now + self.timeout)
+        if ask.wait < math.inf:
+            first = request.until if ask.wait else request.last
+            request.timer = self.timers.at(first, partial(self._overdue, request))
+        self.requests[request] = None
+        self.beat.add(ask.lease, now)
+        if self.ready:
+            self._send_request(request, now)
+        return request
+
+    def give_up(self, request: Request, now: float) -> None:
+        """Nobody wants it any more: granted or not, the server hears of it."""
+        held = request.held
+        if held and not held.over:
+            held.count = 1
+            self.release(held, now)
+        if request.finished:
+            return
+        self._end(request, None, tell=False)
+        if not held:
+            self._call_off(request, now)
+
+    def _send_request(self, request: Request, now: float) -> None:
+        ask, request.tag, request.sent = request.ask, next(self._tags), now
+        self._table[str(request.tag)] = request
+        left = max(request.until - now, 0.001) if ask.wait else None
+        words = ask.acquire(request.owner, left, self.channel, request.tag)
+        self.send(Call(words, partial(self._answered, request, request.tag)), now)
+
+    def _call_off(self, request: Request, now: float) -> None:
+        """Both, one behind the other: then the owner has nothing, whatever crossed it."""
+        if request.sent:
+            ask, until = request.ask, now + max(request.ask.lease / 1000, PLACE)
+            for words in (ask.cancel(request.owner), ask.release_all(request.owner)):
+                self.send(Call(words, self._tidied(words, words, until), words, until), now)
+
+    def _tidied(self, words: Any, again: Any, until: float) -> Callable[[Any, float], None]:
+        """A release that the server refuses is said again, for nobody else will."""
+
+        def answered(reply: Any, now: float) -> None:
+            if isinstance(reply, Failure) and reply.code not in ("NOTHELD", "WRONGTYPE") and now < until:
+                self.refused.append(Call(words, answered, again, until))
+
+        return answered
+
+    def _answered(self, request: Request, tag: int, reply: Any, now: float) -> None:
+        if request.tag != tag or request.finished or request.held or reply is BROKEN:
+            return
+        if isinstance(reply, Failure):
+            self._failed(request, reply.code, reply.text)
+            return
+        self.worked()
+        if reply is None:
+            self._end(request, self._not_acquired(request))
+        elif isinstance(reply, int):
+            self._granted(request, reply, now, waited=False)
+
+    def _told(self, word: str, tag: str, rest: str, now: float) -> None:
+        entry = self._table.get(tag)
+        if isinstance(entry, Held):
+            if word == "lost":
+                self._lost(entry, rest, now)
+        elif entry is None or entry.finished:
+            return
+        elif word == "granted":
+            self._granted(entry, int(rest), now, waited=True)
+        elif word == "timeout":
+            self._end(entry, self._not_acquired(entry))
+        elif word == "error":
+            code, _, text = rest.partition(" ")
+            self._failed(entry, code, text)
+        elif word == "lost":
+            self._end(entry, Lost(rest, entry.ask.name))
+        if word == "lost" and rest == "demoted":
+            self.drop = "the server is a replica now"
+
+    def _failed(self, request: Request, code: str, text: str) -> None:
+        if code == "UNBLOCKED" and "superseded" not in text:
+            self.drop = f"{code} {text}"  # it is asked for again, at the master
+        elif code == "DEADLOCK":
+            self._end(request, Deadlock(text))
+        else:
+            self._end(request, Refused(code, text))
+
+    def _overdue(self, request: Request, now: float) -> None:
+        """Its time is over, or there was no connection for too long."""
+        if request.held:
+            return  # granted: it ends by itself soon
+        at = request.until + GRACE if self.ready and request.ask.wait else request.last
+        if now < at:
+            request.timer = self.timers.at(at, partial(self._overdue, request))
+            return
+        if self.ready and request.ask.wait:
+            error: Exception = self._not_acquired(request)
+        else:
+            why = "no answer" if self.ready else self.trouble or "it takes too long"
+            error = ConnectionError(f"no connection to the server: {why}")
+        self._end(request, error)
+        self._call_off(request, now)
+
+    @staticmethod
+    def _not_acquired(request: Request) -> NotAcquired:
+        return NotAcquired(f"somebody else has {request.ask.name}")
+
+    def _end(self, request: Request, error: Exception | None, tell: bool = True) -> None:
+        request.finished, request.error = True, error
+        self.timers.cancel(request.timer)
+        self.requests.pop(request, None)
+        if not request.held:
+            self._table.pop(str(request.tag), None)
+            self.beat.remove(request.ask.lease)
+            if request.job:
+                request.job.give(request)
+        if tell:
+            self.calls.append(request.done)
+
+    # A grant.
+
+    def _granted(self, request: Request, token: int, now: float, waited: bool) -> None:
+        ask = request.ask
+        held = request.held = Held(request, token)
+        del self.requests[request]
+        self._table[str(request.tag)] = held
+        self.holds[held] = None
+        if ask.max is not None:
+            held.timer = self.timers.at(now + ask.max, partial(self._max, held))
+        if ask.watchdog:
+            self._check(request, now)
+        elif waited:  # how much of the lease is gone nobody knows: count from a renewal
+            self._until(held, now + ask.lease / 1000)
+            words = ask.renew(request.owner, ask.lease)
+            self._renew(held, words, ask.lease, partial(self._confirmed, request), now)
+        else:
+            self._until(held, request.sent + ask.lease / 1000)
+            self._check(request, now)
+
+    def _confirmed(self, request: Request, error: Exception | None, now: float) -> None:
+        if not error:
+            self._check(request, now)
+        elif not request.finished:
+            self._end(request, error)
+
+    def _check(self, request: Request, now: float) -> None:
+        held = request.held
+        if not held or request.finished:
+            return
+        if held.deadline is not None and held.deadline <= now:
+            self._past(held, now)
+        elif request.ask.acks:
+            self.unsure.append(request)
+            self.calls.append(self.on_unsure)
+        else:
+            self._give(request)
+
+    def acked(self, request: Request, error: Exception | None, now: float) -> None:
+        """Whether enough replicas have it was found out."""
+        if request.finished:
+            return
+        if not error:
+            self._give(request)
+        elif request.held:
+            self._end(request, error)
+            self.release(request.held, now)
+
+    def _give(self, request: Request) -> None:
+        if request.held:
+            request.held.given = True
+        self._end(request, None)
+
+    # A hold.
+
+    def release(self, held: Held, now: float, done: Callable[[], object] = list) -> Pending:
+        """Over when the server has answered, or cannot any more. Never asks twice."""
+        pending = Pending()
+        pending.done = done
+        ask, owner = held.request.ask, held.request.owner
+        gone = held.over or held.reason is not None
+        if held.reason and not held.over:
+            pending.error = Lost(held.reason, ask.name)
+        if held.count > 1 and not held.over:  # one of `again`
+            held.count -= 1
+            pending.finished = True
+            return pending
+        if gone and (held.over or len(ask.keys) == 1):
+            pending.finished = held.over = True
+            return pending
+        held.over = True
+        if not gone:
+            self._forget(held, keep_tag=True)
+        until = now + held.lease / 1000
+        words, again = ask.release(owner, held.token), ask.release_all(owner)
+        tidied = self._tidied(words, words, until)
+
+        def answered(reply: Any, now: float) -> None:
+            self._table.pop(str(held.tag), None)
+            if isinstance(reply, Failure):
+                tidied(reply, now)
+                gone = reply.code in ("NOTHELD", "WRONGTYPE")
+                self._finish(pending, Lost("overwritten", ask.name) if gone else Refused(*reply))
+            elif held.reason and not pending.error:  # told before the reply
+                self._finish(pending, Lost(held.reason, ask.name))
+            else:
+                self._finish(pending, pending.error)
+
+        if self.ready:
+            pending.timer = self.timers.at(now + self.timeout, lambda now: self._finish(pending, pending.error))
+        self.send(Call(words, answered, again, until), now)
+        if not self.ready:
+            pending.finished = True
+        return pending
+
+    def again(self, held: Held) -> None:
+        if held.reason or held.over:
+            raise Lost(held.reason or "released", held.request.ask.name)
+        held.count += 1
+
+    def renew(self, held: Held, lease: int | None, now: float, done: Callable[[], object]) -> Pending:
+        pending = Pending()
+        pending.done = done
+        ask = held.request.ask
+        lease = lease or held.lease
+        if held.reason or held.over:
+            pending.finished, pending.error = True, Lost(held.reason or "released", ask.name)
+            return pending
+
+        def finish(error: Exception | None, now: float) -> None:
+            self._finish(pending, error)
+
+        def late(now: float) -> None:
+            self._finish(pending, ConnectionError("no answer to the renewal"))
+
+        pending.timer = self.timers.at(now + self.timeout, late)
+        self._renew(held, ask.renew(held.request.owner, lease), lease, finish, now)
+        return pending
+
+    def _renew(self, held: Held, words: Any, lease: int, then: Callable[[Exception | None, float], None], now: float) -> None:
+        def answered(reply: Any, now: float) -> None:
+            if held.reason:
+                then(Lost(held.reason, held.request.ask.name), now)
+            elif isinstance(reply, Failure) and reply.code in ("NOTHELD", "WRONGTYPE"):
+                self._lost(held, "expired" if reply.code == "NOTHELD" else "overwritten", now)
+                then(Lost(held.reason or "expired", held.request.ask.name), now)
+            elif isinstance(reply, Failure):
+                then(Refused(*reply), now)
+            elif reply is BROKEN:
+                if held.request.ask.watchdog:
+                    then(Lost("connection", held.request.ask.name), now)
+            else:
+                if not held.over:
+                    self.beat.add(lease, now)
+                    self.beat.remove(held.lease)
+                    held.lease = lease
+                    if not held.request.ask.watchdog:
+                        self._until(held, call.sent + lease / 1000)
+                then(None, now)
+
+        # Said again it does no harm: the owner holds it once, or not at all.
+        again = None if held.request.ask.watchdog else words
+        call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
+        self.send(call, now)
+
+    def _until(self, held: Held, deadline: float) -> None:
+        self.timers.cancel(held.timer)
+        held.deadline = deadline
+        held.timer = self.timers.at(deadline, partial(self._past, held))
+
+    def _past(self, held: Held, now: float) -> None:
+        self._end_hold(held, "lease", now)
+
+    def _max(self, held: Held, now: float) -> None:
+        self._end_hold(held, "max", now)
+
+    def _end_hold(self, held: Held, reason: str, now: float) -> None:
+        """Lost by our own clock: so that the server agrees, it is released."""
+        words, until = held.request.ask.release(held.request.owner, held.token), now + held.lease / 1000
+        self.send(Call(words, self._tidied(words, words, until), words, until), now)
+        self._lost(held, reason, now)
+
+    def _lost(self, held: Held, reason: str, now: float) -> None:
+        if held.reason:
+            return
+        held.reason = reason
+        if held.over:
+            return  # its release is on the way, and will see it
+        self._forget(held)
+        request = held.request
+        if not request.finished:  # the program does not have it yet
+            gone = ConnectionError("the connection broke before the hold was sure")
+            self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
+        for told in held.told or ():
+            self.calls.append(partial(told, reason))
+        held.told = None
+
+    def _forget(self, held: Held, keep_tag: bool = False) -> None:
+        if held not in self.holds:
+            return
+        del self.holds[held]
+        if not keep_tag:
+            self._table.pop(str(held.tag), None)
+        self.timers.cancel(held.timer)
+        self.beat.remove(held.lease)
+        if held.request.job:
+            held.request.job.give(held.request)
+
+    def _finish(self, pending: Pending, error: Exception | None) -> None:
+        if not pending.finished:
+            pending.finished, pending.error = True, error
+            self.timers.cancel(pending.timer)
+            self.calls.append(pending.done)
+
+    # The connection.
+
+    def _open(self, now: float) -> None:
+        for request in list(self.requests):
+            self._send_request(request, now)
+
+    def _broken(self, now: float) -> None:
+        self._table.clear()
+        for request in self.requests:
+            request.tag = None
+        for held in [held for held in self.holds if held.request.ask.watchdog]:
+            words = held.request.ask.release_all(held.request.owner)
+            until = now + held.lease / 1000
+            self.backlog.append(Call(words, self._tidied(words, words, until), words, until))
+            self._lost(held, "connection", now)
+
+    def _never(self, code: str, text: str, now: float) -> None:
+        """The server does not let us in: nobody need wait for that to change."""
+        for request in list(self.requests):
+            self._end(request, Refused(code, text))
+
+    def close(self, now: float) -> None:
+        """Nothing is asked from now on; what is held is released."""
+        if self.closed:
+            return
+        self.closed = True
+        for request in [*self.requests, *self.unsure]:
+            if not request.finished:
+                self._end(request, ConnectionError("the locks are closed"))
+                self._call_off(request, now)
+        for held in list(self.holds):
+            held.count = 1
+            self.release(held, now)
+            held.over = False
+            held.reason = None
+            self._closing(held, "closed")
+
+    def forked(self) -> None:
+        """In a child: what the parent holds, the child does not."""
+        self.closed = True
+        for held in list(self.holds):
+            self._closing(held, "fork")
+        self.holds.clear()
+
+    def _closing(self, held: Held, reason: str) -> None:
+        held.reason = reason
+        for told in held.told or ():
+            self.calls.append(partial(told, reason))
+        held.told = None

@@ -1,0 +1,177 @@
+"""The life of a session's connection: what is sent, what is answered, when it is given up.
+
+Bytes come in by `receive`, go out by `out`, and time comes in as `now`: whoever has the
+socket does the rest. What the program is to be told is put in `calls`, to be run by the
+owner of the socket once its lock is free.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ._ask import fresh_channel
+from ._beat import Beat
+from ._clock import Timers
+from ._resp import Failure, Parser, Push, encode
+from ._states import Call
+
+# The server is no master now: the address may soon lead to one.
+NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
+PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to connect
+BROKEN = object()  # in the place of a reply: the connection broke before it came
+
+
+class Line:
+    def __init__(self, timeout: float) -> None:
+        self.timeout = timeout
+        self.out = bytearray()
+        self.calls: list[Callable[[], object]] = []
+        self.timers = Timers()
+        self.beat = Beat()
+        self.connected = False
+        self.ready = False  # subscribed too
+        self.closed = False
+        self.drop: str | None = None  # why the connection is to be closed
+        self.trouble = ""  # why there was no connection the last time
+        self.channel = ""
+        self.flight: deque[Call] = deque()
+        self.backlog: list[Call] = []  # first of all on the next connection
+        self.refused: list[Call] = []  # to be said again with each beat
+        self._parser = Parser()
+        self._failures = 0
+        self._connect_at = 0.0
+        self._began = 0.0
+
+    # Told by the owner of the socket.
+
+    def began(self, now: float) -> None:
+        """There is a connection, and it has said HELLO 3."""
+        self.connected, self.drop = True, None
+        self._parser, self._began = Parser(), now
+        self.beat.start(now)
+        self._subscribe()
+
+    def receive(self, data: bytes, now: float) -> None:
+        # What was sent is proof of nothing if we have not looked for longer than a lease.
+        self.tick(now)
+        try:
+            replies = self._parser.feed(data)
+        except ValueError as error:
+            self.drop = str(error)
+            return
+        for reply in replies:
+            if self.drop:
+                return
+            if isinstance(reply, Push):
+                self._pushed([item if isinstance(item, bytes) else b"" for item in reply.items], now)
+            elif not self.ready or not self.flight:
+                self.drop = f"{reply.code} {reply.text}" if isinstance(reply, Failure) else "a reply to nothing"
+                if isinstance(reply, Failure) and reply.code not in NO_MASTER:
+                    self._never(reply.code, reply.text, now)
+            elif isinstance(reply, Failure) and reply.code in NO_MASTER:
+                self.drop = f"{reply.code} {reply.text}"
+            else:
+                call = self.flight.popleft()
+                self.beat.proved(call.sent)
+                call.answered(reply, now)
+
+    def ended(self, now: float, why: str) -> None:
+        """The connection is closed, or there was none to be had."""
+        self.connected = self.ready = False
+        self.trouble = self.drop or why
+        self.drop = None
+        self.out.clear()
+        flight, self.flight = [*self.flight, *self.refused], deque()
+        self.refused = []
+        for call in flight:
+            call.answered(BROKEN, now)
+            if call.again is not None:
+                call.words = call.again
+                self.backlog.append(call)
+        self._connect_at = now + PAUSES[min(self._failures, len(PAUSES) - 1)]
+        self._failures += 1
+        self._broken(now)
+
+    def tick(self, now: float) -> None:
+        """What is due by now."""
+        self.timers.run(now)
+        self.backlog = [call for call in self.backlog if call.until > now] if self.backlog else []
+        if not self.connected or self.drop:
+            return
+        if now >= self._dead_at():
+            self.drop = "the server does not answer"
+        elif self.ready and now >= self.beat.ask_at():
+            self.beat.asked(now)
+            again, self.refused = self.refused, []
+            for call in [*again, Call(("PING",), self._ponged)]:
+                self.send(call, now)
+
+    def next_time(self) -> float | None:
+        """When `tick`, or a new connection, is due."""
+        times = [self.timers.next()]
+        if self.connected:
+            times += [self._dead_at(), self.beat.ask_at() if self.ready else None]
+        elif self.busy:
+            times.append(self._connect_at)
+        return min((time for time in times if time is not None), default=None)
+
+    def wants_connection(self, now: float) -> bool:
+        return not self.connected and not self.closed and self.busy and now >= self._connect_at
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.backlog)
+
+    # For the session's own use.
+
+    def send(self, call: Call, now: float) -> None:
+        if self.ready:
+            call.sent = now
+            self.flight.append(call)
+            self.out += encode(call.words)
+        elif call.again is not None:
+            self.backlog.append(call)
+
+    def worked(self) -> None:
+        """The server does what a master does."""
+        self._failures = 0
+
+    def _dead_at(self) -> float:
+        dead = self.beat.dead_at()
+        return dead if self.ready else min(dead, self._began + self.timeout)
+
+    def _ponged(self, reply: Any, now: float) -> None:
+        if reply is not BROKEN and not isinstance(reply, Failure):
+            self.worked()
+
+    def _subscribe(self) -> None:
+        self.channel = fresh_channel()
+        self.out += encode(("SUBSCRIBE", self.channel))
+
+    def _pushed(self, items: list[bytes], now: float) -> None:
+        kind = items[0]
+        if kind in (b"subscribe", b"ssubscribe"):
+            self._subscribed(now)
+        elif kind in (b"message", b"smessage") and len(items) == 3:
+            word, tag, *rest = items[2].decode(errors="replace").split(" ", 2)
+            self._told(word, tag, rest[0] if rest else "", now)
+
+    def _subscribed(self, now: float) -> None:
+        self.ready = True
+        backlog, self.backlog = self.backlog, []
+        for call in backlog:
+            if call.until > now:
+                self.send(call, now)
+        self._open(now)
+
+    # What a session makes of it.
+
+    def _open(self, now: float) -> None: ...
+
+    def _broken(self, now: float) -> None: ...
+
+    def _told(self, word: str, tag: str, rest: str, now: float) -> None: ...
+
+    def _never(self, code: str, text: str, now: float) -> None: ...

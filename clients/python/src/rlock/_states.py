@@ -1,0 +1,104 @@
+"""What a session keeps of each request, hold and job. No I/O, no locks of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._ask import Ask, fresh_owner
+from ._clock import Timer
+from ._resp import Word
+from .errors import HeldByJob
+
+
+def nothing() -> None:
+    pass
+
+
+class Pending:
+    """Something that the program waits for. `done` is called once, when it is over."""
+
+    __slots__ = ("done", "error", "finished", "timer")
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.error: Exception | None = None
+        self.done: Callable[[], object] = nothing
+        self.timer: Timer | None = None
+
+
+class JobState:
+    """One owner, and what it holds or waits for: at most once for each key."""
+
+    __slots__ = ("keys", "owner")
+
+    def __init__(self) -> None:
+        self.owner = fresh_owner()
+        self.keys: dict[bytes, Request] = {}
+
+    def take(self, request: Request) -> None:
+        for key in request.ask.keys:
+            # In one step, for in a cluster it is not one lock that guards a job.
+            if self.keys.setdefault(key, request) is not request:
+                self.give(request)
+                raise HeldByJob(f"{key.decode(errors='replace')} is held, or waited for, by the same job")
+
+    def give(self, request: Request) -> None:
+        for key in request.ask.keys:
+            if self.keys.get(key) is request:
+                del self.keys[key]
+
+
+class Request(Pending):
+    """One acquisition under way; `held` is what it became."""
+
+    __slots__ = ("ask", "held", "job", "last", "owner", "sent", "tag", "until")
+
+    def __init__(self, ask: Ask, job: JobState | None = None) -> None:
+        super().__init__()
+        self.ask = ask
+        self.job = job
+        self.owner = job.owner if job else fresh_owner()
+        self.tag: int | None = None  # on this connection
+        self.sent = 0.0  # 0: never
+        self.until = 0.0  # the end of its wait
+        self.last = 0.0  # when it is given up for want of a connection
+        self.held: Held | None = None
+
+
+class Held:
+    """A hold, from its grant to its end."""
+
+    __slots__ = ("count", "deadline", "given", "lease", "over", "reason", "request", "tag", "timer", "told", "token")
+
+    def __init__(self, request: Request, token: int) -> None:
+        self.request = request
+        self.token = token
+        self.tag = request.tag
+        self.lease = request.ask.lease  # ms
+        self.deadline: float | None = None  # without watchdog
+        self.count = 1  # of `again`
+        self.given = False  # the program has it
+        self.over = False  # the program has released it
+        self.reason: str | None = None  # why it was lost
+        self.told: list[Callable[[str], object]] | None = None  # who wants to know
+        self.timer: Timer | None = None
+
+
+class Call:
+    """A command on its way. `again` is what the next connection is told if this one breaks."""
+
+    __slots__ = ("again", "answered", "sent", "until", "words")
+
+    def __init__(
+        self,
+        words: tuple[Word, ...],
+        answered: Callable[[Any, float], object],
+        again: tuple[Word, ...] | None = None,
+        until: float = 0.0,
+    ) -> None:
+        self.words = words
+        self.answered = answered
+        self.again = again
+        self.until = until  # afterwards there is nothing to say again
+        self.sent = 0.0
