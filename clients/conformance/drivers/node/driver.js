@@ -1,0 +1,126 @@
+// The driver of the Node client: JSON lines in and out. Its argument is the library.
+import { readFile, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis, Cluster } from 'ioredis';
+import { createClient, createCluster } from 'redis';
+import { LostError, Locks, NotAcquiredError } from 'rlock';
+import { Cancelled, answer } from './answers.js';
+
+const library = process.argv[2];
+const client = library === 'redis' ? 'node' : 'node-ioredis';
+const NEEDS = ['read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified'];
+
+const opened = new Map();
+const holds = new Map();
+const requests = new Map(); // by id: the AbortController of an acquisition
+const later = [];
+
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+function connected({ host, port, cluster }) {
+  if (library === 'redis') {
+    const url = `redis://${host}:${port}`;
+    return cluster ? createCluster({ rootNodes: [{ url }] }) : createClient({ url });
+  }
+  return cluster ? new Cluster([{ host, port }], { lazyConnect: true }) : new Redis({ host, port, lazyConnect: true });
+}
+
+function locksOf({ locks }) {
+  const found = opened.get(locks);
+  if (!found) throw new Error(`no locks ${locks}`);
+  return found;
+}
+
+function where(words) {
+  const found = locksOf(words);
+  if (words.job === undefined) return found.locks;
+  if (!found.jobs.has(words.job)) found.jobs.set(words.job, found.locks.job());
+  return found.jobs.get(words.job);
+}
+
+function options({ wait, acks_ms, ...words }, signal) {
+  const { lease, watchdog, max, mode, limit, permits, acks } = words;
+  const all = { lease, watchdog, max, mode, limit, permits, acks, acksTimeout: acks_ms, signal };
+  if (wait !== undefined) all.wait = wait === -1 ? Infinity : wait;
+  return all;
+}
+
+function holdOf({ hold }) {
+  const found = holds.get(hold);
+  if (!found) throw new Error(`no hold ${hold}`);
+  return found;
+}
+
+const DO = {
+  hello: () => ({ client, needs: NEEDS }),
+  open(words) {
+    const { timeout } = words;
+    const locks = new Locks(connected(words), timeout === undefined ? {} : { timeout });
+    opened.set(words.locks, { locks, jobs: new Map() });
+  },
+  async acquire(words) {
+    const cancel = new AbortController();
+    requests.set(words.id, cancel);
+    const hold = await where(words).acquire(words.keys ?? words.key, options(words, cancel.signal));
+    holds.set(words.hold, hold);
+    const lost = () => say({ event: 'lost', hold: words.hold, reason: hold.lost.reason });
+    if (hold.lost) lost();
+    else hold.signal.addEventListener('abort', lost);
+    return { token: hold.token, owner: hold.owner };
+  },
+  cancel: ({ acquire }) => requests.get(acquire)?.abort(new Cancelled('cancelled')),
+  release: (words) => holdOf(words).release(),
+  renew: (words) => holdOf(words).renew(words.lease),
+  again: (words) => void holdOf(words).again(),
+  state: (words) => ({ lost: holdOf(words).lost?.reason ?? null }),
+  async scope(words) {
+    let stopped = false;
+    const body = async (signal) => {
+      await sleep(words.body ?? 0, undefined, { signal }).catch(() => (stopped = true));
+      signal.throwIfAborted();
+      if (words.fail) throw new Error('the body failed');
+      return 'done';
+    };
+    try {
+      return { body: await where(words).using(words.keys ?? words.key, options(words), body) };
+    } catch (error) {
+      if (stopped && error instanceof LostError) return { body: 'stopped' };
+      throw error;
+    }
+  },
+  async count({ key, file, wait, for: time, ...words }) {
+    const { locks } = locksOf(words);
+    const end = performance.now() + time;
+    let done = 0;
+    while (performance.now() < end) {
+      try {
+        await locks.using(key, options({ wait }), async () => {
+          const number = Number(await readFile(file, 'utf8').catch(() => '0'));
+          await writeFile(file, String(number + 1));
+        });
+        done += 1;
+      } catch (error) {
+        if (!(error instanceof NotAcquiredError)) throw error;
+      }
+    }
+    return { done };
+  },
+  async close(words) {
+    await locksOf(words).locks.close();
+  },
+};
+
+async function run(words) {
+  try {
+    if (!DO[words.do]) throw new Error(`do not know how to ${words.do}`);
+    say({ id: words.id, ok: (await DO[words.do](words)) ?? {} });
+  } catch (error) {
+    say({ id: words.id, ...answer(error) });
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) later.push(run(JSON.parse(line)));
+await Promise.all([...opened.values()].map(({ locks }) => locks.close()));
+await Promise.all(later);
+process.exitCode = 0;
