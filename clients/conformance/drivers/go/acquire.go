@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	rlock "github.com/rlock/rlock/clients/go"
+)
+
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified"}
+
+// taker is what Locks and Job have in common.
+type taker interface {
+	TryLock(context.Context, string, ...rlock.Option) (*rlock.Hold, error)
+	Lock(context.Context, string, ...rlock.Option) (*rlock.Hold, error)
+	LockMany(context.Context, []string, ...rlock.Option) (*rlock.Hold, error)
+	Do(context.Context, string, func(context.Context, *rlock.Hold) error, ...rlock.Option) error
+}
+
+func (d *driver) taker(r *request, locks *rlock.Locks) taker {
+	if r.Job == "" {
+		return locks
+	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	name := r.Locks + " " + r.Job
+	if d.jobs[name] == nil {
+		d.jobs[name] = locks.Job()
+	}
+	return d.jobs[name]
+}
+
+func options(r *request) []rlock.Option {
+	var opts []rlock.Option
+	add := func(is bool, opt func() rlock.Option) {
+		if is {
+			opts = append(opts, opt())
+		}
+	}
+	add(r.Lease != nil, func() rlock.Option { return rlock.Lease(ms(*r.Lease)) })
+	add(r.Watchdog != nil && !*r.Watchdog, rlock.NoWatchdog)
+	add(r.Max != nil, func() rlock.Option { return rlock.Max(ms(*r.Max)) })
+	add(r.Mode == "read", rlock.Read)
+	add(r.Mode == "write", rlock.Write)
+	add(r.Limit != nil, func() rlock.Option { return rlock.Limit(*r.Limit) })
+	add(r.Permits != nil, func() rlock.Option { return rlock.Permits(*r.Permits) })
+	acks := time.Second
+	if r.AcksMs != nil {
+		acks = ms(*r.AcksMs)
+	}
+	add(r.Acks != nil, func() rlock.Option { return rlock.Acks(*r.Acks, acks) })
+	return opts
+}
+
+func waits(r *request) []rlock.Option {
+	switch {
+	case r.Wait == nil:
+		return append(options(r), rlock.Wait(0))
+	case *r.Wait == -1:
+		return options(r)
+	}
+	return append(options(r), rlock.Wait(ms(*r.Wait)))
+}
+
+func (d *driver) acquire(ctx context.Context, r *request, locks *rlock.Locks) (map[string]any, error) {
+	var hold *rlock.Hold
+	var err error
+	by := d.taker(r, locks)
+	switch {
+	case r.Keys != nil:
+		hold, err = by.LockMany(ctx, r.Keys, waits(r)...)
+	case r.Wait == nil:
+		hold, err = by.TryLock(ctx, r.Key, options(r)...)
+	default:
+		hold, err = by.Lock(ctx, r.Key, waits(r)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.mutex.Lock()
+	d.holds[r.Hold] = hold
+	d.mutex.Unlock()
+	d.watch(r.Hold, hold)
+	return map[string]any{"token": hold.Token, "owner": hold.Owner}, nil
+}
+
+// watch tells of the loss. Its goroutine ends with the process where there is none.
+func (d *driver) watch(name string, hold *rlock.Hold) {
+	go func() {
+		<-hold.Lost()
+		var lost *rlock.LostError
+		errors.As(hold.Err(), &lost)
+		d.say(map[string]any{"event": "lost", "hold": name, "reason": lost.Reason})
+	}()
+}
+
+func (d *driver) scope(ctx context.Context, r *request, locks *rlock.Locks) (map[string]any, error) {
+	end := "done"
+	work := func(ctx context.Context, hold *rlock.Hold) error {
+		d.mutex.Lock()
+		d.holds[r.Hold] = hold
+		d.mutex.Unlock()
+		d.watch(r.Hold, hold)
+		select {
+		case <-ctx.Done():
+			end = "stopped"
+		case <-time.After(ms(r.Body)):
+		}
+		if r.Fail {
+			return errors.New("the body's own error")
+		}
+		return nil
+	}
+	err := d.taker(r, locks).Do(ctx, r.Key, work, waits(r)...)
+	if end == "stopped" && errors.Is(err, rlock.ErrLost) {
+		err = nil
+	}
+	return map[string]any{"body": end}, err
+}
+
+func count(ctx context.Context, r *request, locks *rlock.Locks) (map[string]any, error) {
+	done := 0
+	for end := time.Now().Add(ms(r.For)); time.Now().Before(end); done++ {
+		hold, err := locks.Lock(ctx, r.Key, waits(r)...)
+		if err != nil {
+			return nil, err
+		}
+		text, err := os.ReadFile(r.File)
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil && len(text) > 0 {
+			return nil, fmt.Errorf("%s: %w", r.File, err)
+		}
+		if err := os.WriteFile(r.File, []byte(strconv.Itoa(n+1)), 0o644); err != nil {
+			return nil, err
+		}
+		if err := hold.Release(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{"done": done}, nil
+}

@@ -1,0 +1,191 @@
+// The driver of the Go client: JSON lines in, JSON lines out.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	rlock "github.com/rlock/rlock/clients/go"
+)
+
+// A request has all words of all requests; the pointers are those that may be absent.
+type request struct {
+	ID       int    `json:"id"`
+	Do       string `json:"do"`
+	Locks    string `json:"locks"`
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	Cluster  bool   `json:"cluster"`
+	Timeout  *int64 `json:"timeout"`
+	Hold     string `json:"hold"`
+	Key      string `json:"key"`
+	Keys     []string
+	Wait     *int64 `json:"wait"`
+	Lease    *int64 `json:"lease"`
+	Watchdog *bool  `json:"watchdog"`
+	Max      *int64 `json:"max"`
+	Mode     string `json:"mode"`
+	Limit    *int   `json:"limit"`
+	Permits  *int   `json:"permits"`
+	Job      string `json:"job"`
+	Acks     *int   `json:"acks"`
+	AcksMs   *int64 `json:"acks_ms"`
+	Acquire  int    `json:"acquire"`
+	Body     int64  `json:"body"`
+	Fail     bool   `json:"fail"`
+	File     string `json:"file"`
+	For      int64  `json:"for"`
+}
+
+type driver struct {
+	mutex   sync.Mutex
+	locks   map[string]*rlock.Locks
+	clients []io.Closer
+	jobs    map[string]*rlock.Job
+	holds   map[string]*rlock.Hold
+	cancels map[int]context.CancelFunc
+	out     *json.Encoder
+	running sync.WaitGroup
+}
+
+func main() {
+	d := &driver{
+		locks: map[string]*rlock.Locks{}, jobs: map[string]*rlock.Job{}, holds: map[string]*rlock.Hold{},
+		cancels: map[int]context.CancelFunc{}, out: json.NewEncoder(os.Stdout),
+	}
+	in := bufio.NewScanner(os.Stdin)
+	in.Buffer(nil, 1<<24)
+	for in.Scan() {
+		var r request
+		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		d.mutex.Lock()
+		d.cancels[r.ID] = cancel
+		d.mutex.Unlock()
+		d.running.Go(func() {
+			defer cancel()
+			ok, err := d.run(ctx, &r)
+			d.answer(r.ID, ok, err)
+		})
+	}
+	for _, locks := range d.locks {
+		locks.Close()
+	}
+	d.running.Wait()
+	for _, client := range d.clients {
+		client.Close()
+	}
+}
+
+func (d *driver) say(line map[string]any) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.out.Encode(line)
+}
+
+func (d *driver) answer(id int, ok map[string]any, err error) {
+	if err == nil {
+		if ok == nil {
+			ok = map[string]any{}
+		}
+		d.say(map[string]any{"id": id, "ok": ok})
+		return
+	}
+	line := map[string]any{"id": id, "error": word(err), "text": err.Error()}
+	var refused *rlock.RefusedError
+	if errors.As(err, &refused) {
+		line["code"] = refused.Code
+	}
+	d.say(line)
+}
+
+func word(err error) string {
+	for _, one := range []struct {
+		err  error
+		word string
+	}{
+		{context.Canceled, "cancelled"}, {rlock.ErrNotAcquired, "not_acquired"}, {rlock.ErrLost, "lost"},
+		{rlock.ErrDeadlock, "deadlock"}, {rlock.ErrHeldByJob, "held_by_job"}, {rlock.ErrRefused, "refused"},
+		{rlock.ErrConnection, "connection"}, {rlock.ErrArgument, "argument"},
+	} {
+		if errors.Is(err, one.err) {
+			return one.word
+		}
+	}
+	return "other"
+}
+
+func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
+	d.mutex.Lock()
+	locks, hold := d.locks[r.Locks], d.holds[r.Hold]
+	d.mutex.Unlock()
+	switch r.Do {
+	case "hello":
+		return map[string]any{"client": "go", "needs": needs}, nil
+	case "open":
+		return nil, d.open(r)
+	case "cancel":
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		d.cancels[r.Acquire]()
+		return nil, nil
+	case "acquire":
+		return d.acquire(ctx, r, locks)
+	case "scope":
+		return d.scope(ctx, r, locks)
+	case "count":
+		return count(ctx, r, locks)
+	case "close":
+		return nil, locks.Close()
+	}
+	if hold == nil {
+		return nil, fmt.Errorf("%s: there is no hold %q", r.Do, r.Hold)
+	}
+	switch r.Do {
+	case "release":
+		return nil, hold.Release(ctx)
+	case "renew":
+		return nil, hold.Renew(ctx, ms(*r.Lease))
+	case "again":
+		return nil, hold.Again()
+	case "state":
+		var lost *rlock.LostError
+		if errors.As(hold.Err(), &lost) {
+			return map[string]any{"lost": lost.Reason}, nil
+		}
+		return map[string]any{"lost": nil}, nil
+	}
+	return nil, fmt.Errorf("%s is not known here", r.Do)
+}
+
+func (d *driver) open(r *request) error {
+	var settings []rlock.Setting
+	if r.Timeout != nil {
+		settings = append(settings, rlock.Timeout(ms(*r.Timeout)))
+	}
+	addr := net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if r.Cluster {
+		return errors.New("clusters are not known here")
+	}
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	d.locks[r.Locks] = rlock.New(client, settings...)
+	d.clients = append(d.clients, client)
+	return nil
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -1,0 +1,17 @@
+// Package rlock takes distributed locks from a Redis or Valkey server with the rlock module.
+//
+//	locks := rlock.New(client) // a *redis.Client; once for each process
+//	defer locks.Close()
+//
+//	err := locks.Do(ctx, "jobs", func(ctx context.Context, hold *rlock.Hold) error {
+//		return store(ctx, hold.Token) // ctx ends when the lock is lost
+//	})
+//
+// One [Locks] has one connection to each server, over which all goroutines wait and hold.
+// The server renews a hold as long as that connection is open (unless [NoWatchdog] says
+// otherwise). When the connection breaks, all these holds are lost at once and for good.
+//
+// A loss is told by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,
+// whose cause is then a [*LostError]. It cannot be told to a process that stands still: let
+// storage refuse a smaller [Hold.Token] than it has seen.
+package rlock

@@ -1,0 +1,139 @@
+package rlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// For errors.Is. Each has a type of its own too, for errors.As, with what is known of it.
+var (
+	ErrNotAcquired = errors.New("rlock: not acquired")           // [*NotAcquiredError]
+	ErrLost        = errors.New("rlock: lost")                   // [*LostError]
+	ErrDeadlock    = errors.New("rlock: deadlock")               // [*DeadlockError]
+	ErrHeldByJob   = errors.New("rlock: held by the same job")   // [*HeldByJobError]
+	ErrRefused     = errors.New("rlock: refused by the server")  // [*RefusedError]
+	ErrConnection  = errors.New("rlock: no connection")          // [*ConnectionError]
+	ErrClosed      = errors.New("rlock: these locks are closed") // after Close
+	ErrArgument    = errors.New("rlock: argument")               // nothing was sent
+	errReleased    = fmt.Errorf("%w: the hold was released", ErrArgument)
+)
+
+// Error is what all types of errors of this package have in common.
+type Error interface {
+	error
+	rlock()
+}
+
+// NotAcquiredError says that somebody else has the lock, and had it for the whole wait.
+type NotAcquiredError struct{ Key string }
+
+func (e *NotAcquiredError) Error() string {
+	return fmt.Sprintf("rlock: %s: somebody else has it", e.Key)
+}
+
+// LostError says that a hold ended before its release.
+type LostError struct {
+	Key string
+	// Reason is connection, lease (its time passed), max (see [Max]) or closed, or what the
+	// server says: expired, forced, deleted, evicted, flushed, overwritten, demoted, moved,
+	// rebound, released.
+	Reason string
+}
+
+func (e *LostError) Error() string { return fmt.Sprintf("rlock: %s was lost: %s", e.Key, e.Reason) }
+
+// DeadlockError says that a wait would never have ended: each of those in Text waits for
+// the next. Release something, and try again.
+type DeadlockError struct{ Text string }
+
+func (e *DeadlockError) Error() string { return "rlock: deadlock: " + e.Text }
+
+// HeldByJobError says that the job has the key already, or waits for it. See [Hold.Again].
+type HeldByJobError struct{ Key string }
+
+func (e *HeldByJobError) Error() string {
+	return fmt.Sprintf("rlock: %s: its job holds it, or waits for it", e.Key)
+}
+
+// RefusedError is an error of the server that is none of the others.
+type RefusedError struct {
+	Code string // such as NOREPLICAS, OOM, WRONGTYPE, WRONGMODE, WRONGLIMIT, NOPERM
+	Text string
+}
+
+func (e *RefusedError) Error() string { return "rlock: " + e.Code + " " + e.Text }
+
+// ConnectionError says that there was no connection in time. Err is what came last of it.
+type ConnectionError struct{ Err error }
+
+func (e *ConnectionError) Error() string {
+	if e.Err == nil {
+		return "rlock: no connection in time"
+	}
+	return "rlock: no connection: " + e.Err.Error()
+}
+
+func (e *ConnectionError) Unwrap() error { return e.Err }
+
+func (e *NotAcquiredError) Is(target error) bool { return target == ErrNotAcquired }
+func (e *LostError) Is(target error) bool        { return target == ErrLost }
+func (e *DeadlockError) Is(target error) bool    { return target == ErrDeadlock }
+func (e *HeldByJobError) Is(target error) bool   { return target == ErrHeldByJob }
+func (e *RefusedError) Is(target error) bool     { return target == ErrRefused }
+func (e *ConnectionError) Is(target error) bool  { return target == ErrConnection }
+
+func (*NotAcquiredError) rlock() {}
+func (*LostError) rlock()        {}
+func (*DeadlockError) rlock()    {}
+func (*HeldByJobError) rlock()   {}
+func (*RefusedError) rlock()     {}
+func (*ConnectionError) rlock()  {}
+
+// replyError is an error as the server wrote it.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+func (e replyError) code() string {
+	code, _, _ := strings.Cut(string(e), " ")
+	return code
+}
+
+// public is the error as the program gets it.
+func (e replyError) public() error {
+	code, text, _ := strings.Cut(string(e), " ")
+	if code == "DEADLOCK" {
+		return &DeadlockError{text}
+	}
+	return &RefusedError{code, text}
+}
+
+// noMaster tells whether the server says that it is no master now.
+func (e replyError) noMaster() bool {
+	switch e.code() {
+	case "READONLY", "MASTERDOWN", "LOADING":
+		return true
+	case "UNBLOCKED":
+		return !strings.Contains(string(e), "superseded")
+	}
+	return false
+}
+
+// elsewhere tells whether another node of the cluster is to be asked, or the same again.
+func (e replyError) elsewhere() bool {
+	switch e.code() {
+	case "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN":
+		return true
+	}
+	return false
+}
+
+// passes tells whether the same release can be accepted later.
+func (e replyError) passes() bool {
+	switch e.code() {
+	case "NOREPLICAS", "MISCONF", "BUSY":
+		return true
+	}
+	return e.noMaster() || e.elsewhere()
+}

@@ -1,0 +1,55 @@
+package rlock
+
+import (
+	"fmt"
+	"time"
+)
+
+// The heartbeat of a connection: a PING every third of the shortest lease. Is the newest
+// answered command older than that lease, the server may have given all to others.
+
+const idleLease = 10 * time.Second
+
+// unlease says that one hold less has this lease.
+func (l *link) unlease(lease time.Duration) {
+	if l.leases[lease]--; l.leases[lease] <= 0 {
+		delete(l.leases, lease)
+	}
+}
+
+// shorten says that there is a hold or a request with this lease now.
+func (l *link) shorten(lease time.Duration) {
+	if lease < l.short {
+		l.short, l.since = lease, time.Now()
+		l.timer.Reset(0) // what was proved so far may be older than this
+	}
+}
+
+// beat is called by the timer.
+func (l *link) beat() {
+	if l.closed {
+		return
+	}
+	now, shortest := time.Now(), idleLease
+	for lease := range l.leases {
+		shortest = min(shortest, lease)
+	}
+	if shortest > l.short {
+		l.short = shortest
+	}
+	proof := l.proof
+	if proof.Before(l.since) {
+		proof = l.since
+	}
+	end := proof.Add(l.short)
+	if !now.Before(end) {
+		l.fail(fmt.Errorf("no reply for %v", l.short))
+		return
+	}
+	if next := l.pinged.Add(l.short / 3); !now.Before(next) || l.pinged.Before(l.since) {
+		l.pinged = now
+		l.send(func(any, time.Time) {}, "PING")
+		l.session.again()
+	}
+	l.timer.Reset(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now)))
+}

@@ -1,0 +1,320 @@
+package rlock
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// A Hold is a lock that was acquired, or several by [Locks.LockMany].
+type Hold struct {
+	Token int64  // greater than that of every hold of the key before; for storage
+	Key   string // of several the first
+	Owner string
+
+	keys     []string // of several
+	terms    terms
+	session  *session
+	job      *Job
+	link     *link // where it is told of
+	tag      uint64
+	number   uint64
+	state    state
+	nested   int
+	deadline time.Time // without the watchdog
+	timer    *time.Timer
+	lost     chan struct{}
+	reason   *LostError
+	onLost   context.CancelCauseFunc
+	request  *request
+	leaving  int           // releases under way; until then the job does not ask for it again
+	freed    chan struct{} // closed when it may
+}
+
+// Keys are all that it holds.
+func (h *Hold) Keys() []string {
+	if h.keys != nil {
+		return append([]string(nil), h.keys...)
+	}
+	return []string{h.Key}
+}
+
+// Lost is closed when the hold is lost. [Hold.Err] says why.
+func (h *Hold) Lost() <-chan struct{} {
+	defer h.session.locks.lock()()
+	if h.lost == nil {
+		h.lost = make(chan struct{})
+		if h.reason != nil {
+			close(h.lost)
+		}
+	}
+	return h.lost
+}
+
+// Err is nil, or a [*LostError] once the hold is lost.
+func (h *Hold) Err() error {
+	defer h.session.locks.lock()()
+	h.look()
+	if h.reason == nil {
+		return nil
+	}
+	return h.reason
+}
+
+// look finds out whether its time has passed, should the timer be late.
+func (h *Hold) look() {
+	if h.state == held && !h.terms.watchdog && !time.Now().Before(h.deadline) {
+		h.lose("lease")
+	}
+}
+
+// arm sets the timer for the end that the client sees to.
+func (h *Hold) arm() {
+	switch {
+	case h.terms.max > 0:
+		h.timer = time.AfterFunc(h.terms.max, func() {
+			defer h.session.locks.lock()()
+			if h.state == held {
+				h.leave(true)
+				h.lose("max")
+			}
+		})
+	case !h.terms.watchdog:
+		h.timer = time.AfterFunc(time.Until(h.deadline), func() {
+			defer h.session.locks.lock()()
+			h.look()
+		})
+	}
+}
+
+// lose ends it for the program, for good.
+func (h *Hold) lose(reason string) {
+	if h.state != held && h.state != granted {
+		return
+	}
+	given := h.state == held
+	h.settle()
+	h.free()
+	h.reason = &LostError{h.Key, reason}
+	if h.lost != nil {
+		close(h.lost)
+	}
+	if h.onLost != nil {
+		h.onLost(h.reason)
+	}
+	if !given {
+		h.finish(h.reason)
+	}
+}
+
+// Renew sets the lease to d from now, shorter too. Without [NoWatchdog] it is what the
+// server renews the hold to from now on. It fails with [ErrLost] if the hold is lost.
+func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
+	t := terms{}
+	if t.positive("the lease", d); t.err != nil {
+		return t.err
+	}
+	locks := h.session.locks
+	done := make(chan error, 1)
+	var renewal *task
+	locks.mutex.Lock()
+	h.look()
+	switch {
+	case h.reason != nil:
+		locks.mutex.Unlock()
+		return h.reason
+	case h.state != held:
+		locks.mutex.Unlock()
+		return errReleased
+	}
+	renewal = h.session.run(func(bool) []string {
+		h.relet(min(d, h.terms.lease), time.Now().Add(d))
+		return h.renewal(d)
+	}, func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) })
+	locks.mutex.Unlock()
+	timer := time.NewTimer(locks.timeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-h.Lost():
+		err = h.reason
+	case <-timer.C:
+		err = &ConnectionError{errBroken}
+	}
+	defer locks.lock()()
+	delete(h.session.tasks, renewal)
+	return err
+}
+
+func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan error) bool {
+	err, isError := reply.(replyError)
+	switch {
+	case h.state != held:
+		if h.reason != nil {
+			done <- h.reason
+		} else {
+			done <- errReleased
+		}
+	case reply == errBroken:
+		return false
+	case isError && err.code() == "NOTHELD":
+		h.lose("expired")
+		done <- h.reason
+	case isError:
+		done <- err.public()
+	default:
+		h.deadline = time.Time{}
+		h.relet(d, sent.Add(d))
+		done <- nil
+	}
+	return true
+}
+
+// relet has the lease be another, and end sooner than it does.
+func (h *Hold) relet(lease time.Duration, deadline time.Time) {
+	if h.link != nil {
+		h.link.unlease(h.terms.lease)
+		h.link.leases[lease]++
+		h.link.shorten(lease)
+	}
+	h.terms.lease = lease
+	if !h.terms.watchdog && (h.deadline.IsZero() || deadline.Before(h.deadline)) {
+		h.deadline = deadline
+		h.timer.Reset(time.Until(deadline))
+	}
+}
+
+// Again is one more hold of the same by who has it: it needs one more Release.
+func (h *Hold) Again() error {
+	defer h.session.locks.lock()()
+	h.look()
+	switch {
+	case h.reason != nil:
+		return h.reason
+	case h.state != held:
+		return errReleased
+	}
+	h.nested++
+	return nil
+}
+
+// Release ends the hold, and waits until the server has said so, the connection breaks or
+// ctx ends; it is over in any case. It fails with [ErrLost] if the hold was lost before.
+// A second Release is nothing.
+func (h *Hold) Release(ctx context.Context) error {
+	locks := h.session.locks
+	locks.mutex.Lock()
+	h.look()
+	if h.reason != nil || h.state != held {
+		defer locks.mutex.Unlock()
+		if h.reason == nil {
+			return nil
+		}
+		return h.reason
+	}
+	if h.nested > 0 {
+		h.nested--
+		locks.mutex.Unlock()
+		return nil
+	}
+	done := make(chan error, 1)
+	h.settle()
+	h.leave(true).hear(done)
+	locks.mutex.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A leaving is a release under way.
+type leaving struct {
+	session *session
+	done    chan error
+}
+
+func (l *leaving) hear(done chan error) {
+	if l.session.link == nil {
+		done <- nil // it is said on the next connection
+	} else {
+		l.done = done
+	}
+}
+
+func (l *leaving) tell(err error) {
+	if l.done != nil {
+		l.done <- err
+		l.done = nil
+	}
+}
+
+// leave releases on the server what the program does not have any more: exactly this hold,
+// if it is the first thing said of it, else whatever the owner has.
+func (h *Hold) leave(exact bool) *leaving {
+	l := &leaving{session: h.session}
+	h.leaving++
+	h.session.run(func(again bool) []string { return h.release(exact && !again) }, func(reply any, _ time.Time) bool {
+		err, isError := reply.(replyError)
+		switch {
+		case reply == errBroken:
+			l.tell(nil)
+			return false
+		case isError && err.code() != "NOTHELD":
+			l.tell(err.public())
+			if err.passes() {
+				return false // said again with the next heartbeat
+			}
+		default:
+			l.tell(nil)
+		}
+		h.leaving--
+		h.free()
+		return true
+	})
+	return l
+}
+
+// The commands of a hold.
+
+func (h *Hold) words(command string) []string {
+	if h.keys == nil {
+		return append(make([]string, 0, 16), "RLOCK."+command, h.Key)
+	}
+	return append([]string{"RLOCK.M" + command, strconv.Itoa(len(h.keys))}, h.keys...)
+}
+
+func (h *Hold) mode() []string {
+	return [][]string{plain: nil, read: {"READ"}, write: {"WRITE"}, limited: {"PERMITS"}}[h.terms.mode]
+}
+
+func (h *Hold) renewal(lease time.Duration) []string {
+	return append(append(h.words("RENEW"), h.Owner, ms(lease)), h.mode()...)
+}
+
+func (h *Hold) cancel() []string {
+	return append([]string{"RLOCK.CANCEL", h.Key, h.Owner}, h.mode()...)
+}
+
+func (h *Hold) release(exact bool) []string {
+	words := append(append(h.words("RELEASE"), h.Owner), h.mode()...)
+	switch {
+	case h.keys != nil:
+		return words
+	case !exact:
+		return append(words, "ALL", "IFHELD")
+	case h.terms.mode == limited:
+		words = append(words, strconv.Itoa(h.terms.permits))
+	}
+	return append(words, "IFTOKEN", strconv.FormatInt(h.Token, 10))
+}
+
+// ms is rounded up, so that it is never 0, which would mean for ever.
+func ms(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}

@@ -1,0 +1,170 @@
+package rlock
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errBroken = errors.New("the connection broke")
+
+// A link is one connection of a session. All but the two goroutines' reading and writing is
+// done with the lock of the Locks held, also the functions that hear replies.
+type link struct {
+	session *session
+	conn    net.Conn
+	in      *bufio.Reader
+	end     func() error
+	channel string
+	out     []byte
+	wake    chan struct{} // something is to be written, or the link is closed
+	replies []expected
+	tags    uint64
+	table   map[uint64]*Hold
+	leases  map[time.Duration]int // how many requests and holds have which
+	opened  time.Time
+	proof   time.Time // when the newest command that was answered had been sent
+	pinged  time.Time
+	short   time.Duration // the shortest lease
+	since   time.Time     // from when on it is
+	timer   *time.Timer
+	closed  bool
+	// For acks: which run of which server this is.
+	run string
+}
+
+type expected struct {
+	sent time.Time
+	told func(reply any, sent time.Time)
+}
+
+// send says a command; told gets its reply, a replyError, or errBroken.
+func (l *link) send(told func(reply any, sent time.Time), words ...string) {
+	if l.closed {
+		told(errBroken, time.Now())
+		return
+	}
+	l.out = appendCommand(l.out, words...)
+	l.replies = append(l.replies, expected{time.Now(), told})
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *link) write() {
+	var out []byte
+	for range l.wake {
+		l.session.locks.mutex.Lock()
+		out, l.out = l.out, out[:0]
+		closed := l.closed
+		l.session.locks.mutex.Unlock()
+		if closed {
+			return
+		}
+		if _, err := l.conn.Write(out); err != nil {
+			l.session.locks.locked(func() { l.fail(err) })
+			return
+		}
+		if cap(out) > 1<<20 {
+			out = nil
+		}
+	}
+}
+
+func (l *link) read() {
+	for {
+		reply, err := readReply(l.in)
+		l.session.locks.mutex.Lock()
+		switch {
+		case l.closed:
+			err = errBroken
+		case err != nil:
+			l.fail(err)
+		default:
+			if message, pushed := reply.(push); pushed {
+				l.push(message)
+			} else {
+				l.reply(reply)
+			}
+		}
+		l.session.locks.mutex.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *link) reply(reply any) {
+	if len(l.replies) == 0 {
+		l.fail(errors.New("a reply that nobody asked for"))
+		return
+	}
+	first := l.replies[0]
+	l.replies[0] = expected{}
+	l.replies = l.replies[1:]
+	l.proof = first.sent
+	if err, ok := reply.(replyError); ok && err.noMaster() {
+		// The address may soon lead to the master.
+		first.told(errBroken, first.sent)
+		l.fail(err)
+		return
+	}
+	first.told(reply, first.sent)
+}
+
+func (l *link) push(message push) {
+	kind, _ := message[0].(string)
+	switch {
+	case kind == "sunsubscribe":
+		l.fail(errors.New("the slot of the channel has moved"))
+	case (kind == "message" || kind == "smessage") && len(message) == 3:
+		text, _ := message[2].(string)
+		word, rest, _ := strings.Cut(text, " ")
+		tag, rest, _ := strings.Cut(rest, " ")
+		number, _ := strconv.ParseUint(tag, 10, 64)
+		if hold := l.table[number]; hold != nil {
+			hold.message(word, rest)
+		}
+	}
+}
+
+// enter gives the hold its tag on this connection.
+func (l *link) enter(h *Hold) string {
+	l.tags++
+	h.link, h.tag = l, l.tags
+	l.table[h.tag] = h
+	l.leases[h.terms.lease]++
+	l.shorten(h.terms.lease)
+	return strconv.FormatUint(h.tag, 10)
+}
+
+// forget is called when all was told of its tag.
+func (l *link) forget(h *Hold) {
+	if h.link == l && l.table[h.tag] == h {
+		delete(l.table, h.tag)
+		l.unlease(h.terms.lease)
+		h.link = nil
+	}
+}
+
+// fail closes the connection. All that needed it is told.
+func (l *link) fail(err error) {
+	if l.closed {
+		return
+	}
+	l.closed = true
+	l.timer.Stop()
+	close(l.wake)
+	// A close by TLS takes its time where nobody answers.
+	l.session.locks.group.Go(func() { l.end() })
+	replies := l.replies
+	l.replies = nil
+	l.session.broken(l, err)
+	for _, one := range replies {
+		one.told(errBroken, one.sent)
+	}
+}

@@ -1,0 +1,187 @@
+package rlock
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Locks is what a program makes once for each process, and uses from all goroutines.
+type Locks struct {
+	router  router
+	timeout time.Duration
+	// One lock for all: the work is done by the server, and nobody holds it for long.
+	mutex   sync.Mutex
+	number  uint64
+	closed  bool
+	closing context.Context
+	stop    context.CancelFunc
+	group   sync.WaitGroup
+}
+
+// A Setting is one of the Locks themselves.
+type Setting func(*Locks)
+
+// Timeout bounds how long it takes to connect, and how long a request that does not wait may
+// be without an answer: 5 s, if nothing is said.
+func Timeout(d time.Duration) Setting { return func(l *Locks) { l.timeout = d } }
+
+// New makes locks on the client's server. It takes the client's options, and no connection
+// of its pool: the first request opens one more. Behind Sentinel that is to the master.
+func New(client *redis.Client, settings ...Setting) *Locks {
+	l := newLocks(settings)
+	l.router = &single{newSession(l, ownOptions(client))}
+	return l
+}
+
+func newLocks(settings []Setting) *Locks {
+	l := &Locks{timeout: 5 * time.Second}
+	l.closing, l.stop = context.WithCancel(context.Background())
+	for _, set := range settings {
+		set(l)
+	}
+	return l
+}
+
+// TryLock acquires the lock if it is free, and fails with [ErrNotAcquired] if it is not.
+func (l *Locks) TryLock(ctx context.Context, key string, opts ...Option) (*Hold, error) {
+	return l.acquire(ctx, nil, []string{key}, try(opts))
+}
+
+// Lock waits for the lock as long as ctx, or [Wait], allows. When ctx ends, so does the wait
+// on the server.
+func (l *Locks) Lock(ctx context.Context, key string, opts ...Option) (*Hold, error) {
+	return l.acquire(ctx, nil, []string{key}, opts)
+}
+
+// LockMany waits for several plain locks at once, and gets all of them or none. In a cluster
+// they lie in one slot.
+func (l *Locks) LockMany(ctx context.Context, keys []string, opts ...Option) (*Hold, error) {
+	return l.acquire(ctx, nil, keys, opts)
+}
+
+// Do runs work while it holds the lock, which it waits for as [Locks.Lock] does. The context
+// of work ends when the lock is lost, with a [*LostError] as its cause. Then Do waits for
+// work to return, and fails with an error for which errors.Is(err, [ErrLost]) holds, joined
+// with that of work.
+func (l *Locks) Do(ctx context.Context, key string, work func(ctx context.Context, hold *Hold) error, opts ...Option) error {
+	hold, err := l.Lock(ctx, key, opts...)
+	return hold.do(ctx, err, work)
+}
+
+func try(opts []Option) []Option { return append(opts[:len(opts):len(opts)], tryOnce) }
+
+func tryOnce(t *terms) {
+	if t.bounded && t.wait > 0 {
+		t.err = fmt.Errorf("%w: TryLock does not Wait", ErrArgument)
+	}
+	t.wait, t.bounded = 0, true
+}
+
+func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Hold) error) error {
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h.watch(cancel)
+	returned := false
+	defer func() {
+		if !returned { // by a panic, or runtime.Goexit
+			h.end(context.WithoutCancel(ctx))
+		}
+	}()
+	err = work(ctx, h)
+	returned = true
+	ended := h.end(context.WithoutCancel(ctx))
+	if errors.Is(err, ErrLost) && errors.Is(ended, ErrLost) {
+		return err
+	}
+	if err == nil || ended == nil {
+		return errors.Join(err, ended)
+	}
+	return errors.Join(ended, err)
+}
+
+// watch has cancel called when the hold is lost.
+func (h *Hold) watch(cancel context.CancelCauseFunc) {
+	defer h.session.locks.lock()()
+	h.onLost = cancel
+	if h.reason != nil {
+		cancel(h.reason)
+	}
+}
+
+// end releases it, however often it nests.
+func (h *Hold) end(ctx context.Context) error {
+	h.session.locks.locked(func() { h.nested = 0 })
+	return h.Release(ctx)
+}
+
+// Close releases every hold, ends every wait and closes the connections. The program's own
+// client stays as it is. What is held is lost, with the reason closed.
+func (l *Locks) Close() error {
+	l.mutex.Lock()
+	if l.closed {
+		l.mutex.Unlock()
+		l.group.Wait()
+		return nil
+	}
+	l.closed = true
+	var said []<-chan struct{}
+	sessions := l.router.sessions()
+	for _, s := range sessions {
+		said = append(said, s.close())
+	}
+	l.mutex.Unlock()
+	l.stop()
+	late := time.After(l.timeout)
+	for _, done := range said {
+		select {
+		case <-done:
+		case <-late:
+		}
+	}
+	l.locked(func() {
+		for _, s := range sessions {
+			if s.link != nil {
+				s.link.fail(ErrClosed)
+			}
+		}
+	})
+	l.group.Wait()
+	for _, s := range sessions {
+		s.acker.disconnect()
+	}
+	return nil
+}
+
+// next is greater than any before.
+func (l *Locks) next() uint64 {
+	l.number++
+	return l.number
+}
+
+func (l *Locks) lock() (unlock func()) {
+	l.mutex.Lock()
+	return l.mutex.Unlock
+}
+
+func (l *Locks) locked(do func()) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	do()
+}
+
+var process = func() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%.200s:%d:", host, os.Getpid())
+}()
+
+func newOwner() string { return process + rand.Text() }

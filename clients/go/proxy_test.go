@@ -1,0 +1,213 @@
+package rlock_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	rlock "github.com/rlock/rlock/clients/go"
+)
+
+// A proxy that closes both ends once the server has answered the next request with a word,
+// whose answer is lost. Or it lets no answers through.
+type proxy struct {
+	net.Listener
+	server string
+	mutex  sync.Mutex
+	flow   *sync.Cond
+	cut    string
+	holds  bool
+	cuts   int
+}
+
+func startProxy(t testing.TB, s *server) *proxy {
+	p := &proxy{Listener: must(net.Listen("tcp", "127.0.0.1:0")), server: s.addr()}
+	p.flow = sync.NewCond(&p.mutex)
+	go func() {
+		for {
+			client, err := p.Accept()
+			if err != nil {
+				return
+			}
+			go p.serve(client)
+		}
+	}()
+	t.Cleanup(func() {
+		p.Close()
+		p.hold(false)
+	})
+	return p
+}
+
+func (p *proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		client.Close()
+		return
+	}
+	var cutting bool
+	go func() {
+		defer client.Close()
+		buffer := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(buffer)
+			p.mutex.Lock()
+			for p.holds {
+				p.flow.Wait()
+			}
+			if cutting {
+				p.cuts++
+			}
+			cut := cutting
+			p.mutex.Unlock()
+			if err != nil || cut {
+				server.Close()
+				return
+			}
+			client.Write(buffer[:n])
+		}
+	}()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := client.Read(buffer)
+		p.mutex.Lock()
+		if p.cut != "" && bytes.Contains(buffer[:n], []byte(p.cut)) {
+			cutting, p.cut = true, ""
+		}
+		p.mutex.Unlock()
+		if n > 0 {
+			server.Write(buffer[:n])
+		}
+		if err != nil {
+			if err == io.EOF {
+				server.Close()
+			}
+			return
+		}
+	}
+}
+
+func (p *proxy) cutNext(word string) {
+	p.mutex.Lock()
+	p.cut = word
+	p.mutex.Unlock()
+}
+
+func (p *proxy) hold(on bool) {
+	p.mutex.Lock()
+	p.holds = on
+	p.flow.Broadcast()
+	p.mutex.Unlock()
+}
+
+func (p *proxy) hasCut(t testing.TB, n int) {
+	t.Helper()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.cuts != n {
+		t.Fatal(p.cuts, " connections were cut, and not ", n)
+	}
+}
+
+func TestLostReplies(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	cut := 0
+	for _, opts := range [][]rlock.Option{
+		nil, {rlock.NoWatchdog()}, {rlock.Read()}, {rlock.Limit(3), rlock.Permits(2)},
+	} {
+		p.cutNext("RLOCK.ACQUIRE")
+		hold := must(locks.TryLock(ctx, "jobs", opts...))
+		p.hasCut(t, cut+1)
+		holders := s.do("RLOCK.INFO jobs").(map[any]any)["holders"].([]any)
+		if len(holders) != 1 || holders[0].(map[any]any)["token"] != hold.Token {
+			t.Fatal(holders, hold)
+		}
+		p.cutNext("RLOCK.RELEASE")
+		must(0, hold.Release(ctx))
+		s.free("jobs")
+		s.do("RLOCK.ACQUIRE jobs other 60000")
+		p.cutNext("RLOCK.ACQUIRE")
+		wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs", opts...) })
+		until(t, "the cut", func() bool { p.mutex.Lock(); defer p.mutex.Unlock(); return p.cuts == cut+3 })
+		s.waiting("jobs", 1)
+		s.do("RLOCK.RELEASE jobs other")
+		got := soon(t, "the grant", wait)
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		must(0, got.hold.Release(ctx))
+		s.free("jobs")
+		cut += 3
+	}
+	plain := must(locks.TryLock(ctx, "jobs", rlock.NoWatchdog()))
+	p.cutNext("RLOCK.RENEW")
+	must(0, plain.Renew(ctx, time.Minute))
+	p.hasCut(t, cut+1)
+	p.cutNext("RLOCK.MACQUIRE")
+	many := must(locks.LockMany(ctx, []string{"a", "b"}, rlock.Wait(0)))
+	p.cutNext("RLOCK.MRELEASE")
+	must(0, many.Release(ctx))
+	p.hasCut(t, cut+3)
+	s.free("a")
+	s.free("b")
+	watched := must(locks.TryLock(ctx, "a"))
+	p.cutNext("RLOCK.RENEW")
+	isErr(t, watched.Renew(ctx, time.Minute), rlock.ErrLost)
+	lostWith(t, watched, "connection")
+}
+
+// The reply to CANCEL is lost, and it is said again.
+func TestCancelIsCut(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	s.do("RLOCK.ACQUIRE jobs other 60000")
+	waits, cancel := context.WithCancel(ctx)
+	wait := later(func() (*rlock.Hold, error) { return locks.Lock(waits, "jobs") })
+	s.waiting("jobs", 1)
+	p.cutNext("RLOCK.CANCEL")
+	cancel()
+	isErr(t, soon(t, "the end", wait).err, context.Canceled)
+	s.do("RLOCK.RELEASE jobs other")
+	s.free("jobs")
+}
+
+func TestGrantCrossesCancel(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	for i := range 20 {
+		for _, opts := range [][]rlock.Option{nil, {rlock.NoWatchdog(), rlock.Lease(time.Minute)}} {
+			key := fmt.Sprintf("jobs:%d:%d", i, len(opts))
+			s.do("RLOCK.ACQUIRE " + key + " other 60000")
+			waits, cancel := context.WithCancel(ctx)
+			wait := later(func() (*rlock.Hold, error) { return locks.Lock(waits, key, opts...) })
+			s.waiting(key, 1)
+			p.hold(true)
+			s.do("RLOCK.RELEASE " + key + " other") // the grant is on its way
+			cancel()
+			isErr(t, soon(t, "the end", wait).err, context.Canceled)
+			p.hold(false)
+			s.free(key)
+		}
+	}
+}
+
+// The server does not hear of the end of a connection that the proxy keeps.
+func TestSilence(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	hold := must(locks.Lock(ctx, "jobs", rlock.Lease(time.Second)))
+	p.hold(true)
+	lostWith(t, hold, "connection")
+	p.hold(false)
+	s.free("jobs")
+}

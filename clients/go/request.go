@@ -1,0 +1,320 @@
+package rlock
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+)
+
+// The way of a hold: asking, granted (not yet given to the program), held, over. Or abandoned:
+// nobody wants it, but its end was not told yet.
+type state uint8
+
+const (
+	asking state = iota
+	granted
+	held
+	abandoned
+	over
+)
+
+// A request is what a hold has until it was given to the program.
+type request struct {
+	done   chan struct{} // closed when the hold was given, or with err
+	err    error
+	until  time.Time // when its wait is over; zero: never
+	queued bool      // the server has said on this connection that it waits
+	asked  bool      // on any connection
+}
+
+// A server that is late to say that the wait is over is given so long.
+const grace = time.Second
+
+// acquire is the way of all requests.
+func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Option) (*Hold, error) {
+	t := newTerms(opts)
+	if err := t.check(keys); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var expired <-chan time.Time
+	h := &Hold{Key: keys[0], terms: t, job: job, request: &request{done: make(chan struct{})}}
+	if len(keys) > 1 {
+		h.keys = append([]string(nil), keys...)
+	}
+	if t.bounded {
+		h.request.until = time.Now().Add(t.wait)
+		timer := time.NewTimer(max(t.wait+grace, l.timeout))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	if job == nil {
+		h.Owner = newOwner()
+	} else if h.Owner = job.Owner; job != nil {
+		if err := job.admit(ctx, h, expired); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.begin(ctx, h); err != nil {
+		l.locked(h.free)
+		return nil, err
+	}
+	return h.await(ctx, expired)
+}
+
+func (l *Locks) begin(ctx context.Context, h *Hold) error {
+	s, err := l.router.session(ctx, h.Key)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch {
+	case l.closed:
+		return ErrClosed
+	case err != nil:
+		return err
+	}
+	h.number = l.next()
+	h.enlist(s)
+	return nil
+}
+
+// enlist asks at this session, now or when it has a connection.
+func (h *Hold) enlist(s *session) {
+	h.session = s
+	s.requests[h] = struct{}{}
+	if s.link != nil {
+		h.ask()
+	} else {
+		s.ensure()
+	}
+}
+
+func (h *Hold) await(ctx context.Context, expired <-chan time.Time) (*Hold, error) {
+	r := h.request
+	var err error
+	var connection bool // the lack of one is to be told, if there is none
+	select {
+	case <-r.done:
+	case <-expired:
+		err, connection = &NotAcquiredError{h.Key}, true
+	case <-ctx.Done():
+		err, connection = ctx.Err(), errors.Is(ctx.Err(), context.DeadlineExceeded)
+	}
+	defer h.session.locks.lock()()
+	if h.state == asking || h.state == granted {
+		if connection && h.state == asking && !r.queued {
+			err = &ConnectionError{errors.Join(ctx.Err(), h.session.failure)}
+		}
+		h.abandon(err)
+	}
+	h.request = nil
+	if r.err != nil {
+		return nil, r.err
+	}
+	return h, nil
+}
+
+// ask says the request on the connection that there is.
+func (h *Hold) ask() {
+	l, t := h.session.link, &h.terms
+	tag := l.enter(h)
+	words := h.words("ACQUIRE")
+	words = append(words, h.Owner, ms(t.lease))
+	switch t.mode {
+	case read:
+		words = append(words, "READ")
+	case write:
+		words = append(words, "WRITE")
+	case limited:
+		words = append(words, "LIMIT", strconv.Itoa(t.limit), "PERMITS", strconv.Itoa(t.permits))
+	}
+	if !t.bounded {
+		words = append(words, "QUEUE", "0")
+	} else if left := time.Until(h.request.until); left > 0 {
+		words = append(words, "QUEUE", ms(left))
+	}
+	words = append(words, "NOTIFY", l.channel, tag, "ONCE")
+	if t.watchdog {
+		words = append(words, "WATCHDOG")
+	}
+	h.request.asked = true
+	l.send(h.replied, words...)
+}
+
+func (h *Hold) replied(reply any, sent time.Time) {
+	if h.state != asking && h.state != abandoned {
+		return // a message was sooner
+	}
+	switch reply := reply.(type) {
+	case int64:
+		h.granted(reply, sent)
+	case nil:
+		h.refuse(&NotAcquiredError{h.Key})
+	case replyError:
+		h.failed(reply)
+	case string:
+		if h.state == asking {
+			h.request.queued = true
+		}
+	}
+}
+
+// message is what is told of its tag.
+func (h *Hold) message(word, rest string) {
+	l := h.link
+	switch word {
+	case "granted":
+		token, _ := strconv.ParseInt(rest, 10, 64)
+		h.granted(token, time.Time{})
+	case "timeout":
+		h.refuse(&NotAcquiredError{h.Key})
+	case "error":
+		if err := replyError(rest); err.noMaster() {
+			l.fail(err)
+		} else {
+			h.failed(err)
+		}
+	case "lost":
+		if h.keys != nil && (h.state == held || h.state == granted) {
+			h.leave(false) // the other keys
+		}
+		h.lose(rest)
+		if rest == "demoted" {
+			l.fail(replyError("UNBLOCKED the server turned replica"))
+		}
+	}
+}
+
+// granted gives the hold to the program, when all is proved that has to be. Sent is when the
+// request was, if this is its reply.
+func (h *Hold) granted(token int64, sent time.Time) {
+	switch {
+	case h.state == abandoned:
+		h.Token = token
+		h.settle()
+		h.leave(false)
+		return
+	case h.state != asking:
+		return
+	}
+	h.state, h.Token, h.deadline = granted, token, sent.Add(h.terms.lease)
+	if h.terms.watchdog || !sent.IsZero() {
+		h.proved()
+		return
+	}
+	// It waited: nobody here knows how much of its lease is gone.
+	h.link.send(func(reply any, sent time.Time) {
+		err, isError := reply.(replyError)
+		switch {
+		case h.state != granted || reply == errBroken:
+		case isError && err.code() == "NOTHELD":
+			h.lose("expired")
+		case isError:
+			h.reject(err.public())
+		default:
+			h.deadline = sent.Add(h.terms.lease)
+			h.proved()
+		}
+	}, h.renewal(h.terms.lease)...)
+}
+
+// proved is called when the lease is known to run.
+func (h *Hold) proved() {
+	if h.terms.acks > 0 {
+		h.session.acker.add(h)
+	} else {
+		h.give()
+	}
+}
+
+func (h *Hold) give() {
+	delete(h.session.requests, h)
+	h.session.holds[h] = struct{}{}
+	h.state = held
+	h.arm()
+	close(h.request.done)
+}
+
+// reject gives a hold back that was granted, and fails its request.
+func (h *Hold) reject(err error) {
+	h.state = abandoned
+	h.settle()
+	h.leave(false)
+	h.finish(err)
+}
+
+// failed is an error of the server.
+func (h *Hold) failed(err replyError) {
+	if h.state == asking && err.elsewhere() && h.session.locks.router.moved() {
+		h.reroute()
+		return
+	}
+	h.refuse(err.public())
+}
+
+// refuse ends a request that has nothing.
+func (h *Hold) refuse(err error) {
+	was := h.state
+	h.settle()
+	h.free()
+	if was == asking || was == granted {
+		h.finish(err)
+	}
+}
+
+func (h *Hold) finish(err error) {
+	h.request.err = err
+	close(h.request.done)
+}
+
+// settle takes the hold out of all tables.
+func (h *Hold) settle() {
+	if h.link != nil {
+		h.link.forget(h)
+	}
+	delete(h.session.requests, h)
+	delete(h.session.holds, h)
+	h.state = over
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// abandon ends the request for the program, at once. The server hears of it.
+func (h *Hold) abandon(err error) {
+	switch {
+	case h.state == granted:
+		h.reject(err)
+	case h.link != nil:
+		h.state = abandoned // until its end is told, so that a grant that crosses is released
+		delete(h.session.requests, h)
+		h.link.send(func(any, time.Time) {}, h.cancel()...)
+		h.finish(err)
+	default:
+		asked := h.request.asked
+		h.state = abandoned
+		h.settle()
+		h.finish(err)
+		if asked {
+			h.callOff() // the server may keep its place
+		} else {
+			h.free()
+		}
+	}
+}
+
+// callOff ends on the next connection what may be left of a request that was abandoned.
+func (h *Hold) callOff() {
+	h.settle()
+	h.session.run(func(bool) []string { return h.cancel() }, func(reply any, _ time.Time) bool { return reply != errBroken })
+	h.leave(false)
+}
+
+// reroute asks the node that has the slot now. Its owner, and the time that it has, stay.
+func (h *Hold) reroute() {
+	h.settle()
+	h.state = asking
+	h.session.locks.group.Go(func() {})
+}

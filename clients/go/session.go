@@ -1,0 +1,198 @@
+package rlock
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A session is what a process has with one server: one connection at a time, and what is to
+// be said on the next one.
+type session struct {
+	locks     *Locks
+	options   *redis.Options
+	subscribe string
+	channel   func() string
+	link      *link // nil: there is none
+	dialing   bool
+	delay     time.Duration
+	failure   error // why there is none
+	requests  map[*Hold]struct{}
+	holds     map[*Hold]struct{}
+	tasks     map[*task]struct{}
+	acker     acker
+}
+
+// A task is a command that is said again on the next connection when its reply was lost.
+type task struct {
+	number uint64
+	say    func(again bool) []string
+	// told is called with the reply, and with errBroken. It says whether the task is done.
+	told   func(reply any, sent time.Time) bool
+	isSaid bool
+	again  bool
+}
+
+func newSession(locks *Locks, options *redis.Options) *session {
+	s := &session{
+		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
+		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, tasks: map[*task]struct{}{},
+	}
+	s.acker.session = s
+	return s
+}
+
+func (s *session) busy() bool { return len(s.requests)+len(s.tasks) > 0 }
+
+// ensure connects, if there is anything to do.
+func (s *session) ensure() {
+	if s.link == nil && !s.dialing && !s.locks.closed && s.busy() {
+		s.dialing = true
+		s.locks.group.Go(s.dial)
+	}
+}
+
+func (s *session) dial() {
+	for goOn := true; goOn; {
+		var delay time.Duration
+		s.locks.locked(func() {
+			delay, s.delay = s.delay, min(max(2*s.delay, 50*time.Millisecond), time.Second)
+		})
+		select {
+		case <-time.After(delay):
+		case <-s.locks.closing.Done():
+		}
+		ctx, cancel := context.WithTimeout(s.locks.closing, s.locks.timeout)
+		l, err := open(ctx, s.options, s.channel(), s.subscribe)
+		cancel()
+		s.locks.locked(func() {
+			goOn = s.dialled(l, err)
+			s.dialing = goOn
+		})
+	}
+}
+
+// dialled says whether to try again.
+func (s *session) dialled(l *link, err error) bool {
+	if s.locks.closed {
+		if l != nil {
+			l.end()
+		}
+		return false
+	}
+	if err == nil {
+		s.begin(l)
+		return false
+	}
+	s.failure = err
+	if refused := refusal(err); refused != nil {
+		for h := range s.requests {
+			h.refuse(refused)
+		}
+	}
+	return s.busy()
+}
+
+// begin says on a new connection what was left over from the one before, then asks again.
+func (s *session) begin(l *link) {
+	s.link, l.session = l, s
+	l.table, l.leases = map[uint64]*Hold{}, map[time.Duration]int{}
+	l.short, l.since, l.pinged, l.opened = idleLease, l.proof, l.proof, time.Now()
+	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
+	s.locks.group.Go(l.read)
+	s.locks.group.Go(l.write)
+	s.again()
+	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
+	for _, h := range slices.SortedFunc(maps.Keys(s.requests), byNumber) {
+		h.ask()
+	}
+}
+
+// again says the tasks that have no reply and are not under way, in their order.
+func (s *session) again() {
+	if len(s.tasks) == 0 {
+		return
+	}
+	byNumber := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
+	for _, t := range slices.SortedFunc(maps.Keys(s.tasks), byNumber) {
+		s.say(t)
+	}
+}
+
+func (s *session) run(say func(bool) []string, told func(any, time.Time) bool) *task {
+	t := &task{number: s.locks.next(), say: say, told: told}
+	s.tasks[t] = struct{}{}
+	if s.link != nil {
+		s.say(t)
+	} else {
+		s.ensure()
+	}
+	return t
+}
+
+func (s *session) say(t *task) {
+	if t.isSaid {
+		return
+	}
+	t.isSaid = true
+	words := t.say(t.again)
+	t.again = true
+	s.link.send(func(reply any, sent time.Time) {
+		t.isSaid = false
+		if t.told(reply, sent) {
+			delete(s.tasks, t)
+		}
+	}, words...)
+}
+
+// broken is called when the connection was closed: its holds with a watchdog are lost.
+func (s *session) broken(l *link, err error) {
+	s.link, s.failure = nil, err
+	if time.Since(l.opened) > time.Second {
+		s.delay = 0
+	}
+	for _, h := range l.table {
+		h.link = nil
+		switch {
+		case h.state == asking:
+			h.request.queued = false
+		case h.state == abandoned:
+			h.callOff()
+		case !h.terms.watchdog && h.state == granted:
+			h.state = asking
+		case h.terms.watchdog:
+			h.leave(false)
+			h.lose("connection")
+		}
+	}
+	s.ensure()
+}
+
+// close ends all that there is, and says so on the connection.
+func (s *session) close() (said <-chan struct{}) {
+	for h := range s.requests {
+		h.abandon(ErrClosed)
+	}
+	if s.link != nil {
+		for _, h := range s.link.table {
+			if h.state == abandoned {
+				h.callOff()
+			}
+		}
+	}
+	for h := range s.holds {
+		h.leave(true)
+		h.lose("closed")
+	}
+	done := make(chan struct{})
+	if s.link == nil {
+		close(done)
+	} else {
+		s.link.send(func(any, time.Time) { close(done) }, "PING")
+	}
+	return done
+}
