@@ -1,0 +1,33 @@
+//! A number in a file, which only who has the lock may change.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World, failed, text};
+
+impl World {
+    pub async fn count(&self, request: &Value) -> Answer {
+        let time = Duration::from_millis(request["for"].as_u64().unwrap_or(1000));
+        let (end, path) = (Instant::now() + time, text(request, "file"));
+        let mut done = 0_u64;
+        while Instant::now() < end {
+            let hold = match self.asking(request)?.await {
+                Ok(hold) => hold,
+                Err(rlock_client::Error::NotAcquired) => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            one_more(&path)
+                .map_err(|error| json!({"error": "other", "text": format!("{path}: {error}")}))?;
+            done += 1;
+            hold.release().await.map_err(failed)?;
+        }
+        Ok(json!({"done": done}))
+    }
+}
+
+fn one_more(path: &str) -> std::io::Result<()> {
+    let text = std::fs::read_to_string(path)?;
+    let number: u64 = text.trim().parse().map_err(std::io::Error::other)?;
+    std::fs::write(path, (number + 1).to_string())
+}

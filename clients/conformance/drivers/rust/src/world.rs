@@ -1,0 +1,190 @@
+//! What has been made so far, by name, and who is asked for what.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redis::Client;
+use rlock_client::{Error, Hold, Job, Locks};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+pub type Answer = Result<Value, Value>;
+
+#[derive(Default)]
+pub struct Names {
+    pub locks: HashMap<String, Locks>,
+    pub jobs: HashMap<String, Job>,
+    /// The last of each is the one that is released next.
+    pub holds: HashMap<String, Vec<Hold>>,
+    pub cancels: HashMap<u64, oneshot::Sender<()>>,
+}
+
+#[derive(Clone)]
+pub struct World(Arc<Mutex<Names>>);
+
+impl World {
+    pub fn start() -> Self {
+        Self(Arc::default())
+    }
+
+    pub fn names(&self) -> MutexGuard<'_, Names> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn say(&self, line: Value) {
+        let mut out = std::io::stdout().lock();
+        // Nobody is left to be told if this fails.
+        _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+
+    /// Each request runs by itself. What `cancel` refers to is there before the next line.
+    pub fn serve(&self, request: Value) {
+        let (cancel, cancelled) = oneshot::channel();
+        let id = request["id"].as_u64().unwrap_or(0);
+        if request["do"] == "acquire" {
+            self.names().cancels.insert(id, cancel);
+        }
+        let world = self.clone();
+        tokio::spawn(async move {
+            let answer = world.answer(&request, cancelled).await;
+            world.names().cancels.remove(&id);
+            let mut line = match answer {
+                Ok(done) => json!({"ok": done}),
+                Err(error) => error,
+            };
+            line["id"] = request["id"].clone();
+            world.say(line);
+        });
+    }
+
+    async fn answer(&self, request: &Value, cancelled: oneshot::Receiver<()>) -> Answer {
+        let done = Ok(json!({}));
+        match text(request, "do").as_str() {
+            "hello" => Ok(json!({"client": "rust", "needs": [
+                "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified",
+            ]})),
+            "open" => self.open(request).and(done),
+            "acquire" => self.acquire(request, cancelled).await,
+            "scope" => self.scope(request).await,
+            "count" => self.count(request).await,
+            "cancel" => {
+                let id = request["acquire"].as_u64().unwrap_or(0);
+                let cancel = self.names().cancels.remove(&id);
+                cancel.map(|cancel| cancel.send(()));
+                done
+            }
+            "release" => {
+                let holds = self
+                    .names()
+                    .holds
+                    .get_mut(&text(request, "hold"))
+                    .and_then(Vec::pop);
+                match holds {
+                    Some(hold) => hold.release().await.map_err(failed).and(done),
+                    None => done,
+                }
+            }
+            "renew" => {
+                let hold = self.hold(request)?;
+                let lease = duration(request, "lease").unwrap_or_default();
+                hold.renew(lease).await.map_err(failed).and(done)
+            }
+            "again" => {
+                let hold = self.hold(request)?;
+                let mut names = self.names();
+                names
+                    .holds
+                    .entry(text(request, "hold"))
+                    .or_default()
+                    .push(hold);
+                done
+            }
+            "state" => {
+                let names = self.names();
+                let hold = names
+                    .holds
+                    .get(&text(request, "hold"))
+                    .and_then(|holds| holds.last());
+                let lost = hold.and_then(Hold::reason);
+                Ok(json!({"lost": lost.map(rlock_client::Reason::as_str)}))
+            }
+            "close" => {
+                let locks = self.locks(request)?;
+                locks.close().await;
+                done
+            }
+            other => Err(argument(&format!("this driver does not {other}"))),
+        }
+    }
+
+    fn open(&self, request: &Value) -> Answer {
+        if request["cluster"] == true {
+            return Err(argument("no clusters yet"));
+        }
+        let address = format!("redis://{}:{}/", text(request, "host"), request["port"]);
+        let client = Client::open(address).map_err(|error| argument(&error.to_string()))?;
+        let locks = match duration(request, "timeout") {
+            Some(timeout) => Locks::with_timeout(client, timeout),
+            None => Locks::new(client),
+        };
+        self.names().locks.insert(text(request, "locks"), locks);
+        Ok(json!({}))
+    }
+
+    pub fn locks(&self, request: &Value) -> Result<Locks, Value> {
+        let locks = self.names().locks.get(&text(request, "locks")).cloned();
+        locks.ok_or_else(|| argument("no locks of this name"))
+    }
+
+    /// One more hold of it, for as long as it is used.
+    fn hold(&self, request: &Value) -> Result<Hold, Value> {
+        let names = self.names();
+        let hold = names
+            .holds
+            .get(&text(request, "hold"))
+            .and_then(|holds| holds.last());
+        hold.ok_or_else(|| argument("no hold of this name"))?
+            .again()
+            .map_err(failed)
+    }
+
+    pub async fn close(&self) {
+        let locks: Vec<Locks> = self.names().locks.values().cloned().collect();
+        for locks in locks {
+            _ = tokio::time::timeout(Duration::from_secs(5), locks.close()).await;
+        }
+    }
+}
+
+pub fn text(request: &Value, name: &str) -> String {
+    request[name].as_str().unwrap_or_default().into()
+}
+
+pub fn duration(request: &Value, name: &str) -> Option<Duration> {
+    request[name].as_u64().map(Duration::from_millis)
+}
+
+pub fn argument(text: &str) -> Value {
+    json!({"error": "argument", "text": text})
+}
+
+pub fn failed(error: Error) -> Value {
+    let text = error.to_string();
+    let kind = match &error {
+        Error::NotAcquired => "not_acquired",
+        Error::Lost(reason) => {
+            return json!({"error": "lost", "text": text, "reason": reason.as_str()});
+        }
+        Error::Deadlock(_) => "deadlock",
+        Error::HeldByJob(_) => "held_by_job",
+        Error::Refused { code, .. } => {
+            return json!({"error": "refused", "text": text, "code": code});
+        }
+        Error::Connection(_) => "connection",
+        Error::Argument(_) => "argument",
+        _ => "other",
+    };
+    json!({"error": kind, "text": text})
+}

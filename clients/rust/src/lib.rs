@@ -1,0 +1,29 @@
+//! Locks of rlock, a module for Redis and Valkey: leases, a queue in which nobody is
+//! overtaken, fencing tokens, and holders who learn at once of a loss.
+//!
+//! ```no_run
+#![doc = include_str!("../examples/first.rs")]
+//! ```
+//!
+//! - [`Locks`] is made once; [`Locks::acquire`] asks for a lock, which becomes a [`Hold`].
+//! - A hold is renewed by the server as long as this process is connected. If it is lost all
+//!   the same, [`Hold::lost`] tells, with the [`Reason`].
+//! - A paused process may believe for a while that it has a lock that it has lost. Only
+//!   storage that refuses smaller [tokens](Hold::token) prevents damage.
+//! - Without tokio: [`blocking`].
+
+mod acquire;
+pub mod blocking;
+mod clock;
+mod error;
+mod hold;
+mod job;
+mod locks;
+mod request;
+mod session;
+
+pub use acquire::Acquire;
+pub use error::{Error, Reason};
+pub use hold::Hold;
+pub use job::Job;
+pub use locks::Locks;

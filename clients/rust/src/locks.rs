@@ -1,0 +1,117 @@
+//! What a program makes once.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::Client;
+
+use crate::acquire::Acquire;
+use crate::error::Error;
+use crate::job::Job;
+use crate::session::Session;
+
+/// The locks of one server: make it once for each process and clone it.
+///
+/// All its waits and holds run over one connection, which is opened by the first request,
+/// on the tokio runtime of that request.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use rlock_client::Locks;
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Locks::new(redis::Client::open("redis://127.0.0.1/")?);
+/// let hold = locks.acquire("jobs").wait(Duration::from_secs(10)).await?;
+/// println!("token {}", hold.token());
+/// hold.release().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Locks {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    client: Client,
+    timeout: Duration,
+    session: Mutex<Option<Session>>,
+}
+
+impl Locks {
+    /// With the address, the database, the credentials and the TLS of `client`.
+    pub fn new(client: Client) -> Self {
+        Self::with_timeout(client, Duration::from_secs(5))
+    }
+
+    /// `timeout`: how long a connection may take, and how long a request that does not wait
+    /// (or for less) may try to get one. It is 5 s otherwise.
+    pub fn with_timeout(client: Client, timeout: Duration) -> Self {
+        let session = Mutex::default();
+        let shared = Shared {
+            client,
+            timeout,
+            session,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Asks for a lock: set what you want, and `.await` it.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # async fn example(locks: rlock_client::Locks) -> Result<(), rlock_client::Error> {
+    /// let tried = locks.acquire("jobs").await; // without waiting
+    /// let read = locks.acquire("prices").read().wait(Duration::from_secs(10)).await?;
+    /// # drop((tried, read)); Ok(()) }
+    /// ```
+    pub fn acquire(&self, key: impl Into<String>) -> Acquire {
+        Acquire::new(self.clone(), vec![key.into()])
+    }
+
+    /// Asks for several locks, all or none: one hold of all of them. In a cluster they lie
+    /// in one slot.
+    ///
+    /// ```no_run
+    /// # async fn example(locks: rlock_client::Locks) -> Result<(), rlock_client::Error> {
+    /// let both = locks.acquire_many(["account:1", "account:2"]).wait_forever().await?;
+    /// # drop(both); Ok(()) }
+    /// ```
+    pub fn acquire_many<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Acquire {
+        Acquire::new(self.clone(), keys.into_iter().map(Into::into).collect())
+    }
+
+    /// A new job: a piece of work that takes several locks.
+    pub fn job(&self) -> Job {
+        Job::new()
+    }
+
+    /// Releases every hold, ends every wait and closes the connection. Further requests
+    /// fail.
+    pub async fn close(&self) {
+        if let Ok(session) = self.session() {
+            session.close().await;
+        }
+    }
+
+    pub(crate) fn session(&self) -> Result<Session, Error> {
+        let session = &self.shared.session;
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*session {
+            Some(session) if !session.is_over() => Ok(session.clone()),
+            // The first, or the runtime that the other ran on has ended.
+            _ => {
+                let new = Session::start(&self.shared.client, self.shared.timeout)?;
+                Ok(session.insert(new).clone())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Locks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let address = self.shared.client.get_connection_info().addr().to_string();
+        f.debug_struct("Locks").field("server", &address).finish()
+    }
+}

@@ -1,0 +1,163 @@
+//! One acquisition: what was asked for, and the commands that say so.
+
+use std::time::Duration;
+
+use redis::{Cmd, cmd};
+
+use crate::clock::ms;
+use crate::error::Error;
+use crate::job::Place;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Plain,
+    Read,
+    Write,
+    Permits { limit: u32, permits: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Once,
+    For(Duration),
+    Forever,
+}
+
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// One, or several that are taken together.
+    pub keys: Vec<String>,
+    pub owner: String,
+    pub lease: Duration,
+    pub wait: Wait,
+    pub mode: Mode,
+    pub watchdog: bool,
+    pub max: Option<Duration>,
+    /// So many replicas, within so long.
+    pub acks: Option<(u32, Duration)>,
+    /// Keeps other requests of the same job away from the keys.
+    pub place: Option<Place>,
+}
+
+impl Request {
+    /// What the arguments of the program would be refused for.
+    pub fn check(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error::Argument(text.into()));
+        if self.keys.is_empty() || self.keys.len() > 1024 {
+            return wrong("1 to 1,024 keys can be taken together");
+        }
+        if self.keys.len() > 1 {
+            let mut sorted: Vec<_> = self.keys.iter().collect();
+            sorted.sort_unstable();
+            if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+                return wrong("a key is named twice");
+            }
+            if self.mode != Mode::Plain {
+                return wrong("several keys are taken as plain locks only");
+            }
+        }
+        if self.lease.is_zero() {
+            return wrong("a lease is longer than 0");
+        }
+        if let Mode::Permits { limit, permits } = self.mode
+            && (limit == 0 || limit > 1_000_000 || permits == 0 || permits > limit)
+        {
+            return wrong("a limit is 1 to 1,000,000, permits are 1 to the limit");
+        }
+        if self.max.is_some_and(|max| max.is_zero()) {
+            return wrong("max is longer than 0");
+        }
+        if self
+            .acks
+            .is_some_and(|(n, within)| n == 0 || within.is_zero())
+        {
+            return wrong("acks are at least 1, within more than 0");
+        }
+        Ok(())
+    }
+
+    /// `left`: for how long to wait; none is without waiting.
+    pub fn acquire(&self, left: Option<Wait>, channel: &str, tag: u64) -> Cmd {
+        let mut ask = self.command("ACQUIRE");
+        ask.arg(ms(self.lease));
+        match self.mode {
+            Mode::Plain => {}
+            Mode::Read => _ = ask.arg("READ"),
+            Mode::Write => _ = ask.arg("WRITE"),
+            Mode::Permits { limit, permits } => {
+                _ = ask.arg("LIMIT").arg(limit).arg("PERMITS").arg(permits);
+            }
+        }
+        match left {
+            None | Some(Wait::Once) => {}
+            Some(Wait::For(time)) => _ = ask.arg("QUEUE").arg(ms(time)),
+            Some(Wait::Forever) => _ = ask.arg("QUEUE").arg(0),
+        }
+        ask.arg("NOTIFY").arg(channel).arg(tag);
+        if self.watchdog {
+            ask.arg("WATCHDOG");
+        }
+        ask.arg("ONCE");
+        ask
+    }
+
+    pub fn renew(&self, lease: Duration) -> Cmd {
+        let mut ask = self.command("RENEW");
+        ask.arg(ms(lease));
+        ask.arg(self.mode_word());
+        ask
+    }
+
+    /// Ends one hold, and no other than that.
+    pub fn release(&self, token: u64) -> Cmd {
+        let mut ask = self.command("RELEASE");
+        if self.keys.len() > 1 {
+            return ask;
+        }
+        ask.arg(self.mode_word());
+        if let Mode::Permits { permits, .. } = self.mode {
+            ask.arg(permits);
+        }
+        ask.arg("IFTOKEN").arg(token);
+        ask
+    }
+
+    /// Ends whatever came of the request.
+    pub fn release_all(&self) -> Cmd {
+        let mut ask = self.command("RELEASE");
+        if self.keys.len() == 1 {
+            ask.arg(self.mode_word()).arg("ALL").arg("IFHELD");
+        }
+        ask
+    }
+
+    /// Ends the wait. Of several keys one names the whole request.
+    pub fn cancel(&self) -> Cmd {
+        let mut ask = cmd("RLOCK.CANCEL");
+        ask.arg(self.keys.first()).arg(&self.owner);
+        ask.arg(self.mode_word());
+        ask
+    }
+
+    /// The command for one key or for several, as far as the owner.
+    fn command(&self, name: &str) -> Cmd {
+        let many = self.keys.len() > 1;
+        let mut ask = cmd(&format!("RLOCK.{}{name}", if many { "M" } else { "" }));
+        if many {
+            ask.arg(self.keys.len());
+        }
+        ask.arg(&self.keys).arg(&self.owner);
+        ask
+    }
+
+    fn mode_word(&self) -> Option<&'static str> {
+        match self.mode {
+            Mode::Plain => None,
+            Mode::Read => Some("READ"),
+            Mode::Write => Some("WRITE"),
+            Mode::Permits { .. } => Some("PERMITS"),
+        }
+    }
+}

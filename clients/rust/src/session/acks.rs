@@ -1,0 +1,176 @@
+//! Whether replicas have a grant.
+//!
+//! WAIT goes by the last write of its own connection, and a grant that was pushed is none.
+//! So over a second connection: a write that changes nothing for each of the holds, and one
+//! WAIT for all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, InfoDict, RedisResult, Value, cmd, pipe};
+use tokio::sync::mpsc::{
+    UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
+};
+
+use crate::clock::{self, Time};
+use crate::error::Error;
+use crate::request::Request;
+
+use super::Command;
+use super::link::Link;
+
+struct Question {
+    id: u64,
+    tag: u64,
+    request: Arc<Request>,
+    /// So many replicas, within so long.
+    acks: (u32, Duration),
+    session: MultiplexedConnection,
+}
+
+pub(super) struct Acks {
+    client: Client,
+    session: WeakUnboundedSender<Command>,
+    questions: Option<UnboundedSender<Question>>,
+}
+
+impl Acks {
+    pub fn new(client: Client, session: WeakUnboundedSender<Command>) -> Self {
+        Self {
+            client,
+            session,
+            questions: None,
+        }
+    }
+
+    /// The answer is `Command::Acked`.
+    pub fn ask(
+        &mut self,
+        id: u64,
+        tag: u64,
+        request: &Arc<Request>,
+        acks: (u32, Duration),
+        link: &Link,
+    ) {
+        let question = Question {
+            id,
+            tag,
+            request: Arc::clone(request),
+            acks,
+            session: link.connection(),
+        };
+        let questions = self.questions.get_or_insert_with(|| {
+            let (sender, questions) = unbounded_channel();
+            let client = self.client.clone();
+            tokio::spawn(answer(client, questions, self.session.clone()));
+            sender
+        });
+        // The task ends after this sender.
+        _ = questions.send(question);
+    }
+}
+
+async fn answer(
+    client: Client,
+    mut questions: UnboundedReceiver<Question>,
+    session: WeakUnboundedSender<Command>,
+) {
+    let mut connection = None;
+    let mut batch = Vec::new();
+    while questions.recv_many(&mut batch, 1000).await > 0 {
+        // One WAIT is for one number and one time.
+        while let Some(acks) = batch.first().map(|question| question.acks) {
+            let (now, later) = batch.drain(..).partition(|question| question.acks == acks);
+            batch = later;
+            let end = confirm(&client, &mut connection, &now, acks).await;
+            let Some(session) = session.upgrade() else {
+                return;
+            };
+            for (index, Question { id, tag, .. }) in now.into_iter().enumerate() {
+                let end = match &end {
+                    Ok((sent, ends)) => ends[index].clone().map(|()| *sent),
+                    Err(error) => Err(error.clone()),
+                };
+                _ = session.send(Command::Acked { id, tag, end });
+            }
+        }
+    }
+}
+
+/// When the RENEW was sent, and what came of each question.
+async fn confirm(
+    client: &Client,
+    kept: &mut Option<MultiplexedConnection>,
+    questions: &[Question],
+    (n, within): (u32, Duration),
+) -> Result<(Time, Vec<Result<(), Error>>), Error> {
+    let mut connection = match kept.take() {
+        Some(connection) => connection,
+        None => open(client)
+            .await
+            .map_err(|error| Error::from_redis(&error))?,
+    };
+    let sent = clock::now();
+    let asked = ask(&mut connection, questions, n, within).await;
+    let (ends, had) = asked.map_err(|error| Error::from_redis(&error))?;
+    *kept = Some(connection);
+    let few = || Error::Refused {
+        code: "NOREPLICAS".into(),
+        text: format!(
+            "{had} of {n} replicas had the lock within {} ms",
+            within.as_millis()
+        ),
+    };
+    let end = |end: Result<(), Error>| end.and_then(|()| if had < n { Err(few()) } else { Ok(()) });
+    Ok((sent, ends.into_iter().map(end).collect()))
+}
+
+async fn open(client: &Client) -> RedisResult<MultiplexedConnection> {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(Duration::from_secs(5)))
+        .set_response_timeout(Some(Duration::from_secs(5)));
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+}
+
+async fn ask(
+    connection: &mut MultiplexedConnection,
+    questions: &[Question],
+    n: u32,
+    within: Duration,
+) -> RedisResult<(Vec<Result<(), Error>>, u32)> {
+    let Some(mut session) = questions.last().map(|question| question.session.clone()) else {
+        return Ok((Vec::new(), 0));
+    };
+    session.set_response_timeout(Duration::from_secs(5));
+    connection.set_response_timeout(Duration::from_secs(5) + within);
+    let (mine, its) = (run(connection).await?, run(&mut session).await?);
+    if mine != its {
+        let text = "the address led to another server meanwhile";
+        return Err((redis::ErrorKind::Io, text).into());
+    }
+    let mut renew = pipe();
+    for Question { request, .. } in questions {
+        renew.add_command(request.renew(request.lease));
+    }
+    renew.add_command(cmd("WAIT").arg(n).arg(within.as_millis() as u64).clone());
+    renew.ignore_errors();
+    let mut replies: Vec<Value> = renew.query_async(connection).await?;
+    let had = match replies.pop() {
+        Some(Value::Int(had)) => u32::try_from(had).unwrap_or(0),
+        _ => 0,
+    };
+    let end = |reply: Value| match reply.extract_error() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::from_redis(&error)),
+    };
+    Ok((replies.into_iter().map(end).collect(), had))
+}
+
+/// Which run of which server this is.
+async fn run(connection: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
+    let info: InfoDict = cmd("INFO").arg("server").query_async(connection).await?;
+    Ok(info.get("run_id"))
+}

@@ -1,0 +1,127 @@
+//! A request, and the hold that it became.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Time;
+use crate::error::{Error, Reason};
+use crate::hold::{Hold, State};
+use crate::request::{Request, Wait};
+
+use super::Answer;
+
+pub(super) struct Entry {
+    pub request: Arc<Request>,
+    /// Of the connection that there is; 0 if it was not asked for there.
+    pub tag: u64,
+    pub phase: Phase,
+}
+
+pub(super) enum Phase {
+    Asked(Asked),
+    Held(Held),
+    /// Until the reply to RELEASE.
+    Released(Option<Answer<()>>),
+}
+
+/// It waits, or is granted and something has to be made sure of first.
+pub(super) struct Asked {
+    pub to: Answer<Hold>,
+    pub since: Time,
+    /// When it was asked for last.
+    pub sent: Time,
+    /// It was on any connection, so that a server may know it.
+    pub was_sent: bool,
+    /// The server waits with it.
+    pub queued: bool,
+    pub token: Option<u64>,
+    pub deadline: Option<Time>,
+    /// The message overtook the token.
+    pub lost: Option<Reason>,
+}
+
+pub(super) struct Held {
+    pub state: Arc<State>,
+    pub token: u64,
+    pub lease: Duration,
+    /// Of `max`.
+    pub until: Option<Time>,
+}
+
+impl Asked {
+    pub fn new(to: Answer<Hold>, now: Time) -> Self {
+        Self {
+            to,
+            since: now,
+            sent: now,
+            was_sent: false,
+            queued: false,
+            token: None,
+            deadline: None,
+            lost: None,
+        }
+    }
+
+    /// Its connection is gone.
+    pub fn forget(&mut self) {
+        self.queued = false;
+        self.token = None;
+        self.deadline = None;
+        self.lost = None;
+    }
+
+    /// What is left of the wait.
+    pub fn left(&self, wait: Wait, now: Time) -> Option<Wait> {
+        match wait {
+            Wait::Once => None,
+            Wait::Forever => Some(Wait::Forever),
+            Wait::For(time) => {
+                let left = (self.since + time).checked_sub(now)?;
+                (!left.is_zero()).then_some(Wait::For(left))
+            }
+        }
+    }
+
+    /// When the program is told that it failed, if the server has not said so by then.
+    pub fn patience(&self, wait: Wait, timeout: Duration) -> Option<Time> {
+        /// The server's own message is to come first.
+        const GRACE: Duration = Duration::from_millis(500);
+        match wait {
+            Wait::Once => Some(self.since + timeout),
+            Wait::For(time) if time < timeout => Some(self.since + timeout),
+            Wait::For(time) => self.since.checked_add(time)?.checked_add(GRACE),
+            Wait::Forever => None,
+        }
+    }
+
+    /// Its time is over.
+    pub fn too_late(&self, connection: Option<&str>) -> Error {
+        match connection {
+            Some(error) => Error::Connection(error.into()),
+            None if self.queued => Error::NotAcquired,
+            None => Error::Connection("no reply".into()),
+        }
+    }
+}
+
+impl Entry {
+    /// The lease that it needs to be proved alive for.
+    pub fn lease(&self) -> Duration {
+        match &self.phase {
+            Phase::Held(held) => held.lease,
+            _ => self.request.lease,
+        }
+    }
+
+    /// When to look at it again.
+    pub fn due(&self, timeout: Duration) -> Option<Time> {
+        match &self.phase {
+            Phase::Asked(asked) => asked.patience(self.request.wait, timeout),
+            Phase::Held(held) => match (held.state.deadline(), held.until) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            },
+            Phase::Released(_) => None,
+        }
+    }
+}

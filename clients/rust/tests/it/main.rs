@@ -1,0 +1,11 @@
+//! The client against real servers with the module.
+#![allow(missing_docs)]
+
+mod blocking;
+mod cut;
+mod forms;
+mod lost;
+mod many;
+mod proxy;
+mod server;
+mod waits;

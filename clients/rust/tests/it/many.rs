@@ -1,0 +1,55 @@
+//! Many at once, and many one after the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::server::{Server, s, soon};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_waits_for_one_lock() {
+    let server = Server::start();
+    let locks = server.locks();
+    let inside = Arc::new(AtomicU64::new(0));
+    let tasks: Vec<_> = (0..1000)
+        .map(|_| {
+            let (wait, inside) = (locks.acquire("jobs").wait(s(60)), Arc::clone(&inside));
+            tokio::spawn(async move {
+                let hold = wait.await.unwrap();
+                assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                tokio::task::yield_now().await;
+                inside.fetch_sub(1, Ordering::SeqCst);
+                hold.release().await.unwrap();
+            })
+        })
+        .collect();
+    for task in tasks {
+        soon(task).await.unwrap();
+    }
+    assert!(server.is_free("jobs"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_holds_and_waits_on_one_connection() {
+    const MANY: usize = 10_000;
+    let server = Server::start();
+    let locks = server.locks();
+    let ask = |i: usize| tokio::spawn(locks.acquire(format!("k:{i}")).wait(s(120)).into_future());
+    let held: Vec<_> = (0..MANY).map(ask).collect();
+    let mut holds = Vec::new();
+    for hold in held {
+        holds.push(hold.await.unwrap().unwrap());
+    }
+    let waits: Vec<_> = (0..MANY).map(ask).collect();
+    let waiting = || {
+        server
+            .ask::<String>("INFO rlock")
+            .contains("rlock_waiting:10000\r\n")
+    };
+    crate::server::until(waiting).await;
+    assert_eq!(server.ask::<String>("CLIENT LIST").lines().count(), 2);
+    drop(holds);
+    for wait in waits {
+        soon(wait).await.unwrap().unwrap().release().await.unwrap();
+    }
+    assert_eq!(server.ask::<i64>("DBSIZE"), 0);
+}

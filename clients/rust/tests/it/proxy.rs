@@ -1,0 +1,95 @@
+//! A proxy that can cut, freeze and lose replies.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+#[derive(Clone, Default)]
+struct Rules {
+    /// The server carries out the next request with this word; its reply is lost with the
+    /// connection.
+    cut: Arc<Mutex<Option<&'static str>>>,
+}
+
+pub struct Proxy {
+    pub port: u16,
+    rules: Rules,
+    frozen: watch::Sender<bool>,
+    /// Counted up to close all connections.
+    closes: watch::Sender<u32>,
+}
+
+impl Proxy {
+    pub async fn before(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let rules = Rules::default();
+        let (frozen, closes) = (watch::Sender::new(false), watch::Sender::new(0));
+        let (own, ice, close) = (rules.clone(), frozen.clone(), closes.clone());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let server = TcpStream::connect(("127.0.0.1", server)).await;
+                let Ok(server) = server else { continue };
+                let (rules, ice, close) = (own.clone(), ice.subscribe(), close.subscribe());
+                tokio::spawn(serve(client, server, rules, ice, close));
+            }
+        });
+        Self {
+            port,
+            rules,
+            frozen,
+            closes,
+        }
+    }
+
+    pub fn cut(&self, word: &'static str) {
+        *self.rules.cut.lock().unwrap() = Some(word);
+    }
+
+    pub fn close(&self) {
+        self.closes.send_modify(|closes| *closes += 1);
+    }
+
+    pub fn freeze(&self, frozen: bool) {
+        self.frozen.send_replace(frozen);
+    }
+}
+
+async fn serve(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    rules: Rules,
+    mut ice: watch::Receiver<bool>,
+    mut close: watch::Receiver<u32>,
+) {
+    close.mark_unchanged();
+    let (mut asked, mut replied) = (vec![0; 65536], vec![0; 65536]);
+    let mut losing = false;
+    loop {
+        if ice.wait_for(|frozen| !frozen).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let Ok(length @ 1..) = read else { return };
+                if server.write_all(&asked[..length]).await.is_err() { return }
+                let mut cut = rules.cut.lock().unwrap();
+                let text = String::from_utf8_lossy(&asked[..length]);
+                if cut.is_some_and(|word| text.contains(word)) {
+                    *cut = None;
+                    losing = true;
+                }
+            }
+            read = server.read(&mut replied) => {
+                let Ok(length @ 1..) = read else { return };
+                if losing { return }
+                if client.write_all(&replied[..length]).await.is_err() { return }
+            }
+            _ = ice.changed() => {}
+            _ = close.changed() => return,
+        }
+    }
+}
