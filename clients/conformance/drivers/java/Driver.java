@@ -1,0 +1,286 @@
+import dev.rlock.DeadlockException;
+import dev.rlock.ConnectionException;
+import dev.rlock.HeldByJobException;
+import dev.rlock.Hold;
+import dev.rlock.Job;
+import dev.rlock.Locks;
+import dev.rlock.LostException;
+import dev.rlock.NotAcquiredException;
+import dev.rlock.RefusedException;
+import dev.rlock.Request;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.cluster.RedisClusterClient;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** The driver of the Java client: JSON lines in, JSON lines out. */
+final class Driver {
+    private static final List<String> NEEDS = List.of(
+            "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified");
+
+    private final Map<String, Locks> locks = new ConcurrentHashMap<>();
+    private final Map<String, Job> jobs = new ConcurrentHashMap<>();
+    /** Of a hold and what was taken by again(), the newest last. */
+    private final Map<String, Deque<Hold>> holds = new ConcurrentHashMap<>();
+    private final Map<Long, Runnable> cancels = new ConcurrentHashMap<>();
+    private final PrintStream out = System.out;
+
+    private record Line(Map<String, Object> words) {
+        String text(String word) {
+            return (String) words.get(word);
+        }
+
+        boolean has(String word) {
+            return words.get(word) != null;
+        }
+
+        boolean is(String word) {
+            return Boolean.TRUE.equals(words.get(word));
+        }
+
+        long number(String word) {
+            return (Long) words.get(word);
+        }
+
+        Duration time(String word) {
+            return Duration.ofMillis(number(word));
+        }
+    }
+
+    private interface Work {
+        Map<String, Object> run() throws Exception;
+    }
+
+    public static void main(String[] none) throws Exception {
+        new Driver().read(new BufferedReader(new InputStreamReader(System.in)));
+    }
+
+    private void read(BufferedReader in) throws Exception {
+        for (String text; (text = in.readLine()) != null; ) {
+            var line = new Line(Json.read(text));
+            long id = line.number("id");
+            if (line.text("do").equals("acquire")) {
+                acquire(id, line);
+            } else {
+                var thread = new Thread(() -> answer(id, () -> run(line)));
+                thread.setDaemon(true);
+                cancels.put(id, thread::interrupt);
+                thread.start();
+            }
+        }
+        locks.values().forEach(Locks::close);
+        System.exit(0);
+    }
+
+    private void answer(long id, Work work) {
+        try {
+            say(Map.of("id", id, "ok", work.run()));
+        } catch (Throwable error) {
+            failed(id, error);
+        }
+    }
+
+    private void failed(long id, Throwable error) {
+        while (error instanceof CompletionException || error instanceof ExecutionException) {
+            error = error.getCause();
+        }
+        var line = new LinkedHashMap<String, Object>();
+        line.put("id", id);
+        line.put("error", word(error));
+        line.put("text", String.valueOf(error.getMessage()));
+        if (error instanceof RefusedException refused) {
+            line.put("code", refused.code());
+        }
+        if (word(error).equals("other")) {
+            error.printStackTrace();
+        }
+        say(line);
+    }
+
+    private static String word(Throwable error) {
+        if (error instanceof NotAcquiredException) {
+            return "not_acquired";
+        } else if (error instanceof LostException) {
+            return "lost";
+        } else if (error instanceof DeadlockException) {
+            return "deadlock";
+        } else if (error instanceof HeldByJobException) {
+            return "held_by_job";
+        } else if (error instanceof RefusedException) {
+            return "refused";
+        } else if (error instanceof ConnectionException) {
+            return "connection";
+        } else if (error instanceof CancellationException || error instanceof InterruptedException) {
+            return "cancelled";
+        }
+        return error instanceof IllegalArgumentException ? "argument" : "other";
+    }
+
+    private void say(Map<String, Object> line) {
+        synchronized (out) {
+            out.println(Json.write(line));
+            out.flush();
+        }
+    }
+
+    private void acquire(long id, Line line) {
+        CompletableFuture<Hold> future;
+        try {
+            future = locks.get(line.text("locks")).acquireAsync(request(line));
+        } catch (RuntimeException error) {
+            failed(id, error);
+            return;
+        }
+        cancels.put(id, () -> future.cancel(true));
+        future.whenComplete((hold, error) -> {
+            if (error != null) {
+                failed(id, error);
+            } else {
+                keep(line.text("hold"), hold);
+                say(Map.of("id", id, "ok", Map.of("token", hold.token(), "owner", hold.owner())));
+                watch(line.text("hold"), hold);
+            }
+        });
+    }
+
+    private void keep(String name, Hold hold) {
+        holds.put(name, new ArrayDeque<>(List.of(hold)));
+    }
+
+    private void watch(String name, Hold hold) {
+        hold.lost().thenAccept(lost -> say(Map.of("event", "lost", "hold", name, "reason", lost.reason())));
+    }
+
+    private Request request(Line line) {
+        Request request;
+        if (line.has("keys")) {
+            var keys = ((List<?>) line.words.get("keys")).toArray(String[]::new);
+            request = Request.of(keys[0], Arrays.copyOfRange(keys, 1, keys.length));
+        } else {
+            request = Request.of(line.text("key"));
+        }
+        if (line.has("wait")) {
+            request = line.number("wait") == -1 ? request.waitingForEver() : request.waiting(line.time("wait"));
+        }
+        if (line.has("lease")) {
+            request = request.lease(line.time("lease"));
+        }
+        if (line.has("watchdog")) {
+            request = request.watchdog(line.is("watchdog"));
+        }
+        if (line.has("max")) {
+            request = request.max(line.time("max"));
+        }
+        if (line.has("mode")) {
+            request = line.text("mode").equals("read") ? request.read() : request.write();
+        }
+        if (line.has("limit")) {
+            request = request.limit((int) line.number("limit"));
+        }
+        if (line.has("permits")) {
+            request = request.permits((int) line.number("permits"));
+        }
+        if (line.has("acks")) {
+            var time = line.has("acks_ms") ? line.time("acks_ms") : Duration.ofSeconds(1);
+            request = request.acks((int) line.number("acks"), time);
+        }
+        if (line.has("job")) {
+            var by = locks.get(line.text("locks"));
+            request = request.job(jobs.computeIfAbsent(line.text("locks") + " " + line.text("job"), name -> by.job()));
+        }
+        return request;
+    }
+
+    private Map<String, Object> run(Line line) throws Exception {
+        String name = line.text("hold");
+        switch (line.text("do")) {
+            case "hello":
+                return Map.of("client", "java", "needs", NEEDS);
+            case "open":
+                open(line);
+                return Map.of();
+            case "cancel":
+                cancels.get(line.number("acquire")).run();
+                return Map.of();
+            case "close":
+                locks.get(line.text("locks")).close();
+                return Map.of();
+            case "scope":
+                return scope(line);
+            case "count":
+                return count(line);
+            case "release":
+                var taken = holds.get(name);
+                (taken.size() > 1 ? taken.removeLast() : taken.getLast()).release();
+                return Map.of();
+            case "again":
+                holds.get(name).add(holds.get(name).getLast().again());
+                return Map.of();
+            case "renew":
+                holds.get(name).getLast().renew(line.time("lease"));
+                return Map.of();
+            case "state":
+                var state = new LinkedHashMap<String, Object>();
+                var hold = holds.get(name).getFirst();
+                state.put("lost", hold.isLost() ? hold.lost().toCompletableFuture().get().reason() : null);
+                return state;
+            default:
+                throw new UnsupportedOperationException(line.text("do"));
+        }
+    }
+
+    private void open(Line line) {
+        var uri = RedisURI.create(line.text("host"), (int) line.number("port"));
+        var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
+        locks.put(line.text("locks"), line.is("cluster")
+                ? Locks.over(RedisClusterClient.create(uri), timeout)
+                : Locks.over(RedisClient.create(uri), timeout));
+    }
+
+    private Map<String, Object> scope(Line line) throws Exception {
+        try (Hold hold = locks.get(line.text("locks")).acquire(request(line))) {
+            keep(line.text("hold"), hold);
+            watch(line.text("hold"), hold);
+            if (line.is("fail")) {
+                throw new IllegalStateException("the body's own error");
+            }
+            try {
+                hold.lost().toCompletableFuture().get(line.number("body"), TimeUnit.MILLISECONDS);
+                return Map.of("body", "stopped");
+            } catch (TimeoutException over) {
+                return Map.of("body", "done");
+            }
+        }
+    }
+
+    private Map<String, Object> count(Line line) throws Exception {
+        var file = Path.of(line.text("file"));
+        long end = System.nanoTime() + line.time("for").toNanos();
+        long done = 0;
+        for (; System.nanoTime() < end; done++) {
+            try (Hold hold = locks.get(line.text("locks")).acquire(request(line))) {
+                String text = Files.exists(file) ? Files.readString(file).strip() : "";
+                Files.writeString(file, Long.toString(text.isEmpty() ? 1 : Long.parseLong(text) + 1));
+            }
+        }
+        return Map.of("done", done);
+    }
+}

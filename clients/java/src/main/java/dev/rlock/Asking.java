@@ -1,0 +1,61 @@
+package dev.rlock;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+
+/** A request under way. What changes is guarded by the monitor of its session. */
+final class Asking implements Ticket {
+    final Request request;
+    final Target target;
+    /** The job that it belongs to and its place there, or null. */
+    final Job job;
+    final Job.Place place;
+    /** What the program waits for. */
+    final CompletableFuture<Holding> end = new CompletableFuture<>();
+    final long began = System.nanoTime();
+
+    volatile Session session;
+    /** Said before it has a session. */
+    volatile boolean unwanted;
+    /** The program does not want it any more; what is left is to hear how it ended. */
+    boolean over;
+    /** Under which name it was sent on the present connection; 0: it was not. */
+    long tag;
+    long sent;
+    /** Whether it was sent so as to wait. */
+    boolean queued;
+    boolean sentEver;
+    /** The token of a grant that is not given to the program yet. */
+    long token;
+    Future<?> timer;
+
+    Asking(Request request, String owner, Job job, Job.Place place) {
+        this.request = request;
+        this.job = job;
+        this.place = place;
+        target = new Target(request, owner);
+    }
+
+    boolean waits() {
+        return request.wait != 0;
+    }
+
+    /** How long to wait on, in ms; -1 for ever, 0 no more. */
+    long left() {
+        return request.wait == Request.FOR_EVER
+                ? Request.FOR_EVER
+                : Math.max(0, Millis.until(Millis.after(began, request.wait)));
+    }
+
+    @Override
+    public long lease() {
+        return request.lease;
+    }
+
+    /** Its job may ask for the same key again. */
+    void leave() {
+        if (job != null) {
+            job.leave(request, place);
+        }
+    }
+}

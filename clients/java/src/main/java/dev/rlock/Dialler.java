@@ -1,0 +1,74 @@
+package dev.rlock;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+
+/** Connects a session, again and again as long as it has work; under its monitor. */
+final class Dialler {
+    private static final long FIRST = 50;
+    private static final long MOST = 1_000;
+
+    private final Connector connector;
+    private final Session session;
+    private final ScheduledExecutorService timer;
+    private final long timeout;
+    private boolean busy;
+    private long delay;
+    private Throwable last;
+
+    Dialler(Connector connector, Session session, ScheduledExecutorService timer, long timeout) {
+        this.connector = connector;
+        this.session = session;
+        this.timer = timer;
+        this.timeout = timeout;
+    }
+
+    void dial() {
+        if (!busy && session.hasWork()) {
+            busy = true;
+            timer.schedule(this::attempt, delay, TimeUnit.MILLISECONDS);
+            // For the one after this, unless the server has answered well by then.
+            delay = delay == 0 ? FIRST : Math.min(MOST, 2 * delay);
+        }
+    }
+
+    /** The server answers as a master does. */
+    void good() {
+        delay = 0;
+    }
+
+    ConnectionException error() {
+        return new ConnectionException("no connection within " + timeout + " ms", last);
+    }
+
+    private void attempt() {
+        String channel = connector.channel();
+        var opened = Connector.inThread(connector::subscriber)
+                .thenCompose(connection -> Wire.subscribed(
+                        connection, channel, connector.sharded(), session::heard, session::broke));
+        var late = new CompletableFuture<Wire>();
+        var end = timer.schedule(
+                () -> late.completeExceptionally(new ConnectionException("the server does not answer", null)),
+                timeout, TimeUnit.MILLISECONDS);
+        opened.whenComplete((wire, error) -> {
+            end.cancel(false);
+            boolean first = error == null ? late.complete(wire) : late.completeExceptionally(error);
+            if (!first && error == null) {
+                wire.close(); // it came after all, when nobody waited any more
+            }
+        });
+        late.whenCompleteAsync((wire, error) -> done(wire, channel, error), timer);
+    }
+
+    private void done(Wire wire, String channel, Throwable error) {
+        synchronized (session) {
+            busy = false;
+            last = error == null ? null : Hold.cause(error);
+            if (wire == null || !session.opened(wire, channel)) {
+                session.router.unreachable(session);
+                dial();
+            }
+        }
+    }
+}

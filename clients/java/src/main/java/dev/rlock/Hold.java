@@ -1,0 +1,233 @@
+package dev.rlock;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * A lock that is held, until it is released or lost. It is the program's, not a thread's: any
+ * thread may release it.
+ *
+ * <p>A hold can be lost: somebody forces or deletes it, its lease ends, or its connection breaks.
+ * Then another may hold the lock. Ask {@link #isLost} between the steps of your work, or stop it by
+ * {@link #lost}; and give {@link #token} to the storage, so that it refuses what comes too late.
+ */
+public final class Hold implements AutoCloseable {
+    private final Holding holding;
+    private final AtomicBoolean released = new AtomicBoolean();
+
+    Hold(Holding holding) {
+        this.holding = holding;
+    }
+
+    /**
+     * The lock.
+     *
+     * @return its key; of several the first
+     */
+    public String key() {
+        return holding.request.key();
+    }
+
+    /**
+     * The locks.
+     *
+     * @return the keys, as they were asked for
+     */
+    public List<String> keys() {
+        return holding.request.keys;
+    }
+
+    /**
+     * The owner, as {@code RLOCK.INFO} names it.
+     *
+     * @return {@code host:pid:uuid}
+     */
+    public String owner() {
+        return holding.target.owner();
+    }
+
+    /**
+     * The fencing token: each new hold of a lock has a greater one. Storage that refuses smaller
+     * ones than it has seen is safe from a program that goes on after its hold was lost.
+     *
+     * @return the token
+     */
+    public long token() {
+        return holding.token;
+    }
+
+    /**
+     * Whether the hold was lost. Once lost it is lost for good. False also after the release of
+     * one that was not lost before.
+     *
+     * @return true if it was
+     */
+    public boolean isLost() {
+        return holding.lost() != null;
+    }
+
+    /** How it was lost, if it was. */
+    String lossReason() {
+        return holding.lost().reason();
+    }
+
+    /**
+     * Completes, never with an error, when the hold is lost; never if it is released first.
+     *
+     * <p>What depends on it is run by another thread than the one that reads the connection, so
+     * it may block.
+     *
+     * @return with what {@link #release} would throw
+     */
+    public CompletionStage<LostException> lost() {
+        return holding.told().minimalCompletionStage();
+    }
+
+    /**
+     * Sets the lease to so long from now, shorter too. A hold that the server renews is renewed to
+     * that from now on.
+     *
+     * @param lease at least 1 ms
+     * @throws LostException if it was lost, and so if the server does not know it any more
+     * @throws ConnectionException if there is no connection within the time
+     * @throws RefusedException if the server refuses
+     * @throws IllegalStateException if it was released
+     */
+    public void renew(Duration lease) {
+        get(renewing(lease));
+    }
+
+    /**
+     * {@link #renew}, without blocking.
+     *
+     * @param lease at least 1 ms
+     * @return fails as {@link #renew} does
+     */
+    public CompletableFuture<Void> renewAsync(Duration lease) {
+        return handedOver(renewing(lease));
+    }
+
+    private CompletableFuture<Void> renewing(Duration lease) {
+        long millis = Millis.of(lease, "lease");
+        return released.get()
+                ? CompletableFuture.failedFuture(new IllegalStateException("the hold is released"))
+                : holding.session.holds.renew(holding, millis);
+    }
+
+    /**
+     * One more hold of the same lock, by the same owner, with the same token: for a part of the
+     * work that takes the lock by itself. The lock is released when the last of them is.
+     *
+     * @return the hold, to be released too
+     * @throws LostException if it was lost
+     * @throws IllegalStateException if it was released
+     */
+    public Hold again() {
+        synchronized (holding.session) {
+            if (holding.lost() != null) {
+                throw holding.lost();
+            }
+            if (released.get()) {
+                throw new IllegalStateException("the hold is released");
+            }
+            holding.holds++;
+            return new Hold(holding);
+        }
+    }
+
+    /**
+     * Releases the lock. When the program has called it the hold is over, also if the connection
+     * breaks meanwhile: the session sees to the server. A second release is nothing.
+     *
+     * <p>It waits for the server's answer; a thread that is interrupted does not.
+     *
+     * @throws LostException if the hold was lost before: the program was not alone for all that time
+     * @throws RefusedException if the server refuses; the session goes on asking it to release
+     */
+    public void release() {
+        get(releasing());
+    }
+
+    /** {@link #release}. */
+    @Override
+    public void close() {
+        release();
+    }
+
+    /**
+     * {@link #release}, without blocking.
+     *
+     * @return completes when the server has released the lock, or will by itself; fails as
+     *     {@link #release} does
+     */
+    public CompletableFuture<Void> releaseAsync() {
+        return handedOver(releasing());
+    }
+
+    private CompletableFuture<Void> releasing() {
+        return last() ? holding.session.holds.release(holding) : done();
+    }
+
+    /**
+     * Ends the hold for this program and leaves the lock held for so long still, so that nobody
+     * does the same work again too soon. Only without {@link Request#watchdog}.
+     *
+     * @param rest from now
+     * @throws LostException if the hold was lost before
+     * @throws RefusedException if the server refuses
+     * @throws IllegalStateException if the server renews it, or there is another hold by
+     *     {@link #again}
+     */
+    public void releaseAfter(Duration rest) {
+        long millis = Millis.of(rest, "rest");
+        synchronized (holding.session) {
+            if (holding.request.watchdog || holding.holds > 1 && !released.get()) {
+                throw new IllegalStateException("the lock cannot be left to its lease");
+            }
+        }
+        get(last() ? holding.session.holds.releaseAfter(holding, millis) : done());
+    }
+
+    /** What depends on it is not run by the thread that reads the connection. */
+    private static CompletableFuture<Void> handedOver(CompletableFuture<Void> future) {
+        return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {});
+    }
+
+    private CompletableFuture<Void> done() {
+        return CompletableFuture.completedFuture(null);
+    }
+
+    /** Whether the server has to know of it. */
+    private boolean last() {
+        if (!released.compareAndSet(false, true)) {
+            return false;
+        }
+        synchronized (holding.session) {
+            // Once lost each of them says so.
+            return --holding.holds == 0 || holding.lost() != null;
+        }
+    }
+
+    private static void get(CompletableFuture<Void> future) {
+        try {
+            future.get();
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException error) {
+            throw unwrapped(error.getCause());
+        }
+    }
+
+    static Throwable cause(Throwable error) {
+        return error instanceof CompletionException && error.getCause() != null ? cause(error.getCause()) : error;
+    }
+
+    static RuntimeException unwrapped(Throwable error) {
+        return cause(error) instanceof RuntimeException known ? known : new IllegalStateException(error);
+    }
+}

@@ -1,0 +1,97 @@
+package dev.rlock;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+
+/**
+ * What a request became: one hold of the server's, for one or more of the program's
+ * ({@link Hold#again}). What changes is guarded by the monitor of its session.
+ */
+final class Holding implements Ticket {
+    final Session session;
+    final Request request;
+    final Target target;
+    private final Job job;
+    private final Job.Place place;
+    final long token;
+    /** Its name on the connection that it was granted on; 0: it is told of no more. */
+    long tag;
+    /** Of the program's holds, those that are not released. */
+    int holds = 1;
+    boolean released;
+    private long lease;
+    /** Without WATCHDOG: when it ends unless it is renewed. */
+    private volatile long deadline;
+    /** Ends it at its deadline, or at the request's max. */
+    Future<?> timer;
+
+    private volatile LostException lost;
+    private CompletableFuture<LostException> told;
+
+    Holding(Asking asking, Session session) {
+        this.session = session;
+        request = asking.request;
+        target = asking.target;
+        job = asking.job;
+        place = asking.place;
+        token = asking.token;
+        tag = asking.tag;
+        lease = request.lease;
+        deadline = Millis.after(asking.sent, lease);
+    }
+
+    @Override
+    public long lease() {
+        return lease;
+    }
+
+    void lease(long lease, long from) {
+        this.lease = lease;
+        deadline = Millis.after(from, lease);
+    }
+
+    long left() {
+        return Millis.until(deadline);
+    }
+
+    /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */
+    LostException lost() {
+        if (lost == null && !request.watchdog && System.nanoTime() - deadline >= 0) {
+            session.holds.lose(this, "lease");
+        }
+        return lost;
+    }
+
+    /** For good; false if it was lost or released before. */
+    boolean lose(String reason) {
+        if (lost != null || released) {
+            return false;
+        }
+        lost = new LostException(request.key(), reason);
+        if (told != null) {
+            // Not by this thread: it reads the connection, and holds a monitor.
+            told.completeAsync(() -> lost);
+        }
+        leave();
+        return true;
+    }
+
+    /** Whoever hears of it does so by another thread. */
+    CompletableFuture<LostException> told() {
+        synchronized (session) {
+            if (told == null) {
+                told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(lost);
+            }
+            return told;
+        }
+    }
+
+    void leave() {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        if (job != null) {
+            job.leave(request, place);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package dev.rlock;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * Work that takes several locks. They share the job's owner, which is what the server's deadlock
+ * detection sees. Made by {@link Locks#job}, given to {@link Request#job}.
+ */
+public final class Job {
+    private final String owner = Owner.fresh();
+    /** What holds or awaits a place (a key, as a rule), with what completes when that is over. */
+    private final Map<Object, Place> places = new HashMap<>();
+
+    Job() {}
+
+    /** One of the job's locks. Once given up it is over as soon as the server has told so. */
+    static final class Place {
+        final CompletableFuture<Void> over = new CompletableFuture<>();
+        private final Object name;
+        private boolean givenUp;
+
+        /** By the request's keys. */
+        Place() {
+            this(null);
+        }
+
+        /** By a name of its own: a thread may read what it writes. */
+        Place(Object name) {
+            this.name = name;
+        }
+
+        private List<?> names(Request request) {
+            return name == null ? request.keys : List.of(name);
+        }
+    }
+
+    /**
+     * The owner of all its locks, as {@code RLOCK.INFO} names it.
+     *
+     * @return {@code host:pid:uuid}
+     */
+    public String owner() {
+        return owner;
+    }
+
+    /**
+     * Takes a place for a request; if the one before was given up, the new one may be asked for
+     * when {@code before} is over: a grant that crosses the giving up would be taken for its own.
+     */
+    synchronized CompletableFuture<Void> take(Request request, Place place) {
+        CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
+        for (Object name : place.names(request)) {
+            Place old = places.get(name);
+            if (old != null && !old.givenUp) {
+                throw new HeldByJobException(request.key());
+            }
+            if (old != null) {
+                before = CompletableFuture.allOf(before, old.over);
+            }
+        }
+        place.names(request).forEach(name -> places.put(name, place));
+        return before;
+    }
+
+    synchronized void giveUp(Place place) {
+        place.givenUp = true;
+    }
+
+    void leave(Request request, Place place) {
+        synchronized (this) {
+            place.names(request).forEach(name -> places.remove(name, place));
+        }
+        place.over.complete(null);
+    }
+}

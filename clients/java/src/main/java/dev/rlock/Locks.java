@@ -1,0 +1,307 @@
+package dev.rlock;
+
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.cluster.RedisClusterClient;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Locks of one server, or of one cluster. A program makes one for each process:
+ *
+ * <pre>{@code
+ * Locks locks = Locks.over(redisClient);
+ * try (Hold hold = locks.acquire("jobs", Duration.ofSeconds(10))) {
+ *     // alone here, as long as !hold.isLost()
+ * }
+ * }</pre>
+ *
+ * <p>All its waits and holds run over one connection of its own to each server, which is opened
+ * at the first request. Any thread may use it, and any number of them. Do not call what blocks
+ * from a thread of Lettuce's.
+ */
+public final class Locks implements AutoCloseable {
+    private final ScheduledThreadPoolExecutor timer;
+    private final Router router;
+    private final long timeout;
+    private final Threads threads = new Threads(this);
+    private volatile boolean closed;
+
+    private interface Routing {
+        Router over(ScheduledThreadPoolExecutor timer, long timeout);
+    }
+
+    private Locks(Duration timeout, Routing routing) {
+        this.timeout = Millis.of(timeout, "timeout");
+        timer = new ScheduledThreadPoolExecutor(1, run -> {
+            var thread = new Thread(run, "rlock");
+            thread.setDaemon(true);
+            return thread;
+        });
+        timer.setRemoveOnCancelPolicy(true);
+        timer.setKeepAliveTime(1, TimeUnit.MINUTES);
+        timer.allowCoreThreadTimeOut(true);
+        // Once it is closed there is nothing to do any more.
+        timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+        router = routing.over(timer, this.timeout);
+    }
+
+    /**
+     * Locks of one server, with a timeout of 5 s.
+     *
+     * @param client with an address; it stays the caller's, to be shut down after these locks are closed
+     * @return the locks
+     */
+    public static Locks over(RedisClient client) {
+        return over(client, Duration.ofSeconds(5));
+    }
+
+    /**
+     * Locks of one server.
+     *
+     * @param client with an address; it stays the caller's, to be shut down after these locks are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @return the locks
+     */
+    public static Locks over(RedisClient client, Duration timeout) {
+        var connector = Connector.of(Objects.requireNonNull(client));
+        return new Locks(timeout, (timer, millis) -> new OneServer(connector, timer, millis));
+    }
+
+    /**
+     * Locks of a cluster, with a timeout of 5 s.
+     *
+     * @param client it stays the caller's, to be shut down after these locks are closed
+     * @return the locks
+     */
+    public static Locks over(RedisClusterClient client) {
+        return over(client, Duration.ofSeconds(5));
+    }
+
+    /**
+     * Locks of a cluster.
+     *
+     * @param client it stays the caller's, to be shut down after these locks are closed
+     * @param timeout for how long to connect, and for how long a request that does not wait asks again
+     *     while there is no connection
+     * @return the locks
+     */
+    public static Locks over(RedisClusterClient client, Duration timeout) {
+        Objects.requireNonNull(client);
+        return new Locks(timeout, (timer, millis) -> new Cluster(client, timer, millis));
+    }
+
+    /**
+     * Acquires a lock, waiting for it.
+     *
+     * @param key its name
+     * @param wait for at most so long; zero: asks once
+     * @return the hold, to be released: use it in a try-with-resources statement
+     * @throws NotAcquiredException if somebody else had it for all that time
+     * @throws DeadlockException if the wait would never have ended
+     * @throws RefusedException if the server refuses
+     * @throws ConnectionException if there is no connection within the time
+     * @throws InterruptedException if the thread was interrupted; the wait is over in the server too
+     */
+    public Hold acquire(String key, Duration wait) throws InterruptedException {
+        return acquire(Request.of(key).waiting(wait));
+    }
+
+    /**
+     * Acquires what the request says.
+     *
+     * @param request which lock, and how
+     * @return the hold, to be released: use it in a try-with-resources statement
+     * @throws NotAcquiredException if somebody else had it for the whole wait
+     * @throws DeadlockException if the wait would never have ended
+     * @throws HeldByJobException if the request's job holds the key or waits for it
+     * @throws RefusedException if the server refuses
+     * @throws LostException if it was lost before it could be given to the program
+     * @throws ConnectionException if there is no connection within the time
+     * @throws InterruptedException if the thread was interrupted; the wait is over in the server too
+     */
+    public Hold acquire(Request request) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        var asking = ask(request, request.job, new Job.Place());
+        try {
+            return new Hold(asking.end.get());
+        } catch (InterruptedException error) {
+            giveUp(asking);
+            throw error;
+        } catch (ExecutionException error) {
+            throw thrown(error.getCause());
+        }
+    }
+
+    /**
+     * Acquires a lock if nobody has it.
+     *
+     * @param key its name
+     * @return the hold, or nothing if somebody else has it
+     * @throws RefusedException if the server refuses
+     * @throws ConnectionException if there is no connection within the time
+     * @throws InterruptedException if the thread was interrupted
+     */
+    public Optional<Hold> tryAcquire(String key) throws InterruptedException {
+        return tryAcquire(Request.of(key));
+    }
+
+    /**
+     * Acquires what the request says, with nothing where {@link #acquire(Request)} throws
+     * {@link NotAcquiredException}.
+     *
+     * @param request which lock, and how
+     * @return the hold, or nothing if somebody else had it for the whole wait
+     * @throws RlockException what {@link #acquire(Request)} throws besides
+     * @throws InterruptedException if the thread was interrupted; the wait is over in the server too
+     */
+    public Optional<Hold> tryAcquire(Request request) throws InterruptedException {
+        try {
+            return Optional.of(acquire(request));
+        } catch (NotAcquiredException error) {
+            return Optional.empty();
+        }
+    }
+
+    /**
+     * Acquires what the request says, without blocking. If the future is cancelled, or completed by
+     * {@link CompletableFuture#orTimeout}, the wait is over in the server too, and what it may have
+     * granted is released.
+     *
+     * @param request which lock, and how
+     * @return the hold; fails as {@link #acquire(Request)} does. What depends on it is not run by
+     *     a thread of Lettuce's
+     */
+    public CompletableFuture<Hold> acquireAsync(Request request) {
+        var future = new CompletableFuture<Hold>();
+        Asking asking;
+        try {
+            asking = ask(request, request.job, new Job.Place());
+        } catch (HeldByJobException error) {
+            return CompletableFuture.failedFuture(error);
+        }
+        asking.end.whenCompleteAsync((holding, error) -> {
+            if (error != null) {
+                future.completeExceptionally(error);
+            } else {
+                var hold = new Hold(holding);
+                if (!future.complete(hold)) {
+                    hold.releaseAsync();
+                }
+            }
+        });
+        future.whenComplete((hold, error) -> {
+            if (error != null) {
+                giveUp(asking);
+            }
+        });
+        return future;
+    }
+
+    /** @param job where a second request for the place is an error; null: with an owner of its own */
+    Asking ask(Request request, Job job, Job.Place place) {
+        if (closed) {
+            throw Session.closedError();
+        }
+        if (job == null) {
+            var asking = new Asking(request, Owner.fresh(), null, null);
+            router.ask(asking);
+            return asking;
+        }
+        var before = job.take(request, place);
+        var asking = new Asking(request, job.owner(), job, place);
+        if (before.isDone()) {
+            router.ask(asking);
+        } else {
+            before.thenRunAsync(() -> router.ask(asking), timer);
+        }
+        return asking;
+    }
+
+    void giveUp(Asking asking) {
+        asking.unwanted = true; // which its session sees if it has none yet
+        Session session = asking.session;
+        if (session != null) {
+            session.requests.giveUp(asking, new NotAcquiredException(asking.request.key()));
+        }
+    }
+
+    static RuntimeException thrown(Throwable error) {
+        return Hold.unwrapped(error);
+    }
+
+    /**
+     * A job: work that takes several locks. Its locks share one owner, so that the server sees when
+     * two jobs wait for each other.
+     *
+     * @return a new one
+     */
+    public Job job() {
+        return new Job();
+    }
+
+    /**
+     * A plain lock in the form of java.util.concurrent: held by the thread, nesting by itself.
+     *
+     * @param key its name
+     * @return the lock; it may be asked for again and again, all are the same
+     */
+    public ThreadLock lock(String key) {
+        return lock(Request.of(key));
+    }
+
+    /**
+     * A lock in the form of java.util.concurrent with the lease, the mode, the acks and so on of a
+     * request. How long to wait is said by the lock's own methods.
+     *
+     * @param request for one key, without a job
+     * @return the lock
+     * @throws IllegalArgumentException if it is for several keys, or has a job
+     */
+    public ThreadLock lock(Request request) {
+        return new ThreadLock(threads, request);
+    }
+
+    /**
+     * A lock to read and to write in the form of java.util.concurrent.
+     *
+     * @param key its name
+     * @return both locks
+     */
+    public ThreadReadWriteLock readWriteLock(String key) {
+        return new ThreadReadWriteLock(lock(Request.of(key).read()), lock(Request.of(key).write()));
+    }
+
+    /**
+     * Releases every hold, ends every wait, and closes the connections. Holds are lost with the
+     * reason {@code closed}; further requests fail.
+     */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        var sessions = router.sessions();
+        var done = CompletableFuture.allOf(
+                sessions.stream().map(Session::close).toArray(CompletableFuture[]::new));
+        try {
+            done.get(Math.min(timeout, 1_000), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        } catch (ExecutionException | java.util.concurrent.TimeoutException error) {
+            // The server ends by itself what it did not answer: with the connection or the lease.
+        }
+        sessions.forEach(Session::disconnect);
+        router.close();
+        timer.shutdownNow();
+    }
+}

@@ -1,0 +1,23 @@
+package dev.rlock;
+
+import java.util.List;
+import java.util.concurrent.ScheduledExecutorService;
+
+/** All keys are at one server. */
+final class OneServer implements Router {
+    private final Session session;
+
+    OneServer(Connector connector, ScheduledExecutorService timer, long timeout) {
+        session = new Session(this, connector, timer, timeout);
+    }
+
+    @Override
+    public void ask(Asking asking) {
+        session.requests.ask(asking);
+    }
+
+    @Override
+    public List<Session> sessions() {
+        return List.of(session);
+    }
+}

@@ -1,0 +1,27 @@
+package dev.rlock;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.UUID;
+
+/** Names of owners: {@code host:pid:uuid}, so that RLOCK.INFO tells who it is. */
+final class Owner {
+    private static final String PROCESS = host() + ":" + ProcessHandle.current().pid() + ":";
+
+    private Owner() {}
+
+    static String fresh() {
+        return PROCESS + UUID.randomUUID();
+    }
+
+    private static String host() {
+        String name;
+        try {
+            name = InetAddress.getLocalHost().getHostName();
+        } catch (UnknownHostException error) {
+            name = "unknown";
+        }
+        // The server allows 512 bytes for the whole.
+        return name.length() > 255 ? name.substring(0, 255) : name;
+    }
+}

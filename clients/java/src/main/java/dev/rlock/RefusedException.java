@@ -1,0 +1,23 @@
+package dev.rlock;
+
+/** The server refused a command. */
+public final class RefusedException extends RlockException {
+    private static final long serialVersionUID = 1;
+
+    private final String code;
+
+    RefusedException(String text) {
+        super(text, null);
+        code = Reply.code(text);
+    }
+
+    /**
+     * The first word of the server's text, such as {@code NOREPLICAS}, {@code OOM},
+     * {@code WRONGTYPE}, {@code WRONGMODE}, {@code WRONGLIMIT} or {@code NOPERM}.
+     *
+     * @return the code
+     */
+    public String code() {
+        return code;
+    }
+}

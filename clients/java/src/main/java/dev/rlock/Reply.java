@@ -1,0 +1,54 @@
+package dev.rlock;
+
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.output.CommandOutput;
+import java.nio.ByteBuffer;
+import java.util.Set;
+
+/** What a server replies to a command of rlock: a number, a text, or null. */
+final class Reply extends CommandOutput<String, String, Object> {
+    /** The server is no master now, or not yet. */
+    private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING");
+    /** The server may not write now, or not this key. */
+    private static final Set<String> NOT_NOW =
+            Set.of("NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY");
+
+    Reply() {
+        super(StringCodec.UTF8, null);
+    }
+
+    @Override
+    public void set(long number) {
+        output = number;
+    }
+
+    // Lettuce takes the reply QUEUED for that of MULTI: it comes as null.
+    @Override
+    public void set(ByteBuffer bytes) {
+        output = bytes == null ? null : codec.decodeValue(bytes);
+    }
+
+    /** The server's error text, or null if it was something else that went wrong. */
+    static String refusal(Throwable error) {
+        return error instanceof RedisCommandExecutionException ? String.valueOf(error.getMessage()) : null;
+    }
+
+    static String code(String text) {
+        int end = text.indexOf(' ');
+        return end < 0 ? text : text.substring(0, end);
+    }
+
+    static boolean noMaster(String text) {
+        String code = code(text);
+        return NO_MASTER.contains(code) || code.equals("UNBLOCKED") && !text.contains("superseded");
+    }
+
+    static boolean notNow(String text) {
+        return NOT_NOW.contains(code(text));
+    }
+
+    static RlockException error(String text) {
+        return code(text).equals("DEADLOCK") ? new DeadlockException(text) : new RefusedException(text);
+    }
+}

@@ -1,0 +1,269 @@
+package dev.rlock;
+
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/** The requests of a session, from the asking to the hold or the end. */
+final class Requests {
+    /** Beyond the wait of a request: so long the server has to say that it is over. */
+    private static final long GRACE = 200;
+
+    private final Session session;
+    private final long timeout;
+    /** Those that wait for a connection. */
+    private final Set<Asking> unsent = new LinkedHashSet<>();
+
+    Requests(Session session, long timeout) {
+        this.session = session;
+        this.timeout = timeout;
+    }
+
+    void ask(Asking asking) {
+        synchronized (session) {
+            asking.session = session;
+            if (asking.unwanted && !asking.over) {
+                end(asking, new NotAcquiredException(asking.request.key()));
+            }
+            if (asking.over) {
+                asking.leave();
+            } else if (session.isClosed()) {
+                fail(asking, Session.closedError());
+            } else {
+                schedule(asking);
+                if (session.wire() == null) {
+                    unsent.add(asking);
+                    session.dialler.dial();
+                } else {
+                    send(asking);
+                }
+            }
+        }
+    }
+
+    boolean areUnsent() {
+        return !unsent.isEmpty();
+    }
+
+    void sendAll() {
+        takeUnsent().forEach(this::send);
+    }
+
+    List<Asking> takeUnsent() {
+        var all = List.copyOf(unsent);
+        unsent.clear();
+        return all;
+    }
+
+    private void send(Asking asking) {
+        long left = asking.left();
+        asking.token = 0;
+        asking.sentEver = true;
+        asking.queued = left != 0;
+        asking.sent = System.nanoTime();
+        asking.tag = session.put(asking);
+        hear(asking, session.wire().call(asking.target.acquire(left, session.channel(), asking.tag)), reply -> {
+            if (reply instanceof Long token) {
+                granted(asking, token, false);
+            } else if (!asking.queued) {
+                fail(asking, new NotAcquiredException(asking.request.key()));
+            } // else QUEUED, which Lettuce gives as null
+        });
+    }
+
+    /** Goes on with the reply, if the request is still under way by the same tag. */
+    private void hear(Asking asking, CompletableFuture<Object> reply, Consumer<Object> next) {
+        long tag = asking.tag;
+        reply.whenComplete((value, error) -> {
+            synchronized (session) {
+                if (!session.knows(tag, asking)) {
+                    return;
+                }
+                String text = Reply.refusal(error);
+                if (error == null) {
+                    next.accept(value);
+                } else if (text != null) {
+                    refused(asking, text);
+                } else if (error instanceof RlockException refused) { // by too few replicas
+                    end(asking, refused);
+                    giveBack(asking);
+                } else {
+                    session.breakLater();
+                }
+            }
+        });
+    }
+
+    void heard(Asking asking, String word, String rest) {
+        switch (word) {
+            case "granted" -> granted(asking, Long.parseLong(rest), true);
+            case "timeout" -> fail(asking, new NotAcquiredException(asking.request.key()));
+            case "lost" -> fail(asking, new LostException(asking.request.key(), rest)); // while it waits for acks
+            default -> refused(asking, rest);
+        }
+    }
+
+    private void refused(Asking asking, String text) {
+        boolean moves = session.router.moves();
+        if (Reply.noMaster(text)) {
+            session.breakLater(); // the address may soon lead to the master
+        } else if (moves && text.startsWith("MOVED")) {
+            forget(asking);
+            session.router.moved(asking);
+        } else if (moves && (text.startsWith("ASK ") || text.startsWith("TRYAGAIN"))) {
+            forget(asking);
+            session.timer.schedule(() -> session.router.ask(asking), 50, TimeUnit.MILLISECONDS);
+        } else if (text.startsWith("NOTHELD")) { // its grant ended before it could be renewed
+            fail(asking, new LostException(asking.request.key(), "expired"));
+        } else {
+            session.dialler.good();
+            fail(asking, Reply.error(text));
+        }
+    }
+
+    /** @param waited its lease began at a time that is not known */
+    private void granted(Asking asking, long token, boolean waited) {
+        session.dialler.good();
+        if (asking.token != 0) {
+            return;
+        }
+        asking.token = token;
+        if (asking.over) {
+            giveBack(asking);
+        } else if (waited && !asking.request.watchdog) {
+            asking.sent = System.nanoTime();
+            hear(asking, session.wire().call(asking.target.renew(asking.lease())), one -> acknowledge(asking));
+        } else {
+            acknowledge(asking);
+        }
+    }
+
+    private void acknowledge(Asking asking) {
+        if (asking.request.acks > 0) {
+            hear(asking, session.acks.enough(asking.target, session.wire()), enough -> give(asking));
+        } else {
+            give(asking);
+        }
+    }
+
+    private void give(Asking asking) {
+        var holding = new Holding(asking, session);
+        session.replace(asking.tag, holding);
+        stopTimer(asking);
+        session.holds.begin(holding);
+        asking.end.complete(holding);
+    }
+
+    /** A grant that nobody wants any more. */
+    private void giveBack(Asking asking) {
+        long token = asking.token;
+        forget(asking);
+        session.run(new Errand(asking.request.key(), true, asking.target.release(token)));
+        asking.leave();
+    }
+
+    private void forget(Asking asking) {
+        session.forget(asking.tag, asking);
+        asking.tag = 0;
+    }
+
+    private void fail(Asking asking, RlockException error) {
+        forget(asking);
+        end(asking, error);
+        asking.leave();
+    }
+
+    private void end(Asking asking, RlockException error) {
+        stopTimer(asking);
+        asking.over = true;
+        if (asking.job != null) {
+            asking.job.giveUp(asking.place);
+        }
+        asking.end.completeExceptionally(error);
+    }
+
+    private static void stopTimer(Asking asking) {
+        if (asking.timer != null) {
+            asking.timer.cancel(false);
+        }
+    }
+
+    /** The program wants it no more: CANCEL, and the release if the grant crossed it. */
+    void giveUp(Asking asking, RlockException why) {
+        synchronized (session) {
+            if (asking.end.isDone() && !asking.end.isCompletedExceptionally()) {
+                session.holds.release(asking.end.join()); // it was granted before
+            } else if (!asking.over) {
+                end(asking, why);
+                if (asking.token != 0) {
+                    giveBack(asking);
+                } else if (asking.tag != 0) {
+                    session.wire().call(asking.target.cancel()); // how it ended is told by its tag
+                } else if (unsent.remove(asking)) {
+                    owe(asking);
+                } // else it is between two sessions, and the next one sees that it is over
+            }
+        }
+    }
+
+    /** Nobody knows what became of it on the connection that broke: the next one ends it. */
+    private void owe(Asking asking) {
+        if (asking.sentEver) {
+            session.run(new Errand(
+                    asking.request.key(), true, asking.target.cancel(), asking.target.releaseAll()));
+        }
+        asking.leave();
+    }
+
+    void broke(Asking asking) {
+        asking.tag = 0;
+        if (asking.over) {
+            owe(asking);
+        } else {
+            unsent.add(asking);
+        }
+    }
+
+    private void schedule(Asking asking) {
+        if (asking.timer == null && asking.request.wait != Request.FOR_EVER) {
+            long in = asking.waits() ? asking.left() + GRACE : timeout;
+            asking.timer = overdueIn(asking, in);
+        }
+    }
+
+    private Future<?> overdueIn(Asking asking, long millis) {
+        return session.timer.schedule(
+                () -> asking.session.requests.overdue(asking), millis, TimeUnit.MILLISECONDS);
+    }
+
+    private void overdue(Asking asking) {
+        synchronized (session) {
+            if (asking.over || asking.end.isDone()) {
+                return;
+            }
+            if (asking.session != session) {
+                asking.timer = overdueIn(asking, 0); // it has just moved on
+                return;
+            }
+            long left = Millis.until(Millis.after(asking.began, timeout));
+            if (asking.tag != 0 && asking.waits()) {
+                giveUp(asking, new NotAcquiredException(asking.request.key()));
+            } else if (left > 0) {
+                asking.timer = overdueIn(asking, left);
+            } else {
+                giveUp(asking, session.dialler.error());
+            }
+        }
+    }
+
+    void close() {
+        for (Asking asking : session.askings()) {
+            giveUp(asking, Session.closedError());
+        }
+        List.copyOf(unsent).forEach(asking -> giveUp(asking, Session.closedError()));
+    }
+}

@@ -1,0 +1,26 @@
+package dev.rlock;
+
+import java.util.List;
+
+/** Which session has a key. */
+interface Router {
+    void ask(Asking asking);
+
+    List<Session> sessions();
+
+    /** After the sessions are closed. */
+    default void close() {}
+
+    /** Whether keys move between servers. What follows is for those where they do. */
+    default boolean moves() {
+        return false;
+    }
+
+    /** The key is elsewhere now: finds out where, and asks there. */
+    default void moved(Asking asking) {}
+
+    default void moved(Errand errand) {}
+
+    /** Its server does not answer; maybe its keys are elsewhere now. */
+    default void unreachable(Session session) {}
+}
