@@ -11,12 +11,14 @@ use crate::report::{grouped, Mark, Report, Table};
 /// By how much it is to beat the best peer of its language, among processes.
 const BETTER: f64 = 10.0;
 
-const NOTES: [&str; 5] = [
-    "Each worker takes one and the same lock, gives it back at once, and asks again, by its",
-    "library's defaults. In one process the workers are tasks (Python, Node, Go) or threads",
-    "(Java) that share rlock's one connection, as its users would; the others have a client",
-    "object each. The mark is for processes, against the best peer of the language. Peers run",
-    "on a server without the module.",
+const NOTES: [&str; 7] = [
+    "Each worker takes one and the same lock, writes its name to a key (SET … GET), gives the",
+    "lock back, and asks again at once. A hand-over is a turn whose predecessor was another",
+    "worker's: with libraries that poll, who gives a lock back often takes it again before any",
+    "other has looked. All by their libraries' defaults. In one process the workers are tasks",
+    "(Python, Node, Go) or threads (Java) that share rlock's one connection, as its users would;",
+    "the others have a client object each. The mark is for processes, against the best peer of",
+    "the language. Peers run on a server without the module.",
 ];
 
 /// How a crowd is spread.

@@ -5,7 +5,7 @@
 //! takes orders, each of which it answers with a number:
 //!
 //! - `go`: its workers begin to take one lock in turns, as often as they get it;
-//! - `count`: how often they had it so far;
+//! - `count`: how often one of them had it so far after another worker;
 //! - `stop`: they end;
 //! - `pairs ms`: one worker takes and releases a free lock for so long; ns each;
 //! - `pings ms`: one PING after the other by the same library; ns each;
