@@ -1,0 +1,37 @@
+"""Processes that end with this one, however it ends."""
+import asyncio
+import ctypes
+import os
+import signal
+
+libc = ctypes.CDLL(None)
+
+
+def dies_with_us():
+    libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+async def spawn(words, **options):
+    """In a process group of its own, for what it starts to be ended with it."""
+    return await asyncio.create_subprocess_exec(
+        *map(str, words), preexec_fn=dies_with_us, start_new_session=True, **options
+    )
+
+
+async def end(process):
+    """Ends it and its group, and waits for it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    await process.wait()
+
+
+def tail(path, lines=25):
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - 20000))
+            return file.read().decode(errors="replace").splitlines()[-lines:]
+    except OSError:
+        return []

@@ -1,0 +1,51 @@
+"""The table of clients by scenarios, docs/clients-conformance.md."""
+import re
+
+HEAD = """# Which client passes which scenario
+
+Made by `clients/conformance/run --table`, from what it saw. `yes`: passed. `-`: the client
+does not have what the scenario is about (its need is named there, or below). What the
+scenarios are: [conformance](../clients/conformance/README.md).
+"""
+
+
+def read(path):
+    """{client: {scenario: cell}}, and the scenarios that have a row."""
+    cells, rows, clients = {}, [], []
+    if not path.exists():
+        return cells, rows
+    for line in path.read_text().splitlines():
+        if not line.startswith("|") or set(line) <= set("|- "):
+            continue
+        first, *others = [cell.strip() for cell in line.strip("|").split("|")]
+        if not clients:
+            clients = others
+            continue
+        name = re.sub(r"[`*]", "", first)
+        rows.append(name)
+        for client, cell in zip(clients, others):
+            cells.setdefault(client, {})[name] = cell
+    return cells, rows
+
+
+def write(path, scenarios, results):
+    """Those clients which did not run now keep the column that they had."""
+    cells, _ = read(path)
+    cells.update(results)
+    clients = sorted(cells)
+    lines = [HEAD, "| |" + "".join(f" {client} |" for client in clients), "|---|" + "---|" * len(clients)]
+    for scenario in scenarios:
+        row = "".join(f" {cells[client].get(scenario.name, 'not run')} |" for client in clients)
+        lines.append(f"| `{scenario.name}` |{row}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def rot(path, scenarios):
+    """What is wrong with the table that is checked in: nothing as a rule."""
+    _, rows = read(path)
+    names = [scenario.name for scenario in scenarios]
+    wrong = [f"{name} is no scenario any more" for name in rows if name not in names]
+    wrong += [f"{name} is not in it" for name in names if name not in rows]
+    if not wrong and rows != names:
+        wrong = ["its rows are in another order"]
+    return wrong

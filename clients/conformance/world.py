@@ -1,0 +1,123 @@
+"""What a scenario has: servers, proxies, drivers, and the requests that are under way."""
+import asyncio
+import os
+
+from cluster import Cluster
+from driver import Driver
+from proxy import Proxy
+from server import Connection, Down, Server
+
+
+class World:
+    def __init__(self, client, directory):
+        self.client = client
+        self.directory = directory
+        self.servers, self.clusters, self.proxies, self.drivers = {}, {}, {}, {}
+        self.later = {}  # name: a future
+        self.ids = {}  # name: the id of that request
+        self.waiting = []  # connections and tasks of raw commands that wait
+        self.kept = {}
+
+    def at(self, name):
+        """Whatever has a port by this name."""
+        for those in (self.proxies, self.servers, self.clusters):
+            if name in those:
+                return those[name]
+        raise ValueError(f"there is no server or proxy {name!r}")
+
+    async def start_server(self, name="s", replica_of=None, config=None, cluster=0):
+        if cluster:
+            made = self.clusters[name] = Cluster(name, self.directory, config or {}, cluster)
+            self.servers.update({node.name: node for node in made.nodes})
+            return await made.start()
+        made = self.servers[name] = Server(name, self.directory, config or {})
+        await made.start()
+        if replica_of:
+            await made.follows(self.servers[replica_of])
+
+    async def start_proxy(self, name="p", server="s"):
+        made = self.proxies[name] = Proxy(self.servers[server])
+        await made.start()
+
+    async def start_driver(self, name):
+        made = self.drivers[name] = Driver(name, self.client, self.directory)
+        await made.start()
+
+    def request(self, driver, what, words):
+        """Sends it, with what the runner fills in."""
+        words = dict(words)
+        words.setdefault("locks", "l")
+        if what not in ("open", "close", "count", "quorum", "cancel", "hello"):
+            words.setdefault("hold", "h")
+        if "to" in words:
+            words.update(host="127.0.0.1", port=self.at(words.pop("to")).port)
+        if "servers" in words:
+            words["servers"] = [["127.0.0.1", self.at(name).port] for name in words["servers"]]
+        if what == "cancel":
+            words["acquire"] = self.ids[words["acquire"]]
+        if "file" in words:
+            words["file"] = self.file(words["file"])
+        return self.drivers[driver].request(what, words)
+
+    def file(self, name):
+        """A file with a number, 0 at first."""
+        path = os.path.join(self.directory, name)
+        if not os.path.exists(path):
+            with open(path, "w", encoding="ascii") as made:
+                made.write("0")
+        return path
+
+    def say_later(self, name, server, text):
+        """A raw command that may wait, on a connection of its own."""
+
+        async def say():
+            connection = Connection()
+            self.waiting.append(connection)
+            await connection.open(self.at(server).port)
+            return await connection.say(text.split())
+
+        task = self.later[name] = asyncio.create_task(say())
+        self.waiting.append(task)
+
+    async def stop_waiting(self):
+        tasks = [task for task in self.waiting if isinstance(task, asyncio.Task)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for one in self.waiting:
+            if isinstance(one, Connection):
+                one.close()
+
+    async def of_drivers(self):
+        """The owners that hold or wait on servers which are up, but for raw ones."""
+        found = []
+        for server in self.servers.values():
+            if not server.alive:
+                continue
+            try:
+                found += await owners(server)
+            except Down:
+                if server.alive:
+                    raise
+        return [one for one in found if not one.split(" ")[0].startswith("raw")]
+
+    async def end(self):
+        await self.stop_waiting()
+        ends = [driver.kill() for driver in self.drivers.values()]
+        ends += [proxy.end() for proxy in self.proxies.values() if proxy.listener]
+        ends += [server.kill() for server in self.servers.values()]
+        await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def owners(server):
+    """Those who hold or wait there, each with what it does."""
+    found, cursor = [], "0"
+    while True:
+        cursor, page = await server.say(f"RLOCK.LIST CURSOR {cursor} COUNT 250")
+        found += [f"{one['owner']} holds {one['key']} on {server.name}" for one in page]
+        if str(cursor) == "0":
+            break
+    for one in await server.say("RLOCK.TOP"):
+        waiters = await server.say(["RLOCK.WAITERS", one["key"]])
+        found += [f"{waiter['owner']} waits for {one['key']} on {server.name}" for waiter in waiters]
+    return found
