@@ -1,0 +1,33 @@
+// Every test runs with each library.
+import { test } from 'node:test';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { Locks } from 'rlock';
+
+/** What no test may leave behind, and no test expects. */
+export const unhandled = [];
+process.on('unhandledRejection', (error) => unhandled.push(error));
+
+const LIBRARIES = {
+  'node-redis': (port) => createClient({ socket: { port, host: '127.0.0.1' } }),
+  ioredis: (port) => new Redis({ port, host: '127.0.0.1', lazyConnect: true }),
+};
+
+/**
+ * @param {string} name
+ * @param {(t: import('node:test').TestContext, open: (port: number, options?: object) => Locks) => Promise<void>} body
+ */
+export function forEach(name, body) {
+  for (const [library, client] of Object.entries(LIBRARIES)) {
+    test(`${name} (${library})`, { timeout: 120_000 }, async (t) => {
+      const opened = [];
+      t.after(() => Promise.all(opened.map((locks) => locks.close())));
+      await body(t, (port, options) => {
+        const locks = new Locks(client(port), options);
+        opened.push(locks);
+        return locks;
+      });
+      if (unhandled.length) throw new Error('unhandled rejection', { cause: unhandled[0] });
+    });
+  }
+}

@@ -1,0 +1,81 @@
+// A real server with the module, for one test: its own port, its own directory, gone after it.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createClient } from 'redis';
+import { until } from './until.js';
+
+const SERVER = process.env.RLOCK_SERVER ?? 'redis-server';
+const MODULE = process.env.RLOCK_MODULE ?? resolve(import.meta.dirname, '../../../../target/release/librlock.so');
+
+export function freePort() {
+  return new Promise((done) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => done(port));
+    });
+  });
+}
+
+export class Server {
+  /** @param {import('node:test').TestContext} t @param {string[]} more arguments */
+  static async start(t, ...more) {
+    const server = new Server();
+    server.more = more;
+    server.port = await freePort();
+    server.directory = mkdtempSync(join(tmpdir(), 'rlock-node-'));
+    t.after(() => server.end());
+    await server.run();
+    return server;
+  }
+
+  async run() {
+    const words = ['--port', this.port, '--bind', '127.0.0.1', '--dir', this.directory, '--save', '', '--loadmodule', MODULE];
+    // The server dies with this process, however that ends.
+    this.child = spawn('setpriv', ['--pdeathsig', 'KILL', SERVER, ...words.map(String), ...this.more], { stdio: 'ignore' });
+    this.gone = new Promise((done) => this.child.once('exit', done));
+    this.admin = createClient({ socket: { port: this.port, host: '127.0.0.1', reconnectStrategy: 20 } });
+    this.admin.on('error', () => {});
+    await this.admin.connect();
+  }
+
+  /** A command, for one line of a test. @param {...(string | number)} words */
+  say(...words) {
+    return this.admin.sendCommand(words.map(String));
+  }
+
+  async info(key) {
+    return this.say('RLOCK.INFO', key);
+  }
+
+  /** Until so many wait for the key. */
+  waiting(key, many) {
+    return until(async () => (await this.info(key)).waiters === many, `${many} wait for ${key}`);
+  }
+
+  free(key) {
+    return until(async () => (await this.info(key)).mode === 'free', `${key} is free`);
+  }
+
+  signal(name) {
+    this.child.kill(name);
+  }
+
+  async kill() {
+    this.admin.destroy();
+    this.signal('SIGKILL');
+    await this.gone;
+  }
+
+  async restart() {
+    await this.kill();
+    await this.run();
+  }
+
+  async end() {
+    await this.kill();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
