@@ -932,7 +932,7 @@ local function set_lease(work, lock, owner, at)
     if not lock.writes[owner] then
         -- The hash stays for the reader that stays longest.
         for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
-        if ends == NEVER then ends = lock.ends end
+        if ends == NEVER then ends = math.max(lock.ends, at) end
     end
     if ends ~= lock.ends then work:expire(lock.key, ends) end
 end
@@ -1117,7 +1117,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     end
     local hash_ends = math.max(lock.ends, ends)
     if ends == NEVER then
-        hash_ends = lock.ends
+        hash_ends = math.max(lock.ends, upto)
     elseif how == 'upgrade' then
         -- Its reader is alone now: the lock ends with it.
         hash_ends = ends

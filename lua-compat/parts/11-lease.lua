@@ -20,7 +20,7 @@ local function set_lease(work, lock, owner, at)
     if not lock.writes[owner] then
         -- The hash stays for the reader that stays longest.
         for _, other in pairs(lock.reads) do ends = math.max(ends, other.ends) end
-        if ends == NEVER then ends = lock.ends end
+        if ends == NEVER then ends = math.max(lock.ends, at) end
     end
     if ends ~= lock.ends then work:expire(lock.key, ends) end
 end

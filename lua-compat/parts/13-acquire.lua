@@ -89,7 +89,7 @@ local function give_shared(work, lock, owner, upto, mode, how)
     end
     local hash_ends = math.max(lock.ends, ends)
     if ends == NEVER then
-        hash_ends = lock.ends
+        hash_ends = math.max(lock.ends, upto)
     elseif how == 'upgrade' then
         -- Its reader is alone now: the lock ends with it.
         hash_ends = ends
