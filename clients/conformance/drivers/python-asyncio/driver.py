@@ -1,0 +1,138 @@
+"""The driver of the Python client for asyncio: a task for each request."""
+
+import asyncio
+import json
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+
+import redis.asyncio
+import rlock
+import rlock.asyncio
+from words import NEEDS, Failed, failure, in_child, key, options, read, say, write
+
+opened, jobs, holds, tasks = {}, {}, {}, {}
+
+
+def where(words):
+    locks = opened[words["locks"]]
+    if "job" not in words:
+        return locks
+    return jobs.setdefault((words["locks"], words["job"]), locks.job())
+
+
+async def hello(words):
+    return {"client": "python-asyncio", "needs": NEEDS}
+
+
+async def open_(words):
+    kind = redis.asyncio.RedisCluster if words.get("cluster") else redis.asyncio.Redis
+    timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
+    opened[words["locks"]] = rlock.asyncio.Locks(kind(host=words["host"], port=words["port"]), **timeout)
+
+
+async def acquire(words):
+    hold = await where(words).acquire(key(words), **options(words))
+    holds[words["hold"]] = hold
+    hold.lost.add_callback(lambda why: say({"event": "lost", "hold": words["hold"], "reason": why}))
+    return {"token": hold.token, "owner": hold.owner}
+
+
+async def cancel(words):
+    tasks[words["acquire"]].cancel()
+
+
+async def release(words):
+    await holds[words["hold"]].release()
+
+
+async def renew(words):
+    await holds[words["hold"]].renew(words["lease"] / 1000 if "lease" in words else None)
+
+
+async def again(words):
+    holds[words["hold"]].again()
+
+
+async def state(words):
+    return {"lost": holds[words["hold"]].lost.reason}
+
+
+async def scope(words):
+    stopped = False
+    try:
+        async with where(words).hold(key(words), **options(words)):
+            try:
+                await asyncio.sleep(words["body"] / 1000)
+            except asyncio.CancelledError:
+                stopped = True
+                raise
+            if words.get("fail"):
+                raise Failed("the body failed")
+    except rlock.Lost:
+        if not stopped:
+            raise
+    return {"body": "stopped" if stopped else "done"}
+
+
+async def count(words):
+    end, done = time.monotonic() + words["for"] / 1000, 0
+    while time.monotonic() < end:
+        try:
+            async with opened[words["locks"]].hold(words["key"], **options(words)):
+                write(words["file"], read(words["file"]) + 1)
+        except rlock.NotAcquired:
+            continue
+        done += 1
+    return {"done": done}
+
+
+async def fork(words):
+    locks, hold = opened[words["locks"]], holds[words["hold"]]
+
+    async def take():
+        async with locks.hold(f"{hold.key}:child", wait=5):
+            return True
+
+    return in_child(lambda: {"child_lost": hold.lost.reason, "child_acquires": in_loop_of_its_own(take)})
+
+
+def in_loop_of_its_own(take):
+    asyncio._set_running_loop(None)  # the child is still in the middle of the parent's
+    return asyncio.new_event_loop().run_until_complete(take())
+
+
+async def close(words):
+    await opened[words["locks"]].close()
+
+
+DO = {
+    "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
+    "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
+    "close": close,
+}
+
+
+async def run(words):
+    try:
+        say({"id": words["id"], "ok": await DO[words["do"]](words) or {}})
+    except asyncio.CancelledError:
+        say({"id": words["id"], "error": "cancelled", "text": ""})
+    except Exception as error:
+        say({"id": words["id"], **failure(error)})
+
+
+async def main():
+    lines = asyncio.StreamReader(limit=1 << 24)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        words = json.loads(line)
+        tasks[words["id"]] = asyncio.create_task(run(words))
+    for locks in opened.values():
+        await locks.close()
+    await asyncio.wait(tasks.values())
+
+
+asyncio.run(main())

@@ -1,0 +1,131 @@
+"""The driver of the Python client for threads: a thread for each request."""
+
+import json
+import sys
+import threading
+import time
+
+import redis
+import rlock
+from words import NEEDS, Failed, failure, in_child, key, options, read, say, write
+
+opened, jobs, holds, cancels = {}, {}, {}, {}
+guard = threading.Lock()
+
+
+def where(words):
+    locks = opened[words["locks"]]
+    if "job" not in words:
+        return locks
+    with guard:
+        return jobs.setdefault((words["locks"], words["job"]), locks.job())
+
+
+def hello(words):
+    return {"client": "python", "needs": NEEDS}
+
+
+def open_(words):
+    kind = redis.RedisCluster if words.get("cluster") else redis.Redis
+    timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
+    opened[words["locks"]] = rlock.Locks(kind(host=words["host"], port=words["port"]), **timeout)
+
+
+def acquire(words):
+    hold = where(words).acquire(key(words), cancel=cancels[words["id"]], **options(words))
+    holds[words["hold"]] = hold
+    hold.lost.add_callback(lambda why: say({"event": "lost", "hold": words["hold"], "reason": why}))
+    return {"token": hold.token, "owner": hold.owner}
+
+
+def cancel(words):
+    cancels[words["acquire"]].set()
+
+
+def release(words):
+    holds[words["hold"]].release()
+
+
+def renew(words):
+    holds[words["hold"]].renew(words["lease"] / 1000 if "lease" in words else None)
+
+
+def again(words):
+    holds[words["hold"]].again()
+
+
+def state(words):
+    return {"lost": holds[words["hold"]].lost.reason}
+
+
+def scope(words):
+    stopped = False
+    try:
+        with where(words).hold(key(words), cancel=cancels[words["id"]], **options(words)) as hold:
+            stopped = hold.lost.wait(words["body"] / 1000)
+            if words.get("fail") and not stopped:
+                raise Failed("the body failed")
+    except rlock.Lost:
+        if not stopped:
+            raise
+    return {"body": "stopped" if stopped else "done"}
+
+
+def count(words):
+    end, done = time.monotonic() + words["for"] / 1000, 0
+    while time.monotonic() < end:
+        try:
+            with opened[words["locks"]].hold(words["key"], **options(words)):
+                write(words["file"], read(words["file"]) + 1)
+        except rlock.NotAcquired:
+            continue
+        done += 1
+    return {"done": done}
+
+
+def fork(words):
+    locks, hold = opened[words["locks"]], holds[words["hold"]]
+
+    def look():
+        seen = {"child_lost": hold.lost.reason}
+        with locks.hold(f"{hold.key}:child", wait=5):
+            seen["child_acquires"] = True
+        return seen
+
+    return in_child(look)
+
+
+def close(words):
+    opened[words["locks"]].close()
+
+
+DO = {
+    "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
+    "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
+    "close": close,
+}
+
+
+def run(words):
+    try:
+        say({"id": words["id"], "ok": DO[words["do"]](words) or {}})
+    except Exception as error:
+        say({"id": words["id"], **failure(error)})
+
+
+def main():
+    threading.stack_size(256 * 1024)
+    running = []
+    for line in sys.stdin:
+        words = json.loads(line)
+        cancels[words["id"]] = rlock.Cancel()
+        running = [thread for thread in running if thread.is_alive()]
+        running.append(threading.Thread(target=run, args=(words,)))
+        running[-1].start()
+    for locks in opened.values():
+        locks.close()
+    for thread in running:
+        thread.join()
+
+
+main()

@@ -1,0 +1,83 @@
+"""What the two drivers have in common: words in, errors out."""
+
+import json
+import math
+import os
+import threading
+
+import rlock
+
+NEEDS = ["read_write", "permits", "many", "job", "again", "max", "scope", "fork", "notified"]
+
+_saying = threading.Lock()
+
+
+class Failed(Exception):
+    """The body's own error."""
+
+
+def say(what):
+    line = json.dumps(what).encode() + b"\n"
+    with _saying:
+        while line:
+            line = line[os.write(1, line) :]
+
+
+def key(words):
+    return words["keys"] if "keys" in words else words["key"]
+
+
+def options(words):
+    given = {name: words[name] for name in ("watchdog", "mode", "limit", "permits", "acks") if name in words}
+    for name, option in (("wait", "wait"), ("lease", "lease"), ("max", "max"), ("acks_ms", "acks_time")):
+        if name in words:
+            given[option] = math.inf if words[name] == -1 and name == "wait" else words[name] / 1000
+    return given
+
+
+def failure(error):
+    names = [
+        (rlock.NotAcquired, "not_acquired"),
+        (rlock.Lost, "lost"),
+        (rlock.Deadlock, "deadlock"),
+        (rlock.HeldByJob, "held_by_job"),
+        (rlock.Refused, "refused"),
+        (rlock.ConnectionError, "connection"),
+        (rlock.Cancelled, "cancelled"),
+        ((ValueError, TypeError), "argument"),
+    ]
+    word = next((word for kind, word in names if isinstance(error, kind)), "other")
+    answer = {"error": word, "text": f"{type(error).__name__}: {error}"}
+    if isinstance(error, rlock.Refused):
+        answer["code"] = error.code
+    return answer
+
+
+def read(file):
+    try:
+        with open(file) as numbers:
+            return int(numbers.read() or 0)
+    except FileNotFoundError:
+        return 0
+
+
+def write(file, number):
+    with open(file, "w") as numbers:
+        numbers.write(str(number))
+
+
+def in_child(look):
+    """What `look` gives in a fork of this process."""
+    ours, its = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(its, json.dumps(look()).encode())
+        except BaseException as error:
+            os.write(its, json.dumps({"error": repr(error)}).encode())
+        os._exit(0)
+    os.close(its)
+    with os.fdopen(ours) as seen:
+        answer = json.loads(seen.read() or "{}")
+    os.waitpid(child, 0)
+    return answer

@@ -1,0 +1,11 @@
+"""rlock for asyncio.
+
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis())
+    async with locks.hold("jobs", wait=10) as hold:
+        ...
+"""
+
+from ._hold import Hold, Loss, Scope
+from ._locks import Job, Locks
+
+__all__ = ["Hold", "Job", "Locks", "Loss", "Scope"]

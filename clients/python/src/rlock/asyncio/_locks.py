@@ -1,0 +1,108 @@
+"""What a program makes once: locks, and jobs that take several."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from .._ask import Duration, Keys, Options, ask, seconds
+from .._connect import maker
+from .._core import Core
+from .._states import JobState
+from ..errors import ConnectionError
+from ._hold import Hold, Scope
+from ._session import Session
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class _Takes:
+    """Takes locks: each with an owner of its own, or all with that of a job."""
+
+    _locks: Locks
+    _job: JobState | None = None
+
+    async def acquire(self, key: Keys, **options: Unpack[Options]) -> Hold:
+        """Takes the lock `key`, or several at once, all or none. See `Options`.
+
+        A task that is cancelled while it waits leaves nothing behind in the server.
+
+        Raises `NotAcquired`, `Deadlock`, `Refused`, `ConnectionError`, in a job `HeldByJob`.
+        """
+        wanted = ask(key, **options)
+        session = self._locks._session()
+        future, done = session.waker()
+        request = session.act(lambda core, now: core.ask(wanted, self._job, done, now))
+        try:
+            if not request.finished:
+                await future
+        except BaseException:
+            session.act(lambda core, now: core.give_up(request, now))
+            raise
+        if request.error:
+            raise request.error
+        assert request.held
+        return Hold(request.held, session, self._locks)
+
+    def hold(self, key: Keys, **options: Unpack[Options]) -> Scope:
+        """`async with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the
+        end. When the hold is lost the body is cancelled, and `Lost` raised."""
+        return Scope(lambda: self.acquire(key, **options))
+
+
+class Job(_Takes):
+    """Work that takes several locks: they share an owner, by which deadlocks are seen."""
+
+    def __init__(self, locks: Locks) -> None:
+        self._locks = locks
+        self._job = JobState()
+
+    @property
+    def owner(self) -> str:
+        assert self._job
+        return self._job.owner
+
+
+class Locks(_Takes):
+    """The locks of one server, for all tasks of an event loop. Make it once.
+
+    client: a `redis.asyncio.Redis`, whose address, TLS and credentials are used.
+    timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
+    """
+
+    def __init__(self, client: Any, *, timeout: Duration = 5) -> None:
+        self._timeout = seconds(timeout, "timeout")
+        self._make = maker(client, self._timeout)
+        self._closed = False
+        self._current: Session | None = None
+        self._locks = self
+
+    def job(self) -> Job:
+        return Job(self)
+
+    async def close(self) -> None:
+        """Releases every hold, ends every wait, closes the connection."""
+        self._closed = True
+        if self._current and not self._current.forked:
+            await self._current.close(self._timeout)
+
+    def _session(self) -> Session:
+        if self._closed:
+            raise ConnectionError("the locks are closed")
+        session = self._current
+        # A session belongs to its loop; with another loop another one begins.
+        if session is None or session.forked or session.loop is not asyncio.get_running_loop():
+            session = self._current = Session(self._make, Core(self._timeout))
+            weakref.finalize(self, session.close_soon).atexit = False
+        return session
+
+    async def __aenter__(self) -> Locks:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,202 @@
+"""A session of one event loop: a task reads, a timer beats, and who calls sends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .._clock import now
+from .._connect import refusal
+from .._core import Core
+
+T = TypeVar("T")
+log = logging.getLogger("rlock")
+
+
+class Session:
+    def __init__(self, make: Callable[[], Any], core: Core) -> None:
+        self.core = core
+        self.forked = False
+        self.loop = asyncio.get_running_loop()
+        self._make = make
+        self._connection: Any = None
+        self._changed = asyncio.Event()  # there may be something to do without a connection
+        self._timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        self._task: asyncio.Task[None] | None = None
+        _sessions.add(self)
+
+    def act(self, step: Callable[[Core, float], T]) -> T:
+        """Does it to the core, sends what that gave, and tells whom it concerns."""
+        at = now()
+        result = step(self.core, at)
+        if self._connection and self.core.out and not self.core.drop:
+            self._connection._writer.write(bytes(self.core.out))
+            self.core.out.clear()
+        if self.core.drop:
+            self._part(at)
+        calls, self.core.calls = self.core.calls, []
+        for call in calls:
+            try:
+                call()
+            except Exception:
+                log.exception("in a callback of a lost hold")
+        self._arm()
+        return result
+
+    def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
+        """What to wait for, and what ends that."""
+        future: asyncio.Future[None] = self.loop.create_future()
+
+        def done() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        return future, done
+
+    async def close(self, wait: float) -> None:
+        self.act(lambda core, at: core.close(at))
+        self._changed.set()
+        if wait and self._task and self._task is not asyncio.current_task():
+            await asyncio.wait([self._task], timeout=wait)
+
+    def close_soon(self) -> None:
+        """From wherever."""
+        if not self.loop.is_closed() and not self.forked:
+            self.loop.call_soon_threadsafe(lambda: self.act(lambda core, at: core.close(at)))
+
+    # Time.
+
+    def _arm(self) -> None:
+        if self._task is None and self.core.busy:
+            self._task = self.loop.create_task(self._run(), name="rlock")
+            _ours.add(self._task)
+        self._changed.set()
+        due = self.core.next_time()
+        if due == self._due and self._timer:
+            return
+        if self._timer:
+            self._timer.cancel()
+        self._due = due
+        delay = 0.0 if due is None else min(max(0.0, due - now()) + 0.0005, 3600.0)
+        self._timer = None if due is None else self.loop.call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.act(lambda core, at: core.tick(at))
+
+    # The connection.
+
+    async def _run(self) -> None:
+        try:
+            await self._serve()
+        except asyncio.CancelledError:
+            await self._last_words()
+            raise
+        finally:
+            self._part(now())
+            if self._timer:
+                self._timer.cancel()
+
+    async def _serve(self) -> None:
+        while not self._over():
+            if self.core.wants_connection(now()):
+                await self._connect()
+            elif self._connection:
+                await self._read()
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _last_words(self) -> None:
+        """The loop ends, and other tasks may still clean up with locks in their hands."""
+        serve = self.loop.create_task(self._serve(), name="rlock")
+        _ours.add(serve)
+        end = now() + self.core.timeout
+        while now() < end and not serve.done() and not asyncio.all_tasks() <= set(_ours):
+            await asyncio.wait([serve], timeout=0.05)
+        await self.close(0)
+        await asyncio.wait([serve], timeout=max(0.0, end - now()))
+        serve.cancel()
+
+    def _over(self) -> bool:
+        core = self.core
+        if not core.closed or (core.ready and core.flight):
+            return False
+        self._part(now())
+        return True
+
+    async def _read(self) -> None:
+        connection = self._connection
+        try:
+            data = await connection._reader.read(65536)
+            why = "the server closed the connection"
+        except OSError as error:
+            data, why = b"", str(error)
+        if connection is not self._connection:
+            return  # given up meanwhile
+
+        def step(core: Core, at: float) -> None:
+            if data:
+                core.receive(data, at)
+            else:
+                core.drop = why
+
+        self.act(step)
+
+    async def _connect(self) -> None:
+        connection = self._make()
+        error: Exception | None = None
+        try:
+            await connection.connect()
+        except Exception as caught:
+            error = caught
+
+        def step(core: Core, at: float) -> None:
+            if error is None:
+                self._connection = connection
+                core.began(at)
+            else:
+                why = refusal(error)
+                if why:
+                    core._never(*why, at)
+                core.ended(at, str(error))
+
+        self.act(step)
+
+    def _part(self, at: float) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            connection._writer.transport.abort()
+            connection._reader = connection._writer = None
+        self.core.ended(at, "")
+
+    def _in_child(self) -> None:
+        """The child's copy of the socket is closed; the loop it belonged to is not touched,
+        for what the child does to it the parent would feel."""
+        self.forked = True
+        self.core.forked()
+        self.core.calls.clear()
+        if self._connection:
+            raw = self._connection._writer.get_extra_info("socket")
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, raw.fileno(), inheritable=False)
+            os.close(nowhere)
+
+
+_sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+_ours: weakref.WeakSet[asyncio.Task[None]] = weakref.WeakSet()
+
+
+def _after_in_child() -> None:
+    for session in list(_sessions):
+        session._in_child()
+        _sessions.discard(session)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_in_child)
