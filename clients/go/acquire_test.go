@@ -108,7 +108,7 @@ func TestArguments(t *testing.T) {
 	for _, opts := range [][]rlock.Option{
 		{rlock.Read(), rlock.Write()}, {rlock.Limit(0)}, {rlock.Permits(1)}, {rlock.Limit(2), rlock.Permits(3)},
 		{rlock.Lease(0)}, {rlock.Lease(-time.Second)}, {rlock.Wait(-1)}, {rlock.Max(0)}, {rlock.Acks(0, time.Second)},
-		{rlock.Max(time.Second), rlock.NoWatchdog()}, {rlock.Limit(2), rlock.Permits(-1)},
+		{rlock.Max(time.Second), rlock.NoWatchdog()}, {rlock.Limit(2), rlock.Permits(0)},
 	} {
 		_, err := locks.Lock(ctx, "jobs", opts...)
 		isErr(t, err, rlock.ErrArgument)

@@ -127,7 +127,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		locks.mutex.Unlock()
 		return errReleased
 	}
-	renewal = h.session.run(func(bool) []string {
+	renewal = h.session.run(h.Key, func(bool) []string {
 		h.relet(min(d, h.terms.lease), time.Now().Add(d))
 		return h.renewal(d)
 	}, func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) })
@@ -146,7 +146,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		err = &ConnectionError{errBroken}
 	}
 	defer locks.lock()()
-	delete(h.session.tasks, renewal)
+	delete(renewal.session.tasks, renewal)
 	return err
 }
 
@@ -259,7 +259,7 @@ func (l *leaving) tell(err error) {
 func (h *Hold) leave(exact bool) *leaving {
 	l := &leaving{session: h.session}
 	h.leaving++
-	h.session.run(func(again bool) []string { return h.release(exact && !again) }, func(reply any, _ time.Time) bool {
+	h.session.run(h.Key, func(again bool) []string { return h.release(exact && !again) }, func(reply any, _ time.Time) bool {
 		err, isError := reply.(replyError)
 		switch {
 		case reply == errBroken:

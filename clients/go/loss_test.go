@@ -47,7 +47,8 @@ func TestRenew(t *testing.T) {
 	}
 	must(0, hold.Err())
 	must(0, hold.Renew(ctx, 50*time.Millisecond))
-	lostWith(t, hold, "lease")
+	soon(t, "the end of the lease", hold.Lost())
+	isErr(t, hold.Renew(ctx, time.Second), rlock.ErrLost)
 	isErr(t, hold.Renew(ctx, 0), rlock.ErrArgument)
 	watched := must(locks.Lock(ctx, "watched"))
 	must(0, watched.Renew(ctx, time.Hour))

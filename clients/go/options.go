@@ -70,7 +70,14 @@ func Limit(n int) Option {
 }
 
 // Permits takes k permits at once, with [Limit]. Without it, it is one.
-func Permits(k int) Option { return func(t *terms) { t.permits = k } }
+func Permits(k int) Option {
+	return func(t *terms) {
+		t.permits = k
+		if k < 1 {
+			t.err = fmt.Errorf("%w: Permits(%d)", ErrArgument, k)
+		}
+	}
+}
 
 // Lease is how long the lock lives on when nobody renews it: 10 s, if nothing is said. With
 // the watchdog it is also how soon the loss of a server that stands still is noticed.
@@ -125,7 +132,7 @@ func (t *terms) check(keys []string) error {
 		return wrong("one of Read, Write and Limit")
 	case t.mode == limited && (t.limit < 1 || t.limit > 1_000_000):
 		return wrong("Limit(%d)", t.limit)
-	case t.mode == limited && t.permits != 0 && (t.permits < 1 || t.permits > t.limit):
+	case t.mode == limited && t.permits > t.limit:
 		return wrong("Permits(%d) of %d", t.permits, t.limit)
 	case t.mode != limited && t.permits != 0:
 		return wrong("Permits goes with Limit")

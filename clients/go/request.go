@@ -67,8 +67,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 
 func (l *Locks) begin(ctx context.Context, h *Hold) error {
 	s, err := l.router.session(ctx, h.Key)
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	defer l.lock()()
 	switch {
 	case l.closed:
 		return ErrClosed
@@ -177,8 +176,9 @@ func (h *Hold) message(word, rest string) {
 			h.failed(err)
 		}
 	case "lost":
-		if h.keys != nil && (h.state == held || h.state == granted) {
-			h.leave(false) // the other keys
+		// Its other keys are let go too, and a new master may have it still.
+		if (h.state == held || h.state == granted) && (h.keys != nil || rest == "moved" || rest == "demoted") {
+			h.leave(false)
 		}
 		h.lose(rest)
 		if rest == "demoted" {
@@ -247,8 +247,8 @@ func (h *Hold) reject(err error) {
 
 // failed is an error of the server.
 func (h *Hold) failed(err replyError) {
-	if h.state == asking && err.elsewhere() && h.session.locks.router.moved() {
-		h.reroute()
+	if other := h.session.locks.router.elsewhere(); h.state == asking && err.elsewhere() && other != nil {
+		h.stray(other)
 		return
 	}
 	h.refuse(err.public())
@@ -308,13 +308,6 @@ func (h *Hold) abandon(err error) {
 // callOff ends on the next connection what may be left of a request that was abandoned.
 func (h *Hold) callOff() {
 	h.settle()
-	h.session.run(func(bool) []string { return h.cancel() }, func(reply any, _ time.Time) bool { return reply != errBroken })
+	h.session.run(h.Key, func(bool) []string { return h.cancel() }, func(reply any, _ time.Time) bool { return reply != errBroken })
 	h.leave(false)
-}
-
-// reroute asks the node that has the slot now. Its owner, and the time that it has, stay.
-func (h *Hold) reroute() {
-	h.settle()
-	h.state = asking
-	h.session.locks.group.Go(func() {})
 }

@@ -7,8 +7,8 @@ type router interface {
 	session(ctx context.Context, key string) (*session, error)
 	// sessions are all that there are; called with the lock of the Locks held.
 	sessions() []*session
-	// moved says whether it is worth asking elsewhere, and has the router look anew.
-	moved() bool
+	// elsewhere is a session for what another node has to be asked; nil: there is no other.
+	elsewhere() *session
 }
 
 // single is the router to one server.
@@ -16,4 +16,4 @@ type single struct{ only *session }
 
 func (r *single) session(context.Context, string) (*session, error) { return r.only, nil }
 func (r *single) sessions() []*session                              { return []*session{r.only} }
-func (r *single) moved() bool                                       { return false }
+func (r *single) elsewhere() *session                               { return nil }

@@ -25,12 +25,16 @@ type session struct {
 	holds     map[*Hold]struct{}
 	tasks     map[*task]struct{}
 	acker     acker
+	connect   func()
+	near      string // in a cluster: a key that the node has
 }
 
 // A task is a command that is said again on the next connection when its reply was lost.
 type task struct {
-	number uint64
-	say    func(again bool) []string
+	number  uint64
+	session *session
+	key     string
+	say     func(again bool) []string
 	// told is called with the reply, and with errBroken. It says whether the task is done.
 	told   func(reply any, sent time.Time) bool
 	isSaid bool
@@ -42,7 +46,7 @@ func newSession(locks *Locks, options *redis.Options) *session {
 		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
 		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, tasks: map[*task]struct{}{},
 	}
-	s.acker.session = s
+	s.acker.session, s.connect = s, s.dial
 	return s
 }
 
@@ -52,14 +56,16 @@ func (s *session) busy() bool { return len(s.requests)+len(s.tasks) > 0 }
 func (s *session) ensure() {
 	if s.link == nil && !s.dialing && !s.locks.closed && s.busy() {
 		s.dialing = true
-		s.locks.group.Go(s.dial)
+		s.locks.group.Go(s.connect)
 	}
 }
 
 func (s *session) dial() {
 	for goOn := true; goOn; {
 		var delay time.Duration
+		var channel string
 		s.locks.locked(func() {
+			channel = s.channel()
 			delay, s.delay = s.delay, min(max(2*s.delay, 50*time.Millisecond), time.Second)
 		})
 		select {
@@ -67,7 +73,7 @@ func (s *session) dial() {
 		case <-s.locks.closing.Done():
 		}
 		ctx, cancel := context.WithTimeout(s.locks.closing, s.locks.timeout)
-		l, err := open(ctx, s.options, s.channel(), s.subscribe)
+		l, err := open(ctx, s.options, channel, s.subscribe)
 		cancel()
 		s.locks.locked(func() {
 			goOn = s.dialled(l, err)
@@ -93,6 +99,9 @@ func (s *session) dialled(l *link, err error) bool {
 		for h := range s.requests {
 			h.refuse(refused)
 		}
+	}
+	if other := s.locks.router.elsewhere(); other != nil {
+		s.leadAstray(other) // another node may have its place
 	}
 	return s.busy()
 }
@@ -123,15 +132,20 @@ func (s *session) again() {
 	}
 }
 
-func (s *session) run(say func(bool) []string, told func(any, time.Time) bool) *task {
-	t := &task{number: s.locks.next(), say: say, told: told}
+func (s *session) run(key string, say func(bool) []string, told func(any, time.Time) bool) *task {
+	t := &task{number: s.locks.next(), key: key, say: say, told: told}
+	s.take(t)
+	return t
+}
+
+func (s *session) take(t *task) {
+	t.session = s
 	s.tasks[t] = struct{}{}
 	if s.link != nil {
 		s.say(t)
 	} else {
 		s.ensure()
 	}
-	return t
 }
 
 func (s *session) say(t *task) {
@@ -143,7 +157,13 @@ func (s *session) say(t *task) {
 	t.again = true
 	s.link.send(func(reply any, sent time.Time) {
 		t.isSaid = false
-		if t.told(reply, sent) {
+		err, isError := reply.(replyError)
+		_, wanted := s.tasks[t]
+		if other := s.locks.router.elsewhere(); isError && err.elsewhere() && other != nil && wanted {
+			t.told(errBroken, sent)
+			delete(s.tasks, t)
+			other.take(t)
+		} else if t.told(reply, sent) {
 			delete(s.tasks, t)
 		}
 	}, words...)

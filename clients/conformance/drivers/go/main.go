@@ -180,7 +180,10 @@ func (d *driver) open(r *request) error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if r.Cluster {
-		return errors.New("clusters are not known here")
+		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+		d.locks[r.Locks] = rlock.NewCluster(client, settings...)
+		d.clients = append(d.clients, client)
+		return nil
 	}
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	d.locks[r.Locks] = rlock.New(client, settings...)

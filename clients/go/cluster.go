@@ -1,0 +1,174 @@
+package rlock
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// NewCluster makes locks on the cluster of the client: a connection to each node that has a
+// key which is asked for.
+func NewCluster(client *redis.ClusterClient, settings ...Setting) *Locks {
+	l := newLocks(settings)
+	r := &cluster{client: client, locks: l, nodes: map[string]*session{}}
+	r.astray = newSession(l, nil)
+	r.astray.connect = r.find
+	l.router = r
+	return l
+}
+
+// cluster is the router by slots, of which the client knows which node has which.
+type cluster struct {
+	client *redis.ClusterClient
+	locks  *Locks
+	nodes  map[string]*session
+	// astray has what was asked at the wrong node. It has no connection.
+	astray *session
+}
+
+func (r *cluster) session(ctx context.Context, key string) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.locks.timeout)
+	defer cancel()
+	node, err := r.client.MasterForKey(ctx, key)
+	defer r.locks.lock()()
+	if err != nil {
+		r.astray.failure = err
+		return r.astray, nil
+	}
+	return r.node(node, key), nil
+}
+
+func (r *cluster) sessions() []*session {
+	return append(slices.Collect(maps.Values(r.nodes)), r.astray)
+}
+
+func (r *cluster) elsewhere() *session { return r.astray }
+
+// node is the session with it. The key, which it has, is one whose slot its channel can be in.
+func (r *cluster) node(client *redis.Client, key string) *session {
+	addr := client.Options().Addr
+	s := r.nodes[addr]
+	if s == nil {
+		s = newSession(r.locks, ownOptions(client))
+		s.subscribe = "SSUBSCRIBE"
+		s.channel = func() string { return channelAt(s.near) }
+		r.nodes[addr] = s
+	}
+	s.near = key
+	return s
+}
+
+// find asks again for what is astray, at the nodes that have the slots now.
+func (r *cluster) find() {
+	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		r.client.ReloadState(r.locks.closing) // goes on beside this
+		select {
+		case <-time.After(delay):
+		case <-r.locks.closing.Done():
+		}
+		var keys []string
+		r.locks.locked(func() {
+			for h := range r.astray.requests {
+				keys = append(keys, h.Key)
+			}
+			for t := range r.astray.tasks {
+				keys = append(keys, t.key)
+			}
+			r.astray.dialing = len(keys) > 0 && !r.locks.closed
+		})
+		if len(keys) == 0 || r.locks.closing.Err() != nil {
+			return
+		}
+		nodes := map[string]*redis.Client{}
+		for _, key := range keys {
+			if nodes[key] != nil {
+				continue
+			}
+			if node, err := r.client.MasterForKey(r.locks.closing, key); err == nil {
+				nodes[key] = node
+			} else {
+				r.locks.locked(func() { r.astray.failure = err })
+			}
+		}
+		r.locks.locked(func() { r.send(nodes) })
+	}
+}
+
+// send gives what is astray to the nodes, releases before requests.
+func (r *cluster) send(nodes map[string]*redis.Client) {
+	if r.locks.closed {
+		return
+	}
+	byAge := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
+	for _, t := range slices.SortedFunc(maps.Keys(r.astray.tasks), byAge) {
+		if node := nodes[t.key]; node != nil {
+			delete(r.astray.tasks, t)
+			r.node(node, t.key).take(t)
+		}
+	}
+	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
+	for _, h := range slices.SortedFunc(maps.Keys(r.astray.requests), byNumber) {
+		if node := nodes[h.Key]; node != nil {
+			delete(r.astray.requests, h)
+			h.enlist(r.node(node, h.Key))
+		}
+	}
+}
+
+// leadAstray moves all that has no connection to where its nodes are looked for.
+func (s *session) leadAstray(astray *session) {
+	for h := range s.requests {
+		h.stray(astray)
+	}
+	for t := range s.tasks {
+		delete(s.tasks, t)
+		astray.take(t)
+	}
+}
+
+// stray has the request be asked at the node that has the slot now. Its owner, and the time
+// that it has, stay.
+func (h *Hold) stray(astray *session) {
+	h.settle()
+	h.state = asking
+	h.request.asked, h.request.queued = false, false
+	h.enlist(astray)
+}
+
+// channelAt is a new channel in the slot of the key.
+func channelAt(key string) string {
+	want := slot(key)
+	for i := 0; ; i++ {
+		if tag := strconv.Itoa(i); slot(tag) == want {
+			return "rlock:{" + tag + "}" + rand.Text()
+		}
+	}
+}
+
+// slot is the cluster's: CRC16 (XMODEM) of the hash tag, or of the key if it has none.
+func slot(key string) uint16 {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}
