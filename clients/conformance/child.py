@@ -28,10 +28,14 @@ async def end(process):
 
 
 def tail(path, lines=25):
+    """The last lines of a log; of a server's without those of its start."""
     try:
         with open(path, "rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - 20000))
-            return file.read().decode(errors="replace").splitlines()[-lines:]
+            said = file.read().decode(errors="replace").splitlines()
     except OSError:
         return []
+    ready = [n for n, line in enumerate(said) if "Ready to accept connections" in line]
+    said = [line for line in said[ready[-1] + 1 if ready else 0 :] if "tcp-keepalive" not in line]
+    return said[-lines:]
