@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ._acks import WHO, Batch, run_id
 from ._ask import Ask
 from ._line import BROKEN, Line
 from ._resp import Failure
@@ -30,6 +31,7 @@ class Core(Line):
         self.holds: dict[Held, None] = {}
         self.unsure: list[Request] = []  # granted, and waiting for acks
         self.on_unsure: Callable[[], object] = list
+        self.run = ""  # which run of the server it is, once it matters
         self._table: dict[str, Request | Held] = {}
         self._tags = itertools.count(1)
 
@@ -53,6 +55,7 @@ class Core(Line):
             request.timer = self.timers.at(first, partial(self._overdue, request))
         self.requests[request] = None
         self.beat.add(ask.lease, now)
+        self.hurry(now)
         if self.ready:
             self._send_request(request, now)
         return request
@@ -197,9 +200,27 @@ class Core(Line):
             self._past(held, now)
         elif request.ask.acks:
             self.unsure.append(request)
-            self.calls.append(self.on_unsure)
+            if self.run:
+                self.calls.append(self.on_unsure)
+            else:  # of which server?
+                self.send(Call(WHO, self._identified), now)
         else:
             self._give(request)
+
+    def _identified(self, reply: Any, now: float) -> None:
+        self.run = run_id(reply)
+        if self.run:
+            self.calls.append(self.on_unsure)
+
+    def batch(self) -> Batch | None:
+        """Those for whom acks are to be asked now, together."""
+        self.unsure = [request for request in self.unsure if not request.finished]
+        if not self.unsure or not self.run:
+            return None
+        wants = self.unsure[0].ask[-2:]
+        chosen = [request for request in self.unsure if request.ask[-2:] == wants]
+        self.unsure = [request for request in self.unsure if request.ask[-2:] != wants]
+        return Batch(chosen, self.run)
 
     def acked(self, request: Request, error: Exception | None, now: float) -> None:
         """Whether enough replicas have it was found out."""
@@ -234,14 +255,19 @@ class Core(Line):
             pending.finished = held.over = True
             return pending
         held.over = True
-        if not gone:
-            self._forget(held, keep_tag=True)
+        counted = not gone
+        if counted:
+            self._forget(held, releasing=True)
         until = now + held.lease / 1000
         words, again = ask.release(owner, held.token), ask.release_all(owner)
         tidied = self._tidied(words, words, until)
 
         def answered(reply: Any, now: float) -> None:
+            nonlocal counted
             self._table.pop(str(held.tag), None)
+            if counted:  # until now the heartbeat was as quick as the hold wants it
+                self.beat.remove(held.lease)
+                counted = False
             if isinstance(reply, Failure):
                 tidied(reply, now)
                 gone = reply.code in ("NOTHELD", "WRONGTYPE")
@@ -255,6 +281,7 @@ class Core(Line):
             pending.timer = self.timers.at(now + self.timeout, lambda now: self._finish(pending, pending.error))
         self.send(Call(words, answered, again, until), now)
         if not self.ready:
+            answered(BROKEN, now)
             pending.finished = True
         return pending
 
@@ -333,6 +360,8 @@ class Core(Line):
             return  # its release is on the way, and will see it
         self._forget(held)
         request = held.request
+        if reason == "demoted":  # the master that comes may have it still
+            self._free(held, now)
         if not request.finished:  # the program does not have it yet
             gone = ConnectionError("the connection broke before the hold was sure")
             self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
@@ -340,14 +369,14 @@ class Core(Line):
             self.calls.append(partial(told, reason))
         held.told = None
 
-    def _forget(self, held: Held, keep_tag: bool = False) -> None:
+    def _forget(self, held: Held, releasing: bool = False) -> None:
         if held not in self.holds:
             return
         del self.holds[held]
-        if not keep_tag:
+        if not releasing:
             self._table.pop(str(held.tag), None)
+            self.beat.remove(held.lease)
         self.timers.cancel(held.timer)
-        self.beat.remove(held.lease)
         if held.request.job:
             held.request.job.give(held.request)
 
@@ -365,13 +394,18 @@ class Core(Line):
 
     def _broken(self, now: float) -> None:
         self._table.clear()
+        self.run = ""
         for request in self.requests:
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog]:
-            words = held.request.ask.release_all(held.request.owner)
-            until = now + held.lease / 1000
-            self.backlog.append(Call(words, self._tidied(words, words, until), words, until))
+            self._free(held, now)
             self._lost(held, "connection", now)
+
+    def _free(self, held: Held, now: float) -> None:
+        """On the next connection: what was lost with this one."""
+        words = held.request.ask.release_all(held.request.owner)
+        until = now + held.lease / 1000
+        self.backlog.append(Call(words, self._tidied(words, words, until), words, until))
 
     def _never(self, code: str, text: str, now: float) -> None:
         """The server does not let us in: nobody need wait for that to change."""

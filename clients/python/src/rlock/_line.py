@@ -134,6 +134,10 @@ class Line:
         elif call.again is not None:
             self.backlog.append(call)
 
+    def hurry(self, now: float) -> None:
+        """Somebody asks: no long pause before the next attempt to connect."""
+        self._connect_at = min(self._connect_at, now + PAUSES[1])
+
     def worked(self) -> None:
         """The server does what a master does."""
         self._failures = 0

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ._acker import Acker
 from ._clock import now
 from ._connect import refusal
 from ._core import GRACE, Core
@@ -45,7 +46,9 @@ class Session:
         self.core = core
         self.lock = threading.Lock()
         self.forked = False
-        self._make = make
+        self.make = make
+        self.acker = Acker(self)
+        core.on_unsure = self.acker.wanted
         self._connection: Any = None
         self._doomed: list[Any] = []  # to be closed by the thread
         self._selector = selectors.DefaultSelector()
@@ -160,6 +163,7 @@ class Session:
             self.act(self._serve)
             self._bury()
         self._bury()
+        self.acker.close()
         self._selector.close()
         self._woken.close()
         self._wakes.close()
@@ -204,7 +208,7 @@ class Session:
         core.tick(at)
 
     def _connect(self) -> None:
-        connection = self._make()
+        connection = self.make()
         self._doomed.append(connection)  # a child that is forked now closes it
         error: Exception | None = None
         try:
@@ -245,7 +249,7 @@ class Session:
         self.forked = True
         self.core.forked()
         self.core.calls.clear()  # told to nobody: the child only finds it so
-        for connection in [self._connection, *self._doomed]:
+        for connection in [self._connection, self.acker.connection, *self._doomed]:
             if connection is not None and connection._sock is not None:
                 connection._sock.close()
         self._connection, self._doomed, self._thread = None, [], None

@@ -6,12 +6,13 @@ import asyncio
 import logging
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from .._clock import now
 from .._connect import refusal
 from .._core import Core
+from ._acker import Acker
 
 T = TypeVar("T")
 log = logging.getLogger("rlock")
@@ -22,7 +23,9 @@ class Session:
         self.core = core
         self.forked = False
         self.loop = asyncio.get_running_loop()
-        self._make = make
+        self.make = make
+        self.acker = Acker(self)
+        core.on_unsure = self.acker.wanted
         self._connection: Any = None
         self._changed = asyncio.Event()  # there may be something to do without a connection
         self._timer: asyncio.TimerHandle | None = None
@@ -47,6 +50,11 @@ class Session:
                 log.exception("in a callback of a lost hold")
         self._arm()
         return result
+
+    def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self.loop.create_task(work, name="rlock")
+        _ours.add(task)
+        return task
 
     def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
         """What to wait for, and what ends that."""
@@ -73,8 +81,7 @@ class Session:
 
     def _arm(self) -> None:
         if self._task is None and self.core.busy:
-            self._task = self.loop.create_task(self._run(), name="rlock")
-            _ours.add(self._task)
+            self._task = self.task(self._run())
         self._changed.set()
         due = self.core.next_time()
         if due == self._due and self._timer:
@@ -99,6 +106,7 @@ class Session:
             raise
         finally:
             self._part(now())
+            self.acker.close()
             if self._timer:
                 self._timer.cancel()
 
@@ -114,8 +122,7 @@ class Session:
 
     async def _last_words(self) -> None:
         """The loop ends, and other tasks may still clean up with locks in their hands."""
-        serve = self.loop.create_task(self._serve(), name="rlock")
-        _ours.add(serve)
+        serve = self.task(self._serve())
         end = now() + self.core.timeout
         while now() < end and not serve.done() and not asyncio.all_tasks() <= set(_ours):
             await asyncio.wait([serve], timeout=0.05)
@@ -149,7 +156,7 @@ class Session:
         self.act(step)
 
     async def _connect(self) -> None:
-        connection = self._make()
+        connection = self.make()
         error: Exception | None = None
         try:
             await connection.connect()
@@ -181,11 +188,12 @@ class Session:
         self.forked = True
         self.core.forked()
         self.core.calls.clear()
-        if self._connection:
-            raw = self._connection._writer.get_extra_info("socket")
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            os.dup2(nowhere, raw.fileno(), inheritable=False)
-            os.close(nowhere)
+        for connection in (self._connection, self.acker.connection):
+            if connection and connection._writer:
+                raw = connection._writer.get_extra_info("socket")
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nowhere, raw.fileno(), inheritable=False)
+                os.close(nowhere)
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
