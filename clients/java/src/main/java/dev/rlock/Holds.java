@@ -55,6 +55,20 @@ final class Holds {
         }
     }
 
+    /** By the server. */
+    void told(Holding holding, String reason) {
+        boolean news = lose(holding, reason);
+        if (reason.equals("demoted") || reason.equals("moved")) {
+            // Where the lock is now it may still be held.
+            if (news) {
+                session.run(release(holding, true));
+            }
+            if (reason.equals("demoted")) {
+                session.breakLater(); // the address may soon lead to the master
+            }
+        }
+    }
+
     void broke(Holding holding) {
         holding.tag = 0;
         if (holding.request.watchdog && lose(holding, "connection")) {

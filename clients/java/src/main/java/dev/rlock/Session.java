@@ -174,10 +174,7 @@ final class Session {
         if (ticket instanceof Asking asking) {
             requests.heard(asking, words[0], words.length > 2 ? words[2] : "");
         } else if (ticket instanceof Holding holding && words[0].equals("lost")) {
-            holds.lose(holding, words[2]);
-            if (words[2].equals("demoted")) {
-                breakLater();
-            }
+            holds.told(holding, words.length > 2 ? words[2] : "");
         }
     }
 

@@ -1,0 +1,146 @@
+package dev.rlock;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** Between a client and a server: closes connections, and keeps what the server says. */
+final class Proxy implements AutoCloseable {
+    final int port;
+    private final ServerSocket listener;
+    private final int to;
+    private final List<Socket> sockets = new CopyOnWriteArrayList<>();
+    private volatile boolean refusing;
+    /** When the client says this word its connection is closed, before or after the server hears it. */
+    private volatile String cutAt;
+    private volatile boolean serverHears;
+    private boolean holding;
+
+    Proxy(int to) {
+        this.to = to;
+        try {
+            listener = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+        port = listener.getLocalPort();
+        daemon(this::accept);
+    }
+
+    private static void daemon(Runnable run) {
+        var thread = new Thread(run, "proxy");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void accept() {
+        try {
+            while (true) {
+                Socket client = listener.accept();
+                if (refusing) {
+                    client.close();
+                    continue;
+                }
+                var server = new Socket("127.0.0.1", to);
+                sockets.addAll(List.of(client, server));
+                daemon(() -> requests(client, server));
+                daemon(() -> replies(server, client));
+            }
+        } catch (IOException error) {
+            // It was closed.
+        }
+    }
+
+    private void requests(Socket from, Socket to) {
+        pump(from, to, (text, out, bytes, many) -> {
+            String word = cutAt;
+            if (word != null && text.contains(word)) {
+                cutAt = null;
+                if (serverHears) {
+                    out.write(bytes, 0, many);
+                    out.flush();
+                    to.shutdownOutput(); // it closes when it has done all of it
+                    from.close();
+                } else {
+                    cut();
+                }
+                return;
+            }
+            out.write(bytes, 0, many);
+        });
+    }
+
+    private void replies(Socket from, Socket to) {
+        pump(from, to, (text, out, bytes, many) -> {
+            synchronized (this) {
+                while (holding) {
+                    wait();
+                }
+            }
+            out.write(bytes, 0, many);
+        });
+    }
+
+    private interface Pass {
+        void pass(String text, OutputStream out, byte[] bytes, int many) throws IOException, InterruptedException;
+    }
+
+    private void pump(Socket from, Socket to, Pass pass) {
+        var bytes = new byte[1 << 16];
+        try (from; to) {
+            InputStream in = from.getInputStream();
+            for (int many; (many = in.read(bytes)) > 0; ) {
+                pass.pass(new String(bytes, 0, many, StandardCharsets.ISO_8859_1), to.getOutputStream(), bytes, many);
+            }
+        } catch (IOException | InterruptedException error) {
+            // The other side of it was closed.
+        }
+    }
+
+    void cutAt(String word, boolean serverHears) {
+        this.serverHears = serverHears;
+        cutAt = word;
+    }
+
+    boolean hasCut() {
+        return cutAt == null;
+    }
+
+    void cut() {
+        for (Socket socket : sockets) {
+            try {
+                socket.close();
+            } catch (IOException error) {
+                throw new UncheckedIOException(error);
+            }
+        }
+        sockets.clear();
+    }
+
+    void refuse(boolean refusing) {
+        this.refusing = refusing;
+    }
+
+    /** Nothing goes to the clients while it holds. */
+    synchronized void hold(boolean holding) {
+        this.holding = holding;
+        notifyAll();
+    }
+
+    @Override
+    public void close() {
+        try {
+            listener.close();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+        cut();
+    }
+}

@@ -1,0 +1,63 @@
+package dev.rlock;
+
+import io.lettuce.core.RedisClient;
+import java.time.Duration;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.TestInfo;
+import org.junit.jupiter.api.Timeout;
+
+/** A server for each class of tests; locks, and a key of its own, for each test. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+abstract class WithServer {
+    static final Duration LONG = Duration.ofSeconds(30);
+    static final String OTHER = "other";
+
+    static Server server;
+    private static RedisClient client;
+    Locks locks;
+    String key;
+
+    @BeforeAll
+    static void startServer() {
+        server = new Server();
+        client = Server.client(server.port);
+    }
+
+    @AfterAll
+    static void stopServer() {
+        client.shutdown(0, 0, TimeUnit.SECONDS);
+        server.close();
+    }
+
+    @BeforeEach
+    void openLocks(TestInfo test) {
+        locks = Locks.over(client);
+        key = test.getTestMethod().orElseThrow().getName();
+    }
+
+    @AfterEach
+    void closeLocks() {
+        locks.close();
+    }
+
+    void take(String key) {
+        server.say("RLOCK.ACQUIRE " + key + " " + OTHER + " 60000");
+    }
+
+    void give(String key) {
+        server.say("RLOCK.RELEASE " + key + " " + OTHER);
+    }
+
+    static String reason(Hold hold) throws Exception {
+        return hold.lost().toCompletableFuture().get(20, TimeUnit.SECONDS).reason();
+    }
+
+    static Throwable cause(Throwable error) {
+        return error instanceof CompletionException ? error.getCause() : error;
+    }
+}
