@@ -25,8 +25,7 @@ type link struct {
 	tags    uint64
 	table   map[uint64]*Hold
 	leases  map[time.Duration]int // how many requests and holds have which
-	opened  time.Time
-	proof   time.Time // when the newest command that was answered had been sent
+	proof   time.Time             // when the newest command that was answered had been sent
 	pinged  time.Time
 	short   time.Duration // the shortest lease
 	since   time.Time     // from when on it is

@@ -30,7 +30,7 @@ type Setting func(*Locks)
 
 // Timeout bounds how long it takes to connect, and how long a request that does not wait may
 // be without an answer: 5 s, if nothing is said.
-func Timeout(d time.Duration) Setting { return func(l *Locks) { l.timeout = d } }
+func Timeout(d time.Duration) Setting { return func(l *Locks) { l.timeout = max(d, time.Millisecond) } }
 
 // New makes locks on the client's server. It takes the client's options, and no connection
 // of its pool: the first request opens one more. Behind Sentinel that is to the master.
@@ -100,11 +100,11 @@ func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Ho
 	err = work(ctx, h)
 	returned = true
 	ended := h.end(context.WithoutCancel(ctx))
-	if errors.Is(err, ErrLost) && errors.Is(ended, ErrLost) {
+	switch {
+	case err == nil:
+		return ended
+	case ended == nil, errors.Is(err, ended):
 		return err
-	}
-	if err == nil || ended == nil {
-		return errors.Join(err, ended)
 	}
 	return errors.Join(ended, err)
 }

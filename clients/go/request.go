@@ -23,7 +23,7 @@ const (
 type request struct {
 	done   chan struct{} // closed when the hold was given, or with err
 	err    error
-	until  time.Time // when its wait is over; zero: never
+	until  time.Time // when the server may end its wait; zero: never
 	queued bool      // the server has said on this connection that it waits
 	asked  bool      // on any connection
 }
@@ -50,6 +50,8 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 		timer := time.NewTimer(max(t.wait+grace, l.timeout))
 		defer timer.Stop()
 		expired = timer.C
+	} else if deadline, ok := ctx.Deadline(); ok {
+		h.request.until = deadline.Add(grace) // should this process stand still then
 	}
 	if job == nil {
 		h.Owner = newOwner()
@@ -97,6 +99,9 @@ func (h *Hold) await(ctx context.Context, expired <-chan time.Time) (*Hold, erro
 	select {
 	case <-r.done:
 	case <-expired:
+		if h.isGranted() { // replicas, or the proof of its lease, take their time
+			return h.await(ctx, time.After(grace))
+		}
 		err, connection = &NotAcquiredError{h.Key}, true
 	case <-ctx.Done():
 		err, connection = ctx.Err(), errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -115,6 +120,11 @@ func (h *Hold) await(ctx context.Context, expired <-chan time.Time) (*Hold, erro
 	return h, nil
 }
 
+func (h *Hold) isGranted() bool {
+	defer h.session.locks.lock()()
+	return h.state == granted
+}
+
 // ask says the request on the connection that there is.
 func (h *Hold) ask() {
 	l, t := h.session.link, &h.terms
@@ -129,7 +139,7 @@ func (h *Hold) ask() {
 	case limited:
 		words = append(words, "LIMIT", strconv.Itoa(t.limit), "PERMITS", strconv.Itoa(t.permits))
 	}
-	if !t.bounded {
+	if h.request.until.IsZero() {
 		words = append(words, "QUEUE", "0")
 	} else if left := time.Until(h.request.until); left > 0 {
 		words = append(words, "QUEUE", ms(left))
@@ -145,6 +155,9 @@ func (h *Hold) ask() {
 func (h *Hold) replied(reply any, sent time.Time) {
 	if h.state != asking && h.state != abandoned {
 		return // a message was sooner
+	}
+	if _, isError := reply.(error); !isError {
+		h.session.delay = 0 // a master
 	}
 	switch reply := reply.(type) {
 	case int64:

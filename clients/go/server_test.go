@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,6 +150,12 @@ func until(t testing.TB, what string, condition func() bool) {
 	}
 	t.Fatal("in vain waited for ", what)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func sprint(value any) string { return fmt.Sprint(value) }
+
+func writeFile(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) }
 
 func must[T any](value T, err error) T {
 	if err != nil {

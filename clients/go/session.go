@@ -110,7 +110,7 @@ func (s *session) dialled(l *link, err error) bool {
 func (s *session) begin(l *link) {
 	s.link, l.session = l, s
 	l.table, l.leases = map[uint64]*Hold{}, map[time.Duration]int{}
-	l.short, l.since, l.pinged, l.opened = idleLease, l.proof, l.proof, time.Now()
+	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
@@ -164,6 +164,7 @@ func (s *session) say(t *task) {
 			delete(s.tasks, t)
 			other.take(t)
 		} else if t.told(reply, sent) {
+			s.delay = 0
 			delete(s.tasks, t)
 		}
 	}, words...)
@@ -172,9 +173,6 @@ func (s *session) say(t *task) {
 // broken is called when the connection was closed: its holds with a watchdog are lost.
 func (s *session) broken(l *link, err error) {
 	s.link, s.failure = nil, err
-	if time.Since(l.opened) > time.Second {
-		s.delay = 0
-	}
 	for _, h := range l.table {
 		h.link = nil
 		switch {

@@ -23,14 +23,14 @@ func appendCommand(out []byte, words ...string) []byte {
 
 // readReply gives a string, int64, nil, replyError, []any (maps too, flat) or push.
 func readReply(in *bufio.Reader) (any, error) {
-	line, err := in.ReadSlice('\n')
+	line, err := in.ReadString('\n')
 	if err != nil {
 		return nil, err
 	}
 	if len(line) < 3 {
 		return nil, fmt.Errorf("no reply: %q", line)
 	}
-	kind, text := line[0], string(line[1:len(line)-2])
+	kind, text := line[0], line[1:len(line)-2]
 	switch kind {
 	case '+', ',', '(', '#':
 		return text, nil

@@ -1,0 +1,3 @@
+package rlock
+
+var ReadReply = readReply
