@@ -15,29 +15,28 @@ export class Leases {
   /** @type {Map<number, number>} by lease: how many have it */
   #many = new Map();
   shortest = IDLE;
-  onchange = () => {};
+  onshorter = () => {};
 
   /** @param {number} lease */
   add(lease) {
     this.#many.set(lease, (this.#many.get(lease) ?? 0) + 1);
-    if (this.#many.size === 1 || lease < this.shortest) this.#changed(lease);
+    if (lease >= this.shortest) return;
+    this.shortest = lease;
+    this.onshorter();
   }
 
   /** @param {number} lease */
   remove(lease) {
     const left = (this.#many.get(lease) ?? 1) - 1;
-    if (left > 0) return void this.#many.set(lease, left);
-    this.#many.delete(lease);
-    if (lease !== this.shortest) return;
-    let shortest = Infinity;
-    for (const one of this.#many.keys()) shortest = Math.min(shortest, one);
-    this.#changed(shortest === Infinity ? IDLE : shortest);
+    if (left > 0) this.#many.set(lease, left);
+    else this.#many.delete(lease);
   }
 
-  /** @param {number} shortest */
-  #changed(shortest) {
-    this.shortest = shortest;
-    this.onchange();
+  /** Looks again, from time to time: most leases that end are followed by others as short. */
+  recount() {
+    this.shortest = this.#many.size ? Infinity : IDLE;
+    for (const lease of this.#many.keys()) this.shortest = Math.min(this.shortest, lease);
+    return this.shortest;
   }
 }
 
@@ -50,9 +49,9 @@ export class Heartbeat {
     this.link = link;
     this.leases = leases;
     this.proof = this.since = this.pinged = now();
-    this.shortest = leases.shortest;
+    this.shortest = leases.recount();
     this.closeAt = this.proof + this.shortest;
-    leases.onchange = () => this.#leaseChanged();
+    leases.onshorter = () => this.#shorter();
     this.#wind();
   }
 
@@ -67,19 +66,21 @@ export class Heartbeat {
     this.closeAt = Math.max(sent, this.since) + this.shortest;
   }
 
-  #leaseChanged() {
-    const { shortest } = this.leases;
-    const shorter = shortest < this.shortest;
-    this.shortest = shortest;
-    if (!shorter) {
-      this.closeAt = Math.max(this.proof, this.since) + shortest;
-      return;
-    }
+  #shorter() {
     // What was proven before may be older than the new lease: that begins only now.
+    this.shortest = this.leases.shortest;
     this.since = now();
-    this.closeAt = Math.min(this.closeAt, this.since + shortest);
+    this.closeAt = Math.min(this.closeAt, this.since + this.shortest);
     this.#ping();
     this.#wind();
+  }
+
+  /** Leases may have ended since the last time. */
+  #longer() {
+    const shortest = this.leases.recount();
+    if (shortest === this.shortest) return;
+    this.shortest = shortest;
+    this.closeAt = Math.max(this.proof, this.since) + shortest;
   }
 
   #wind() {
@@ -92,9 +93,11 @@ export class Heartbeat {
   #tick() {
     const time = now();
     if (time < this.due) return this.#wind();
+    const late = time - this.due > this.#third;
+    this.#longer();
     // This process itself stood still: the replies may lie unread, and so may the news that
     // the connection was closed. Read them first, and leave the server a third to answer.
-    if (time - this.due > this.#third) this.closeAt = Math.max(this.closeAt, time + this.#third);
+    if (late) this.closeAt = Math.max(this.closeAt, time + this.#third);
     if (time >= this.closeAt) {
       return this.link.close(new Error(`nothing heard of the server for ${this.shortest} ms`));
     }
@@ -122,6 +125,6 @@ export class Heartbeat {
 
   stop() {
     clearTimeout(this.timer);
-    this.leases.onchange = () => {};
+    this.leases.onshorter = () => {};
   }
 }

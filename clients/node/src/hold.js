@@ -21,7 +21,6 @@ export class Hold {
   #session;
   #job;
   #tag;
-  #watchdog;
 
   /**
    * @param {Session} session @param {Link} link @param {string} tag
@@ -36,7 +35,6 @@ export class Hold {
     this.link = link;
     this.#tag = tag;
     this.claim = claim;
-    this.#watchdog = plan.watchdog;
     this.#job = job;
     session.holds.add(this);
     session.keep();
@@ -89,7 +87,7 @@ export class Hold {
     session.leases.add(length);
     session.leases.remove(this.claim.lease);
     this.claim.lease = length;
-    if (!this.#watchdog) this.#endsAt(sent + length);
+    if (!this.claim.watchdog) this.#endsAt(sent + length);
   }
 
   async release() {
@@ -123,14 +121,16 @@ export class Hold {
   told(word, rest) {
     if (word !== 'lost') return;
     const { link } = this;
-    this.#lose(rest);
+    // Another server has it now, and does not know that it is over.
+    if (rest === 'demoted' || rest === 'moved') this.#giveBack(rest);
+    else this.#lose(rest);
     if (rest === 'demoted') link?.close(new Refusal('READONLY the server was demoted'));
   }
 
   /** The connection is gone. */
   _cut() {
     this.link = undefined;
-    if (this.#watchdog) this.#giveBack('connection');
+    if (this.claim.watchdog) this.#giveBack('connection');
   }
 
   _close() {

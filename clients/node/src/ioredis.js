@@ -5,6 +5,7 @@ const OVERRIDES = {
   protocol: 3,
   replyMapping: 'legacy',
   lazyConnect: true,
+  disconnectTimeout: 0, // a timer that would keep the process alive
   retryStrategy: null,
   sentinelRetryStrategy: null,
   reconnectOnError: null,

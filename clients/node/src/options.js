@@ -2,7 +2,7 @@
 
 /**
  * @typedef {'plain' | 'read' | 'write' | 'permits'} Mode
- * @typedef {{keys: string[], owner: string, lease: number, mode: Mode, limit: number, permits: number}} Claim
+ * @typedef {{keys: string[], owner: string, lease: number, watchdog: boolean, mode: Mode, limit: number, permits: number}} Claim
  * @typedef {import('../index.d.ts').AcquireOptions} Options
  * @typedef {ReturnType<typeof plan>} Plan
  */

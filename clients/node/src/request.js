@@ -32,9 +32,9 @@ export class Request {
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
   constructor(session, plan, owner, job) {
-    const { keys, mode, limit, permits, lease } = plan;
+    const { keys, mode, limit, permits, lease, watchdog } = plan;
     /** @type {Claim} */
-    this.claim = { keys, owner, lease, mode, limit, permits };
+    this.claim = { keys, owner, lease, watchdog, mode, limit, permits };
     this.session = session;
     this.plan = plan;
     this.job = job;

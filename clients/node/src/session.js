@@ -28,6 +28,7 @@ const FATAL = ['NOPERM', 'NOAUTH', 'WRONGPASS'];
  * @property {Claim} claim
  * @property {(string | number)[][]} lines
  * @property {number} until  then the server has forgotten it by itself
+ * @property {boolean} said  on this connection, and there is no reply yet
  * @property {boolean} refused  the server did not take it for now
  */
 
@@ -70,9 +71,10 @@ export class Session {
     this.keep();
   }
 
-  /** Keeps the process alive while there is something to do. */
+  /** Keeps the process alive while there is something that it waits for. */
   keep() {
     const busy = this.#busy();
+    if (this.retry) busy ? this.retry.ref() : this.retry.unref();
     if (busy === this.#kept || !this.link) return;
     this.#kept = busy;
     this.link.connection.keep(busy);
@@ -80,12 +82,14 @@ export class Session {
 
   #busy() {
     if (this.work.size || this.holds.size) return true;
-    for (const debt of this.debts) if (!debt.refused) return true;
+    // With WATCHDOG the end of the process frees it too; but a reply may be awaited.
+    for (const { said, refused, claim } of this.debts) if (said || !(refused || claim.watchdog)) return true;
     return false;
   }
 
   #wake() {
-    if (!this.link && !this.#opening && !this.retry && this.#busy()) this.#open();
+    if (!this.work.size && !this.holds.size && !this.debts.size) return;
+    if (!this.link && !this.#opening && !this.retry) this.#open();
   }
 
   async #open() {
@@ -122,6 +126,7 @@ export class Session {
   #cut(link) {
     this.link = undefined;
     this.why = link.why;
+    for (const debt of this.debts) debt.said = false;
     for (const hold of [...this.holds]) hold._cut();
     for (const work of [...this.work]) work.cut();
     this.#again();
@@ -130,13 +135,13 @@ export class Session {
   /** At once, then after a pause that grows until the server has answered something. */
   #again() {
     const time = now();
-    for (const debt of this.debts) if (time > debt.until) this.debts.delete(debt);
-    if (!this.#busy()) return;
+    for (const debt of this.debts) if (time > debt.until) this.#forget(debt);
     const retry = () => {
       this.retry = undefined;
       this.#wake();
     };
     this.retry = setTimeout(retry, this.#pause);
+    this.keep();
     this.#pause = Math.min(Math.max(this.#pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
   }
 
@@ -168,9 +173,19 @@ export class Session {
     const debt = this.#owe(claim, [words.disown(claim)]);
     if (!link) return this.#wake();
     // A hold that has seen another connection, or another run of the server, says no token.
-    if (hold.link !== link) return this.#pay(debt);
+    const same = hold.link === link;
+    const said = same ? this.#say(debt, words.release(claim, hold.token), link) : this.#pay(debt);
+    // No longer than that: what has no reply is said again.
+    await new Promise((resolve, reject) => {
+      const late = new Alarm(now() + this.timeout, () => resolve(undefined));
+      said.then(resolve, reject).finally(() => late.clear());
+    });
+  }
+
+  /** @param {Debt} debt @param {(string | number)[]} line @param {Link} link */
+  async #say(debt, line, link) {
     try {
-      await link.call(words.release(claim, hold.token));
+      await link.call(line);
       this.#paid(debt);
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
@@ -183,8 +198,9 @@ export class Session {
   #owe(claim, lines) {
     const until = now() + Math.max(claim.lease, KEPT_PLACE);
     /** @type {Debt} */
-    const debt = { claim, lines, until, refused: false };
+    const debt = { claim, lines, until, said: this.link !== undefined, refused: false };
     this.debts.add(debt);
+    this.leases.add(claim.lease);
     this.keep();
     return debt;
   }
@@ -193,7 +209,9 @@ export class Session {
   async #pay(debt) {
     const { link } = this;
     if (!link) return;
+    debt.said = true;
     debt.refused = false;
+    this.keep();
     try {
       await Promise.all(debt.lines.map((line) => link.call(line)));
       this.#paid(debt);
@@ -204,9 +222,14 @@ export class Session {
 
   /** @param {Debt} debt */
   #paid(debt) {
-    this.debts.delete(debt);
+    this.#forget(debt);
     this.keep();
     this.ondebt?.();
+  }
+
+  /** @param {Debt} debt */
+  #forget(debt) {
+    if (this.debts.delete(debt)) this.leases.remove(debt.claim.lease);
   }
 
   /** @type {(() => void) | undefined} */
@@ -214,6 +237,7 @@ export class Session {
 
   /** The server cannot write for now: at the next heartbeat again. @param {Debt} debt */
   #refused(debt) {
+    debt.said = false;
     debt.refused = true;
     this.keep();
     this.ondebt?.();
@@ -229,7 +253,7 @@ export class Session {
       const same = debt.claim.owner === claim.owner && debt.claim.keys.some((key) => claim.keys.includes(key));
       if (!debt.refused || !same) continue;
       this.#pay(debt);
-      this.debts.delete(debt);
+      this.#forget(debt);
     }
   }
 

@@ -46,6 +46,12 @@ function options({ wait, acks_ms, ...words }, signal) {
   return all;
 }
 
+function cancellable({ id }) {
+  const cancel = new AbortController();
+  requests.set(id, cancel);
+  return cancel.signal;
+}
+
 function holdOf({ hold }) {
   const found = holds.get(hold);
   if (!found) throw new Error(`no hold ${hold}`);
@@ -60,9 +66,7 @@ const DO = {
     opened.set(words.locks, { locks, jobs: new Map() });
   },
   async acquire(words) {
-    const cancel = new AbortController();
-    requests.set(words.id, cancel);
-    const hold = await where(words).acquire(words.keys ?? words.key, options(words, cancel.signal));
+    const hold = await where(words).acquire(words.keys ?? words.key, options(words, cancellable(words)));
     holds.set(words.hold, hold);
     const lost = () => say({ event: 'lost', hold: words.hold, reason: hold.lost.reason });
     if (hold.lost) lost();
@@ -83,7 +87,7 @@ const DO = {
       return 'done';
     };
     try {
-      return { body: await where(words).using(words.keys ?? words.key, options(words), body) };
+      return { body: await where(words).using(words.keys ?? words.key, options(words, cancellable(words)), body) };
     } catch (error) {
       if (stopped && error instanceof LostError) return { body: 'stopped' };
       throw error;
