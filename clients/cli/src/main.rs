@@ -1,2 +1,104 @@
-//! x
-fn main() {}
+//! `rlock`: commands under distributed locks, and a look at the locks of a server.
+
+mod args;
+mod clock;
+mod exit;
+mod locks;
+mod look;
+mod run;
+mod server;
+mod table;
+mod time;
+mod top;
+mod watch;
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Task};
+use exit::{Failure, Outcome, USAGE};
+use server::Server;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and the version are no errors.
+            _ = error.print();
+            return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
+        }
+    };
+    match perform(&cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            if !failure.text.is_empty() {
+                eprintln!("rlock: {failure}");
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn perform(cli: &Cli) -> Outcome {
+    let client = || server::client(&cli.url);
+    let connect = || Server::connect(&client()?);
+    match &cli.task {
+        Task::Run(wanted) => run::run(&cli.url, wanted),
+        Task::Ls(wanted) => look::ls(&mut connect()?, wanted),
+        Task::Who { key, json } => look::who(&mut connect()?, key, *json),
+        Task::Waiters { key, json } => look::waiters(&mut connect()?, key, *json),
+        Task::Top(wanted) => top::top(&client()?, wanted),
+        Task::Force(wanted) => look::force(&mut connect()?, wanted),
+        Task::Watch { key } => watch::watch(&client()?, key),
+        Task::Completion { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "rlock", &mut text);
+            print(&text)
+        }
+        Task::Man => print(&man()?),
+    }
+}
+
+/// One page for all commands: the text of each command's help stands in it as it is.
+fn man() -> std::io::Result<Vec<u8>> {
+    let mut cli = Cli::command();
+    cli.build();
+    let commands: Vec<_> = cli.get_subcommands().cloned().collect();
+    let page = clap_mangen::Man::new(cli);
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    writeln!(text, ".SH COMMANDS")?;
+    for mut command in commands
+        .into_iter()
+        .filter(|command| command.get_name() != "help")
+    {
+        writeln!(text, ".SS {}", command.get_name())?;
+        writeln!(text, ".nf")?;
+        for line in command.render_long_help().to_string().lines() {
+            // A dot or a quote at the beginning of a line would be a command of roff's.
+            writeln!(text, "\\&{}", line.replace('\\', "\\e").replace('-', "\\-"))?;
+        }
+        writeln!(text, ".fi")?;
+    }
+    page.render_extra_section(&mut text)?;
+    Ok(text)
+}
+
+fn print(text: &[u8]) -> Outcome {
+    stdout().write_all(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line. A reader that has gone away, such as `head`, is no error of anybody's.
+pub fn say(text: &str) -> Result<(), Failure> {
+    match writeln!(stdout(), "{text}") {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::new(0, "")),
+        end => Ok(end?),
+    }
+}

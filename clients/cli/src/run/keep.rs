@@ -1,0 +1,172 @@
+//! The lock is had: the command runs, and the lease is renewed.
+
+use std::io::{Error, ErrorKind};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rlock_client::{Hold, Reason};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::time::{sleep, timeout};
+
+use super::words::{Order, Report, Until};
+use super::{Say, Signals};
+use crate::clock::now;
+use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, Outcome, USAGE};
+
+/// A lease that is renewed by hand.
+pub enum Lock {
+    Single(Hold),
+}
+
+impl Lock {
+    fn token(&self) -> u64 {
+        let Self::Single(hold) = self;
+        hold.token()
+    }
+
+    fn owner(&self) -> &str {
+        let Self::Single(hold) = self;
+        hold.owner()
+    }
+
+    /// When it was asked for, or renewed, last.
+    fn asked(&self, lease: Duration) -> Duration {
+        let Self::Single(hold) = self;
+        (now() + hold.remaining().unwrap_or_default()).saturating_sub(lease)
+    }
+
+    async fn lost(&self) -> Reason {
+        let Self::Single(hold) = self;
+        hold.lost().await
+    }
+
+    async fn renew(&self, lease: Duration) -> Result<(), rlock_client::Error> {
+        let Self::Single(hold) = self;
+        hold.renew(lease).await
+    }
+
+    async fn release(self) -> Result<(), rlock_client::Error> {
+        let Self::Single(hold) = self;
+        hold.release().await
+    }
+}
+
+/// Runs the command by the guard, to its end.
+pub async fn keep(
+    lock: Lock,
+    guard: std::os::unix::net::UnixStream,
+    lease: Duration,
+    mut signals: Signals,
+    say: &Say,
+) -> Outcome {
+    guard.set_nonblocking(true)?;
+    let (reports, mut orders) = UnixStream::from_std(guard)?.into_split();
+    let mut reports = BufReader::new(reports).lines();
+    let start = Order::Start {
+        token: lock.token(),
+        owner: lock.owner().into(),
+        until: Until::of(lease, lock.asked(lease)),
+    };
+    order(&mut orders, &start).await;
+    let mut lost = None;
+    let mut group = None;
+    let status = {
+        let renewing = renew(&lock, lease, say);
+        let losing = lock.lost();
+        tokio::pin!(renewing, losing);
+        loop {
+            tokio::select! {
+                until = renewing.as_mut() => {
+                    order(&mut orders, &Order::Until(until)).await;
+                    renewing.set(renew(&lock, lease, say));
+                }
+                reason = losing.as_mut(), if lost.is_none() => {
+                    say.warn(&format!("the lock was lost: {reason}; the command is ended"));
+                    lost = Some(reason);
+                    order(&mut orders, &Order::End).await;
+                }
+                signal = signals.any() => {
+                    let passed = match signal {
+                        libc::SIGCONT => Order::Continue,
+                        signal => Order::Signal(signal),
+                    };
+                    order(&mut orders, &passed).await;
+                }
+                line = reports.next_line() => match line?.as_deref().and_then(Report::parse) {
+                    Some(Report::Started(started)) => group = Some(started),
+                    Some(Report::Failed(error)) => break Err(Error::from_raw_os_error(error)),
+                    Some(Report::Ended(status)) => break Ok(status),
+                    Some(Report::Late) => {
+                        say.warn("the lock could not be renewed for two thirds of its lease; the command is ended");
+                        lost.get_or_insert(Reason::Lease);
+                    }
+                    Some(Report::Resumed) => {
+                        say.warn("a command under a lock is not stopped by ctrl-z: it goes on");
+                    }
+                    None => return guard_gone(group).await,
+                },
+            }
+        }
+    };
+    // A server that is not there is not waited for: the lease ends by itself.
+    let released = timeout(Duration::from_secs(2), lock.release()).await;
+    if let Ok(Err(rlock_client::Error::Lost(reason))) = released {
+        lost.get_or_insert(reason);
+    }
+    match (status, lost) {
+        (Err(error), _) => Err(cannot_run(&error)),
+        (Ok(_), Some(reason)) => Err(Failure::new(
+            LOST,
+            format!("the lock was lost ({reason}) before the command had ended"),
+        )),
+        (Ok(status), None) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(USAGE))),
+    }
+}
+
+/// Once, a third of the lease after the last time; what came of it.
+async fn renew(lock: &Lock, lease: Duration, say: &Say) -> Until {
+    let at = lock.asked(lease) + lease / 3;
+    sleep(at.saturating_sub(now())).await;
+    loop {
+        match lock.renew(lease).await {
+            Ok(()) => return Until::of(lease, lock.asked(lease)),
+            // Told by `lost`.
+            Err(rlock_client::Error::Lost(_)) => std::future::pending().await,
+            Err(error) => {
+                say.more(&format!("not renewed: {error}"));
+                sleep(Duration::from_millis(200)).await;
+            }
+        }
+    }
+}
+
+async fn order(orders: &mut OwnedWriteHalf, order: &Order) {
+    // If the guard is gone the reports end too.
+    _ = orders.write_all(order.line().as_bytes()).await;
+}
+
+fn cannot_run(error: &Error) -> Failure {
+    match error.kind() {
+        ErrorKind::NotFound => Failure::new(NO_COMMAND, format!("the command: {error}")),
+        _ => Failure::new(CANNOT_RUN, format!("the command: {error}")),
+    }
+}
+
+/// Somebody has killed the guard. Without it the command must not go on.
+async fn guard_gone(group: Option<i32>) -> Outcome {
+    if let Some(group) = group {
+        super::signals::send(group, libc::SIGTERM);
+        let mut tries = 0;
+        while super::signals::is_there(group) && tries < 40 {
+            sleep(Duration::from_millis(50)).await;
+            tries += 1;
+        }
+        super::signals::send(group, libc::SIGKILL);
+    }
+    Err(Failure::new(
+        USAGE,
+        "the guard process is gone, so the command was ended",
+    ))
+}

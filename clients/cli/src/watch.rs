@@ -1,0 +1,158 @@
+//! `rlock watch`: what happens to one lock, line by line.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value, cmd};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::exit::{Failure, Outcome, UNREACHABLE};
+use crate::locks::{Holder, Lock, info, short};
+use crate::table::plain;
+
+pub fn watch(client: &Client, key: &str) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let end = runtime.block_on(async {
+        tokio::select! {
+            end = follow(client, key) => end,
+            _ = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
+        }
+    });
+    runtime.shutdown_background();
+    end
+}
+
+async fn follow(client: &Client, key: &str) -> Outcome {
+    let (sender, mut pushes) = unbounded_channel();
+    let config = AsyncConnectionConfig::new().set_push_sender(sender);
+    let mut connection = client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await?;
+    let flags: Vec<String> = cmd("CONFIG")
+        .arg("GET")
+        .arg("notify-keyspace-events")
+        .query_async(&mut connection)
+        .await
+        .unwrap_or_default();
+    let flags = flags.get(1).map_or("", String::as_str);
+    let told = flags.contains('K') && flags.contains(['d', 'A']);
+    if told {
+        let db = client.get_connection_info().redis_settings().db();
+        connection
+            .subscribe(format!("__keyspace@{db}__:{key}"))
+            .await?;
+    } else {
+        eprintln!(
+            "rlock: the server does not tell of its locks (CONFIG SET notify-keyspace-events Kd); \
+             looking ten times a second"
+        );
+    }
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    let mut seen = Seen::default();
+    loop {
+        let lock: Value = info(key).query_async(&mut connection).await?;
+        seen.compare(Lock::of(lock), told)?;
+        tokio::select! {
+            event = next(&mut pushes) => match event? {
+                Some(event) => seen.event(&event)?,
+                None => continue,
+            },
+            _ = tick.tick() => {}
+        }
+    }
+}
+
+/// The next event of the lock, such as `forced`.
+async fn next(pushes: &mut UnboundedReceiver<PushInfo>) -> Result<Option<String>, Failure> {
+    let gone = || Failure::new(UNREACHABLE, "the connection was closed");
+    let push = pushes.recv().await.ok_or_else(gone)?;
+    match (push.kind, push.data.get(1)) {
+        (PushKind::Disconnection, _) => Err(gone()),
+        (PushKind::Message, Some(Value::BulkString(event))) => {
+            let event = String::from_utf8_lossy(event).into_owned();
+            Ok(event.strip_prefix("rlock.").map(str::to_owned))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What was seen last.
+#[derive(Default)]
+struct Seen {
+    holders: Option<Vec<Holder>>,
+    waiters: u64,
+}
+
+impl Seen {
+    fn event(&self, event: &str) -> Result<(), Failure> {
+        line(event)
+    }
+
+    /// Who came and who went. With events they tell that something happened, and this whom
+    /// it was about.
+    fn compare(&mut self, lock: Lock, told: bool) -> Result<(), Failure> {
+        let Some(before) = self.holders.replace(lock.holders.clone()) else {
+            self.waiters = lock.waiters;
+            for holder in &lock.holders {
+                line(&format!("held by {}", one(holder)))?;
+            }
+            if lock.holders.is_empty() {
+                line(&lock.mode)?;
+            }
+            return line(&format!("waiters {}", lock.waiters));
+        };
+        let is_in = |holder: &Holder, all: &[Holder]| {
+            all.iter().any(|other| {
+                (&other.owner, &other.mode, other.token)
+                    == (&holder.owner, &holder.mode, holder.token)
+            })
+        };
+        for gone in before.iter().filter(|holder| !is_in(holder, &lock.holders)) {
+            let word = if told { "  was held by" } else { "gone" };
+            line(&format!("{word} {}", one(gone)))?;
+        }
+        for new in lock.holders.iter().filter(|holder| !is_in(holder, &before)) {
+            let word = if told { "  held by" } else { "acquired" };
+            line(&format!("{word} {}", one(new)))?;
+        }
+        if lock.waiters != self.waiters {
+            line(&format!("waiters {} (were {})", lock.waiters, self.waiters))?;
+            self.waiters = lock.waiters;
+        }
+        Ok(())
+    }
+}
+
+fn one(holder: &Holder) -> String {
+    let token = holder
+        .token
+        .map_or(String::new(), |token| format!(", token {token}"));
+    let mode = match holder.mode.as_str() {
+        "exclusive" => String::new(),
+        mode => format!(", {mode}"),
+    };
+    format!("{}{mode}{token}", plain(&short(&holder.owner)))
+}
+
+fn line(text: &str) -> Result<(), Failure> {
+    crate::say(&format!("{} {text}", time_of_day()))
+}
+
+/// The local time, to the ms.
+fn time_of_day() -> String {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
+    // SAFETY: zeros are a value of it; both are on the stack, and may be read and written.
+    let mut local: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    unsafe { libc::localtime_r(&seconds, &mut local) };
+    let ms = now.subsec_millis();
+    format!(
+        "{:02}:{:02}:{:02}.{ms:03}",
+        local.tm_hour, local.tm_min, local.tm_sec
+    )
+}
