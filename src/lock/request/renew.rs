@@ -2,7 +2,7 @@
 
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
-use crate::lock::table::Entry;
+use crate::lock::table::{Entry, Hold};
 use crate::lock::{grant, leases, ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal, Token};
 
@@ -22,15 +22,18 @@ pub fn renew(
     Ok(fenced)
 }
 
-/// No token is given for the lock any more that is not greater than this one and than that
-/// of the hold.
+/// No token is given for the lock any more that is not greater than this one and than the
+/// last that its owner got for it.
 fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Option<Token>, Refusal> {
     let Some(least) = renewal.fence else {
         return Ok(None);
     };
-    let held = |entry: &Entry| entry.tokens(renewal.owner, renewal.mode);
-    let held = d.core.locks.get(key).and_then(held);
-    let least = held.map_or(least, |(_, newest)| newest.max(least));
+    let newest = |entry: &Entry| {
+        let (_, newest) = entry.tokens(renewal.owner, renewal.mode).unzip();
+        newest.max(entry.hold(renewal.owner).and_then(Hold::token))
+    };
+    let newest = d.core.locks.get(key).and_then(newest);
+    let least = newest.map_or(least, |newest| newest.max(least));
     grant::raise_counter(d, key, least).map(Some)
 }
 

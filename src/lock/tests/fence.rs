@@ -46,6 +46,8 @@ fn of_the_newest_of_an_owners_tokens() {
     s.get(by("a").read());
     let written = s.get(by("a").write());
     assert_eq!(fence(&mut s, "a", Mode::Write, Token(1)), Ok(written));
+    s.ks.keys.remove(&counter(&key(0, "k")));
+    assert_eq!(fence(&mut s, "a", Mode::Read, Token(1)), Ok(written));
 }
 
 #[test]
