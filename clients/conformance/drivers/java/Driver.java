@@ -18,7 +18,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.Arrays;
 import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -172,8 +171,7 @@ final class Driver {
     private Request request(Line line) {
         Request request;
         if (line.has("keys")) {
-            var keys = ((List<?>) line.words.get("keys")).toArray(String[]::new);
-            request = Request.of(keys[0], Arrays.copyOfRange(keys, 1, keys.length));
+            request = Request.of(((List<?>) line.words.get("keys")).stream().map(String.class::cast).toList());
         } else {
             request = Request.of(line.text("key"));
         }
@@ -250,9 +248,22 @@ final class Driver {
     private void open(Line line) {
         var uri = RedisURI.create(line.text("host"), (int) line.number("port"));
         var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
-        locks.put(line.text("locks"), line.is("cluster")
-                ? Locks.over(RedisClusterClient.create(uri), timeout)
-                : Locks.over(RedisClient.create(uri), timeout));
+        if (line.is("cluster")) {
+            locks.put(line.text("locks"), Locks.over(RedisClusterClient.create(uri), timeout));
+            return;
+        }
+        var client = RedisClient.create(uri);
+        warm(client);
+        locks.put(line.text("locks"), Locks.over(client, timeout));
+    }
+
+    /** So that a short wait is not spent on loading Lettuce's classes. */
+    private static void warm(RedisClient client) {
+        try {
+            CompletableFuture.runAsync(() -> client.connectPubSub().close()).get(3, TimeUnit.SECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException error) {
+            // The locks will see.
+        }
     }
 
     private Map<String, Object> scope(Line line) throws Exception {

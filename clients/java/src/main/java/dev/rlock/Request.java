@@ -2,6 +2,7 @@ package dev.rlock;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
@@ -52,10 +53,22 @@ public final class Request {
         var keys = new ArrayList<String>();
         keys.add(key);
         keys.addAll(List.of(more));
+        return of(keys);
+    }
+
+    /**
+     * One lock, or several at once: all of them or none. In a cluster several keys must lie in one
+     * slot.
+     *
+     * @param keys their names, 1 to 1,024
+     * @return the request
+     * @throws IllegalArgumentException if there is none, or a name is empty or given twice
+     */
+    public static Request of(Collection<String> keys) {
         if (keys.stream().anyMatch(String::isEmpty)) {
             throw new IllegalArgumentException("a key must not be empty");
         }
-        if (keys.size() > 1024 || new HashSet<>(keys).size() < keys.size()) {
+        if (keys.isEmpty() || keys.size() > 1024 || new HashSet<>(keys).size() < keys.size()) {
             throw new IllegalArgumentException("1 to 1,024 different keys");
         }
         return new Request(List.copyOf(keys));
