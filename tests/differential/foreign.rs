@@ -216,7 +216,7 @@ const GIVE: &str = "-- permits.give
 
 const LENGTHEN: &str = "-- permits.lengthen
     local its = redis.call('HGET', KEYS[1], ARGV[2])
-    local permits = its and its:match('^(%d+)@%d+$')
+    local permits = its and its:match('^([1-9]%d*)@%d+$')
     if not permits then return 'not held' end
     local now = redis.call('TIME')
     local ends = now[1] * 1000 + math.floor(now[2] / 1000) + ARGV[1]
