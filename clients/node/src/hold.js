@@ -77,7 +77,7 @@ export class Hold {
     const session = this.#session;
     const line = words.renew(this.claim, length);
     try {
-      await session.insist(line, sent + session.timeout, () => this.#lost);
+      await session.insist(this.claim, line, sent + session.timeout, () => this.#lost);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       if (error.code !== 'NOTHELD') throw error;

@@ -1,3 +1,5 @@
+import { mapping } from './mapping.js';
+
 /** @import { Address, Connection, Events, Library } from './libraries.js' */
 
 /** What would change or hold up a session's connection is taken out of the program's options. */
@@ -29,7 +31,6 @@ export function ioredis(client) {
   if (typeof client.duplicate !== 'function' || !client.options) return undefined;
   return {
     connection: (address, timeout, events) => connection(client, address, timeout, events),
-    nodes: undefined,
   };
 }
 
@@ -60,5 +61,25 @@ function connection(client, address, timeout, events) {
 
 /** @param {any} client @returns {Library} */
 function cluster(client) {
-  throw new TypeError('clusters: not yet');
+  /** @type {any} a client of one node, for its options; it never connects */
+  let template;
+  return {
+    connection: (address, timeout, events) => connection(template, address, timeout, events),
+    mapped: mapping(client.options.natMap),
+    async seeds() {
+      const own = client.duplicate([], { lazyConnect: true });
+      own.on('error', () => {});
+      const seeds = client.startupNodes.map(address);
+      template = own.connectionPool.findOrCreate({ ...seeds[0] });
+      return seeds;
+    },
+  };
+}
+
+/** A node as the program may write it. @param {any} node @returns {Address} */
+function address(node) {
+  if (typeof node === 'number') return { host: '127.0.0.1', port: node };
+  if (typeof node === 'object') return { host: node.host ?? '127.0.0.1', port: Number(node.port ?? 6379) };
+  const { hostname, port } = new URL(node.includes('://') ? node : `redis://${node}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) };
 }

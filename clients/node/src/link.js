@@ -23,6 +23,11 @@ export class Refusal extends Error {
     if (this.code === 'UNBLOCKED') return !this.message.includes('superseded');
     return ['READONLY', 'MASTERDOWN', 'LOADING'].includes(this.code);
   }
+
+  /** Whether, in a cluster, another node is, or will be, the one to ask. */
+  get elsewhere() {
+    return ['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'].includes(this.code);
+  }
 }
 
 /** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
@@ -36,9 +41,13 @@ export class Link {
   why = undefined;
   #tag = 0;
 
-  /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
-  constructor(library, address, timeout) {
-    this.channel = `rlock:${randomUUID()}`;
+  /**
+   * @param {Library} library @param {Address | undefined} address @param {number} timeout
+   * @param {string} [tag]  in a cluster: a hash tag for the channel
+   */
+  constructor(library, address, timeout, tag) {
+    this.sharded = tag !== undefined;
+    this.channel = `rlock:${this.sharded ? `{${tag}}:` : ''}${randomUUID()}`;
     this.onclose = () => {};
     this.onmoved = () => {};
     this.connection = library.connection(address, timeout, {
@@ -47,15 +56,12 @@ export class Link {
     });
   }
 
-  /**
-   * Connects, within the time.
-   * @param {number} timeout @param {boolean} [sharded] @param {boolean} [subscribed]
-   */
-  async open(timeout, sharded = false, subscribed = true) {
+  /** Connects, within the time. @param {number} timeout @param {boolean} [subscribed] */
+  async open(timeout, subscribed = true) {
     const late = setTimeout(() => this.close(new Error(`not connected within ${timeout} ms`)), timeout);
     try {
       await this.connection.ready();
-      if (subscribed) await this.connection.subscribe(this.channel, sharded, (message) => this.#hear(message));
+      if (subscribed) await this.connection.subscribe(this.channel, this.sharded, (message) => this.#hear(message));
       if (this.closed) throw this.why ?? new Error('closed');
     } catch (error) {
       // The first reason is the best one: what comes later says that it is closed.
@@ -109,6 +115,15 @@ export class Link {
     if (!refusal.noMaster) return refusal;
     this.close(refusal);
     return new Closed();
+  }
+
+  /**
+   * In a cluster: whether the server still has the subscription. Its own word on that can be
+   * missed: node-redis takes it for a reply while a command is under way.
+   */
+  async checkChannel() {
+    const reply = await this.call(['PUBSUB', 'SHARDNUMSUB', this.channel]);
+    if (Array.isArray(reply) && !Number(reply[1])) this.close(new Error('the slot of the channel has moved'));
   }
 
   /** @param {string} message */

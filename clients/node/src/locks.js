@@ -5,7 +5,7 @@ import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { libraryOf } from './libraries.js';
 import { duration, plan } from './options.js';
 import { Request } from './request.js';
-import { Router } from './router.js';
+import { routerOf } from './router.js';
 
 /** @import { AcquireOptions } from '../index.d.ts' */
 /** @import { Hold } from './hold.js' */
@@ -68,7 +68,7 @@ export class Locks extends Acquirer {
   /** @param {unknown} client @param {{timeout?: number}} [options] */
   constructor(client, { timeout = 5000 } = {}) {
     super();
-    this.#router = new Router(libraryOf(client), duration('timeout', timeout, 1));
+    this.#router = routerOf(libraryOf(client), duration('timeout', timeout, 1));
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */
@@ -85,7 +85,15 @@ export class Locks extends Acquirer {
     if (this.#closing) throw new ConnectionError('these locks are closed');
     plan.signal?.throwIfAborted();
     job?._take(plan.keys);
-    return new Request(this.#router.sessionOf(plan.keys), plan, owner, job).run();
+    try {
+      const session = await this.#router.sessionOf(plan.keys);
+      plan.signal?.throwIfAborted();
+      if (this.#closing) throw new ConnectionError('these locks are closed');
+      return await new Request(session, plan, owner, job).run();
+    } catch (error) {
+      job?._free(plan.keys);
+      throw error;
+    }
   }
 
   close() {

@@ -1,3 +1,5 @@
+import { mapping } from './mapping.js';
+
 /** @import { Address, Connection, Events, Library } from './libraries.js' */
 
 /** What would change or hold up a session's connection is taken out of the program's options. */
@@ -20,7 +22,6 @@ export function nodeRedis(client) {
   if (typeof client?.duplicate !== 'function' || !client.options || !('isReady' in client)) return undefined;
   return {
     connection: (address, timeout, events) => connection(client, address, timeout, events),
-    nodes: undefined,
   };
 }
 
@@ -49,5 +50,21 @@ function connection(client, address, timeout, events) {
 
 /** @param {any} client @returns {Library} */
 function cluster(client) {
-  throw new TypeError('clusters: not yet');
+  /** @type {any} a client of one node, for its options: they come from several places */
+  let template;
+  return {
+    connection: (address, timeout, events) => connection(template, address, timeout, events),
+    mapped: mapping(client._options?.nodeAddressMap),
+    async seeds() {
+      const own = client.duplicate({ minimizeConnections: true });
+      own.on('error', () => {});
+      try {
+        await own.connect();
+        template = await own.nodeClient(own.masters[0]);
+        return own.masters.map((/** @type {any} */ { host, port }) => ({ host, port }));
+      } finally {
+        own.destroy();
+      }
+    },
+  };
 }

@@ -112,7 +112,7 @@ export class Request {
   /** @param {Error} error */
   #refused(error) {
     if (error instanceof Closed || this.over) return; // asked for again on the next connection
-    this.#fail(fromServer(error.message));
+    this.#failed(/** @type {Refusal} */ (error));
   }
 
   /** A message with its tag. @param {string} word @param {string} rest */
@@ -124,7 +124,30 @@ export class Request {
     if (word !== 'error') return;
     const refusal = new Refusal(rest);
     if (refusal.noMaster) this.link?.close(refusal);
-    else this.#fail(fromServer(rest));
+    else this.#failed(refusal);
+  }
+
+  /** @param {Refusal} refusal */
+  #failed(refusal) {
+    if (!this.session.redirect(refusal, this)) return this.#fail(fromServer(refusal.message));
+    this.link?.tags.delete(this.tag);
+    this.#unasked();
+  }
+
+  /** It is neither asked for nor granted, on no connection. */
+  #unasked() {
+    this.link = undefined;
+    this.tag = '';
+    this.queued = this.granted = false;
+  }
+
+  /** Another node of the cluster has the slot. @param {Session} to */
+  moveTo(to) {
+    this.session.leases.remove(this.claim.lease);
+    this.session.remove(this);
+    this.session = to;
+    to.leases.add(this.claim.lease);
+    to.add(this);
   }
 
   /** It was granted and is lost again, before the program had it. @param {string} reason */
@@ -173,9 +196,7 @@ export class Request {
 
   /** The connection is gone. */
   cut() {
-    this.link = undefined;
-    this.tag = '';
-    this.queued = this.granted = false;
+    this.#unasked();
     if (now() >= this.patience) this.giveUp(this.session.unreachable());
   }
 

@@ -10,6 +10,7 @@ import * as words from './words.js';
 /** @import { Address, Library } from './libraries.js' */
 /** @import { Claim } from './options.js' */
 /** @import { Hold } from './hold.js' */
+/** @import { ClusterRouter } from './cluster.js' */
 
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
@@ -20,6 +21,8 @@ const FATAL = ['NOPERM', 'NOAUTH', 'WRONGPASS'];
 
 /**
  * @typedef {object} Work  what wants a connection
+ * @property {Claim} claim
+ * @property {(to: Session) => void} moveTo  another node of the cluster
  * @property {() => void} ask  there is a new connection
  * @property {() => void} cut  the connection is gone
  * @property {(error: Error) => void} giveUp
@@ -43,6 +46,8 @@ export class Session {
   /** @type {Set<Debt>} */
   debts = new Set();
   closed = false;
+  /** @type {ClusterRouter | undefined} */
+  cluster = undefined;
   #opening = false;
   #pause = 0;
   #kept = true;
@@ -94,7 +99,7 @@ export class Session {
 
   async #open() {
     this.#opening = true;
-    const link = new Link(this.library, this.address, this.timeout);
+    const link = new Link(this.library, this.address, this.timeout, this.cluster && (this.cluster.tagOf(this) ?? '0'));
     try {
       await link.open(this.timeout);
     } catch (error) {
@@ -106,6 +111,7 @@ export class Session {
     this.link = link;
     this.#kept = true;
     link.onclose = () => this.#cut(link);
+    link.onmoved = () => link.close(new Error('the slot of the channel has moved'));
     link.beat(this.leases);
     if (link.heartbeat) link.heartbeat.onbeat = () => this.#onbeat();
     for (const debt of this.debts) this.#pay(debt);
@@ -136,6 +142,7 @@ export class Session {
   #again() {
     const time = now();
     for (const debt of this.debts) if (time > debt.until) this.#forget(debt);
+    this.cluster?.lost(this);
     const retry = () => {
       this.retry = undefined;
       this.#wake();
@@ -152,6 +159,7 @@ export class Session {
 
   #onbeat() {
     this.answered();
+    if (this.cluster) this.link?.checkChannel().catch(() => {});
     for (const debt of this.debts) if (debt.refused) this.#pay(debt);
   }
 
@@ -190,6 +198,7 @@ export class Session {
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
       this.#refused(debt);
+      if (this.#elsewhere(error)) return void this.cluster?.movedDebt(this, debt);
       throw fromServer(/** @type {Error} */ (error).message);
     }
   }
@@ -216,8 +225,31 @@ export class Session {
       await Promise.all(debt.lines.map((line) => link.call(line)));
       this.#paid(debt);
     } catch (error) {
-      if (!(error instanceof Closed)) this.#refused(debt);
+      if (error instanceof Closed) return;
+      this.#refused(debt);
+      if (this.#elsewhere(error)) this.cluster?.movedDebt(this, debt);
     }
+  }
+
+  /** @param {unknown} error */
+  #elsewhere(error) {
+    return this.cluster !== undefined && error instanceof Refusal && error.elsewhere;
+  }
+
+  /** Another node of the cluster is the one to ask. @param {Refusal} refusal @param {Work} work */
+  redirect(refusal, work) {
+    if (!this.#elsewhere(refusal)) return false;
+    this.cluster?.moved(this, work);
+    return true;
+  }
+
+  /** What another node was to be told. @param {Session} from @param {Debt} debt */
+  takeOver(from, debt) {
+    from.#paid(debt);
+    this.debts.add(debt);
+    this.leases.add(debt.claim.lease);
+    if (this.link) this.#pay(debt);
+    else this.#wake();
   }
 
   /** @param {Debt} debt */
@@ -265,29 +297,37 @@ export class Session {
 
   /**
    * A command that may be said again, until it has a reply.
-   * @param {(string | number)[]} line @param {number} until
+   * @param {Claim} claim what it is about @param {(string | number)[]} line @param {number} until
    * @param {() => Error | null | undefined} over why it has no sense any more
    * @returns {Promise<unknown>}
    */
-  insist(line, until, over) {
+  insist(claim, line, until, over) {
     return new Promise((resolve, reject) => {
-      const end = () => (this.remove(work), alarm.clear());
+      /** @type {Session} */
+      let session = this;
+      const end = () => (session.remove(work), alarm.clear());
       const giveUp = (/** @type {Error} */ error) => (end(), reject(error));
       const work = {
+        claim,
         giveUp,
-        ask: () => {
-          this.link?.call(line).then(
+        ask() {
+          session.link?.call(line).then(
             (reply) => (end(), resolve(reply)),
-            (error) => error instanceof Closed || giveUp(error),
+            (error) => error instanceof Closed || session.redirect(error, work) || giveUp(fromServer(error.message)),
           );
         },
-        cut: () => {
+        cut() {
           const error = over();
           if (error) giveUp(error);
         },
+        moveTo(/** @type {Session} */ to) {
+          session.remove(work);
+          session = to;
+          session.add(work);
+        },
       };
-      const alarm = new Alarm(until, () => giveUp(this.unreachable()));
-      this.add(work);
+      const alarm = new Alarm(until, () => giveUp(session.unreachable()));
+      session.add(work);
     });
   }
 

@@ -1,0 +1,158 @@
+// From key to session in a cluster: a session for each node, and the table of slots, which is
+// read again when a node says that a slot has moved, and when a node cannot be reached.
+import { ConnectionError, RefusedError } from './errors.js';
+import { Link } from './link.js';
+import { Session } from './session.js';
+import { slotOf, tagFor } from './slots.js';
+import { now } from './time.js';
+
+/** @import { Address, Library } from './libraries.js' */
+/** @import { Debt, Work } from './session.js' */
+
+// Between two readings: a slot that moves needs its time, and so does a failover.
+const PAUSE = 100;
+
+const pause = () => new Promise((done) => setTimeout(done, PAUSE).unref());
+
+export class ClusterRouter {
+  /** @type {string[]} by slot: the node that serves it */
+  #nodes = [];
+  /** @type {Map<string, Session>} */
+  #sessions = new Map();
+  /** @type {Address[]} */
+  #seeds = [];
+  /** @type {Promise<void> | undefined} */
+  #reading;
+  #closed = false;
+
+  /** @param {Library} library @param {number} timeout */
+  constructor(library, timeout) {
+    this.library = library;
+    this.timeout = timeout;
+  }
+
+  /** Rejects when no node says within the time who serves what. @param {string[]} keys */
+  async sessionOf(keys) {
+    const until = now() + this.timeout;
+    for (;;) {
+      const session = this.#sessionOf(keys);
+      if (session) return session;
+      try {
+        await this.#read();
+      } catch (error) {
+        if (error instanceof RefusedError) throw error;
+        const { message } = /** @type {Error} */ (error);
+        if (now() >= until) throw new ConnectionError(`no node of the cluster: ${message}`, { cause: error });
+        await new Promise((done) => setTimeout(done, PAUSE));
+      }
+    }
+  }
+
+  /** @param {string[]} keys */
+  #sessionOf(keys) {
+    const node = this.#nodes[slotOf(keys[0])];
+    if (node === undefined) return undefined;
+    let session = this.#sessions.get(node);
+    if (!session) {
+      const at = node.lastIndexOf(':');
+      session = new Session(this.library, { host: node.slice(0, at), port: Number(node.slice(at + 1)) }, this.timeout);
+      session.cluster = this;
+      this.#sessions.set(node, session);
+    }
+    return session;
+  }
+
+  /** A hash tag of a slot that the node of this session serves. @param {Session} session */
+  tagOf({ address }) {
+    const node = `${address?.host}:${address?.port}`;
+    return tagFor((slot) => this.#nodes[slot] === node);
+  }
+
+  /** The node does not serve it, or not yet, or cannot be reached. @param {Session} from @param {Work} work */
+  async moved(from, work) {
+    await this.#again();
+    if (!from.work.has(work) || this.#closed) return;
+    const to = this.#sessionOf(work.claim.keys);
+    if (!to || to === from) {
+      if (from.link) work.ask();
+      return;
+    }
+    work.moveTo(to);
+  }
+
+  /** @param {Session} from @param {Debt} debt */
+  async movedDebt(from, debt) {
+    await this.#again();
+    if (!from.debts.has(debt)) return;
+    (this.#sessionOf(debt.claim.keys) ?? from).takeOver(from, debt);
+  }
+
+  /** A connection could not be had, or was lost: somebody else may serve its slots by now. @param {Session} session */
+  async lost(session) {
+    if (this.#closed) return;
+    await this.#again();
+    if (session.link || this.#closed) return;
+    const elsewhere = (/** @type {string[]} */ keys) => {
+      const to = this.#sessionOf(keys);
+      return to !== session ? to : undefined;
+    };
+    for (const debt of [...session.debts]) elsewhere(debt.claim.keys)?.takeOver(session, debt);
+    for (const work of [...session.work]) {
+      const to = elsewhere(work.claim.keys);
+      if (to) work.moveTo(to);
+    }
+  }
+
+  /** Reads the table again, after a while; what is known stays known if nobody answers. */
+  async #again() {
+    await pause();
+    await this.#read().catch(() => {});
+  }
+
+  #read() {
+    return (this.#reading ??= this.#readOnce().finally(() => (this.#reading = undefined)));
+  }
+
+  async #readOnce() {
+    for (const session of this.#sessions.values()) {
+      if (!session.link) continue;
+      const asked = await this.#ask(session.link, session.address?.host).catch(() => false);
+      if (asked) return;
+    }
+    if (!this.#seeds.length) this.#seeds = (await this.library.seeds?.()) ?? [];
+    let why = new Error('there are none');
+    for (const address of [...this.#seeds, ...[...this.#sessions.values()].map((session) => session.address)]) {
+      if (!address) continue;
+      const link = new Link(this.library, address, this.timeout);
+      try {
+        await link.open(this.timeout, false);
+        if (await this.#ask(link, address.host)) return;
+      } catch (error) {
+        why = /** @type {Error} */ (error);
+      } finally {
+        link.close();
+      }
+    }
+    throw why;
+  }
+
+  /** @param {Link} link @param {string | undefined} host of the node that is asked */
+  async #ask(link, host) {
+    const reply = /** @type {[number, number, [string | null, number]][]} */ (await link.call(['CLUSTER', 'SLOTS']));
+    if (!Array.isArray(reply) || !reply.length) return false;
+    /** @type {string[]} */
+    const nodes = [];
+    for (const [first, last, [name, port]] of reply) {
+      const address = { host: String(name || host), port: Number(port) };
+      const { host: to, port: at } = this.library.mapped?.(address) ?? address;
+      for (let slot = Number(first); slot <= Number(last); slot++) nodes[slot] = `${to}:${at}`;
+    }
+    this.#nodes = nodes;
+    return true;
+  }
+
+  async close() {
+    this.#closed = true;
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+  }
+}

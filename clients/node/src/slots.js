@@ -1,0 +1,27 @@
+// Which slot of a cluster a key lies in.
+
+const SLOTS = 16_384;
+
+/** CRC-16 as XMODEM has it. @param {Buffer} bytes */
+function crc16(bytes) {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  }
+  return crc & 0xffff;
+}
+
+/** @param {string} key Of a key with {braces} only what stands between the first ones counts. */
+export function slotOf(key) {
+  const open = key.indexOf('{');
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
+  return crc16(Buffer.from(hashed)) % SLOTS;
+}
+
+/** A hash tag for one of the slots. @param {(slot: number) => boolean} fits */
+export function tagFor(fits) {
+  for (let n = 0; n < 100 * SLOTS; n++) if (fits(slotOf(String(n)))) return String(n);
+  return undefined;
+}
