@@ -26,7 +26,7 @@ final class Heartbeat {
     }
 
     private long shortest() {
-        return leases.isEmpty() ? IDLE : leases.firstKey();
+        return leases.isEmpty() ? IDLE : Math.min(leases.firstKey(), 1L << 42);
     }
 
     void start(long since) {

@@ -80,7 +80,7 @@ public final class Hold implements AutoCloseable {
      * Completes, never with an error, when the hold is lost; never if it is released first.
      *
      * <p>What depends on it is run by another thread than the one that reads the connection, so
-     * it may block.
+     * it may block; of this process 32 do so at a time.
      *
      * @return with what {@link #release} would throw
      */
@@ -195,7 +195,7 @@ public final class Hold implements AutoCloseable {
 
     /** What depends on it is not run by the thread that reads the connection. */
     private static CompletableFuture<Void> handedOver(CompletableFuture<Void> future) {
-        return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {});
+        return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {}, Hands.POOL);
     }
 
     private CompletableFuture<Void> done() {

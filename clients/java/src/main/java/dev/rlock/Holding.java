@@ -70,7 +70,7 @@ final class Holding implements Ticket {
         lost = new LostException(request.key(), reason);
         if (told != null) {
             // Not by this thread: it reads the connection, and holds a monitor.
-            told.completeAsync(() -> lost);
+            told.completeAsync(() -> lost, Hands.POOL);
         }
         leave();
         return true;

@@ -87,6 +87,9 @@ final class Holds {
     CompletableFuture<Void> release(Holding holding) {
         synchronized (session) {
             LostException lost = holding.lost();
+            if (lost == null && holding.released) {
+                return CompletableFuture.completedFuture(null);
+            }
             if (lost == null) {
                 return end(holding, release(holding, false));
             }

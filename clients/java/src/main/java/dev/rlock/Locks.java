@@ -177,15 +177,15 @@ public final class Locks implements AutoCloseable {
      * granted is released.
      *
      * @param request which lock, and how
-     * @return the hold; fails as {@link #acquire(Request)} does. What depends on it is not run by
-     *     a thread of Lettuce's
+     * @return the hold; fails as {@link #acquire(Request)} does. What depends on it may block; of
+     *     this process 32 do so at a time
      */
     public CompletableFuture<Hold> acquireAsync(Request request) {
         var future = new CompletableFuture<Hold>();
         Asking asking;
         try {
             asking = ask(request, request.job, new Job.Place());
-        } catch (HeldByJobException error) {
+        } catch (RlockException error) { // held by the job, or closed
             return CompletableFuture.failedFuture(error);
         }
         asking.end.whenCompleteAsync((holding, error) -> {
@@ -197,7 +197,7 @@ public final class Locks implements AutoCloseable {
                     hold.releaseAsync();
                 }
             }
-        });
+        }, Hands.POOL);
         future.whenComplete((hold, error) -> {
             if (error != null) {
                 giveUp(asking);

@@ -4,7 +4,9 @@ package dev.rlock;
 public final class LostException extends RlockException {
     private static final long serialVersionUID = 1;
 
+    /** The first of its keys. */
     private final String key;
+    /** One word. */
     private final String reason;
 
     LostException(String key, String reason) {

@@ -4,6 +4,7 @@ package dev.rlock;
 public final class RefusedException extends RlockException {
     private static final long serialVersionUID = 1;
 
+    /** The first word of the text. */
     private final String code;
 
     RefusedException(String text) {

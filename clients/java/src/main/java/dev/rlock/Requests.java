@@ -121,7 +121,12 @@ final class Requests {
             fail(asking, new LostException(asking.request.key(), "expired"));
         } else {
             session.dialler.good();
-            fail(asking, Reply.error(text));
+            if (asking.token == 0) {
+                fail(asking, Reply.error(text));
+            } else {
+                end(asking, Reply.error(text));
+                giveBack(asking);
+            }
         }
     }
 

@@ -128,11 +128,19 @@ public final class ThreadLock implements Lock {
             return true;
         }
         try {
-            await(request.waiting(time <= 0 ? Duration.ZERO : Duration.of(time, unit.toChronoUnit())));
+            await(waiting(time, unit));
             return true;
         } catch (NotAcquiredException error) {
             return false;
         }
+    }
+
+    private Request waiting(long time, TimeUnit unit) {
+        if (time <= 0) {
+            return request.waiting(Duration.ZERO);
+        }
+        // Long.MAX_VALUE of whatever unit is a way to say for ever.
+        return unit.toDays(time) > 36_500 ? request.waitingForEver() : request.waiting(Duration.of(time, unit.toChronoUnit()));
     }
 
     private Asking ask(Request request) {
