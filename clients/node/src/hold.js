@@ -1,5 +1,6 @@
 // What an acquisition became. Members that begin with _ are the session's.
 import { LostError, RefusedError } from './errors.js';
+import { insist } from './insist.js';
 import { Refusal } from './link.js';
 import { duration } from './options.js';
 import { Alarm, now } from './time.js';
@@ -77,7 +78,7 @@ export class Hold {
     const session = this.#session;
     const line = words.renew(this.claim, length);
     try {
-      await session.insist(this.claim, line, sent + session.timeout, () => this.#lost);
+      await insist(session, this.claim, line, sent + session.timeout, () => this.#lost);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
       if (error.code !== 'NOTHELD') throw error;

@@ -295,42 +295,6 @@ export class Session {
     return new ConnectionError(`no connection to the server: ${error.message || error}`, { cause: error });
   }
 
-  /**
-   * A command that may be said again, until it has a reply.
-   * @param {Claim} claim what it is about @param {(string | number)[]} line @param {number} until
-   * @param {() => Error | null | undefined} over why it has no sense any more
-   * @returns {Promise<unknown>}
-   */
-  insist(claim, line, until, over) {
-    return new Promise((resolve, reject) => {
-      /** @type {Session} */
-      let session = this;
-      const end = () => (session.remove(work), alarm.clear());
-      const giveUp = (/** @type {Error} */ error) => (end(), reject(error));
-      const work = {
-        claim,
-        giveUp,
-        ask() {
-          session.link?.call(line).then(
-            (reply) => (end(), resolve(reply)),
-            (error) => error instanceof Closed || session.redirect(error, work) || giveUp(fromServer(error.message)),
-          );
-        },
-        cut() {
-          const error = over();
-          if (error) giveUp(error);
-        },
-        moveTo(/** @type {Session} */ to) {
-          session.remove(work);
-          session = to;
-          session.add(work);
-        },
-      };
-      const alarm = new Alarm(until, () => giveUp(session.unreachable()));
-      session.add(work);
-    });
-  }
-
   /** Ends everything: holds are released, waits called off, and the connection is closed. */
   async close() {
     this.closed = true;

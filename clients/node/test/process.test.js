@@ -89,6 +89,7 @@ for (const client of CLIENTS) {
       console.log('held');
       await new Promise((done) => process.stdin.once('data', done).resume());
       process.stdin.destroy();
+      while (!holds[1].lost) await new Promise((done) => setTimeout(done, 10));
       abort.abort();
       await wait;
       for (const hold of holds) await hold.release().catch((error) => console.log(error.reason));
