@@ -23,6 +23,7 @@ type proxy struct {
 	cut    string
 	holds  bool
 	cuts   int
+	conns  []net.Conn // all that there were
 }
 
 func startProxy(t testing.TB, s *server) *proxy {
@@ -34,6 +35,9 @@ func startProxy(t testing.TB, s *server) *proxy {
 			if err != nil {
 				return
 			}
+			p.mutex.Lock()
+			p.conns = append(p.conns, client)
+			p.mutex.Unlock()
 			go p.serve(client)
 		}
 	}()
@@ -103,6 +107,22 @@ func (p *proxy) hold(on bool) {
 	p.holds = on
 	p.flow.Broadcast()
 	p.mutex.Unlock()
+}
+
+// closeAll closes what the clients have, and returns when they have connected again.
+func (p *proxy) closeAll(t testing.TB) {
+	t.Helper()
+	p.mutex.Lock()
+	n := len(p.conns)
+	for _, conn := range p.conns {
+		conn.Close()
+	}
+	p.mutex.Unlock()
+	until(t, "the next connection", func() bool {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		return len(p.conns) > n
+	})
 }
 
 func (p *proxy) hasCut(t testing.TB, n int) {
@@ -197,6 +217,37 @@ func TestGrantCrossesCancel(t *testing.T) {
 			p.hold(false)
 			s.free(key)
 		}
+	}
+}
+
+// The grant of a plain lease is lost with its connection, and nobody wants it any more.
+func TestGrantIsLostWithItsConnection(t *testing.T) {
+	s := startServer(t)
+	p := startProxy(t, s)
+	locks := locksAt(t, p.Addr().String())
+	for _, first := range []string{"cancel", "close"} {
+		key := "jobs:" + first
+		s.do("RLOCK.ACQUIRE " + key + " other 60000")
+		waits, cancel := context.WithCancel(ctx)
+		wait := later(func() (*rlock.Hold, error) {
+			return locks.Lock(waits, key, rlock.NoWatchdog(), rlock.Lease(time.Minute))
+		})
+		s.waiting(key, 1)
+		p.hold(true) // the next connection does not come about before it is let go
+		s.do("RLOCK.RELEASE " + key + " other")
+		if first == "close" {
+			p.closeAll(t)
+		}
+		cancel()
+		isErr(t, soon(t, "the end", wait).err, context.Canceled)
+		if first == "cancel" {
+			p.closeAll(t)
+		}
+		if s.mode(key) != "exclusive" {
+			t.Error("the grant was not lost")
+		}
+		p.hold(false)
+		s.free(key)
 	}
 }
 
