@@ -26,7 +26,7 @@ pub struct Cli {
     pub task: Task,
 }
 
-const EXITS: &str = "\
+pub const EXITS: &str = "\
 Exit status:
   0-255  of `run`: that of the command itself; 128 and the signal's number if one ended it
   1      `force` freed nothing, `who` found nobody

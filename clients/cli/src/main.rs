@@ -63,7 +63,7 @@ fn perform(cli: &Cli) -> Outcome {
 
 /// One page for all commands: the text of each command's help stands in it as it is.
 fn man() -> std::io::Result<Vec<u8>> {
-    let mut cli = Cli::command();
+    let mut cli = Cli::command().term_width(76).after_help(None::<&str>);
     cli.build();
     let commands: Vec<_> = cli.get_subcommands().cloned().collect();
     let page = clap_mangen::Man::new(cli);
@@ -86,7 +86,11 @@ fn man() -> std::io::Result<Vec<u8>> {
         }
         writeln!(text, ".fi")?;
     }
-    page.render_extra_section(&mut text)?;
+    writeln!(text, ".SH EXIT STATUS\n.nf")?;
+    for line in args::EXITS.lines().skip(1) {
+        writeln!(text, "\\&{}", line.trim_start().replace('-', "\\-"))?;
+    }
+    writeln!(text, ".fi")?;
     Ok(text)
 }
 

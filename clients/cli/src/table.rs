@@ -29,3 +29,11 @@ pub fn plain(text: &str) -> String {
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()
 }
+
+/// Of the terminal, in characters: how wide and how high.
+pub fn size() -> (usize, usize) {
+    match crossterm::terminal::size() {
+        Ok((width @ 1.., height @ 1..)) => (width.into(), height.into()),
+        _ => (80, 24),
+    }
+}

@@ -12,7 +12,7 @@ use crate::args::Top;
 use crate::exit::{Failure, Outcome};
 use crate::locks::{Lock, short};
 use crate::server::{Fields, Server};
-use crate::table::{plain, table};
+use crate::table::{plain, size, table};
 use crate::time::show;
 
 /// Counters, and when they were read.
@@ -185,11 +185,11 @@ impl Drop for Screen {
 }
 
 fn draw(text: &str) -> Result<(), Failure> {
-    let (width, height) = terminal::size()?;
+    let (width, height) = size();
     let mut out = stdout().lock();
     queue!(out, cursor::MoveTo(0, 0))?;
-    for (row, line) in text.lines().take(usize::from(height)).enumerate() {
-        let line: String = line.chars().take(usize::from(width)).collect();
+    for (row, line) in text.lines().take(height).enumerate() {
+        let line: String = line.chars().take(width).collect();
         let row = u16::try_from(row).unwrap_or(0);
         queue!(out, cursor::MoveTo(0, row), style::Print(line))?;
         queue!(out, terminal::Clear(terminal::ClearType::UntilNewLine))?;

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value, cmd};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::exit::{Failure, Outcome, UNREACHABLE};
 use crate::locks::{Holder, Lock, info, short};
+use crate::server::Fields;
 use crate::table::plain;
 
 pub fn watch(client: &Client, key: &str) -> Outcome {
@@ -30,13 +31,13 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     let mut connection = client
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
-    let flags: Vec<String> = cmd("CONFIG")
+    // Who may not ask is taken for not told.
+    let config = cmd("CONFIG")
         .arg("GET")
         .arg("notify-keyspace-events")
-        .query_async(&mut connection)
-        .await
-        .unwrap_or_default();
-    let flags = flags.get(1).map_or("", String::as_str);
+        .clone();
+    let config: redis::RedisResult<Value> = config.query_async(&mut connection).await;
+    let flags = Fields::of(config.unwrap_or(Value::Nil)).text("notify-keyspace-events");
     let told = flags.contains('K') && flags.contains(['d', 'A']);
     if told {
         let db = client.get_connection_info().redis_settings().db();
@@ -53,28 +54,33 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     let mut seen = Seen::default();
     loop {
         let lock: Value = info(key).query_async(&mut connection).await?;
+        // What was told before this reply comes first.
+        while let Ok(push) = pushes.try_recv() {
+            event(push)?;
+        }
         seen.compare(Lock::of(lock), told)?;
         tokio::select! {
-            event = next(&mut pushes) => match event? {
-                Some(event) => seen.event(&event)?,
-                None => continue,
-            },
+            push = pushes.recv() => event(push.ok_or_else(gone)?)?,
             _ = tick.tick() => {}
         }
     }
 }
 
-/// The next event of the lock, such as `forced`.
-async fn next(pushes: &mut UnboundedReceiver<PushInfo>) -> Result<Option<String>, Failure> {
-    let gone = || Failure::new(UNREACHABLE, "the connection was closed");
-    let push = pushes.recv().await.ok_or_else(gone)?;
+fn gone() -> Failure {
+    Failure::new(UNREACHABLE, "the connection was closed")
+}
+
+/// An event of the lock, such as `forced`.
+fn event(push: PushInfo) -> Result<(), Failure> {
     match (push.kind, push.data.get(1)) {
         (PushKind::Disconnection, _) => Err(gone()),
         (PushKind::Message, Some(Value::BulkString(event))) => {
-            let event = String::from_utf8_lossy(event).into_owned();
-            Ok(event.strip_prefix("rlock.").map(str::to_owned))
+            match String::from_utf8_lossy(event).strip_prefix("rlock.") {
+                Some(event) => line(event),
+                None => Ok(()),
+            }
         }
-        _ => Ok(None),
+        _ => Ok(()),
     }
 }
 
@@ -86,10 +92,6 @@ struct Seen {
 }
 
 impl Seen {
-    fn event(&self, event: &str) -> Result<(), Failure> {
-        line(event)
-    }
-
     /// Who came and who went. With events they tell that something happened, and this whom
     /// it was about.
     fn compare(&mut self, lock: Lock, told: bool) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::args::Run;
 use crate::exit::Failure;
 use crate::locks::{Lock, Waiter, info, short, waiters};
-use crate::table::plain;
+use crate::table::{plain, size};
 use crate::time::show;
 
 /// Wiped away when it is dropped.
@@ -18,8 +18,7 @@ struct Line;
 
 impl Line {
     fn show(&self, text: &str) {
-        let width = crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width));
-        let text: String = text.chars().take(width.saturating_sub(1)).collect();
+        let text: String = text.chars().take(size().0 - 1).collect();
         _ = write!(stderr(), "\r\x1b[K{text}").and_then(|()| stderr().flush());
     }
 }

@@ -76,14 +76,18 @@ impl World {
         });
     }
 
-    pub async fn scope(&self, request: &Value) -> Answer {
+    pub async fn scope(&self, request: &Value, cancelled: oneshot::Receiver<()>) -> Answer {
         let body = duration(request, "body").unwrap_or_default();
         let fails = request["fail"] == true;
         let run = |_| async move {
             tokio::time::sleep(body).await;
             if fails { Err("the body's own") } else { Ok(()) }
         };
-        match self.asking(request)?.run(run).await {
+        let end = tokio::select! {
+            end = self.asking(request)?.run(run) => end,
+            Ok(()) = cancelled => return Err(json!({"error": "cancelled", "text": ""})),
+        };
+        match end {
             Ok(Ok(())) => Ok(json!({"body": "done"})),
             Ok(Err(own)) => Err(json!({"error": "other", "text": own})),
             Err(rlock_client::Error::Lost(_)) => Ok(json!({"body": "stopped"})),

@@ -43,7 +43,7 @@ impl World {
     pub fn serve(&self, request: Value) {
         let (cancel, cancelled) = oneshot::channel();
         let id = request["id"].as_u64().unwrap_or(0);
-        if request["do"] == "acquire" {
+        if request["do"] == "acquire" || request["do"] == "scope" {
             self.names().cancels.insert(id, cancel);
         }
         let world = self.clone();
@@ -67,7 +67,7 @@ impl World {
             ]})),
             "open" => self.open(request).and(done),
             "acquire" => self.acquire(request, cancelled).await,
-            "scope" => self.scope(request).await,
+            "scope" => self.scope(request, cancelled).await,
             "count" => self.count(request).await,
             "cancel" => {
                 let id = request["acquire"].as_u64().unwrap_or(0);
