@@ -9,6 +9,7 @@ For asyncio: `rlock.asyncio`.
 
 from ._ask import Options
 from ._hold import Hold, Loss
+from ._lock import Lock
 from ._locks import Job, Locks
 from ._session import Cancel
 from .errors import (
@@ -33,6 +34,7 @@ __all__ = [
     "HeldByJob",
     "Hold",
     "Job",
+    "Lock",
     "Locks",
     "Loss",
     "Lost",

@@ -91,7 +91,7 @@ class Core(Line):
 
         def answered(reply: Any, now: float) -> None:
             if isinstance(reply, Failure) and reply.code not in ("NOTHELD", "WRONGTYPE") and now < until:
-                self.refused.append(Call(words, answered, again, until))
+                self.say_again(Call(words, answered, again, until), now)
 
         return answered
 

@@ -38,7 +38,8 @@ class Line:
         self.channel = ""
         self.flight: deque[Call] = deque()
         self.backlog: list[Call] = []  # first of all on the next connection
-        self.refused: list[Call] = []  # to be said again with each beat
+        self.refused: list[Call] = []  # to be said again in a moment
+        self._again_at = 0.0
         self._parser = Parser()
         self._failures = 0
         self._connect_at = 0.0
@@ -104,8 +105,10 @@ class Line:
             self.drop = "the server does not answer"
         elif self.ready and now >= self.beat.ask_at():
             self.beat.asked(now)
+            self.send(Call(("PING",), self._ponged), now)
+        if self.refused and now >= self._again_at:
             again, self.refused = self.refused, []
-            for call in [*again, Call(("PING",), self._ponged)]:
+            for call in again:
                 self.send(call, now)
 
     def next_time(self) -> float | None:
@@ -113,6 +116,7 @@ class Line:
         times = [self.timers.next()]
         if self.connected:
             times += [self._dead_at(), self.beat.ask_at() if self.ready else None]
+            times += [self._again_at] if self.refused else []
         elif self.busy:
             times.append(self._connect_at)
         return min((time for time in times if time is not None), default=None)
@@ -137,6 +141,10 @@ class Line:
     def hurry(self, now: float) -> None:
         """Somebody asks: no long pause before the next attempt to connect."""
         self._connect_at = min(self._connect_at, now + PAUSES[1])
+
+    def say_again(self, call: Call, now: float) -> None:
+        self.refused.append(call)
+        self._again_at = now + PAUSES[-1]
 
     def worked(self) -> None:
         """The server does what a master does."""

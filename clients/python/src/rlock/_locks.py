@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ._ask import Duration, Keys, Options, ask, seconds
+from ._ask import Ask, Duration, Keys, Options, ask, seconds
 from ._connect import maker
 from ._core import Core
 from ._hold import Hold
 from ._session import Session
-from ._states import JobState, Request
+from ._states import JobState
 from .errors import Cancelled, ConnectionError
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class _Takes:
     """Takes locks: each with an owner of its own, or all with that of a job."""
 
-    _locks: Locks
     _job: JobState | None = None
+
+    def _home(self) -> Locks:
+        raise NotImplementedError
 
     def acquire(self, key: Keys, *, cancel: threading.Event | None = None, **options: Unpack[Options]) -> Hold:
         """Takes the lock `key`, or several at once, all or none. See `Options`.
@@ -35,17 +37,22 @@ class _Takes:
 
         Raises `NotAcquired`, `Deadlock`, `Refused`, `ConnectionError`, in a job `HeldByJob`.
         """
-        wanted = ask(key, **options)
-        session = self._locks._session()
+        return self._take(ask(key, **options), self._job, cancel)
+
+    def _take(self, wanted: Ask, job: JobState | None, cancel: threading.Event | None = None) -> Hold:
+        session = self._home()._session()
         event = threading.Event()
-        request = session.act(lambda core, now: core.ask(wanted, self._job, event.set, now))
+        request = session.act(lambda core, now: core.ask(wanted, job, event.set, now))
         try:
             if not session.wait(request, event, cancel):
                 raise Cancelled(f"the wait for {wanted.name} was called off")
         except BaseException:  # KeyboardInterrupt too: the server is to hear of it
             session.act(lambda core, now: core.give_up(request, now))
             raise
-        return _outcome(request, session, self._locks)
+        if request.error:
+            raise request.error
+        assert request.held
+        return Hold(request.held, session, self._home())
 
     @contextmanager
     def hold(
@@ -57,19 +64,15 @@ class _Takes:
             yield hold
 
 
-def _outcome(request: Request, session: Session, keep: object) -> Hold:
-    if request.error:
-        raise request.error
-    assert request.held
-    return Hold(request.held, session, keep)
-
-
 class Job(_Takes):
     """Work that takes several locks: they share an owner, by which deadlocks are seen."""
 
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
         self._job = JobState()
+
+    def _home(self) -> Locks:
+        return self._locks
 
     @property
     def owner(self) -> str:
@@ -90,7 +93,9 @@ class Locks(_Takes):
         self._closed = False
         self._guard = threading.Lock()
         self._current: Session | None = None
-        self._locks = self
+
+    def _home(self) -> Locks:
+        return self
 
     def job(self) -> Job:
         return Job(self)
@@ -116,7 +121,7 @@ class Locks(_Takes):
         with self._guard:
             if self._current is seen:
                 self._current = Session(self._make, Core(self._timeout))
-                weakref.finalize(self, self._current.close, 0).atexit = False
+                weakref.finalize(self, self._current.abandon).atexit = False
             assert self._current
             return self._current
 

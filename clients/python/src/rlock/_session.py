@@ -46,6 +46,7 @@ class Session:
         self.core = core
         self.lock = threading.Lock()
         self.forked = False
+        self._abandoned = False
         self.make = make
         self.acker = Acker(self)
         core.on_unsure = self.acker.wanted
@@ -114,6 +115,11 @@ class Session:
         self._wake()
         if wait and thread and thread is not threading.current_thread():
             thread.join(wait)
+
+    def abandon(self) -> None:
+        """Like close, from the garbage collector: whoever runs it may have the lock."""
+        self._abandoned = True
+        self._wake()
 
     # For whoever has the lock.
 
@@ -195,6 +201,8 @@ class Session:
             pass
 
     def _serve(self, core: Core, at: float) -> None:
+        if self._abandoned:
+            core.close(at)
         try:
             while self._connection and not core.drop:
                 data = self._connection._sock.recv(65536)

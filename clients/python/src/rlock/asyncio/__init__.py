@@ -6,6 +6,7 @@
 """
 
 from ._hold import Hold, Loss, Scope
+from ._lock import Lock
 from ._locks import Job, Locks
 
-__all__ = ["Hold", "Job", "Locks", "Loss", "Scope"]
+__all__ = ["Hold", "Job", "Lock", "Locks", "Loss", "Scope"]

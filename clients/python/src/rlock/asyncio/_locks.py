@@ -7,7 +7,7 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .._ask import Duration, Keys, Options, ask, seconds
+from .._ask import Ask, Duration, Keys, Options, ask, seconds
 from .._connect import maker
 from .._core import Core
 from .._states import JobState
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 class _Takes:
     """Takes locks: each with an owner of its own, or all with that of a job."""
 
-    _locks: Locks
     _job: JobState | None = None
+
+    def _home(self) -> Locks:
+        raise NotImplementedError
 
     async def acquire(self, key: Keys, **options: Unpack[Options]) -> Hold:
         """Takes the lock `key`, or several at once, all or none. See `Options`.
@@ -32,10 +34,12 @@ class _Takes:
 
         Raises `NotAcquired`, `Deadlock`, `Refused`, `ConnectionError`, in a job `HeldByJob`.
         """
-        wanted = ask(key, **options)
-        session = self._locks._session()
+        return await self._take(ask(key, **options), self._job)
+
+    async def _take(self, wanted: Ask, job: JobState | None) -> Hold:
+        session = self._home()._session()
         future, done = session.waker()
-        request = session.act(lambda core, now: core.ask(wanted, self._job, done, now))
+        request = session.act(lambda core, now: core.ask(wanted, job, done, now))
         try:
             if not request.finished:
                 await future
@@ -45,7 +49,7 @@ class _Takes:
         if request.error:
             raise request.error
         assert request.held
-        return Hold(request.held, session, self._locks)
+        return Hold(request.held, session, self._home())
 
     def hold(self, key: Keys, **options: Unpack[Options]) -> Scope:
         """`async with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the
@@ -59,6 +63,9 @@ class Job(_Takes):
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
         self._job = JobState()
+
+    def _home(self) -> Locks:
+        return self._locks
 
     @property
     def owner(self) -> str:
@@ -78,7 +85,9 @@ class Locks(_Takes):
         self._make = maker(client, self._timeout)
         self._closed = False
         self._current: Session | None = None
-        self._locks = self
+
+    def _home(self) -> Locks:
+        return self
 
     def job(self) -> Job:
         return Job(self)

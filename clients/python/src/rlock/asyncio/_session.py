@@ -40,7 +40,7 @@ class Session:
         if self._connection and self.core.out and not self.core.drop:
             self._connection._writer.write(bytes(self.core.out))
             self.core.out.clear()
-        if self.core.drop:
+        if self.core.drop or self._over():
             self._part(at)
         calls, self.core.calls = self.core.calls, []
         for call in calls:
@@ -132,10 +132,7 @@ class Session:
 
     def _over(self) -> bool:
         core = self.core
-        if not core.closed or (core.ready and core.flight):
-            return False
-        self._part(now())
-        return True
+        return core.closed and not (core.ready and core.flight)
 
     async def _read(self) -> None:
         connection = self._connection
@@ -178,7 +175,8 @@ class Session:
     def _part(self, at: float) -> None:
         connection, self._connection = self._connection, None
         if connection:
-            connection._writer.transport.abort()
+            if not self.loop.is_closed():
+                connection._writer.transport.abort()
             connection._reader = connection._writer = None
         self.core.ended(at, "")
 

@@ -1,0 +1,109 @@
+"""redis-py's asyncio Lock, by rlock's commands: `client.lock("jobs", lock_class=rlock.asyncio.Lock)`."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Literal
+
+import redis.asyncio.lock
+from redis.exceptions import LockNotOwnedError, ResponseError
+
+from .._ask import lease_ms
+from .._drop_in import OfClients, acquire_error, is_held, lock_error, owner_of, wanted
+from ._hold import Hold
+from ._locks import Locks
+from .._states import JobState
+from ..errors import Error
+
+locks_of = OfClients(Locks)
+
+
+class Lock(redis.asyncio.lock.Lock):
+    """Has the interface of `redis.asyncio.lock.Lock`, and its errors.
+
+    With `timeout` it is a plain lease. Without, the server renews it as long as this process
+    is connected, and frees it when it is not. Who waits is served in the order of coming, so
+    `sleep` has no meaning. The token that redis-py keeps in the key is the lock's owner here;
+    the fencing token is `fence`.
+    """
+
+    def register_scripts(self) -> None:
+        """There are none."""
+
+    @property
+    def fence(self) -> int | None:
+        """The fencing token, for storage that refuses a smaller one; None: not acquired."""
+        return self._hold.token if self._hold else None
+
+    @property
+    def _hold(self) -> Hold | None:
+        hold: Hold | None = getattr(self.local, "hold", None)
+        return hold if hold and hold.owner.encode() == self.local.token else None
+
+    async def acquire(
+        self, blocking: bool | None = None, blocking_timeout: Any = None, token: Any = None
+    ) -> bool:
+        blocking = self.blocking if blocking is None else blocking
+        blocking_timeout = self.blocking_timeout if blocking_timeout is None else blocking_timeout
+        job = JobState()
+        job.owner = owner_of(self.redis.get_encoder(), uuid.uuid1().hex if token is None else token)
+        try:
+            asked = wanted(self.name, self.timeout, blocking, blocking_timeout)
+            hold = await locks_of[self.redis]._take(asked, job)
+        except Error as error:
+            if failure := acquire_error(error, self.name):
+                raise failure from error
+            return False
+        self.local.hold, self.local.token = hold, job.owner.encode()
+        return True
+
+    async def locked(self) -> bool:
+        try:
+            return is_held(await self.redis.execute_command("RLOCK.INFO", self.name))
+        except ResponseError:
+            return True  # by something that is no lock
+
+    async def owned(self) -> bool:
+        token = getattr(self.local, "token", None)
+        try:
+            return token is not None and is_held(await self.redis.execute_command("RLOCK.INFO", self.name), token)
+        except ResponseError:
+            return False
+
+    async def release(self) -> None:
+        hold = self._hold if getattr(self.local, "token", None) is not None else None
+        self.local.hold = hold
+        await super().release()
+
+    async def do_release(self, expected_token: Any) -> None:
+        hold, self.local.hold = self.local.hold, None
+        if hold is None:  # acquired elsewhere, and the token handed over
+            await self._say("RLOCK.RELEASE", self.name, expected_token)
+            return
+        try:
+            await hold.release()
+        except Error as error:
+            raise lock_error(error, self.name) from error
+
+    async def do_extend(self, additional_time: Any, replace_ttl: bool) -> Literal[True]:
+        left = 0 if replace_ttl else max(0, await self.redis.pttl(self.name)) / 1000
+        return await self._renew(left + additional_time)
+
+    async def do_reacquire(self) -> Literal[True]:
+        return await self._renew(self.timeout)
+
+    async def _renew(self, lease: Any) -> Literal[True]:
+        if self._hold is None:
+            await self._say("RLOCK.RENEW", self.name, self.local.token, lease_ms(lease))
+            return True
+        try:
+            await self._hold.renew(lease)
+        except Error as error:
+            raise lock_error(error, self.name) from error
+        return True
+
+    async def _say(self, *words: Any) -> None:
+        try:
+            await self.redis.execute_command(*words)
+        except ResponseError as error:
+            raise LockNotOwnedError(str(error), lock_name=str(self.name)) from error

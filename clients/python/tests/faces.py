@@ -1,0 +1,63 @@
+"""Both faces by one interface, so that what breaks them is tested once."""
+
+import asyncio
+import threading
+
+import redis
+import redis.asyncio
+import rlock
+import rlock.asyncio
+
+
+class Threads:
+    def __init__(self, port, **options):
+        self.locks = rlock.Locks(redis.Redis(port=port), **options)
+
+    def acquire(self, key, **options):
+        return self.locks.acquire(key, **options)
+
+    def release(self, hold):
+        hold.release()
+
+    def renew(self, hold, lease=None):
+        hold.renew(lease)
+
+    def reason(self, hold):
+        return hold.lost.reason
+
+    def close(self):
+        self.locks.close()
+
+
+class Tasks:
+    """An event loop in a thread of its own."""
+
+    def __init__(self, port, **options):
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port), **options)
+
+    def do(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def acquire(self, key, **options):
+        return self.do(self.locks.acquire(key, **options))
+
+    def release(self, hold):
+        self.do(hold.release())
+
+    def renew(self, hold, lease=None):
+        self.do(hold.renew(lease))
+
+    def reason(self, hold):
+        async def ask():
+            return hold.lost.reason
+
+        return self.do(ask())
+
+    def close(self):
+        self.do(self.locks.close())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()

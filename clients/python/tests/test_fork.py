@@ -1,0 +1,112 @@
+"""A child of a fork holds nothing, and leaves its parent alone."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+
+import redis
+import redis.asyncio
+import rlock
+import rlock.asyncio
+from servers import InThread, until
+
+
+def in_child(look):
+    ours, its = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(its, json.dumps(look()).encode())
+        except BaseException as error:
+            os.write(its, json.dumps(repr(error)).encode())
+        os._exit(0)
+    os.close(its)
+    with os.fdopen(ours) as seen:
+        answer = json.loads(seen.read())
+    os.waitpid(child, 0)
+    return answer
+
+
+def test_threads(server, locks, key):
+    hold = locks.acquire(key, lease=2)
+    server.say(f"RLOCK.ACQUIRE {key}:taken other 60000")
+    waits = InThread(lambda: locks.acquire(f"{key}:taken", wait=30))
+    assert until(lambda: server.waiters(f"{key}:taken") == 1)
+
+    def look():
+        reason = hold.lost.reason
+        try:
+            hold.release()
+        except rlock.Lost as lost:
+            reason += f", {lost.reason}"
+        with locks.hold(f"{key}:child", wait=5):
+            return reason
+
+    for _ in range(20):
+        assert in_child(look) == "fork, fork"
+    assert hold.lost.reason is None and not server.is_free(key)
+    server.say(f"RLOCK.RELEASE {key}:taken other")
+    waits.result().release()
+    hold.release()
+    assert until(lambda: server.is_free(f"{key}:child"))
+
+
+def test_fork_while_threads_are_busy(server, locks, key):
+    stop = []
+
+    def work(number):
+        while not stop:
+            with locks.hold(f"{key}:{number}"):
+                pass
+
+    threads = [InThread(lambda number=number: work(number)) for number in range(4)]
+    for _ in range(20):
+        assert in_child(lambda: bool(locks.acquire(f"{key}:child", wait=10))) is True
+    stop.append(True)
+    for thread in threads:
+        thread.result()
+
+
+def test_the_connection_closes_with_the_parent_though_a_child_lives(server, key):
+    def parent(pipe):
+        locks = rlock.Locks(redis.Redis(port=server.port))
+        locks.acquire(key, lease=60)
+        ours, its = os.pipe()
+        if os.fork() == 0:
+            os.close(its)
+            os.read(ours, 1)  # lives until the test ends
+            os._exit(0)
+        pipe.send("held")
+        pipe.recv()
+        os._exit(0)
+
+    ours, its = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=parent, args=(its,))
+    process.start()
+    assert ours.recv() == "held" and not server.is_free(key)
+    process.kill()
+    process.join()
+    assert until(lambda: server.is_free(key))
+
+
+def test_tasks(server, key):
+    async def main():
+        async with rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port)) as locks:
+            hold = await locks.acquire(key, lease=2)
+
+            async def take():
+                async with locks.hold(f"{key}:child", wait=5):
+                    return hold.lost.reason
+
+            def look():
+                asyncio._set_running_loop(None)
+                return asyncio.new_event_loop().run_until_complete(take())
+
+            for _ in range(5):
+                assert in_child(look) == "fork"
+            await asyncio.sleep(2.5)
+            assert hold.lost.reason is None and not server.is_free(key)
+            await hold.release()
+
+    asyncio.run(main())
