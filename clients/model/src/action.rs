@@ -25,8 +25,7 @@ pub enum Action {
     Fix(usize),
     /// A server takes a RENEW … FENCE, whenever that was sent. Whether the reply comes.
     Fence { by: usize, of: usize, heard: bool },
-    /// The three steps of the same where letters are long under way.
-    Send { by: usize, to: usize },
+    /// The two steps of the same where letters are long under way.
     Answer { by: usize, to: usize },
     Hear { from: usize, who: usize },
     Give(usize),

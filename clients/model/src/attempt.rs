@@ -33,10 +33,8 @@ pub struct Attempt {
     pub released: u8,
     /// The servers that count, and for how long now.
     pub counted: [u8; SERVERS],
-    /// How long ago the RENEW was sent that is under way to this server.
+    /// How long ago the RENEW was sent whose answer is under way from this server.
     pub sent: [u8; SERVERS],
-    /// Those whose answer to that is under way to the client.
-    pub answered: u8,
     /// The hold was given to the program, at some time.
     pub given: bool,
     /// The program was told that the hold is lost, or should have been.
@@ -55,7 +53,6 @@ impl Default for Attempt {
             released: 0,
             counted: [NEVER; SERVERS],
             sent: [NEVER; SERVERS],
-            answered: 0,
             given: false,
             lapsed: false,
             behind: false,
@@ -80,13 +77,15 @@ impl Attempt {
         };
     }
 
-    /// A tick goes by. After `validity` of them a server does not count any more.
-    pub fn pass(&mut self, validity: u8) {
+    /// A tick goes by. After `validity` of them a server does not count any more, and an answer
+    /// is of no use, if it is `from_before` it that one counts.
+    pub fn pass(&mut self, validity: u8, from_before: bool) {
+        let older = |age: u8| if age + 1 < validity { age + 1 } else { NEVER };
         for age in self.counted.iter_mut().filter(|age| **age != NEVER) {
-            *age = if *age + 1 < validity { *age + 1 } else { NEVER };
+            *age = older(*age);
         }
-        for age in self.sent.iter_mut().filter(|age| **age != NEVER) {
-            *age = (*age + 1).min(validity);
+        for age in self.sent.iter_mut().filter(|age| **age != NEVER && from_before) {
+            *age = older(*age);
         }
         if matches!(self.phase, Phase::Asking | Phase::Fixed) {
             self.since = (self.since + 1).min(validity);

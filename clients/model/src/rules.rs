@@ -141,6 +141,13 @@ impl World {
         self.lease + u8::from(!self.keeps(Without::Margin))
     }
 
+    /// No server counts before it has answered FENCE, nor from before that was sent: it does not
+    /// matter how long an attempt has been under way.
+    pub fn counts_replies(&self) -> bool {
+        use Without::*;
+        [FromFence, Fence, FenceAwaited, NoLateGrantsUnfenced].iter().all(|rule| self.keeps(*rule))
+    }
+
     pub fn client_of(&self, attempt: usize) -> usize {
         attempt / self.attempts
     }

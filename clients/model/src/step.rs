@@ -226,32 +226,23 @@ impl Steps<'_> {
         }
     }
 
+    /// Where answers are letters. (A RENEW that was sent long before it came to the server would
+    /// count for less.)
     fn letters(&mut self, s: usize, a: usize) {
         let world = self.world;
-        let attempt = self.state.attempts[a];
-        let bit = 1 << s;
         if !self.is_renewed(s, a) {
-            return;
-        }
-        self.add(Action::Send { by: a, to: s }, |next| {
-            let attempt = &mut next.attempts[a];
-            attempt.sent[s] = 0;
-            attempt.answered &= !bit;
-        });
-        if attempt.sent[s] == NEVER {
             return;
         }
         let mut next = self.state;
         if client::serve(world, &mut next, s, a) == Some(true) {
-            next.attempts[a].answered |= bit;
+            next.attempts[a].sent[s] = 0;
             self.found.push((Action::Answer { by: s, to: a }, next));
         }
-        if attempt.answered & bit != 0 {
+        let sent = self.state.attempts[a].sent[s];
+        if sent != NEVER {
             self.add(Action::Hear { from: s, who: a }, |next| {
-                let age = client::age(world, next, a, attempt.sent[s]);
-                let attempt = &mut next.attempts[a];
-                attempt.answered &= !bit;
-                attempt.sent[s] = NEVER;
+                let age = client::age(world, next, a, sent);
+                next.attempts[a].sent[s] = NEVER;
                 client::count(world, next, a, s, age);
             });
         }

@@ -132,7 +132,6 @@ fn say(
             };
             format!("s{} takes {}'s {fence}: {}; {tail}", by + 1, who(of), counter(by))
         }
-        Action::Send { by, to } => format!("{} sends s{} a RENEW FENCE {}", who(by), to + 1, own(by)),
         Action::Answer { by, to } => {
             format!("s{} takes {}'s RENEW: {}; the reply is under way", by + 1, who(to), counter(by))
         }

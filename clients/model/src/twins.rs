@@ -72,8 +72,7 @@ impl Names {
             (0..SERVERS).map(bit).sum()
         };
         let mut new = *old;
-        (new.servers, new.released, new.answered) =
-            (bits(old.servers), bits(old.released), bits(old.answered));
+        (new.servers, new.released) = (bits(old.servers), bits(old.released));
         for to in 0..SERVERS {
             let from = self.servers[to];
             new.counted[to] = old.counted[from];

@@ -146,7 +146,7 @@ fn hash(state: &State) -> usize {
     for a in &state.attempts {
         let flags = u8::from(a.given) | u8::from(a.lapsed) << 1 | u8::from(a.behind) << 2;
         mix(u64::from_le_bytes([
-            a.phase as u8, a.since, a.token, a.servers, a.released, a.answered, flags, 0,
+            a.phase as u8, a.since, a.token, a.servers, a.released, flags, 0, 0,
         ]));
         mix(u64::from(u32::from_le_bytes(a.counted)) << 32 | u64::from(u32::from_le_bytes(a.sent)));
     }

@@ -148,7 +148,6 @@ fn give(world: &World, state: &mut State, a: usize) {
         // What counts is not looked at any more.
         attempt.counted = [NEVER; SERVERS];
         attempt.sent = [NEVER; SERVERS];
-        attempt.answered = 0;
     }
 }
 
@@ -172,7 +171,10 @@ pub fn pass(world: &World, state: &mut State, still: Option<usize>) {
         server.shut = server.shut.saturating_sub(1);
     }
     for a in (0..world.tries()).filter(|a| Some(world.client_of(*a)) != still) {
-        state.attempts[a].pass(world.validity());
+        state.attempts[a].pass(world.validity(), world.keeps(Without::CountedFromBefore));
+        if world.counts_replies() {
+            state.attempts[a].since = 0;
+        }
         if state.attempts[a].phase != Phase::Held || state.is_valid(world, a) {
             continue;
         }
