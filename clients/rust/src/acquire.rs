@@ -28,6 +28,8 @@ pub struct Acquire {
     max: Option<Duration>,
     acks: Option<(u32, Duration)>,
     job: Option<Job>,
+    /// Of a quorum's attempt, at each of its servers.
+    owner: Option<String>,
 }
 
 impl Acquire {
@@ -42,6 +44,7 @@ impl Acquire {
             max: None,
             acks: None,
             job: None,
+            owner: None,
         }
     }
 
@@ -114,6 +117,11 @@ impl Acquire {
         self
     }
 
+    pub(crate) fn owner(mut self, owner: &str) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
     /// Runs `body` under the lock, and releases it. If the lock is lost, `body` is dropped
     /// at its next `.await`.
     ///
@@ -151,10 +159,10 @@ impl Acquire {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let place = |job: &Job| job.take(&self.keys);
         let mut request = Request {
-            owner: self
-                .job
-                .as_ref()
-                .map_or_else(fresh_owner, |job| job.owner().into()),
+            owner: match (&self.job, self.owner) {
+                (Some(job), _) => job.owner().into(),
+                (None, owner) => owner.unwrap_or_else(fresh_owner),
+            },
             place: None,
             keys: Vec::new(),
             lease: self.lease,

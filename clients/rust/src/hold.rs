@@ -51,6 +51,19 @@ impl State {
         });
     }
 
+    pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static {
+        let mut lost = this.lost.subscribe();
+        let state = Arc::clone(this);
+        async move {
+            if let Some(reason) = state.reason() {
+                return reason;
+            }
+            // The sender is in `state`.
+            let told = lost.wait_for(Option::is_some).await.ok();
+            told.and_then(|told| *told).unwrap_or(Reason::Closed)
+        }
+    }
+
     pub fn reason(&self) -> Option<Reason> {
         let told = *self.lost.borrow();
         if told.is_none() && self.deadline().is_some_and(|at| at <= clock::now()) {
@@ -135,16 +148,7 @@ impl Hold {
     /// # }
     /// ```
     pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static {
-        let mut lost = self.shared.state.lost.subscribe();
-        let state = Arc::clone(&self.shared.state);
-        async move {
-            if let Some(reason) = state.reason() {
-                return reason;
-            }
-            // The sender is in `state`.
-            let told = lost.wait_for(Option::is_some).await.ok();
-            told.and_then(|told| *told).unwrap_or(Reason::Closed)
-        }
+        State::lost(&self.shared.state)
     }
 
     /// Whether it is lost.
@@ -169,6 +173,15 @@ impl Hold {
     /// [`Error::Lost`] if it is not held any more, [`Error::Connection`] if the server did
     /// not reply in time.
     pub async fn renew(&self, lease: Duration) -> Result<(), Error> {
+        self.renew_and(lease, None).await.map(drop)
+    }
+
+    /// `fence`: see `Request::renew`.
+    pub(crate) async fn renew_and(
+        &self,
+        lease: Duration,
+        fence: Option<u64>,
+    ) -> Result<u64, Error> {
         if lease.is_zero() {
             return Err(Error::Argument("a lease is longer than 0".into()));
         }
@@ -178,7 +191,13 @@ impl Hold {
                 if let Some(reason) = self.reason() {
                     return Err(Error::Lost(reason));
                 }
-                let renew = |to| Command::Renew { id: *id, lease, to };
+                let id = *id;
+                let renew = |to| Command::Renew {
+                    id,
+                    lease,
+                    fence,
+                    to,
+                };
                 match session.ask(renew).await {
                     // It may be said again: it sets the same lease.
                     Err(Error::Connection(_)) if !session.is_over() => {
@@ -192,6 +211,11 @@ impl Hold {
         timeout(session.timeout, trying)
             .await
             .unwrap_or_else(|_| late())
+    }
+
+    /// Of a hold without watchdog.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.shared.state.deadline()
     }
 
     /// One more hold of the same lock, for a part of the same work. The lock is released

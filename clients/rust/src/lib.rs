@@ -19,6 +19,7 @@ mod error;
 mod hold;
 mod job;
 mod locks;
+mod quorum;
 mod request;
 mod session;
 
@@ -27,3 +28,4 @@ pub use error::{Error, Reason};
 pub use hold::Hold;
 pub use job::Job;
 pub use locks::Locks;
+pub use quorum::{Quorum, QuorumAcquire, QuorumHold};

@@ -103,10 +103,14 @@ impl Request {
         ask
     }
 
-    pub fn renew(&self, lease: Duration) -> Cmd {
+    /// With `fence` the reply is the lock's counter, no less than that.
+    pub fn renew(&self, lease: Duration, fence: Option<u64>) -> Cmd {
         let mut ask = self.command("RENEW");
         ask.arg(ms(lease));
         ask.arg(self.mode_word());
+        if let Some(token) = fence {
+            ask.arg("FENCE").arg(token);
+        }
         ask
     }
 

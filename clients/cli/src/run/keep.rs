@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rlock_client::{Hold, Reason};
+use rlock_client::{Hold, QuorumHold, Reason};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
@@ -15,41 +15,63 @@ use super::{Say, Signals};
 use crate::clock::now;
 use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, Outcome, USAGE};
 
-/// A lease that is renewed by hand.
+/// A lease: of one server it is renewed here, and one by quorum renews itself.
 pub enum Lock {
     Single(Hold),
+    Quorum(QuorumHold),
 }
 
 impl Lock {
-    fn token(&self) -> u64 {
-        let Self::Single(hold) = self;
-        hold.token()
+    pub fn token(&self) -> u64 {
+        match self {
+            Self::Single(hold) => hold.token(),
+            Self::Quorum(hold) => hold.token(),
+        }
     }
 
     fn owner(&self) -> &str {
-        let Self::Single(hold) = self;
-        hold.owner()
+        match self {
+            Self::Single(hold) => hold.owner(),
+            Self::Quorum(hold) => hold.owner(),
+        }
     }
 
     /// When it was asked for, or renewed, last.
     fn asked(&self, lease: Duration) -> Duration {
-        let Self::Single(hold) = self;
-        (now() + hold.remaining().unwrap_or_default()).saturating_sub(lease)
+        let left = match self {
+            Self::Single(hold) => hold.remaining().unwrap_or_default(),
+            Self::Quorum(hold) => hold.remaining(),
+        };
+        (now() + left).saturating_sub(lease)
     }
 
     async fn lost(&self) -> Reason {
-        let Self::Single(hold) = self;
-        hold.lost().await
+        match self {
+            Self::Single(hold) => hold.lost().await,
+            Self::Quorum(hold) => hold.lost().await,
+        }
     }
 
     async fn renew(&self, lease: Duration) -> Result<(), rlock_client::Error> {
-        let Self::Single(hold) = self;
-        hold.renew(lease).await
+        match self {
+            Self::Single(hold) => hold.renew(lease).await,
+            Self::Quorum(hold) => {
+                // To see that it was renewed, and to see that soon.
+                let before = hold.remaining();
+                let begun = now();
+                while hold.remaining() + (now() - begun) < before + lease / 10 {
+                    sleep(lease / 50).await;
+                }
+                Ok(())
+            }
+        }
     }
 
     async fn release(self) -> Result<(), rlock_client::Error> {
-        let Self::Single(hold) = self;
-        hold.release().await
+        match self {
+            Self::Single(hold) => hold.release().await,
+            Self::Quorum(hold) => hold.release().await,
+        }
     }
 }
 

@@ -12,8 +12,9 @@ mod words;
 
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use rlock_client::{Error, Locks};
+use rlock_client::{Error, Locks, Quorum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{Run, Wait};
@@ -33,7 +34,7 @@ const PASSED: [i32; 6] = [
 ];
 
 pub fn run(url: &str, wanted: &Run) -> Outcome {
-    if wanted.lease < std::time::Duration::from_secs(1) {
+    if wanted.lease < Duration::from_secs(1) {
         return Err(Failure::usage(
             "a lease is at least 1s: there has to be time to end the command",
         ));
@@ -55,7 +56,32 @@ async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Outcome {
         quiet: wanted.quiet,
         verbose: wanted.verbose,
     };
-    let locks = Locks::new(server::client(url)?);
+    let end = if wanted.quorum.is_empty() {
+        at_one(url, wanted, &mut signals).await
+    } else {
+        by_quorum(wanted, &mut signals).await
+    };
+    let lock = match end {
+        Ok(Ok(lock)) => lock,
+        Ok(Err(Error::NotAcquired)) => return Err(not_acquired(wanted)),
+        Ok(Err(error)) => return Err(error.into()),
+        Err(Ended::Signal(signal)) => return Ok(by_signal(signal)),
+        Err(Ended::Failed(failure)) => return Err(failure),
+    };
+    say.more(&format!("have {} with token {}", wanted.key, lock.token()));
+    keep::keep(lock, guard, wanted.lease, signals, &say).await
+}
+
+/// Before there was an answer.
+enum Ended {
+    Signal(i32),
+    Failed(Failure),
+}
+
+type Asked = Result<Result<Lock, Error>, Ended>;
+
+async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
+    let locks = Locks::new(server::client(url).map_err(Ended::Failed)?);
     let job = locks.job();
     let mut ask = locks
         .acquire(&wanted.key)
@@ -74,21 +100,38 @@ async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Outcome {
         ask = ask.permits(limit, 1);
     }
     let waiting = progress::waiting(url, wanted, job.owner());
-    let hold = tokio::select! {
-        end = ask => end,
+    tokio::select! {
+        end = ask => Ok(end.map(Lock::Single)),
         signal = signals.next() => {
             // Its wait ends, and a grant that crosses this is released.
             locks.close().await;
-            return Ok(by_signal(signal));
+            Err(Ended::Signal(signal))
         }
         never = waiting => match never {},
+    }
+}
+
+async fn by_quorum(wanted: &Run, signals: &mut Signals) -> Asked {
+    let clients = wanted.quorum.iter().map(|url| server::client(url));
+    let clients = clients
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Ended::Failed)?;
+    let quorum = Quorum::new(clients);
+    let mut ask = quorum.acquire(&wanted.key).lease(wanted.lease);
+    ask = match wanted.wait {
+        None => ask,
+        Some(Wait::For(time)) => ask.wait(time),
+        Some(Wait::Forever) => ask.wait_forever(),
     };
-    let hold = hold.map_err(|error| match error {
-        Error::NotAcquired => not_acquired(wanted),
-        error => Failure::from(error),
-    })?;
-    say.more(&format!("have {} with token {}", wanted.key, hold.token()));
-    keep::keep(Lock::Single(hold), guard, wanted.lease, signals, &say).await
+    let end = tokio::select! {
+        end = ask.into_future() => Ok(end.map(Lock::Quorum)),
+        signal = signals.next() => Err(Ended::Signal(signal)),
+    };
+    if !matches!(end, Ok(Ok(_))) {
+        // What a minority has granted is released; a server that is silent is not waited for.
+        _ = tokio::time::timeout(Duration::from_secs(1), quorum.close()).await;
+    }
+    end
 }
 
 fn not_acquired(wanted: &Run) -> Failure {

@@ -118,9 +118,9 @@ fn watch_prints_what_happens() {
     see("waiters 1 (were 0)");
     server.ask::<i64>("RLOCK.FORCE jobs");
     see(" forced");
+    waits.wait().unwrap();
     server.ask::<i64>("RLOCK.ACQUIRE jobs cem 50");
     see(" expired");
-    waits.wait().unwrap();
     crate::tool::signal(&watch, libc::SIGINT);
     assert!(watch.wait().unwrap().success());
 }

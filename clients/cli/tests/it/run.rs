@@ -193,3 +193,44 @@ fn what_is_left_of_the_group_is_ended_with_the_command() {
     }
     assert!(server.is_free("jobs"));
 }
+
+#[test]
+fn by_quorum_with_one_server_away() {
+    let mut servers: Vec<Server> = (0..3).map(|_| Server::start()).collect();
+    let addresses = servers
+        .iter()
+        .map(Server::address)
+        .collect::<Vec<_>>()
+        .join(",");
+    let run = |words: &[&str]| {
+        done(
+            &servers[0],
+            &[&["run", "--quorum", &addresses, "--lease", "3s"], words].concat(),
+        )
+    };
+    let seen = run(&["jobs", "--", "sh", "-c", "sleep 4; exit 6"]);
+    assert_eq!((seen.code, seen.errors.as_str()), (6, ""));
+    assert!(servers.iter().all(|server| server.is_free("jobs")));
+    let taken = |server: &Server| _ = server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    servers.iter().skip(1).for_each(taken); // so that a minority grants
+    assert_eq!(run(&["jobs", "--", "true"]).code, 115);
+    servers
+        .iter()
+        .for_each(|server| _ = server.ask::<i64>("DEL jobs"));
+    drop(servers.remove(2));
+    let run = |words: &[&str]| {
+        done(
+            &servers[0],
+            &[&["run", "--quorum", &addresses], words].concat(),
+        )
+    };
+    assert_eq!(run(&["jobs", "--", "true"]).code, 0);
+    drop(servers.remove(1));
+    let run = |words: &[&str]| {
+        done(
+            &servers[0],
+            &[&["run", "--quorum", &addresses], words].concat(),
+        )
+    };
+    assert_eq!(run(&["jobs", "--", "true"]).code, 117);
+}

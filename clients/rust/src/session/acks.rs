@@ -153,7 +153,7 @@ async fn ask(
     }
     let mut renew = pipe();
     for Question { request, .. } in questions {
-        renew.add_command(request.renew(request.lease));
+        renew.add_command(request.renew(request.lease, None));
     }
     renew.add_command(cmd("WAIT").arg(n).arg(within.as_millis() as u64).clone());
     renew.ignore_errors();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use redis::{Client, RedisResult};
@@ -35,7 +36,7 @@ pub(super) enum What {
         id: u64,
         lease: Duration,
         sent: Time,
-        to: Answer<()>,
+        to: Answer<u64>,
     },
     Release {
         id: u64,
@@ -65,6 +66,7 @@ pub(super) struct Actor {
     pub acks: Acks,
 
     pub link: Option<Link>,
+    pub is_connected: Arc<AtomicBool>,
     connecting: Option<JoinHandle<RedisResult<Link>>>,
     connect_at: Time,
     /// Connections in a row that were good for nothing.
@@ -99,6 +101,7 @@ impl Actor {
             sender,
             acks,
             link: None,
+            is_connected: Arc::default(),
             connecting: None,
             connect_at: Time::ZERO,
             failures: 0,
@@ -157,7 +160,12 @@ impl Actor {
     pub fn session(&self) -> Option<Session> {
         let commands = self.sender.upgrade()?;
         let timeout = self.timeout;
-        Some(Session { commands, timeout })
+        let connected = Arc::clone(&self.is_connected);
+        Some(Session {
+            commands,
+            timeout,
+            connected,
+        })
     }
 
     pub fn has_work(&self) -> bool {

@@ -19,7 +19,12 @@ impl Actor {
             Command::Acquire { id, request, to } => self.acquire(id, request, to),
             Command::Cancel(id) => self.cancel(id),
             Command::Release { id, to } => self.release(id, to),
-            Command::Renew { id, lease, to } => {
+            Command::Renew {
+                id,
+                lease,
+                fence,
+                to,
+            } => {
                 if let Some(Entry {
                     request,
                     phase: Phase::Held(_),
@@ -34,7 +39,7 @@ impl Actor {
                         sent,
                         to,
                     };
-                    link.send(renew, request.renew(lease));
+                    link.send(renew, request.renew(lease, fence));
                 } else {
                     _ = to.send(Err(Error::Connection(self.last_error.clone())));
                 }

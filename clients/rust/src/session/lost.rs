@@ -1,6 +1,7 @@
 //! What is lost, and what happens between two connections.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use redis::RedisError;
 
@@ -69,6 +70,7 @@ impl Actor {
         if self.link.take().is_none() {
             return;
         }
+        self.is_connected.store(false, Ordering::Relaxed);
         self.last_error = why.into();
         self.by_tag.clear();
         for owed in self.owed.values_mut() {
@@ -121,6 +123,7 @@ impl Actor {
     pub fn connected(&mut self, link: Link) {
         self.start_beat(link.since);
         self.link = Some(link);
+        self.is_connected.store(true, Ordering::Relaxed);
         self.pay();
         let asked = |(id, entry): (&u64, &super::entry::Entry)| match &entry.phase {
             Phase::Asked(asked) => Some((asked.since, *id)),

@@ -12,6 +12,7 @@ mod lost;
 mod told;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::Client;
@@ -39,7 +40,8 @@ pub(crate) enum Command {
     Renew {
         id: u64,
         lease: Duration,
-        to: Answer<()>,
+        fence: Option<u64>,
+        to: Answer<u64>,
     },
     /// Whether replicas have the grant to the request as it was asked with this tag; and
     /// when its lease was renewed for that.
@@ -56,6 +58,7 @@ pub(crate) enum Command {
 pub(crate) struct Session {
     commands: mpsc::UnboundedSender<Command>,
     pub timeout: Duration,
+    connected: Arc<AtomicBool>,
 }
 
 impl Session {
@@ -65,13 +68,23 @@ impl Session {
         let (commands, asked) = mpsc::unbounded_channel();
         let weak = commands.downgrade();
         let acks = acks::Acks::new(client.clone(), weak.clone());
-        tokio::spawn(actor::Actor::new(client, timeout, weak, acks).run(asked));
-        Ok(Self { commands, timeout })
+        let actor = actor::Actor::new(client, timeout, weak, acks);
+        let connected = Arc::clone(&actor.is_connected);
+        tokio::spawn(actor.run(asked));
+        Ok(Self {
+            commands,
+            timeout,
+            connected,
+        })
     }
 
     /// Whether its runtime has ended.
     pub fn is_over(&self) -> bool {
         self.commands.is_closed()
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed)
     }
 
     /// False if the session is over.

@@ -107,7 +107,7 @@ impl Actor {
         }
         if !request.watchdog && deadline.is_none() {
             let sent = clock::now();
-            let renew = request.renew(request.lease);
+            let renew = request.renew(request.lease, None);
             if let Some(link) = &mut self.link {
                 link.send(What::FirstRenew { id, tag, sent }, renew);
             }
@@ -193,14 +193,18 @@ impl Actor {
         lease: Duration,
         sent: Time,
         reply: RedisResult<Value>,
-    ) -> Result<(), Error> {
-        if let Err(error) = reply {
-            let error = Error::from_redis(&error);
-            if let Error::Lost(reason) = error {
-                self.lose(id, reason);
+    ) -> Result<u64, Error> {
+        let reply = match reply {
+            Ok(Value::Int(reply)) => u64::try_from(reply).unwrap_or(0),
+            Ok(_) => 0,
+            Err(error) => {
+                let error = Error::from_redis(&error);
+                if let Error::Lost(reason) = error {
+                    self.lose(id, reason);
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
+        };
         if let Some(entry) = self.entries.get_mut(&id)
             && let Phase::Held(held) = &mut entry.phase
         {
@@ -211,7 +215,7 @@ impl Actor {
         }
         self.beat_for(lease);
         self.look_again(id);
-        Ok(())
+        Ok(reply)
     }
 
     fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {

@@ -7,5 +7,6 @@ mod forms;
 mod lost;
 mod many;
 mod proxy;
+mod quorum;
 mod server;
 mod waits;

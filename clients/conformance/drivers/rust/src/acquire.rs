@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rlock_client::{Acquire, Hold};
+use rlock_client::{Acquire, Reason};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -63,13 +63,13 @@ impl World {
         };
         let name = text(request, "hold");
         let answer = json!({"token": hold.token(), "owner": hold.owner()});
-        self.tell_of_loss(&name, &hold);
+        self.tell_of_loss(&name, hold.lost());
         self.names().holds.insert(name, vec![hold]);
         Ok(answer)
     }
 
-    fn tell_of_loss(&self, name: &str, hold: &Hold) {
-        let (world, name, lost) = (self.clone(), name.to_owned(), hold.lost());
+    pub fn tell_of_loss(&self, name: &str, lost: impl Future<Output = Reason> + Send + 'static) {
+        let (world, name) = (self.clone(), name.to_owned());
         tokio::spawn(async move {
             let reason = lost.await.as_str();
             world.say(json!({"event": "lost", "hold": name, "reason": reason}));

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod count;
+mod quorum;
 mod world;
 
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::Client;
-use rlock_client::{Error, Hold, Job, Locks};
+use rlock_client::{Error, Hold, Job, Locks, Quorum, QuorumHold};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -18,6 +18,8 @@ pub struct Names {
     pub jobs: HashMap<String, Job>,
     /// The last of each is the one that is released next.
     pub holds: HashMap<String, Vec<Hold>>,
+    pub quorum_holds: HashMap<String, QuorumHold>,
+    pub quorums: HashMap<String, Quorum>,
     pub cancels: HashMap<u64, oneshot::Sender<()>>,
 }
 
@@ -63,9 +65,12 @@ impl World {
         let done = Ok(json!({}));
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
-                "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified",
+                "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
             ]})),
             "open" => self.open(request).and(done),
+            "acquire" if self.names().quorums.contains_key(&text(request, "locks")) => {
+                self.acquire_by_quorum(request, cancelled).await
+            }
             "acquire" => self.acquire(request, cancelled).await,
             "scope" => self.scope(request, cancelled).await,
             "count" => self.count(request).await,
@@ -75,7 +80,12 @@ impl World {
                 cancel.map(|cancel| cancel.send(()));
                 done
             }
+            "quorum" => self.quorum(request).and(done),
             "release" => {
+                let by_quorum = self.names().quorum_holds.remove(&text(request, "hold"));
+                if let Some(hold) = by_quorum {
+                    return hold.release().await.map_err(failed).and(done);
+                }
                 let holds = self
                     .names()
                     .holds
@@ -107,10 +117,17 @@ impl World {
                     .holds
                     .get(&text(request, "hold"))
                     .and_then(|holds| holds.last());
-                let lost = hold.and_then(Hold::reason);
+                let by_quorum = names.quorum_holds.get(&text(request, "hold"));
+                let by_quorum = by_quorum.and_then(QuorumHold::reason);
+                let lost = hold.and_then(Hold::reason).or(by_quorum);
                 Ok(json!({"lost": lost.map(rlock_client::Reason::as_str)}))
             }
             "close" => {
+                let quorum = self.names().quorums.get(&text(request, "locks")).cloned();
+                if let Some(quorum) = quorum {
+                    quorum.close().await;
+                    return done;
+                }
                 let locks = self.locks(request)?;
                 locks.close().await;
                 done
@@ -151,6 +168,10 @@ impl World {
     }
 
     pub async fn close(&self) {
+        let quorums: Vec<Quorum> = self.names().quorums.values().cloned().collect();
+        for quorum in quorums {
+            _ = tokio::time::timeout(Duration::from_secs(2), quorum.close()).await;
+        }
         let locks: Vec<Locks> = self.names().locks.values().cloned().collect();
         for locks in locks {
             _ = tokio::time::timeout(Duration::from_secs(5), locks.close()).await;

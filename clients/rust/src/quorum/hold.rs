@@ -1,0 +1,229 @@
+//! A hold by quorum, and the task that renews it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::attempt::drift;
+use crate::clock::{Time, now};
+use crate::error::{Error, Reason};
+use crate::hold::{Hold, State};
+
+/// One server that counts.
+pub(super) struct Member {
+    pub hold: Hold,
+    /// By its last RENEW that was acknowledged, from before that was sent.
+    pub valid: Time,
+}
+
+/// A lock that this program has on a majority of servers, until it is released, dropped or
+/// lost. It is renewed every third of its lease by a task of this runtime.
+#[must_use = "a hold that is dropped is released"]
+pub struct QuorumHold {
+    key: String,
+    owner: String,
+    token: u64,
+    state: Arc<State>,
+    /// Dropped, or asked to release: the task ends.
+    end: Option<mpsc::Sender<oneshot::Sender<()>>>,
+}
+
+impl QuorumHold {
+    pub(super) fn new(
+        key: String,
+        owner: String,
+        token: u64,
+        lease: Duration,
+        majority: usize,
+        members: Vec<Member>,
+    ) -> Result<Self, Error> {
+        let state = Arc::new(State::new(validity(&members, majority)));
+        if let Some(reason) = state.reason() {
+            return Err(Error::Lost(reason));
+        }
+        let (end, ended) = mpsc::channel(1);
+        let keeper = Keeper {
+            token,
+            lease,
+            majority,
+            members,
+            state: Arc::clone(&state),
+        };
+        tokio::spawn(keeper.run(ended));
+        let end = Some(end);
+        Ok(Self {
+            key,
+            owner,
+            token,
+            state,
+            end,
+        })
+    }
+
+    /// The fencing token: greater than that of every hold by quorum before.
+    pub fn token(&self) -> u64 {
+        self.token
+    }
+
+    /// The key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The owner, as the servers know it.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Ends when the hold is lost, with the reason.
+    pub fn lost(&self) -> impl Future<Output = Reason> + Send + 'static {
+        State::lost(&self.state)
+    }
+
+    /// Whether it is lost.
+    pub fn is_lost(&self) -> bool {
+        self.reason().is_some()
+    }
+
+    /// Why it was lost, if it was.
+    pub fn reason(&self) -> Option<Reason> {
+        self.state.reason()
+    }
+
+    /// Until when it is good if it is not renewed any more, counted from now.
+    pub fn remaining(&self) -> Duration {
+        self.state
+            .deadline()
+            .unwrap_or_default()
+            .saturating_sub(now())
+    }
+
+    /// Releases it, and waits until the servers that answer within a second have.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if it was lost before.
+    pub async fn release(mut self) -> Result<(), Error> {
+        let lost = self.reason();
+        if let Some(end) = self.end.take() {
+            let (to, done) = oneshot::channel();
+            if end.send(to).await.is_ok() {
+                _ = done.await;
+            }
+        }
+        lost.map_or(Ok(()), |reason| Err(Error::Lost(reason)))
+    }
+}
+
+impl fmt::Debug for QuorumHold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuorumHold")
+            .field("key", &self.key)
+            .field("token", &self.token)
+            .field("owner", &self.owner)
+            .field("lost", &self.reason())
+            .finish()
+    }
+}
+
+/// Until when a majority is sure.
+fn validity(members: &[Member], majority: usize) -> Option<Time> {
+    let mut valid: Vec<Time> = members.iter().map(|member| member.valid).collect();
+    valid.sort_unstable_by(|one, other| other.cmp(one));
+    Some(valid.get(majority - 1).copied().unwrap_or(Time::ZERO))
+}
+
+struct Keeper {
+    token: u64,
+    lease: Duration,
+    majority: usize,
+    members: Vec<Member>,
+    state: Arc<State>,
+}
+
+impl Keeper {
+    async fn run(mut self, mut ended: mpsc::Receiver<oneshot::Sender<()>>) {
+        loop {
+            let deadline = self.state.deadline().unwrap_or_default();
+            let next = deadline.saturating_sub(now()).min(self.lease / 3);
+            tokio::select! {
+                biased;
+                end = ended.recv() => return self.release(end).await,
+                reason = a_loss(&self.members) => {
+                    self.members.retain(|member| !member.hold.is_lost());
+                    self.state.set_deadline(validity(&self.members, self.majority));
+                    if self.members.len() < self.majority {
+                        self.state.lose(reason);
+                    }
+                }
+                () = sleep(next) => self.renew().await,
+            }
+            if self.state.reason().is_some() {
+                // For ever, and released at all of them.
+                return self.release(None).await;
+            }
+        }
+    }
+
+    async fn renew(&mut self) {
+        let mut renewing = JoinSet::new();
+        let (lease, token) = (self.lease, self.token);
+        // Not beyond the validity: its end is to be told in time.
+        let left = self
+            .state
+            .deadline()
+            .unwrap_or_default()
+            .saturating_sub(now());
+        let patience = left.min(lease / 4);
+        for Member { hold, valid } in self.members.drain(..) {
+            renewing.spawn(async move {
+                let reply = timeout(patience, hold.renew_and(lease, Some(token))).await;
+                let valid = match reply {
+                    Ok(Ok(counter)) if counter == token => {
+                        let sent = hold.deadline().unwrap_or_default().saturating_sub(lease);
+                        sent + lease - drift(lease)
+                    }
+                    // Somebody else's token, or none of this hold's: it does not count.
+                    Ok(Ok(_) | Err(Error::Lost(_))) => Time::ZERO,
+                    _ => valid,
+                };
+                Member { hold, valid }
+            });
+        }
+        while let Some(member) = renewing.join_next().await {
+            self.members.extend(member.ok());
+        }
+        self.state
+            .set_deadline(validity(&self.members, self.majority));
+    }
+
+    async fn release(self, told: Option<oneshot::Sender<()>>) {
+        let mut releasing = JoinSet::new();
+        for Member { hold, .. } in self.members {
+            releasing.spawn(hold.release());
+        }
+        let all = async { while releasing.join_next().await.is_some() {} };
+        _ = timeout(Duration::from_secs(1), all).await;
+        _ = told.map(|told| told.send(()));
+    }
+}
+
+/// The next of them that is lost.
+async fn a_loss(members: &[Member]) -> Reason {
+    let mut losses: Vec<_> = members
+        .iter()
+        .map(|member| Box::pin(member.hold.lost()))
+        .collect();
+    std::future::poll_fn(|context| {
+        for loss in &mut losses {
+            if let std::task::Poll::Ready(reason) = loss.as_mut().poll(context) {
+                return std::task::Poll::Ready(reason);
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}

@@ -1,0 +1,167 @@
+//! A lock by a majority of servers that know nothing of each other (RedLock, with tokens that
+//! rise).
+
+mod attempt;
+mod hold;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::Client;
+use tokio::time::sleep;
+
+use crate::clock::now;
+use crate::error::Error;
+use crate::locks::Locks;
+use crate::request::{LEASE, Wait};
+
+pub use hold::QuorumHold;
+
+/// Several servers, an odd number of them, none a replica of another. Every program that takes
+/// the same locks names the same servers, in the same order.
+///
+/// Tokens of holds rise strictly as long as no server forgets its counters, whatever clocks,
+/// pauses and messages do. That one has it at a time needs besides that no server forgets a
+/// hold (`appendfsync always`), that nobody uses FORCE or DEL, and that clocks run alike within
+/// 1 in 100. Never use a key both by quorum and on one of the servers alone.
+///
+/// ```no_run
+/// # use std::time::Duration;
+/// # use rlock_client::Quorum;
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let servers = ["redis://a/", "redis://b/", "redis://c/"];
+/// let clients = servers.map(redis::Client::open).into_iter().collect::<Result<Vec<_>, _>>()?;
+/// let quorum = Quorum::new(clients);
+/// let hold = quorum.acquire("jobs").wait(Duration::from_secs(10)).await?;
+/// println!("token {}", hold.token());
+/// hold.release().await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Quorum {
+    servers: Arc<[Locks]>,
+}
+
+impl Quorum {
+    /// With one client for each server.
+    pub fn new(clients: impl IntoIterator<Item = Client>) -> Self {
+        // A server that is away must not take up the time of the others.
+        let locks = |client| Locks::with_timeout(client, Duration::from_secs(2));
+        Self {
+            servers: clients.into_iter().map(locks).collect(),
+        }
+    }
+
+    /// Asks for a lock: set what you want, and `.await` it.
+    pub fn acquire(&self, key: impl Into<String>) -> QuorumAcquire {
+        QuorumAcquire {
+            quorum: self.clone(),
+            key: key.into(),
+            wait: Wait::Once,
+            lease: LEASE,
+        }
+    }
+
+    /// Releases every hold and closes the connections.
+    pub async fn close(&self) {
+        let mut closing = tokio::task::JoinSet::new();
+        for server in self.servers.iter().cloned() {
+            closing.spawn(async move { server.close().await });
+        }
+        while closing.join_next().await.is_some() {}
+    }
+
+    fn majority(&self) -> usize {
+        self.servers.len() / 2 + 1
+    }
+}
+
+/// A lock that is asked for by quorum. Dropping the future of it ends the wait and releases
+/// what was had.
+#[must_use = "nothing is asked for before it is awaited"]
+#[derive(Clone, Debug)]
+pub struct QuorumAcquire {
+    quorum: Quorum,
+    key: String,
+    wait: Wait,
+    lease: Duration,
+}
+
+impl QuorumAcquire {
+    /// Waits for at most so long: in line at the first server that can be reached.
+    pub fn wait(mut self, time: Duration) -> Self {
+        self.wait = if time.is_zero() {
+            Wait::Once
+        } else {
+            Wait::For(time)
+        };
+        self
+    }
+
+    /// Waits for as long as it takes.
+    pub fn wait_forever(mut self) -> Self {
+        self.wait = Wait::Forever;
+        self
+    }
+
+    /// How long the hold lasts without renewal (10 s). The client renews it every third of it.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+
+    async fn ask(self) -> Result<QuorumHold, Error> {
+        if self.quorum.servers.is_empty() || self.quorum.servers.len().is_multiple_of(2) {
+            return Err(Error::Argument(
+                "a quorum is of an odd number of servers".into(),
+            ));
+        }
+        if self.lease < Duration::from_millis(100) {
+            return Err(Error::Argument(
+                "the lease of a quorum is at least 100 ms".into(),
+            ));
+        }
+        let begun = now();
+        let mut pause = Duration::from_millis(20);
+        loop {
+            let left = match self.wait {
+                Wait::For(time) => Wait::For((begun + time).saturating_sub(now())),
+                wait => wait,
+            };
+            let error = match self.attempt(left).await {
+                // Nobody has a majority, or servers are away.
+                Err(error @ (Error::NotAcquired | Error::Connection(_) | Error::Lost(_))) => error,
+                end => return end,
+            };
+            // Random, so that those who have split the servers do not do so again.
+            let random = uuid::Uuid::new_v4().as_u128() % 1000;
+            let rest = pause.mul_f64(0.5 + random as f64 / 1000.0);
+            let over = match self.wait {
+                Wait::Once => true,
+                Wait::For(time) => now() + rest >= begun + time,
+                Wait::Forever => false,
+            };
+            if over {
+                return Err(match error {
+                    Error::Lost(_) => Error::NotAcquired,
+                    error => error,
+                });
+            }
+            sleep(rest).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+}
+
+impl IntoFuture for QuorumAcquire {
+    type Output = Result<QuorumHold, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    /// # Errors
+    /// [`Error::NotAcquired`] where somebody else has a majority, [`Error::Connection`] where no
+    /// majority can be reached, and those of [`Acquire`](crate::Acquire).
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.ask())
+    }
+}

@@ -1,0 +1,139 @@
+//! A lock by a majority of three servers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use rlock_client::{Error, Quorum};
+
+use crate::server::{Server, ms, s, soon, until};
+
+fn three() -> ([Server; 3], Quorum) {
+    let servers = [Server::start(), Server::start(), Server::start()];
+    let quorum = of(&servers);
+    (servers, quorum)
+}
+
+fn of(servers: &[Server; 3]) -> Quorum {
+    Quorum::new(servers.iter().map(Server::client))
+}
+
+async fn all_free(servers: &[Server; 3]) {
+    until(|| servers.iter().all(|server| server.is_free("jobs"))).await;
+}
+
+#[tokio::test]
+async fn one_at_a_time_with_tokens_that_rise() {
+    let (servers, ours) = three();
+    let theirs = of(&servers);
+    let mut last = 0;
+    for _ in 0..5 {
+        let hold = ours.acquire("jobs").await.unwrap();
+        assert!(hold.token() > last && !hold.is_lost());
+        last = hold.token();
+        assert_eq!(
+            theirs.acquire("jobs").await.unwrap_err(),
+            Error::NotAcquired
+        );
+        hold.release().await.unwrap();
+        all_free(&servers).await;
+    }
+    drop(ours.acquire("jobs").await.unwrap());
+    all_free(&servers).await;
+}
+
+#[tokio::test]
+async fn handed_over_to_who_waits() {
+    let (servers, ours) = three();
+    let hold = ours.acquire("jobs").await.unwrap();
+    let waits = tokio::spawn(of(&servers).acquire("jobs").wait(s(30)).into_future());
+    servers[0].waiting("jobs", 1).await;
+    hold.release().await.unwrap();
+    let hold = soon(waits).await.unwrap().unwrap();
+    hold.release().await.unwrap();
+    let held = ours.acquire("jobs").await.unwrap();
+    let waits = tokio::spawn(of(&servers).acquire("jobs").wait(s(30)).into_future());
+    servers[0].waiting("jobs", 1).await;
+    waits.abort();
+    servers[0].waiting("jobs", 0).await;
+    held.release().await.unwrap();
+    all_free(&servers).await;
+}
+
+#[tokio::test]
+async fn a_minority_that_is_away_does_not_matter_and_a_majority_does() {
+    let (mut servers, quorum) = three();
+    let hold = quorum.acquire("jobs").lease(s(2)).await.unwrap();
+    servers[0].kill();
+    tokio::time::sleep(s(4)).await;
+    assert!(!hold.is_lost(), "renewed at the other two");
+    hold.release().await.unwrap();
+    let hold = soon(quorum.acquire("jobs").lease(s(6)).wait(s(20)))
+        .await
+        .unwrap();
+    hold.release().await.unwrap();
+    servers[1].kill();
+    let error = soon(quorum.acquire("jobs")).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn lost_with_a_majority() {
+    let (servers, quorum) = three();
+    let hold = quorum.acquire("jobs").await.unwrap();
+    servers[0].ask::<i64>("RLOCK.FORCE jobs");
+    tokio::time::sleep(ms(200)).await;
+    assert!(!hold.is_lost());
+    servers[2].ask::<i64>("RLOCK.FORCE jobs");
+    assert_eq!(soon(hold.lost()).await.as_str(), "forced");
+    all_free(&servers).await;
+    assert!(matches!(hold.release().await, Err(Error::Lost(_))));
+}
+
+#[tokio::test]
+async fn lost_within_a_lease_when_a_majority_stands_still() {
+    let (servers, quorum) = three();
+    let hold = quorum.acquire("jobs").lease(s(2)).await.unwrap();
+    servers[0].signal(libc::SIGSTOP);
+    servers[1].signal(libc::SIGSTOP);
+    let begun = Instant::now();
+    assert_eq!(soon(hold.lost()).await.as_str(), "lease");
+    assert!(begun.elapsed() < ms(2000), "{:?}", begun.elapsed());
+    servers[0].signal(libc::SIGCONT);
+    servers[1].signal(libc::SIGCONT);
+    all_free(&servers).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_that_fight_for_it() {
+    let (servers, _) = three();
+    let (inside, last) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let programs: Vec<_> = (0..4)
+        .map(|_| {
+            let (quorum, inside, last) = (of(&servers), Arc::clone(&inside), Arc::clone(&last));
+            tokio::spawn(async move {
+                for _ in 0..25 {
+                    let hold = quorum.acquire("jobs").wait(s(60)).await.unwrap();
+                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                    assert!(last.swap(hold.token(), Ordering::SeqCst) < hold.token());
+                    tokio::task::yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    hold.release().await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for program in programs {
+        soon(program).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_even_number_is_refused() {
+    let server = Server::start();
+    let error = Quorum::new([server.client(), server.client()])
+        .acquire("jobs")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Argument(_)));
+}
