@@ -26,8 +26,9 @@ test: module server ## run the unit tests, and the suite on the installed server
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
 
-test-clients: module server ## test with client libraries of five languages as they come, where the toolchain is there (ONLY=ioredis)
-	@clients/conformance/raw/run "$(TARGET)/clients" $(ONLY)
+test-clients: module server ## test the clients by the scenarios they share, and client libraries as they come, where the toolchain is there (ONLY=python, ONLY=ioredis)
+	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
+	@$(if $(ONLY),$(if $(ONLY_CLIENT),clients/conformance/run $(ONLY)),clients/conformance/test_proxy.py && clients/conformance/run)
 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
@@ -87,6 +88,9 @@ clean: ## remove all that was built and fetched
 
 # A server of the matrix by its name, or any by its path.
 TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER)))
+
+# What ONLY names is a client of clients/, or else a library.
+ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))
 
 judge: tools
 	@cargo build --quiet --locked -p rlock-torture

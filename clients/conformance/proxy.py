@@ -64,6 +64,7 @@ class Link:
                 await self.proxy.moves.wait()
                 rule = self.proxy.take_rule(words)
                 if rule and rule.kind == "lose":
+                    await self.answered()
                     self.proxy.done(rule)
                     return
                 self.waiting.append([words, self.messages(words), rule])
@@ -72,7 +73,16 @@ class Link:
                 self.server[1].write(raw)
                 await self.server[1].drain()
                 if rule and rule.kind == "cut":
-                    await asyncio.Event().wait()  # `down` ends both
+                    while await self.client[0].read(65536):
+                        pass  # what comes behind it is lost; `down` ends both
+                    return
+
+    async def answered(self):
+        """What was asked before has its replies, unless that takes long."""
+        for _ in range(100):
+            if not self.waiting:
+                return
+            await asyncio.sleep(0.01)
 
     @staticmethod
     def messages(words):
@@ -86,7 +96,7 @@ class Link:
         parser = Parser()
         while data := await self.server[0].read(65536):
             for value, raw in parser.feed(data):
-                rule = self.answers(value)
+                asked, rule = self.answers(value)
                 if rule and rule.kind == "cut":
                     self.proxy.done(rule)
                     return
@@ -96,8 +106,7 @@ class Link:
                 if rule and rule.kind == "delay":
                     await asyncio.sleep(rule.ms / 1000)
                     self.proxy.done(rule)
-                is_message = isinstance(value, Push) or self.is_message(value)
-                if self.silent or (self.losing and is_message):
+                if self.silent or (self.losing and not asked):
                     continue
                 await self.proxy.moves.wait()
                 await self.proxy.flows.wait()
@@ -111,17 +120,16 @@ class Link:
         return isinstance(value, list) and len(value) > 2 and value[0] in MESSAGES
 
     def answers(self, value):
-        """The rule of the request that this is the answer to, if it is one."""
+        """Whether this is the answer to a request, or a part of it; and the rule of that."""
         head = self.waiting[0] if self.waiting else None
-        if isinstance(value, Push) or self.is_message(value):
-            if not (head and head[1] and value and value[0] == head[0][0].lower()):
-                return None
-        if head is None:
-            return None
-        if head[1] > 1 and isinstance(value, list):
+        of_subscribing = bool(head and head[1] and isinstance(value, list) and value and value[0] == head[0][0].lower())
+        is_message = isinstance(value, Push) or self.is_message(value)
+        if head is None or (is_message and not of_subscribing):
+            return False, None
+        if of_subscribing and head[1] > 1:
             head[1] -= 1
-            return None
-        return self.waiting.popleft()[2]
+            return True, None
+        return True, self.waiting.popleft()[2]
 
 
 class Proxy:
