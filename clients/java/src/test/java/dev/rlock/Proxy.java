@@ -21,6 +21,8 @@ final class Proxy implements AutoCloseable {
     /** When the client says this word its connection is closed, before or after the server hears it. */
     private volatile String cutAt;
     private volatile boolean serverHears;
+    /** Clients that hear no more replies. */
+    private final List<Socket> deaf = new CopyOnWriteArrayList<>();
     private boolean holding;
 
     Proxy(int to) {
@@ -64,10 +66,9 @@ final class Proxy implements AutoCloseable {
             if (word != null && text.contains(word)) {
                 cutAt = null;
                 if (serverHears) {
+                    deaf.add(from);
                     out.write(bytes, 0, many);
-                    out.flush();
-                    to.shutdownOutput(); // it closes when it has done all of it
-                    from.close();
+                    to.shutdownOutput(); // it closes when it has done all of it, and then the client's is closed
                 } else {
                     cut();
                 }
@@ -84,7 +85,9 @@ final class Proxy implements AutoCloseable {
                     wait();
                 }
             }
-            out.write(bytes, 0, many);
+            if (!deaf.contains(to)) {
+                out.write(bytes, 0, many);
+            }
         });
     }
 
