@@ -66,7 +66,8 @@ impl Quorum {
     /// Releases every hold and closes the connections.
     pub async fn close(&self) {
         let mut closing = tokio::task::JoinSet::new();
-        for server in self.servers.iter().cloned() {
+        for server in &*self.servers {
+            let server = server.clone();
             closing.spawn(async move { server.close().await });
         }
         while closing.join_next().await.is_some() {}

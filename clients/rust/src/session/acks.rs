@@ -89,7 +89,10 @@ async fn answer(
             };
             for (index, Question { id, tag, .. }) in now.into_iter().enumerate() {
                 let end = match &end {
-                    Ok((sent, ends)) => ends[index].clone().map(|()| *sent),
+                    Ok((sent, ends)) => match ends.get(index) {
+                        Some(end) => end.clone().map(|()| *sent),
+                        None => Err(Error::Connection("no reply to RENEW".into())),
+                    },
                     Err(error) => Err(error.clone()),
                 };
                 _ = session.send(Command::Acked { id, tag, end });

@@ -51,33 +51,20 @@ impl Actor {
     }
 
     fn acquire_replied(&mut self, id: u64, tag: u64, reply: RedisResult<Value>) {
-        let Some(Entry {
-            tag: now,
-            phase: Phase::Asked(asked),
-            ..
-        }) = self.entries.get_mut(&id)
-        else {
+        let Some(entry) = self.entries.get_mut(&id).filter(|entry| entry.tag == tag) else {
             return;
         };
-        if *now != tag {
+        let Phase::Asked(asked) = &mut entry.phase else {
             return;
-        }
+        };
         match reply {
             Ok(Value::Int(token)) => {
-                let request = &self.entries[&id].request;
-                let (lease, sent) = (request.lease, self.sent(id));
-                self.granted(id, token, Some(sent + lease));
+                let deadline = asked.sent + entry.request.lease;
+                self.granted(id, token, Some(deadline));
             }
             Ok(Value::Nil) => self.fail(id, Error::NotAcquired),
             Ok(_) => asked.queued = true,
             Err(error) => self.fail(id, Error::from_redis(&error)),
-        }
-    }
-
-    fn sent(&self, id: u64) -> Time {
-        match self.entries.get(&id).map(|entry| &entry.phase) {
-            Some(Phase::Asked(asked)) => asked.sent,
-            _ => Time::ZERO,
         }
     }
 

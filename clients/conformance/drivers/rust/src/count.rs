@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rlock_client::{Error, Hold, QuorumHold};
 use serde_json::{Value, json};
 
 use crate::world::{Answer, World, failed, text};
@@ -12,18 +13,34 @@ impl World {
         let (end, path) = (Instant::now() + time, text(request, "file"));
         let mut done = 0_u64;
         while Instant::now() < end {
-            let hold = match self.asking(request)?.await {
+            let hold = match self.one(request).await? {
                 Ok(hold) => hold,
-                Err(rlock_client::Error::NotAcquired) => continue,
+                Err(Error::NotAcquired) => continue,
                 Err(error) => return Err(failed(error)),
             };
             one_more(&path)
                 .map_err(|error| json!({"error": "other", "text": format!("{path}: {error}")}))?;
             done += 1;
-            hold.release().await.map_err(failed)?;
+            match hold {
+                One::Hold(hold) => hold.release().await,
+                One::Quorum(hold) => hold.release().await,
+            }
+            .map_err(failed)?;
         }
         Ok(json!({"done": done}))
     }
+
+    async fn one(&self, request: &Value) -> Result<Result<One, Error>, Value> {
+        if self.names().quorums.contains_key(&text(request, "locks")) {
+            return Ok(self.asking_quorum(request)?.await.map(One::Quorum));
+        }
+        Ok(self.asking(request)?.await.map(One::Hold))
+    }
+}
+
+enum One {
+    Hold(Hold),
+    Quorum(QuorumHold),
 }
 
 fn one_more(path: &str) -> std::io::Result<()> {

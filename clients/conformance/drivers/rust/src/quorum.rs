@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::Client;
-use rlock_client::Quorum;
+use rlock_client::{Quorum, QuorumAcquire};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -26,11 +26,7 @@ impl World {
         Ok(json!({}))
     }
 
-    pub async fn acquire_by_quorum(
-        &self,
-        request: &Value,
-        cancelled: oneshot::Receiver<()>,
-    ) -> Answer {
+    pub fn asking_quorum(&self, request: &Value) -> Result<QuorumAcquire, Value> {
         let quorum = self.names().quorums.get(&text(request, "locks")).cloned();
         let quorum = quorum.ok_or_else(|| argument("no locks of this name"))?;
         let mut ask = quorum.acquire(text(request, "key"));
@@ -42,6 +38,15 @@ impl World {
         if let Some(lease) = duration(request, "lease") {
             ask = ask.lease(lease);
         }
+        Ok(ask)
+    }
+
+    pub async fn acquire_by_quorum(
+        &self,
+        request: &Value,
+        cancelled: oneshot::Receiver<()>,
+    ) -> Answer {
+        let ask = self.asking_quorum(request)?;
         let hold = tokio::select! {
             end = ask.into_future() => end.map_err(failed)?,
             Ok(()) = cancelled => return Err(json!({"error": "cancelled", "text": ""})),
