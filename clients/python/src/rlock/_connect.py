@@ -20,9 +20,8 @@ _NOT_OURS = (
 )
 
 
-def maker(client: Any, timeout: float) -> Callable[[], Any]:
-    """Makes connections (not connected yet) with the client's address, TLS and credentials."""
-    pool = client.connection_pool
+def maker(pool: Any, timeout: float) -> Callable[[], Any]:
+    """Makes connections (not connected yet) as `pool`, or a node of a cluster, makes them."""
 
     def make() -> Any:
         options = {name: value for name, value in pool.connection_kwargs.items() if name not in _NOT_OURS}

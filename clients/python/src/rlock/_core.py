@@ -20,13 +20,18 @@ from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
 
 # s: how much later than the server the program ends a wait by itself.
 GRACE = 0.5
+# Of a node of a cluster: it has not all of the slot.
+ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
 # s: how long the server keeps the place of a request whose connection broke.
 PLACE = 15.0
 
 
 class Core(Line):
-    def __init__(self, timeout: float) -> None:
-        super().__init__(timeout)
+    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
+        super().__init__(timeout, place)
+        self.face: Any = None  # the session with the socket
+        self.moved: list[Request | Call] = []  # for whoever has their slot now
+        self.on_moved: Callable[[], object] = list
         self.requests: dict[Request, None] = {}
         self.holds: dict[Held, None] = {}
         self.unsure: list[Request] = []  # granted, and waiting for acks
@@ -50,27 +55,60 @@ class Core(Line):
         request.done = done
         request.until = now + ask.wait
         request.last = max(request.until, now + self.timeout)
-        if ask.wait < math.inf:
-            first = request.until if ask.wait else request.last
+        self.adopt(request, now)
+        return request
+
+    def adopt(self, request: Request, now: float) -> None:
+        """Is with this session from now on."""
+        request.home = self
+        if request.ask.wait < math.inf:
+            first = request.until if request.ask.wait else request.last
             request.timer = self.timers.at(first, partial(self._overdue, request))
         self.requests[request] = None
-        self.beat.add(ask.lease, now)
+        self.beat.add(request.ask.lease, now)
         self.hurry(now)
         if self.ready:
             self._send_request(request, now)
-        return request
 
-    def give_up(self, request: Request, now: float) -> None:
-        """Nobody wants it any more: granted or not, the server hears of it."""
+    def resend(self, request: Request, now: float) -> None:
+        if request in self.requests and request.tag is None and self.ready:
+            self._send_request(request, now)
+
+    def hand_over(self, request: Request) -> bool:
+        """To another session, that adopts it; False: it is over."""
+        if request not in self.requests:
+            return False
+        request.home = None
+        self.timers.cancel(request.timer)
+        del self.requests[request]
+        self._table.pop(str(request.tag), None)
+        request.tag = None
+        self.beat.remove(request.ask.lease)
+        return True
+
+    def take_moved(self) -> list[Request | Call]:
+        moved, self.moved = self.moved, []
+        return [one for one in moved if isinstance(one, Call) or one in self.requests]
+
+    def _move(self, *those: Request | Call) -> None:
+        if those:
+            self.moved += those
+            self.calls.append(self.on_moved)
+
+    def give_up(self, request: Request, now: float) -> bool:
+        """Nobody wants it any more: granted or not, the server hears of it. False: it is with
+        another session."""
+        if request.home is not self:
+            return False
         held = request.held
         if held and not held.over:
             held.count = 1
             self.release(held, now)
-        if request.finished:
-            return
-        self._end(request, None, tell=False)
-        if not held:
-            self._call_off(request, now)
+        if not request.finished:
+            self._end(request, None, tell=False)
+            if not held:
+                self._call_off(request, now)
+        return True
 
     def _send_request(self, request: Request, now: float) -> None:
         ask, request.tag, request.sent = request.ask, next(self._tags), now
@@ -84,16 +122,16 @@ class Core(Line):
         if request.sent:
             ask, until = request.ask, now + max(request.ask.lease / 1000, PLACE)
             for words in (ask.cancel(request.owner), ask.release_all(request.owner)):
-                self.send(Call(words, self._tidied(words, words, until), words, until), now)
+                self.send(Call(words, None, words, until), now)
 
-    def _tidied(self, words: Any, again: Any, until: float) -> Callable[[Any, float], None]:
+    def _tidied(self, call: Call, reply: Any, now: float) -> None:
         """A release that the server refuses is said again, for nobody else will."""
-
-        def answered(reply: Any, now: float) -> None:
-            if isinstance(reply, Failure) and reply.code not in ("NOTHELD", "WRONGTYPE") and now < until:
-                self.say_again(Call(words, answered, again, until), now)
-
-        return answered
+        if not isinstance(reply, Failure) or reply.code in ("NOTHELD", "WRONGTYPE"):
+            return
+        if self.place and reply.code in ELSEWHERE:
+            self._move(call)
+        elif now < call.until:
+            self.say_again(call, now)
 
     def _answered(self, request: Request, tag: int, reply: Any, now: float) -> None:
         if request.tag != tag or request.finished or request.held or reply is BROKEN:
@@ -129,6 +167,10 @@ class Core(Line):
     def _failed(self, request: Request, code: str, text: str) -> None:
         if code == "UNBLOCKED" and "superseded" not in text:
             self.drop = f"{code} {text}"  # it is asked for again, at the master
+        elif self.place and code in ELSEWHERE:
+            self._table.pop(str(request.tag), None)
+            request.tag = None
+            self._move(request)
         elif code == "DEADLOCK":
             self._end(request, Deadlock(text))
         else:
@@ -260,7 +302,6 @@ class Core(Line):
             self._forget(held, releasing=True)
         until = now + held.lease / 1000
         words, again = ask.release(owner, held.token), ask.release_all(owner)
-        tidied = self._tidied(words, words, until)
 
         def answered(reply: Any, now: float) -> None:
             nonlocal counted
@@ -269,9 +310,9 @@ class Core(Line):
                 self.beat.remove(held.lease)
                 counted = False
             if isinstance(reply, Failure):
-                tidied(reply, now)
-                gone = reply.code in ("NOTHELD", "WRONGTYPE")
-                self._finish(pending, Lost("overwritten", ask.name) if gone else Refused(*reply))
+                self._tidied(Call(words, None, words, until), reply, now)
+                why = self._gone(reply)
+                self._finish(pending, Lost(why, ask.name) if why else Refused(*reply))
             elif held.reason and not pending.error:  # told before the reply
                 self._finish(pending, Lost(held.reason, ask.name))
             else:
@@ -313,11 +354,10 @@ class Core(Line):
         def answered(reply: Any, now: float) -> None:
             if held.reason:
                 then(Lost(held.reason, held.request.ask.name), now)
-            elif isinstance(reply, Failure) and reply.code in ("NOTHELD", "WRONGTYPE"):
-                self._lost(held, "expired" if reply.code == "NOTHELD" else "overwritten", now)
-                then(Lost(held.reason or "expired", held.request.ask.name), now)
             elif isinstance(reply, Failure):
-                then(Refused(*reply), now)
+                if why := self._gone(reply):
+                    self._lost(held, why, now)
+                then(Lost(why, held.request.ask.name) if why else Refused(*reply), now)
             elif reply is BROKEN:
                 if held.request.ask.watchdog:
                     then(Lost("connection", held.request.ask.name), now)
@@ -335,6 +375,12 @@ class Core(Line):
         call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
         self.send(call, now)
 
+    def _gone(self, reply: Failure) -> str | None:
+        """Why there is no such hold; None: that is not what it says."""
+        if self.place and reply.code in ELSEWHERE:
+            return "moved"
+        return {"NOTHELD": "expired", "WRONGTYPE": "overwritten"}.get(reply.code)
+
     def _until(self, held: Held, deadline: float) -> None:
         self.timers.cancel(held.timer)
         held.deadline = deadline
@@ -349,7 +395,7 @@ class Core(Line):
     def _end_hold(self, held: Held, reason: str, now: float) -> None:
         """Lost by our own clock: so that the server agrees, it is released."""
         words, until = held.request.ask.release(held.request.owner, held.token), now + held.lease / 1000
-        self.send(Call(words, self._tidied(words, words, until), words, until), now)
+        self.send(Call(words, None, words, until), now)
         self._lost(held, reason, now)
 
     def _lost(self, held: Held, reason: str, now: float) -> None:
@@ -361,7 +407,9 @@ class Core(Line):
         self._forget(held)
         request = held.request
         if reason == "demoted":  # the master that comes may have it still
-            self._free(held, now)
+            self.backlog.append(self._freed(held, now))
+        elif reason == "moved":  # and so may the node that has the slot now
+            self._move(self._freed(held, now))
         if not request.finished:  # the program does not have it yet
             gone = ConnectionError("the connection broke before the hold was sure")
             self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
@@ -398,17 +446,29 @@ class Core(Line):
         for request in self.requests:
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog]:
-            self._free(held, now)
+            self.backlog.append(self._freed(held, now))
             self._lost(held, "connection", now)
+        if self.place and self.failing:  # perhaps another node has its slots now
+            backlog, self.backlog = self.backlog, []
+            self._move(*self.requests, *backlog)
 
-    def _free(self, held: Held, now: float) -> None:
-        """On the next connection: what was lost with this one."""
+    def _freed(self, held: Held, now: float) -> Call:
         words = held.request.ask.release_all(held.request.owner)
-        until = now + held.lease / 1000
-        self.backlog.append(Call(words, self._tidied(words, words, until), words, until))
+        return Call(words, None, words, now + held.lease / 1000)
+
+    def _unsubscribed(self, now: float) -> None:
+        """All waits there are over, and the slots are to be read again."""
+        for request in self.requests:
+            self._table.pop(str(request.tag), None)
+            request.tag = None
+        self._move(*self.requests)
+        self.calls.append(self.on_moved)
 
     def _never(self, code: str, text: str, now: float) -> None:
         """The server does not let us in: nobody need wait for that to change."""
+        if self.place and code in ELSEWHERE:
+            self._move(*self.requests)
+            return
         for request in list(self.requests):
             self._end(request, Refused(code, text))
 

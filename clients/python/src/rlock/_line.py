@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ._ask import fresh_channel
@@ -24,14 +25,16 @@ BROKEN = object()  # in the place of a reply: the connection broke before it cam
 
 
 class Line:
-    def __init__(self, timeout: float) -> None:
+    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
         self.timeout = timeout
+        self.place = place  # in a cluster: a hash tag in a slot of this node, for the channel
         self.out = bytearray()
         self.calls: list[Callable[[], object]] = []
         self.timers = Timers()
         self.beat = Beat()
         self.connected = False
         self.ready = False  # subscribed too
+        self.homeless = False  # the slot of the channel is another node's now
         self.closed = False
         self.drop: str | None = None  # why the connection is to be closed
         self.trouble = ""  # why there was no connection the last time
@@ -67,7 +70,7 @@ class Line:
                 return
             if isinstance(reply, Push):
                 self._pushed([item if isinstance(item, bytes) else b"" for item in reply.items], now)
-            elif not self.ready or not self.flight:
+            elif not self.flight:
                 self.drop = f"{reply.code} {reply.text}" if isinstance(reply, Failure) else "a reply to nothing"
                 if isinstance(reply, Failure) and reply.code not in NO_MASTER:
                     self._never(reply.code, reply.text, now)
@@ -76,18 +79,19 @@ class Line:
             else:
                 call = self.flight.popleft()
                 self.beat.proved(call.sent)
-                call.answered(reply, now)
+                (call.answered or partial(self._tidied, call))(reply, now)
 
     def ended(self, now: float, why: str) -> None:
         """The connection is closed, or there was none to be had."""
-        self.connected = self.ready = False
+        self.connected = self.ready = self.homeless = False
         self.trouble = self.drop or why
         self.drop = None
         self.out.clear()
         flight, self.flight = [*self.flight, *self.refused], deque()
         self.refused = []
         for call in flight:
-            call.answered(BROKEN, now)
+            if call.answered:
+                call.answered(BROKEN, now)
             if call.again is not None:
                 call.words = call.again
                 self.backlog.append(call)
@@ -142,6 +146,11 @@ class Line:
         """Somebody asks: no long pause before the next attempt to connect."""
         self._connect_at = min(self._connect_at, now + PAUSES[1])
 
+    @property
+    def failing(self) -> bool:
+        """It broke more than once."""
+        return self._failures > 1
+
     def say_again(self, call: Call, now: float) -> None:
         self.refused.append(call)
         self._again_at = now + PAUSES[-1]
@@ -160,12 +169,27 @@ class Line:
 
     def _subscribe(self) -> None:
         self.channel = fresh_channel()
-        self.out += encode(("SUBSCRIBE", self.channel))
+        if self.place is None:
+            self.out += encode(("SUBSCRIBE", self.channel))
+        elif tag := self.place():
+            self.channel += f":{{{tag}}}"
+            self.out += encode(("SSUBSCRIBE", self.channel))
+        else:
+            self.drop = "the node serves no slot"
+
+    def subscribe_again(self, now: float) -> None:
+        """The slot of the channel has gone to another node: by another channel."""
+        if self.homeless:
+            self.homeless, self._began = False, now
+            self._subscribe()
 
     def _pushed(self, items: list[bytes], now: float) -> None:
         kind = items[0]
         if kind in (b"subscribe", b"ssubscribe"):
             self._subscribed(now)
+        elif kind == b"sunsubscribe" and self.ready:
+            self.ready, self.homeless, self._began = False, True, now
+            self._unsubscribed(now)
         elif kind in (b"message", b"smessage") and len(items) == 3:
             word, tag, *rest = items[2].decode(errors="replace").split(" ", 2)
             self._told(word, tag, rest[0] if rest else "", now)
@@ -183,6 +207,10 @@ class Line:
     def _open(self, now: float) -> None: ...
 
     def _broken(self, now: float) -> None: ...
+
+    def _unsubscribed(self, now: float) -> None: ...
+
+    def _tidied(self, call: Call, reply: Any, now: float) -> None: ...
 
     def _told(self, word: str, tag: str, rest: str, now: float) -> None: ...
 

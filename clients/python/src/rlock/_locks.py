@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +11,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ._ask import Ask, Duration, Keys, Options, ask, seconds
-from ._connect import maker
-from ._core import Core
 from ._hold import Hold
+from ._router import router
 from ._session import Session
-from ._states import JobState
+from ._states import JobState, Request
 from .errors import Cancelled, ConnectionError
 
 if TYPE_CHECKING:
@@ -40,19 +40,20 @@ class _Takes:
         return self._take(ask(key, **options), self._job, cancel)
 
     def _take(self, wanted: Ask, job: JobState | None, cancel: threading.Event | None = None) -> Hold:
-        session = self._home()._session()
+        session = self._home()._session(wanted)
         event = threading.Event()
         request = session.act(lambda core, now: core.ask(wanted, job, event.set, now))
         try:
             if not session.wait(request, event, cancel):
                 raise Cancelled(f"the wait for {wanted.name} was called off")
         except BaseException:  # KeyboardInterrupt too: the server is to hear of it
-            session.act(lambda core, now: core.give_up(request, now))
+            while not _given_up(request):
+                time.sleep(0.001)  # it is just going from one node to another
             raise
         if request.error:
             raise request.error
         assert request.held
-        return Hold(request.held, session, self._home())
+        return Hold(request.held, request.home.face, self._home())
 
     @contextmanager
     def hold(
@@ -62,6 +63,11 @@ class _Takes:
         where `Lost` is raised if the hold was lost."""
         with self.acquire(key, cancel=cancel, **options) as hold:
             yield hold
+
+
+def _given_up(request: Request) -> bool:
+    home = request.home
+    return bool(home and home.face.act(lambda core, now: core.give_up(request, now)))
 
 
 class Job(_Takes):
@@ -81,18 +87,17 @@ class Job(_Takes):
 
 
 class Locks(_Takes):
-    """The locks of one server, for all threads of a process. Make it once.
+    """The locks of one server, or of a cluster, for all threads of a process. Make it once.
 
-    client: a `redis.Redis`, whose address, TLS and credentials are used.
+    client: a `redis.Redis` or `redis.RedisCluster`, whose address, TLS and credentials are used.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     """
 
     def __init__(self, client: Any, *, timeout: Duration = 5) -> None:
         self._timeout = seconds(timeout, "timeout")
-        self._make = maker(client, self._timeout)
+        self._router = router(client, self._timeout)
         self._closed = False
-        self._guard = threading.Lock()
-        self._current: Session | None = None
+        weakref.finalize(self, self._router.abandon).atexit = False
 
     def _home(self) -> Locks:
         return self
@@ -102,28 +107,13 @@ class Locks(_Takes):
 
     def close(self) -> None:
         """Releases every hold, ends every wait, closes the connection."""
-        with self._guard:
-            self._closed, session = True, self._current
-        if session and not session.forked:
-            session.close(self._timeout)
+        self._closed = True
+        self._router.close(self._timeout)
 
-    def _session(self) -> Session:
+    def _session(self, wanted: Ask) -> Session:
         if self._closed:
             raise ConnectionError("the locks are closed")
-        session = self._current
-        if session is None or session.forked:
-            session = self._begin(session)
-        return session
-
-    def _begin(self, seen: Session | None) -> Session:
-        if seen and seen.forked:
-            self._guard = threading.Lock()  # the parent may have forked with it held
-        with self._guard:
-            if self._current is seen:
-                self._current = Session(self._make, Core(self._timeout))
-                weakref.finalize(self, self._current.abandon).atexit = False
-            assert self._current
-            return self._current
+        return self._router.session(wanted.keys[0])
 
     def __enter__(self) -> Locks:
         return self

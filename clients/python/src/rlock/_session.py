@@ -44,6 +44,7 @@ class Cancel(threading.Event):
 class Session:
     def __init__(self, make: Callable[[], Any], core: Core) -> None:
         self.core = core
+        core.face = self
         self.lock = threading.Lock()
         self.forked = False
         self._abandoned = False

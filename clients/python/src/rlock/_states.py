@@ -52,7 +52,7 @@ class JobState:
 class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
-    __slots__ = ("ask", "held", "job", "last", "owner", "sent", "tag", "until")
+    __slots__ = ("ask", "held", "home", "job", "last", "owner", "sent", "tag", "until")
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
         super().__init__()
@@ -64,6 +64,7 @@ class Request(Pending):
         self.until = 0.0  # the end of its wait
         self.last = 0.0  # when it is given up for want of a connection
         self.held: Held | None = None
+        self.home: Any = None  # the session that it is with
 
 
 class Held:
@@ -93,12 +94,12 @@ class Call:
     def __init__(
         self,
         words: tuple[Word, ...],
-        answered: Callable[[Any, float], object],
+        answered: Callable[[Any, float], object] | None,
         again: tuple[Word, ...] | None = None,
         until: float = 0.0,
     ) -> None:
         self.words = words
-        self.answered = answered
+        self.answered = answered  # None: whichever session has it by then sees to it
         self.again = again
         self.until = until  # afterwards there is nothing to say again
         self.sent = 0.0

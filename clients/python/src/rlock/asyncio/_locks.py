@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .._ask import Ask, Duration, Keys, Options, ask, seconds
-from .._connect import maker
-from .._core import Core
 from .._states import JobState
 from ..errors import ConnectionError
 from ._hold import Hold, Scope
+from ._router import router
 from ._session import Session
 
 if TYPE_CHECKING:
@@ -37,19 +35,19 @@ class _Takes:
         return await self._take(ask(key, **options), self._job)
 
     async def _take(self, wanted: Ask, job: JobState | None) -> Hold:
-        session = self._home()._session()
+        session = await self._home()._session(wanted)
         future, done = session.waker()
         request = session.act(lambda core, now: core.ask(wanted, job, done, now))
         try:
             if not request.finished:
                 await future
         except BaseException:
-            session.act(lambda core, now: core.give_up(request, now))
+            request.home.face.act(lambda core, now: core.give_up(request, now))
             raise
         if request.error:
             raise request.error
         assert request.held
-        return Hold(request.held, session, self._home())
+        return Hold(request.held, request.home.face, self._home())
 
     def hold(self, key: Keys, **options: Unpack[Options]) -> Scope:
         """`async with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the
@@ -74,17 +72,17 @@ class Job(_Takes):
 
 
 class Locks(_Takes):
-    """The locks of one server, for all tasks of an event loop. Make it once.
+    """The locks of one server, or of a cluster, for all tasks of an event loop. Make it once.
 
-    client: a `redis.asyncio.Redis`, whose address, TLS and credentials are used.
+    client: a `redis.asyncio.Redis` or `RedisCluster`, whose address, TLS and credentials are used.
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     """
 
     def __init__(self, client: Any, *, timeout: Duration = 5) -> None:
         self._timeout = seconds(timeout, "timeout")
-        self._make = maker(client, self._timeout)
+        self._router = router(client, self._timeout)
         self._closed = False
-        self._current: Session | None = None
+        weakref.finalize(self, self._router.abandon).atexit = False
 
     def _home(self) -> Locks:
         return self
@@ -95,18 +93,12 @@ class Locks(_Takes):
     async def close(self) -> None:
         """Releases every hold, ends every wait, closes the connection."""
         self._closed = True
-        if self._current and not self._current.forked:
-            await self._current.close(self._timeout)
+        await self._router.close(self._timeout)
 
-    def _session(self) -> Session:
+    async def _session(self, wanted: Ask) -> Session:
         if self._closed:
             raise ConnectionError("the locks are closed")
-        session = self._current
-        # A session belongs to its loop; with another loop another one begins.
-        if session is None or session.forked or session.loop is not asyncio.get_running_loop():
-            session = self._current = Session(self._make, Core(self._timeout))
-            weakref.finalize(self, session.close_soon).atexit = False
-        return session
+        return await self._router.session(wanted.keys[0])
 
     async def __aenter__(self) -> Locks:
         return self

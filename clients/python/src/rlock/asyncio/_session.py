@@ -21,6 +21,7 @@ log = logging.getLogger("rlock")
 class Session:
     def __init__(self, make: Callable[[], Any], core: Core) -> None:
         self.core = core
+        core.face = self
         self.forked = False
         self.loop = asyncio.get_running_loop()
         self.make = make
