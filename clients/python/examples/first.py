@@ -1,4 +1,5 @@
 import redis
+
 import rlock
 
 locks = rlock.Locks(redis.Redis())

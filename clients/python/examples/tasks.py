@@ -1,6 +1,7 @@
 import asyncio
 
 import redis.asyncio
+
 import rlock.asyncio
 
 

@@ -1,7 +1,8 @@
 import pytest
 import redis
-import rlock
 from servers import Proxy, Server
+
+import rlock
 
 
 @pytest.fixture(scope="module")

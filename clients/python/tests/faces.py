@@ -5,6 +5,7 @@ import threading
 
 import redis
 import redis.asyncio
+
 import rlock
 import rlock.asyncio
 

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 import redis.asyncio
+from servers import until
+
 import rlock
 import rlock.asyncio
-from servers import until
 
 
 @contextlib.asynccontextmanager

@@ -3,9 +3,10 @@
 import time
 
 import pytest
-import rlock
 from faces import Tasks, Threads
 from servers import InThread, Proxy, Server, free_port, until
+
+import rlock
 
 
 @pytest.fixture(params=[Threads, Tasks])

@@ -8,8 +8,9 @@ import threading
 import time
 
 import redis.asyncio
-import rlock.asyncio
 from servers import InThread, until
+
+import rlock.asyncio
 
 
 def resident():

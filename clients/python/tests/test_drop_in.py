@@ -5,10 +5,11 @@ import asyncio
 import pytest
 import redis
 import redis.asyncio
-import rlock
-import rlock.asyncio
 from redis.exceptions import LockError, LockNotOwnedError
 from servers import InThread, until
+
+import rlock
+import rlock.asyncio
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import os
 
 import redis
 import redis.asyncio
+from servers import InThread, until
+
 import rlock
 import rlock.asyncio
-from servers import InThread, until
 
 
 def in_child(look):

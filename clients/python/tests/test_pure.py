@@ -4,6 +4,7 @@ import math
 from datetime import timedelta
 
 import pytest
+
 from rlock import _ask, _beat, _clock, _resp
 
 

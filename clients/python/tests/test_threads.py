@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 import redis
-import rlock
 from servers import InThread, until
+
+import rlock
 
 
 def test_a_hold(server, locks, key):

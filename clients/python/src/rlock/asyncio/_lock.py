@@ -10,10 +10,10 @@ from redis.exceptions import LockNotOwnedError, ResponseError
 
 from .._ask import lease_ms
 from .._drop_in import OfClients, acquire_error, is_held, lock_error, owner_of, wanted
-from ._hold import Hold
-from ._locks import Locks
 from .._states import JobState
 from ..errors import Error
+from ._hold import Hold
+from ._locks import Locks
 
 locks_of = OfClients(Locks)
 

@@ -1,0 +1,203 @@
+"""The holds of a session: their release, renewal, and loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ._line import BROKEN, Line
+from ._resp import Failure
+from ._states import Call, Held, Pending, Request
+from .errors import ConnectionError, Lost, Refused
+
+# Of a node of a cluster: it has not all of the slot.
+ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
+
+
+class Holds(Line):
+    def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
+        super().__init__(timeout, place)
+        self.moved: list[Request | Call] = []  # for whoever has their slot now
+        self.on_moved: Callable[[], object] = list
+        self.holds: dict[Held, None] = {}
+        self._table: dict[str, Request | Held] = {}
+
+    def _move(self, *those: Request | Call) -> None:
+        if those:
+            self.moved += those
+            self.calls.append(self.on_moved)
+
+    def _tidied(self, call: Call, reply: Any, now: float) -> None:
+        """A release that the server refuses is said again, for nobody else will."""
+        if not isinstance(reply, Failure) or reply.code in ("NOTHELD", "WRONGTYPE"):
+            return
+        if self.place and reply.code in ELSEWHERE:
+            self._move(call)
+        elif now < call.until:
+            self.say_again(call, now)
+
+    def release(self, held: Held, now: float, done: Callable[[], object] = list) -> Pending:
+        """Over when the server has answered, or cannot any more. Never asks twice."""
+        pending = Pending()
+        pending.done = done
+        ask, owner = held.request.ask, held.request.owner
+        gone = held.over or held.reason is not None
+        if held.reason and not held.over:
+            pending.error = Lost(held.reason, ask.name)
+        if held.count > 1 and not held.over:  # one of `again`
+            held.count -= 1
+            pending.finished = True
+            return pending
+        if gone and (held.over or len(ask.keys) == 1):
+            pending.finished = held.over = True
+            return pending
+        held.over = True
+        counted = not gone
+        if counted:
+            self._forget(held, releasing=True)
+        until = now + held.lease / 1000
+        words, again = ask.release(owner, held.token), ask.release_all(owner)
+
+        def answered(reply: Any, now: float) -> None:
+            nonlocal counted
+            self._table.pop(str(held.tag), None)
+            if counted:  # until now the heartbeat was as quick as the hold wants it
+                self.beat.remove(held.lease)
+                counted = False
+            if isinstance(reply, Failure):
+                self._tidied(Call(words, None, words, until), reply, now)
+                why = self._gone(reply)
+                self._finish(pending, Lost(why, ask.name) if why else Refused(*reply))
+            elif held.reason and not pending.error:  # told before the reply
+                self._finish(pending, Lost(held.reason, ask.name))
+            else:
+                self._finish(pending, pending.error)
+
+        if self.ready:
+            pending.timer = self.timers.at(now + self.timeout, lambda now: self._finish(pending, pending.error))
+        self.send(Call(words, answered, again, until), now)
+        if not self.ready:
+            answered(BROKEN, now)
+            pending.finished = True
+        return pending
+
+    def again(self, held: Held) -> None:
+        if held.reason or held.over:
+            raise Lost(held.reason or "released", held.request.ask.name)
+        held.count += 1
+
+    def renew(self, held: Held, lease: int | None, now: float, done: Callable[[], object]) -> Pending:
+        pending = Pending()
+        pending.done = done
+        ask = held.request.ask
+        lease = lease or held.lease
+        if held.reason or held.over:
+            pending.finished, pending.error = True, Lost(held.reason or "released", ask.name)
+            return pending
+
+        def finish(error: Exception | None, now: float) -> None:
+            self._finish(pending, error)
+
+        def late(now: float) -> None:
+            self._finish(pending, ConnectionError("no answer to the renewal"))
+
+        pending.timer = self.timers.at(now + self.timeout, late)
+        self._renew(held, ask.renew(held.request.owner, lease), lease, finish, now)
+        return pending
+
+    def _renew(self, held: Held, words: Any, lease: int, then: Callable[[Exception | None, float], None], now: float) -> None:
+        def answered(reply: Any, now: float) -> None:
+            if held.reason:
+                then(Lost(held.reason, held.request.ask.name), now)
+            elif isinstance(reply, Failure):
+                if why := self._gone(reply):
+                    self._lost(held, why, now)
+                then(Lost(why, held.request.ask.name) if why else Refused(*reply), now)
+            elif reply is BROKEN:
+                if held.request.ask.watchdog:
+                    then(Lost("connection", held.request.ask.name), now)
+            else:
+                if not held.over:
+                    self.beat.add(lease, now)
+                    self.beat.remove(held.lease)
+                    held.lease = lease
+                    if not held.request.ask.watchdog:
+                        self._until(held, call.sent + lease / 1000)
+                then(None, now)
+
+        # Said again it does no harm: the owner holds it once, or not at all.
+        again = None if held.request.ask.watchdog else words
+        call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
+        self.send(call, now)
+
+    def _gone(self, reply: Failure) -> str | None:
+        """Why there is no such hold; None: that is not what it says."""
+        if self.place and reply.code in ELSEWHERE:
+            return "moved"
+        return {"NOTHELD": "expired", "WRONGTYPE": "overwritten"}.get(reply.code)
+
+    def _until(self, held: Held, deadline: float) -> None:
+        self.timers.cancel(held.timer)
+        held.deadline = deadline
+        held.timer = self.timers.at(deadline, partial(self._past, held))
+
+    def _past(self, held: Held, now: float) -> None:
+        self._end_hold(held, "lease", now)
+
+    def _max(self, held: Held, now: float) -> None:
+        self._end_hold(held, "max", now)
+
+    def _end_hold(self, held: Held, reason: str, now: float) -> None:
+        """Lost by our own clock: so that the server agrees, it is released."""
+        words, until = held.request.ask.release(held.request.owner, held.token), now + held.lease / 1000
+        self.send(Call(words, None, words, until), now)
+        self._lost(held, reason, now)
+
+    def _lost(self, held: Held, reason: str, now: float) -> None:
+        if held.reason:
+            return
+        held.reason = reason
+        if held.over:
+            return  # its release is on the way, and will see it
+        self._forget(held)
+        request = held.request
+        if reason == "demoted":  # the master that comes may have it still
+            self.backlog.append(self._freed(held, now))
+        elif reason == "moved":  # and so may the node that has the slot now
+            self._move(self._freed(held, now))
+        if not request.finished:  # the program does not have it yet
+            gone = ConnectionError("the connection broke before the hold was sure")
+            self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
+        for told in held.told or ():
+            self.calls.append(partial(told, reason))
+        held.told = None
+
+    def _forget(self, held: Held, releasing: bool = False) -> None:
+        if held not in self.holds:
+            return
+        del self.holds[held]
+        if not releasing:
+            self._table.pop(str(held.tag), None)
+            self.beat.remove(held.lease)
+        self.timers.cancel(held.timer)
+        if held.request.job:
+            held.request.job.give(held.request)
+
+    def _freed(self, held: Held, now: float) -> Call:
+        words = held.request.ask.release_all(held.request.owner)
+        return Call(words, None, words, now + held.lease / 1000)
+
+    def _closing(self, held: Held, reason: str) -> None:
+        held.reason = reason
+        for told in held.told or ():
+            self.calls.append(partial(told, reason))
+        held.told = None
+
+    def _finish(self, pending: Pending, error: Exception | None) -> None:
+        if not pending.finished:
+            pending.finished, pending.error = True, error
+            self.timers.cancel(pending.timer)
+            self.calls.append(pending.done)
+
+    def _end(self, request: Request, error: Exception | None, tell: bool = True) -> None: ...
