@@ -122,6 +122,8 @@ class Driver:
             if not answer.done():
                 answer.set_exception(self.wrong)
                 answer.exception()  # it may be that nobody asks
+        async with self.changed:
+            self.changed.notify_all()
 
     def request(self, what, words):
         """Its id, and a future with the answer."""
@@ -138,7 +140,8 @@ class Driver:
         if self.process.stdin.can_write_eof():
             self.process.stdin.close()
         try:
-            return await asyncio.wait_for(self.process.wait(), within)
+            async with asyncio.timeout(within):
+                return await self.process.wait()
         except TimeoutError:
             return None
 
@@ -146,4 +149,5 @@ class Driver:
         if self.process:
             await child.end(self.process)
         if self.reading:
-            await self.reading
+            self.reading.cancel()
+            await asyncio.gather(self.reading, return_exceptions=True)

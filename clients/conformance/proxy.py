@@ -29,6 +29,7 @@ class Link:
         self.waiting = deque()  # [words, how many messages answer it, its rule]
         self.silent = False  # nothing goes to the client any more
         self.losing = False  # the reply to a request is about to be lost
+        self.behind = []  # replies that come after the next message
         self.orphaned = False  # the server does not learn that the client is gone
 
     async def run(self):
@@ -108,6 +109,13 @@ class Link:
                     self.proxy.done(rule)
                 if self.silent or (self.losing and not asked):
                     continue
+                if asked and (self.behind or (rule and rule.kind == "behind")):
+                    self.behind.append((raw, rule))
+                    continue
+                if self.behind and self.is_message(value):
+                    raw += b"".join(reply for reply, _ in self.behind)
+                    self.proxy.done(self.behind[0][1])
+                    self.behind = []
                 await self.proxy.moves.wait()
                 await self.proxy.flows.wait()
                 self.client[1].write(raw)
@@ -186,7 +194,7 @@ class Proxy:
     async def rule(self, what):
         """One of the rules of the README: a word, or {word: the request}."""
         if isinstance(what, dict):
-            kind = next(kind for kind in ("cut", "drop", "lose", "delay") if kind in what)
+            kind = next(kind for kind in ("cut", "drop", "lose", "delay", "behind") if kind in what)
             self.rules.append(Rule(kind, what[kind], what.get("ms", 0)))
             return
         match what:

@@ -100,7 +100,8 @@ class Run:
     @staticmethod
     async def within(ms, what):
         try:
-            return await asyncio.wait_for(what, ms / 1000)
+            async with asyncio.timeout(ms / 1000):
+                return await what
         except TimeoutError:
             raise Failed(f"came:     nothing within {ms} ms") from None
 
@@ -131,26 +132,22 @@ class Run:
         within = (options or {}).get("within", SOON)
         driver = self.world.drivers[name]
 
-        async def come():
-            while True:
-                for event in driver.events:
-                    if fits(expected, event, dict(self.world.kept)):
-                        fits(expected, event, self.world.kept)
-                        driver.events.remove(event)
-                        return
-                if driver.wrong:
-                    raise driver.wrong
-                async with driver.changed:
-                    try:
-                        await asyncio.wait_for(driver.changed.wait(), 0.5)
-                    except TimeoutError:
-                        pass
+        def come():
+            for event in driver.events:
+                if fits(expected, event, dict(self.world.kept)):
+                    fits(expected, event, self.world.kept)
+                    driver.events.remove(event)
+                    return True
+            if driver.wrong:
+                raise driver.wrong
+            return False
 
         try:
-            await asyncio.wait_for(come(), within / 1000)
+            async with asyncio.timeout(within / 1000), driver.changed:
+                await driver.changed.wait_for(come)
         except TimeoutError:
-            came = [event for event in driver.events][:10]
-            raise Failed(f"came:     {json.dumps(came)} within {within} ms\nexpected: {json.dumps(expected)}") from None
+            came = json.dumps(driver.events[:10])
+            raise Failed(f"came:     {came} within {within} ms\nexpected: {json.dumps(expected)}") from None
 
     async def do_no_event(self, name, expected, ms):
         await asyncio.sleep(ms / 1000)

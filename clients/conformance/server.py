@@ -30,7 +30,12 @@ class Connection:
         if isinstance(reply, Error) and not reply.startswith("NOAUTH"):
             raise Down(reply)
 
-    async def say(self, words):
+    async def say(self, words, within=REPLY):
+        # Not wait_for: before Python 3.12 it can lose a cancellation.
+        async with asyncio.timeout(within):
+            return await self.reply(words)
+
+    async def reply(self, words):
         self.writer.write(encode(words))
         while True:
             while self.frames:
@@ -97,7 +102,7 @@ class Server:
         connection = Connection()
         try:
             await connection.open(port)
-            return await asyncio.wait_for(connection.say(words), REPLY)
+            return await connection.say(words)
         finally:
             connection.close()
 
@@ -110,7 +115,7 @@ class Server:
                     connection = Connection()
                     await connection.open(self.port)
                     self.connection = connection
-                return await asyncio.wait_for(self.connection.say(words), REPLY)
+                return await self.connection.say(words)
             except (OSError, Down, TimeoutError, asyncio.CancelledError) as error:
                 if self.connection:
                     self.connection.close()

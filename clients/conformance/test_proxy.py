@@ -127,6 +127,18 @@ class Rules(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await client.next(), ["unsubscribe", "c", 1])
         self.assertEqual(await client.next(), "closed")
 
+    async def test_behind(self):
+        self.client.send("SUBSCRIBE c")
+        await self.client.next()
+        await self.proxy.rule({"behind": "GET a"})
+        self.client.send("PING one", "GET a", "PING two")
+        self.assertEqual(await self.client.next(), "one")
+        await self.client.nothing()
+        self.assertFalse(self.proxy.used())
+        await self.server.say("PUBLISH c news")
+        self.assertEqual([await self.client.next() for _ in range(3)], [["message", "c", "news"], None, "two"])
+        self.assertTrue(self.proxy.used())
+
     async def test_lose(self):
         await self.proxy.rule({"lose": "SET"})
         self.client.send("PING", "SET a 1")

@@ -74,7 +74,7 @@ class World:
             connection = Connection()
             self.waiting.append(connection)
             await connection.open(self.at(server).port)
-            return await connection.say(text.split())
+            return await connection.say(text.split(), None)
 
         task = self.later[name] = asyncio.create_task(say())
         self.waiting.append(task)
