@@ -32,6 +32,8 @@ struct Guard {
     until: Option<Until>,
     term_sent: bool,
     kill_sent: bool,
+    /// The command stands still until it has the terminal.
+    wants_terminal: bool,
 }
 
 /// Forks it off. There must be no other thread yet. Returns `rlock`'s end.
@@ -60,6 +62,7 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
                 until: None,
                 term_sent: false,
                 kill_sent: false,
+                wants_terminal: false,
             };
             let end = guard.run();
             std::process::exit(i32::from(end.is_err()));
@@ -76,7 +79,9 @@ impl Guard {
             self.set(&timer)?;
             // poll passes over -1.
             let rlock = if gone { -1 } else { self.rlock.as_raw_fd() };
-            let ready = poll([rlock, children.as_raw_fd(), timer.as_raw_fd()])?;
+            // Shells do not say that they have put a running job to the foreground.
+            let patience = if self.wants_terminal { 200 } else { -1 };
+            let ready = poll([rlock, children.as_raw_fd(), timer.as_raw_fd()], patience)?;
             if ready[0] && !self.hear() {
                 // `rlock` is gone, and nobody renews.
                 if self.group.is_none() {
@@ -92,6 +97,9 @@ impl Guard {
                     self.report(&Report::Ended(status));
                     return Ok(());
                 }
+            }
+            if self.wants_terminal {
+                self.resume();
             }
             self.keep_time();
         }
@@ -145,9 +153,14 @@ impl Guard {
             Order::Signal(signal) => {
                 if let Some(group) = self.group {
                     signals::send(group, signal);
+                    if self.wants_terminal {
+                        // It hears nothing while it stands still.
+                        signals::send(group, libc::SIGCONT);
+                    }
                 }
             }
-            Order::Continue => self.resume(),
+            Order::Continue if self.wants_terminal => self.resume(),
+            Order::Continue => {}
             Order::End => self.term(),
         }
     }
@@ -264,7 +277,10 @@ impl Guard {
     fn stopped(&mut self, signal: i32) {
         match signal {
             // It wants to read from the terminal, or to set it.
-            libc::SIGTTIN | libc::SIGTTOU => self.resume(),
+            libc::SIGTTIN | libc::SIGTTOU => {
+                self.wants_terminal = true;
+                self.resume();
+            }
             // Stopped by ctrl-z it would lose the lock; and so would `rlock`, for all of it.
             libc::SIGTSTP => {
                 if let Some(group) = self.group {
@@ -276,11 +292,12 @@ impl Guard {
         }
     }
 
-    fn resume(&self) {
+    fn resume(&mut self) {
         if let (Some(group), Some(terminal)) = (self.group, &self.terminal)
             && terminal.is_ours()
             && terminal.give(group).is_ok()
         {
+            self.wants_terminal = false;
             signals::send(group, libc::SIGCONT);
         }
     }
@@ -347,8 +364,8 @@ fn drain(fd: &OwnedFd) {
     while unsafe { libc::read(fd.as_raw_fd(), some.as_mut_ptr().cast(), some.len()) } > 0 {}
 }
 
-/// Which of them can be read.
-fn poll<const N: usize>(fds: [i32; N]) -> Result<[bool; N], Error> {
+/// Which of them can be read; none when the time is over (-1: for ever).
+fn poll<const N: usize>(fds: [i32; N], patience_ms: i32) -> Result<[bool; N], Error> {
     let mut polled = fds.map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -356,7 +373,7 @@ fn poll<const N: usize>(fds: [i32; N]) -> Result<[bool; N], Error> {
     });
     let count = polled.len() as libc::nfds_t;
     // SAFETY: an array of that length that may be written.
-    match unsafe { libc::poll(polled.as_mut_ptr(), count, -1) } {
+    match unsafe { libc::poll(polled.as_mut_ptr(), count, patience_ms) } {
         -1 if Error::last_os_error().raw_os_error() != Some(libc::EINTR) => {
             Err(Error::last_os_error())
         }
