@@ -20,19 +20,37 @@ pub enum Heard {
 pub enum Action {
     Begin(usize),
     /// A server takes an ACQUIRE of this attempt, whenever that was sent.
-    Grant { by: usize, to: usize, token: Token, heard: Heard },
+    Grant {
+        by: usize,
+        to: usize,
+        token: Token,
+        heard: Heard,
+    },
     /// The client takes the servers that it has heard of for its majority.
     Fix(usize),
     /// A server takes a RENEW … FENCE, whenever that was sent. Whether the reply comes.
-    Fence { by: usize, of: usize, heard: bool },
+    Fence {
+        by: usize,
+        of: usize,
+        heard: bool,
+    },
     /// The two steps of the same where letters are long under way.
-    Answer { by: usize, to: usize },
-    Hear { from: usize, who: usize },
+    Answer {
+        by: usize,
+        to: usize,
+    },
+    Hear {
+        from: usize,
+        who: usize,
+    },
     Give(usize),
     GiveUp(usize),
     Finish(usize),
     /// A server takes a RELEASE, whenever that was sent.
-    Release { by: usize, of: usize },
+    Release {
+        by: usize,
+        of: usize,
+    },
     /// The program writes to the storage.
     Write(usize),
     Tick,

@@ -84,7 +84,11 @@ impl Attempt {
         for age in self.counted.iter_mut().filter(|age| **age != NEVER) {
             *age = older(*age);
         }
-        for age in self.sent.iter_mut().filter(|age| **age != NEVER && from_before) {
+        for age in self
+            .sent
+            .iter_mut()
+            .filter(|age| **age != NEVER && from_before)
+        {
             *age = older(*age);
         }
         if matches!(self.phase, Phase::Asking | Phase::Fixed) {

@@ -30,11 +30,21 @@ fn show(run: &Run) {
     let start = Instant::now();
     let seen = walk(&run.world, MOST);
     println!("## {}: {}", run.name, run.says);
-    let whole = if seen.whole { "all states" } else { "not all states" };
+    let whole = if seen.whole {
+        "all states"
+    } else {
+        "not all states"
+    };
     let seconds = start.elapsed().as_secs_f32();
-    println!("{whole}: {} states, {} steps, depth {}, {seconds:.1} s", seen.states, seen.steps, seen.depth);
+    println!(
+        "{whole}: {} states, {} steps, depth {}, {seconds:.1} s",
+        seen.states, seen.steps, seen.depth
+    );
     println!("came by: {:?}; expected: {:?}", seen.goals, run.expect);
-    let found = seen.broken.as_ref().map(|broken| Expect::Broken(broken.promise));
+    let found = seen
+        .broken
+        .as_ref()
+        .map(|broken| Expect::Broken(broken.promise));
     if found.unwrap_or(Expect::Kept) != run.expect {
         println!("NOT AS EXPECTED");
     }

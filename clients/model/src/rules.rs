@@ -145,7 +145,9 @@ impl World {
     /// matter how long an attempt has been under way.
     pub fn counts_replies(&self) -> bool {
         use Without::*;
-        [FromFence, Fence, FenceAwaited, NoLateGrantsUnfenced].iter().all(|rule| self.keeps(*rule))
+        [FromFence, Fence, FenceAwaited, NoLateGrantsUnfenced]
+            .iter()
+            .all(|rule| self.keeps(*rule))
     }
 
     pub fn client_of(&self, attempt: usize) -> usize {

@@ -77,6 +77,10 @@ impl<T: Copy + Ord + Default> Server<T> {
     /// With nothing. `shut`: for how long it then grants nothing; `clock`: what its clock is
     /// past by then.
     pub fn lose_all(&mut self, shut: u8, clock: T) {
-        *self = Self { shut, clock, ..Self::default() };
+        *self = Self {
+            shut,
+            clock,
+            ..Self::default()
+        };
     }
 }

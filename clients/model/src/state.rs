@@ -85,9 +85,8 @@ impl State {
 
     /// How many programs believe that they hold the lock.
     pub fn believers(&self, world: &World) -> usize {
-        let believes = |i: &usize| {
-            self.attempts[*i].phase == Phase::Held && self.is_valid(world, *i)
-        };
+        let believes =
+            |i: &usize| self.attempts[*i].phase == Phase::Held && self.is_valid(world, *i);
         (0..world.tries()).filter(believes).count()
     }
 

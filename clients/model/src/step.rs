@@ -10,7 +10,12 @@ mod client;
 /// All of them, with the states that they lead to. Their tokens are not settled.
 pub fn steps(world: &World, state: &State, found: &mut Vec<(Action, State)>) {
     let (state, greatest) = state.spread();
-    let mut steps = Steps { world, state, greatest, found };
+    let mut steps = Steps {
+        world,
+        state,
+        greatest,
+        found,
+    };
     for server in 0..world.servers {
         steps.alone(server);
         for attempt in 0..world.tries() {
@@ -77,7 +82,10 @@ impl Steps<'_> {
             }
         }
         if self.world.restarts {
-            let (hold, counter) = (self.keeps(Without::HoldWritten), self.keeps(Without::CounterWritten));
+            let (hold, counter) = (
+                self.keeps(Without::HoldWritten),
+                self.keeps(Without::CounterWritten),
+            );
             self.add(Action::Restart(s), |next| {
                 let server = &mut next.servers[s];
                 server.restart();
@@ -91,9 +99,19 @@ impl Steps<'_> {
         }
         if self.world.forgets {
             let whole = self.world.lease - u8::from(!self.keeps(Without::GrantAfterWhole));
-            let shut = if self.keeps(Without::GrantAfter) { whole } else { 0 };
-            let clock = if self.keeps(Without::ClocksAgree) { self.greatest - 1 } else { 0 };
-            self.add(Action::Forget(s), |next| next.servers[s].lose_all(shut, clock));
+            let shut = if self.keeps(Without::GrantAfter) {
+                whole
+            } else {
+                0
+            };
+            let clock = if self.keeps(Without::ClocksAgree) {
+                self.greatest - 1
+            } else {
+                0
+            };
+            self.add(Action::Forget(s), |next| {
+                next.servers[s].lose_all(shut, clock)
+            });
         }
         if !self.keeps(Without::NoFailover) {
             self.add(Action::Failover(s), |next| next.servers[s].lose_all(0, 0));
@@ -112,7 +130,12 @@ impl Steps<'_> {
         if held && !found {
             for heard in self.hearings(s, a) {
                 if matches!(heard, Heard::Late | Heard::Counted) {
-                    let action = Action::Grant { by: s, to: a, token: server.token, heard };
+                    let action = Action::Grant {
+                        by: s,
+                        to: a,
+                        token: server.token,
+                        heard,
+                    };
                     let world = self.world;
                     self.add(action, |next| {
                         if heard == Heard::Counted {
@@ -143,10 +166,18 @@ impl Steps<'_> {
 
     fn grant(&mut self, s: usize, a: usize, token: Token, heard: Heard) {
         let world = self.world;
-        self.add(Action::Grant { by: s, to: a, token, heard }, |next| {
-            next.servers[s].grant(world.owner(a), token, world.counted);
-            hear(world, next, s, a, token, heard);
-        });
+        self.add(
+            Action::Grant {
+                by: s,
+                to: a,
+                token,
+                heard,
+            },
+            |next| {
+                next.servers[s].grant(world.owner(a), token, world.counted);
+                hear(world, next, s, a, token, heard);
+            },
+        );
     }
 
     /// What may become of the reply to an ACQUIRE.
@@ -185,11 +216,25 @@ impl Steps<'_> {
             let mut next = self.state;
             let counts = client::serve(world, &mut next, s, a);
             if counts.is_some() && !heard {
-                self.found.push((Action::Fence { by: s, of: a, heard }, next));
+                self.found.push((
+                    Action::Fence {
+                        by: s,
+                        of: a,
+                        heard,
+                    },
+                    next,
+                ));
             } else if counts == Some(true) {
                 let age = client::age(world, &next, a, 0);
                 client::count(world, &mut next, a, s, age);
-                self.found.push((Action::Fence { by: s, of: a, heard }, next));
+                self.found.push((
+                    Action::Fence {
+                        by: s,
+                        of: a,
+                        heard,
+                    },
+                    next,
+                ));
             }
         }
     }
@@ -197,7 +242,10 @@ impl Steps<'_> {
     /// Whether the client sends this server RENEWs, or did.
     fn is_renewed(&self, s: usize, a: usize) -> bool {
         let attempt = &self.state.attempts[a];
-        let (fenced, out) = (attempt.servers & (1 << s) != 0, attempt.released & (1 << s) != 0);
+        let (fenced, out) = (
+            attempt.servers & (1 << s) != 0,
+            attempt.released & (1 << s) != 0,
+        );
         let more = match attempt.phase {
             Phase::Idle | Phase::Asking => return false,
             Phase::Fixed => !self.keeps(Without::NoLateGrants),
@@ -211,7 +259,9 @@ impl Steps<'_> {
         let sent = self.state.attempts[a].released & (1 << s) != 0;
         // Without time any lease may end now, which is the same.
         if sent && self.world.is_timed() && self.state.servers[s].owner == self.world.owner(a) {
-            self.add(Action::Release { by: s, of: a }, |next| next.servers[s].free());
+            self.add(Action::Release { by: s, of: a }, |next| {
+                next.servers[s].free()
+            });
         }
     }
 
@@ -257,7 +307,11 @@ fn hear(world: &World, next: &mut State, s: usize, a: usize, token: Token, heard
         Heard::InTime => {
             let first = attempt.token != 0 && !world.keeps(Without::Greatest);
             attempt.servers |= 1 << s;
-            attempt.token = if first { attempt.token } else { attempt.token.max(token) };
+            attempt.token = if first {
+                attempt.token
+            } else {
+                attempt.token.max(token)
+            };
         }
         Heard::Late => attempt.released |= 1 << s,
         Heard::Counted => {

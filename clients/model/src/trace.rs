@@ -18,7 +18,9 @@ pub fn words(world: &World, twins: &Twins, way: &[State]) -> Vec<String> {
         let leads = |(_, raw): &&(Action, State)| twins.first(&raw.settled()) == *next;
         let (action, raw) = found.iter().find(leads).unwrap();
         let names = numbers.read(raw, *action);
-        lines.push(say(world, *action, &state, raw, |token| names[usize::from(token)].clone()));
+        lines.push(say(world, *action, &state, raw, |token| {
+            names[usize::from(token)].clone()
+        }));
         state = raw.settled();
     }
     lines.iter().map(|line| numbers.fill(line)).collect()
@@ -44,7 +46,9 @@ impl Numbers {
         let mut names = vec!["0".to_owned()];
         let mut ranks = Vec::new();
         for token in 1..64 {
-            let below = (token / 4 > 0).then(|| self.ranks.get(token / 4 - 1).copied()).flatten();
+            let below = (token / 4 > 0)
+                .then(|| self.ranks.get(token / 4 - 1).copied())
+                .flatten();
             if known & (1 << token) == 0 {
                 let below = below.map_or("0".to_owned(), mark);
                 names.push(format!("{below}+"));
@@ -102,7 +106,12 @@ fn say(
     };
     match action {
         Action::Begin(a) => format!("{} asks all its servers for the lock", who(a)),
-        Action::Grant { by, to, token: new, heard } => {
+        Action::Grant {
+            by,
+            to,
+            token: new,
+            heard,
+        } => {
             let (s, a, new) = (by + 1, who(to), token(new));
             let what = match before.servers[by].owner {
                 0 => format!("s{s} grants {a} the lock with token {new}"),
@@ -119,7 +128,12 @@ fn say(
             let servers = after.attempts[a].servers;
             let all = (0..world.servers).filter(|s| servers & (1 << s) != 0);
             let all: Vec<String> = all.map(|s| format!("s{}", s + 1)).collect();
-            format!("{} takes {} for its majority: its token is {}", who(a), all.join(" and "), own(a))
+            format!(
+                "{} takes {} for its majority: its token is {}",
+                who(a),
+                all.join(" and "),
+                own(a)
+            )
         }
         Action::Fence { by, of, heard } => {
             let fence = match world.keeps(crate::rules::Without::Fence) {
@@ -130,18 +144,36 @@ fn say(
                 true => format!("{} counts it", who(of)),
                 false => format!("{} does not count it, or hears nothing", who(of)),
             };
-            format!("s{} takes {}'s {fence}: {}; {tail}", by + 1, who(of), counter(by))
+            format!(
+                "s{} takes {}'s {fence}: {}; {tail}",
+                by + 1,
+                who(of),
+                counter(by)
+            )
         }
         Action::Answer { by, to } => {
-            format!("s{} takes {}'s RENEW: {}; the reply is under way", by + 1, who(to), counter(by))
+            format!(
+                "s{} takes {}'s RENEW: {}; the reply is under way",
+                by + 1,
+                who(to),
+                counter(by)
+            )
         }
         Action::Hear { from, who: a } => {
-            format!("the reply of s{} reaches {}, which counts it", from + 1, who(a))
+            format!(
+                "the reply of s{} reaches {}, which counts it",
+                from + 1,
+                who(a)
+            )
         }
         Action::Give(a) => format!("{} is given to its program, with token {}", who(a), own(a)),
         Action::GiveUp(a) => format!("{} gives up: it sends RELEASE", who(a)),
         Action::Finish(a) => format!("the program of {} is done: it sends RELEASE", who(a)),
-        Action::Release { by, of } => format!("a RELEASE of {} comes to s{}, which is free", who(of), by + 1),
+        Action::Release { by, of } => format!(
+            "a RELEASE of {} comes to s{}, which is free",
+            who(of),
+            by + 1
+        ),
         Action::Write(a) => format!("the program of {} writes, with token {}", who(a), own(a)),
         Action::Tick => "time goes by".to_owned(),
         Action::TickBut(client) => {
@@ -151,8 +183,14 @@ fn say(
         Action::Expire(s) => format!("the lease ends at s{}", s + 1),
         Action::Restart(s) => format!("s{} restarts", s + 1),
         Action::Forget(s) => format!("s{} restarts and has lost everything", s + 1),
-        Action::Failover(s) => format!("s{} fails over to a replica that lacks the last writes", s + 1),
+        Action::Failover(s) => format!(
+            "s{} fails over to a replica that lacks the last writes",
+            s + 1
+        ),
         Action::Force(s) => format!("somebody frees the lock at s{} by FORCE or DEL", s + 1),
-        Action::Cut(s) => format!("the holder's connection to s{} is cut: WATCHDOG frees the lock", s + 1),
+        Action::Cut(s) => format!(
+            "the holder's connection to s{} is cut: WATCHDOG frees the lock",
+            s + 1
+        ),
     }
 }

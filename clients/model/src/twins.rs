@@ -19,7 +19,10 @@ impl Twins {
     pub fn new(world: &World) -> Self {
         let all = (1u8 << world.servers) - 1;
         // With lists of their own, neither servers nor clients are alike.
-        let alike = world.clients.iter().all(|client| *client == world.clients[0]);
+        let alike = world
+            .clients
+            .iter()
+            .all(|client| *client == world.clients[0]);
         let whole = alike && world.clients[0].names == all;
         let orders = |count: usize| match whole {
             true => orders(count),
@@ -28,11 +31,15 @@ impl Twins {
         let mut names = Vec::new();
         for servers in orders(world.servers) {
             for clients in orders(world.clients.len()) {
-                let mut new = Names { servers: [0, 1, 2, 3], attempts: [0, 1, 2, 3] };
+                let mut new = Names {
+                    servers: [0, 1, 2, 3],
+                    attempts: [0, 1, 2, 3],
+                };
                 new.servers[..world.servers].copy_from_slice(&servers);
                 for (to, from) in clients.iter().enumerate() {
                     for attempt in 0..world.attempts {
-                        new.attempts[to * world.attempts + attempt] = from * world.attempts + attempt;
+                        new.attempts[to * world.attempts + attempt] =
+                            from * world.attempts + attempt;
                     }
                 }
                 names.push(new);

@@ -30,7 +30,14 @@ pub fn walk(world: &World, most: usize) -> Seen {
     let twins = Twins::new(world);
     let mut known = Known::default();
     known.add(twins.first(&State::default()), 0);
-    let mut seen = Seen { states: 1, steps: 0, depth: 0, whole: false, goals: Vec::new(), broken: None };
+    let mut seen = Seen {
+        states: 1,
+        steps: 0,
+        depth: 0,
+        whole: false,
+        goals: Vec::new(),
+        broken: None,
+    };
     let mut found = Vec::new();
     let (mut at, mut layer) = (0, 1);
     while at < known.states.len() && known.states.len() < most {
@@ -48,10 +55,16 @@ pub fn walk(world: &World, most: usize) -> Seen {
                 continue;
             }
             reach(world, &next, &mut seen.goals);
-            let broken = world.promises.iter().find(|promise| next.is_broken(world, **promise));
+            let broken = world
+                .promises
+                .iter()
+                .find(|promise| next.is_broken(world, **promise));
             if let Some(promise) = broken {
                 let way = trace::words(world, &twins, &known.way(known.states.len() - 1));
-                seen.broken = Some(Broken { promise: *promise, way });
+                seen.broken = Some(Broken {
+                    promise: *promise,
+                    way,
+                });
                 seen.states = known.states.len();
                 return seen;
             }
@@ -139,14 +152,24 @@ impl Known {
 /// Many states are looked up, and each has a hundred small fields.
 fn hash(state: &State) -> usize {
     let mut mixed = 0u64;
-    let mut mix = |word: u64| mixed = (mixed.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut mix =
+        |word: u64| mixed = (mixed.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for s in &state.servers {
-        mix(u64::from_le_bytes([s.counter, s.owner, s.token, s.age, s.shut, s.clock, 0, 0]));
+        mix(u64::from_le_bytes([
+            s.counter, s.owner, s.token, s.age, s.shut, s.clock, 0, 0,
+        ]));
     }
     for a in &state.attempts {
         let flags = u8::from(a.given) | u8::from(a.lapsed) << 1 | u8::from(a.behind) << 2;
         mix(u64::from_le_bytes([
-            a.phase as u8, a.since, a.token, a.servers, a.released, flags, 0, 0,
+            a.phase as u8,
+            a.since,
+            a.token,
+            a.servers,
+            a.released,
+            flags,
+            0,
+            0,
         ]));
         mix(u64::from(u32::from_le_bytes(a.counted)) << 32 | u64::from(u32::from_le_bytes(a.sent)));
     }

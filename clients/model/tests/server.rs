@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,24 @@ struct Real {
     port: u16,
     folder: PathBuf,
     module: String,
-    child: Child,
+    child: Process,
     line: BufReader<TcpStream>,
+}
+
+/// Ends with the test, however that ends.
+struct Process(Child);
+
+impl Process {
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -30,24 +46,48 @@ enum Reply {
 
 impl Real {
     fn start(module: String) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let folder = std::env::temp_dir().join(format!("rlock-model-{port}"));
         std::fs::create_dir_all(&folder).unwrap();
         let (child, line) = Self::run(port, &folder, &module);
-        Self { port, folder, module, child, line }
+        Self {
+            port,
+            folder,
+            module,
+            child,
+            line,
+        }
     }
 
-    fn run(port: u16, folder: &PathBuf, module: &str) -> (Child, BufReader<TcpStream>) {
+    fn run(port: u16, folder: &Path, module: &str) -> (Process, BufReader<TcpStream>) {
         let server = std::env::var("RLOCK_SERVER").unwrap_or("redis-server".into());
-        let child = Command::new(server)
-            .args(["--port", &port.to_string(), "--save", "", "--appendonly", "yes"])
-            .args(["--appendfsync", "always", "--no-appendfsync-on-rewrite", "no"])
-            .arg("--dir")
-            .arg(folder)
-            .args(["--loadmodule", module])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = Process(
+            Command::new(server)
+                .args([
+                    "--port",
+                    &port.to_string(),
+                    "--save",
+                    "",
+                    "--appendonly",
+                    "yes",
+                ])
+                .args([
+                    "--appendfsync",
+                    "always",
+                    "--no-appendfsync-on-rewrite",
+                    "no",
+                ])
+                .arg("--dir")
+                .arg(folder)
+                .args(["--loadmodule", module])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
         let end = Instant::now() + Duration::from_secs(60);
         loop {
             if let Ok(stream) = TcpStream::connect(("127.0.0.1", port)) {
@@ -67,16 +107,14 @@ impl Real {
 
     /// Killed and started again, with its memory.
     fn restart(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.child.end();
         (self.child, self.line) = Self::run(self.port, &self.folder, &self.module);
     }
 }
 
 impl Drop for Real {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.child.end();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -109,7 +147,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -147,8 +188,13 @@ fn drive(real: &mut Real, key: &str, counted: bool, seed: u64) {
                 if model.owner == who && model.token != 0 {
                     assert_eq!(reply, Reply::Number(model.token), "{key} {step}");
                 } else if model.is_free() || model.owner == who {
-                    let Reply::Number(token) = reply else { panic!("{key} {step}: {reply:?}") };
-                    assert!(token > model.least().max(last), "{key} {step}: {token} {model:?}");
+                    let Reply::Number(token) = reply else {
+                        panic!("{key} {step}: {reply:?}")
+                    };
+                    assert!(
+                        token > model.least().max(last),
+                        "{key} {step}: {token} {model:?}"
+                    );
                     model.grant(who, token, counted);
                     last = token;
                 } else {
@@ -156,11 +202,26 @@ fn drive(real: &mut Real, key: &str, counted: bool, seed: u64) {
                 }
             }
             5..=10 => {
-                let about = [1, last.saturating_sub(1_000_000), last, last + 1, last + 900_000_000];
+                let about = [
+                    1,
+                    last.saturating_sub(1_000_000),
+                    last,
+                    last + 1,
+                    last + 900_000_000,
+                ];
                 let token = about[dice.roll(5) as usize].max(1);
-                let reply = real.ask(&["RLOCK.RENEW", key, &owner, LEASE, "FENCE", &token.to_string()]);
+                let reply = real.ask(&[
+                    "RLOCK.RENEW",
+                    key,
+                    &owner,
+                    LEASE,
+                    "FENCE",
+                    &token.to_string(),
+                ]);
                 match (model.fence(who, token), reply) {
-                    (Some(counter), Reply::Number(replied)) => assert_eq!(counter, replied, "{key} {step}"),
+                    (Some(counter), Reply::Number(replied)) => {
+                        assert_eq!(counter, replied, "{key} {step}")
+                    }
                     (None, Reply::Error(text)) => assert!(text.starts_with("NOTHELD"), "{text}"),
                     (model, reply) => panic!("{key} {step}: {model:?}, {reply:?}"),
                 }

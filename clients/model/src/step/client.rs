@@ -14,7 +14,9 @@ impl Steps<'_> {
             Phase::Idle => {
                 let first = a.is_multiple_of(world.attempts);
                 if first || self.state.attempts[a - 1].phase == Phase::Over {
-                    self.add(Action::Begin(a), |next| next.attempts[a].phase = Phase::Asking);
+                    self.add(Action::Begin(a), |next| {
+                        next.attempts[a].phase = Phase::Asking
+                    });
                 }
             }
             Phase::Asking => {
@@ -66,7 +68,11 @@ impl Steps<'_> {
             let fixed = &mut next.attempts[a];
             fixed.phase = Phase::Fixed;
             fixed.behind = behind;
-            let age = if world.keeps(Without::CountedFromBefore) { attempt.since } else { 0 };
+            let age = if world.keeps(Without::CountedFromBefore) {
+                attempt.since
+            } else {
+                0
+            };
             for server in (0..SERVERS).filter(|s| !awaited && attempt.servers & (1 << s) != 0) {
                 count(world, next, a, server, age);
             }
@@ -155,7 +161,11 @@ fn give(world: &World, state: &mut State, a: usize) {
 fn end(world: &World, state: &mut State, a: usize) {
     let attempt = &mut state.attempts[a];
     let all = world.keeps(Without::ReleaseToAll);
-    attempt.end(if all { world.client(a).names } else { attempt.servers });
+    attempt.end(if all {
+        world.client(a).names
+    } else {
+        attempt.servers
+    });
     if attempt.token == 0 || !attempt.given && !world.late {
         attempt.token = 0;
         attempt.servers = 0;
