@@ -1,5 +1,4 @@
 import redis
-
 import rlock
 
 locks = rlock.Locks(redis.Redis())

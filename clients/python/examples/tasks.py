@@ -1,7 +1,6 @@
 import asyncio
 
 import redis.asyncio
-
 import rlock.asyncio
 
 

@@ -34,7 +34,7 @@ class Server:
     def __init__(self, directory, *config, port=None):
         self.directory, self.config = str(directory), config
         self.port = port or free_port()
-        self.admin = redis.Redis(port=self.port, socket_timeout=10, retry=None)
+        self.admin = redis.Redis(port=self.port, socket_timeout=10, retry=None, protocol=3)
         self.start()
 
     def start(self):

@@ -37,6 +37,8 @@ def refusal(error: BaseException) -> tuple[str, str] | None:
         return None
     code = getattr(error, "status_code", None)
     text = str(error)
+    if not code and isinstance(error, exceptions.AuthenticationError):
+        code = "WRONGPASS"  # older versions cut it off
     if not code:
         code, _, text = text.partition(" ")
     return str(code), text

@@ -29,8 +29,8 @@ def owner_of(encoder: Any, token: Any) -> str:
 def lock_error(error: Error, name: Any) -> LockError:
     if isinstance(error, (Lost, Refused)):
         if isinstance(error, Lost) or error.code in ("NOTHELD", "WRONGTYPE"):
-            return LockNotOwnedError(str(error), lock_name=name)
-    return LockError(str(error), lock_name=name)
+            return named(LockNotOwnedError(str(error)), name)
+    return named(LockError(str(error)), name)
 
 
 def acquire_error(error: Error, name: Any) -> LockError | None:
@@ -38,17 +38,27 @@ def acquire_error(error: Error, name: Any) -> LockError | None:
     if isinstance(error, NotAcquired):
         return None
     if isinstance(error, Deadlock):
-        return LockError(f"DEADLOCK {error}", lock_name=name)
-    return LockError(str(error), lock_name=name)
+        return named(LockError(f"DEADLOCK {error}"), name)
+    return named(LockError(str(error)), name)
 
 
-def is_held(info: dict[Any, Any], owner: bytes | None = None) -> bool:
+def named(error: LockError, name: Any) -> LockError:
+    error.lock_name = name  # not all versions take it as an argument
+    return error
+
+
+def is_held(info: Any, owner: bytes | None = None) -> bool:
     """By somebody; or by `owner`."""
-    plain = {_bytes(key): value for key, value in info.items()}
-    holders = [{_bytes(key): value for key, value in holder.items()} for holder in plain[b"holders"]]
+    holders = [_fields(holder) for holder in _fields(info)[b"holders"]]
     if owner is None:
         return bool(holders)
     return any(_bytes(holder[b"owner"]) == owner for holder in holders)
+
+
+def _fields(reply: Any) -> dict[bytes, Any]:
+    """A map, which in RESP2 is a flat array."""
+    pairs = reply.items() if isinstance(reply, dict) else zip(reply[::2], reply[1::2])
+    return {_bytes(key): value for key, value in pairs}
 
 
 def _bytes(value: Any) -> bytes:

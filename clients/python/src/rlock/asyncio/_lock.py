@@ -9,7 +9,7 @@ import redis.asyncio.lock
 from redis.exceptions import LockNotOwnedError, ResponseError
 
 from .._ask import lease_ms
-from .._drop_in import OfClients, acquire_error, is_held, lock_error, owner_of, wanted
+from .._drop_in import OfClients, acquire_error, is_held, lock_error, named, owner_of, wanted
 from .._states import JobState
 from ..errors import Error
 from ._hold import Hold
@@ -106,4 +106,4 @@ class Lock(redis.asyncio.lock.Lock):
         try:
             await self.redis.execute_command(*words)
         except ResponseError as error:
-            raise LockNotOwnedError(str(error), lock_name=str(self.name)) from error
+            raise named(LockNotOwnedError(str(error)), self.name) from error
