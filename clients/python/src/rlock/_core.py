@@ -38,7 +38,6 @@ class Core(Holds):
 
 
     @property
-
     def busy(self) -> bool:
         return bool(self.requests or self.backlog)
 
@@ -177,7 +176,6 @@ class Core(Holds):
         self._call_off(request, now)
 
     @staticmethod
-
     def _not_acquired(request: Request) -> NotAcquired:
         return NotAcquired(f"somebody else has {request.ask.name}")
 
@@ -218,6 +216,8 @@ class Core(Holds):
             self._check(request, now)
         elif not request.finished:
             self._end(request, error)
+            if request.held and not request.held.reason:
+                self.release(request.held, now)
 
     def _check(self, request: Request, now: float) -> None:
         held = request.held
@@ -303,11 +303,12 @@ class Core(Holds):
         if self.closed:
             return
         self.closed = True
-        for request in [*self.requests, *self.unsure]:
-            if not request.finished:
-                self._end(request, ConnectionError("the locks are closed"))
-                self._call_off(request, now)
+        for request in list(self.requests):
+            self._end(request, ConnectionError("the locks are closed"))
+            self._call_off(request, now)
         for held in list(self.holds):
+            if not held.request.finished:  # it was to be given to the program soon
+                self._end(held.request, ConnectionError("the locks are closed"))
             held.count = 1
             self.release(held, now)
             held.over = False
