@@ -3,9 +3,10 @@ import re
 
 HEAD = """# Which client passes which scenario
 
-Made by `clients/conformance/run --table`, from what it saw. `yes`: passed. `-`: the client
-does not have what the scenario is about (its need is named there, or below). What the
-scenarios are: [conformance](../clients/conformance/README.md).
+`yes`: it passes. `- (fork)`: it does not have what the scenario needs, and makes no claim to.
+What each scenario shows: `clients/conformance/run --list`; how they are run:
+[conformance](../clients/conformance/README.md). This page is made by
+`clients/conformance/run --table docs/clients-conformance.md`.
 """
 
 
