@@ -16,7 +16,7 @@ from ._ask import Ask
 from ._holds import ELSEWHERE, Holds
 from ._line import BROKEN
 from ._resp import Failure
-from ._states import Call, Held, JobState, Request
+from ._states import Call, Held, JobState, Request, nothing
 from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
 
 # s: how much later than the server the program ends a wait by itself.
@@ -190,6 +190,7 @@ class Core(Holds):
                 request.job.give(request)
         if tell:
             self.calls.append(request.done)
+        request.done, request.timer = nothing, None  # what a hold need not keep
 
     # A grant.
 
