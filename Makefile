@@ -66,7 +66,11 @@ costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes 
 lint: tools house ## check format, lints and how src/ is put together
 	cargo fmt --all --check
 	cargo fmt --manifest-path clients/conformance/raw/redis-rs/Cargo.toml --check
+	cargo fmt --manifest-path clients/Cargo.toml --all --check
+	cargo fmt --manifest-path clients/model/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path clients/Cargo.toml --target-dir $(TARGET)/packages/rust --workspace --all-targets -- -D warnings
+	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
 
 house: tools ## print where src/ breaks a rule of how it is put together
 	@cargo run --quiet --locked -p rlock-house -- src
