@@ -10,7 +10,7 @@ use crate::hold::Hold;
 use crate::job::{Job, fresh_owner};
 use crate::locks::Locks;
 use crate::request::{LEASE, Mode, Request, Wait};
-use crate::session::{Command, Session};
+use crate::session::Session;
 
 /// A lock that is asked for: `.await` it, or give it to [`run`](Acquire::run).
 ///
@@ -174,6 +174,7 @@ impl Acquire {
         };
         request.keys.clone_from(&self.keys);
         request.check()?;
+        self.locks.check(&request.keys)?;
         request.place = self.job.as_ref().map(place).transpose()?;
         let (request, session) = (Arc::new(request), self.locks.session()?);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
@@ -182,8 +183,7 @@ impl Acquire {
             request: Arc::clone(&request),
             session: Some(session.clone()),
         };
-        let acquire = |to| Command::Acquire { id, request, to };
-        let end = session.ask(acquire).await;
+        let end = session.acquire(id, request).await;
         wanted.session = None;
         end
     }
@@ -199,7 +199,7 @@ struct Wanted {
 impl Drop for Wanted {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
-            session.send(Command::Cancel(self.id));
+            session.cancel(self.id);
             if let Some(place) = &self.request.place {
                 place.leave();
             }

@@ -65,7 +65,7 @@ impl Server {
     }
 }
 
-/// The locks of one server: see [`Locks`](crate::Locks).
+/// The locks of one server, or of a cluster: see [`Locks`](crate::Locks).
 #[derive(Clone, Debug)]
 pub struct Locks {
     locks: crate::Locks,
@@ -87,6 +87,14 @@ impl Locks {
     /// If no thread can be started.
     pub fn with_timeout(client: Client, timeout: Duration) -> std::io::Result<Self> {
         Self::over(crate::Locks::with_timeout(client, timeout))
+    }
+
+    /// See [`Locks::cluster`](crate::Locks::cluster).
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn cluster(nodes: impl IntoIterator<Item = Client>) -> std::io::Result<Self> {
+        Self::over(crate::Locks::cluster(nodes))
     }
 
     fn over(locks: crate::Locks) -> std::io::Result<Self> {

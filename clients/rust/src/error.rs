@@ -78,6 +78,19 @@ impl Error {
         Self::Connection("the locks were closed".into())
     }
 
+    /// Whether it says that another node has the slot, or will have it soon.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        const CODES: [&str; 4] = ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"];
+        matches!(self, Self::Refused { code, .. } if CODES.contains(&code.as_str()))
+    }
+
+    /// Of a connection that could not be had: whether there is no use in trying on, as for a
+    /// wrong password.
+    pub(crate) fn is_for_good(&self) -> bool {
+        let passes = self.is_no_master() || self.is_elsewhere();
+        matches!(self, Self::Refused { code, .. } if !passes && code != "ERR")
+    }
+
     /// Whether it says that this server is no master now: the address may soon lead to one.
     pub(crate) fn is_no_master(&self) -> bool {
         let Self::Refused { code, text } = self else {

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::request::Request;
-use crate::session::{Command, Session};
+use crate::session::Session;
 
 /// What the session and the hold both see.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ struct Shared {
 
 /// A lock that this program has, until it is released, dropped or lost.
 ///
-/// Dropping it releases it in the background: the session's task tells the server. To know
+/// Dropping it releases it in the background. To know
 /// that the lock was held to the end, call [`release`](Hold::release).
 #[must_use = "a hold that is dropped is released"]
 pub struct Hold {
@@ -191,14 +191,7 @@ impl Hold {
                 if let Some(reason) = self.reason() {
                     return Err(Error::Lost(reason));
                 }
-                let id = *id;
-                let renew = |to| Command::Renew {
-                    id,
-                    lease,
-                    fence,
-                    to,
-                };
-                match session.ask(renew).await {
+                match session.renew(*id, lease, fence).await {
                     // It may be said again: it sets the same lease.
                     Err(Error::Connection(_)) if !session.is_over() => {
                         sleep(Duration::from_millis(50)).await;
@@ -251,11 +244,7 @@ impl Hold {
         if !self.leave() {
             return Ok(());
         }
-        let release = |to| Command::Release {
-            id: *id,
-            to: Some(to),
-        };
-        session.ask(release).await
+        session.release(*id).await
     }
 
     /// Whether this was the last.
@@ -271,8 +260,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if !self.over && self.leave() {
-            let id = self.shared.id;
-            self.shared.session.send(Command::Release { id, to: None });
+            self.shared.session.let_go(self.shared.id);
         }
     }
 }

@@ -22,6 +22,7 @@ mod locks;
 mod quorum;
 mod request;
 mod session;
+mod slots;
 
 pub use acquire::Acquire;
 pub use error::{Error, Reason};

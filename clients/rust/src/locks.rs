@@ -10,11 +10,12 @@ use crate::acquire::Acquire;
 use crate::error::Error;
 use crate::job::Job;
 use crate::session::Session;
+use crate::slots::slot;
 
-/// The locks of one server: make it once for each process and clone it.
+/// The locks of one server, or of a cluster: make it once for each process and clone it.
 ///
-/// All its waits and holds run over one connection, which is opened by the first request,
-/// on the tokio runtime of that request.
+/// All its waits and holds run over one connection (in a cluster one to each node), which is
+/// opened by the first request, on the tokio runtime of that request.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -32,7 +33,9 @@ pub struct Locks {
 }
 
 struct Shared {
-    client: Client,
+    /// The one server, or nodes of the cluster.
+    clients: Vec<Client>,
+    is_cluster: bool,
     timeout: Duration,
     session: Mutex<Option<Session>>,
 }
@@ -46,15 +49,52 @@ impl Locks {
     /// `timeout`: how long a connection may take, and how long a request that does not wait
     /// (or for less) may try to get one. It is 5 s otherwise.
     pub fn with_timeout(client: Client, timeout: Duration) -> Self {
-        let session = Mutex::default();
+        Self::over(vec![client], false, timeout)
+    }
+
+    /// The locks of a cluster. `nodes` are some of its nodes; the others are found by them,
+    /// with the credentials and the TLS of the first.
+    ///
+    /// ```no_run
+    /// # use rlock_client::Locks;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let nodes = ["redis://a:7000/", "redis://b:7000/"].map(redis::Client::open);
+    /// let locks = Locks::cluster(nodes.into_iter().collect::<Result<Vec<_>, _>>()?);
+    /// let hold = locks.acquire("jobs").await?;
+    /// # drop(hold); Ok(()) }
+    /// ```
+    pub fn cluster(nodes: impl IntoIterator<Item = Client>) -> Self {
+        Self::cluster_with_timeout(nodes, Duration::from_secs(5))
+    }
+
+    /// See [`cluster`](Locks::cluster) and [`with_timeout`](Locks::with_timeout).
+    pub fn cluster_with_timeout(
+        nodes: impl IntoIterator<Item = Client>,
+        timeout: Duration,
+    ) -> Self {
+        Self::over(nodes.into_iter().collect(), true, timeout)
+    }
+
+    fn over(clients: Vec<Client>, is_cluster: bool, timeout: Duration) -> Self {
         let shared = Shared {
-            client,
+            clients,
+            is_cluster,
             timeout,
-            session,
+            session: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// In a cluster several keys lie in one slot.
+    pub(crate) fn check(&self, keys: &[String]) -> Result<(), Error> {
+        let slots = keys.windows(2).map(|pair| (slot(&pair[0]), slot(&pair[1])));
+        if self.shared.is_cluster && slots.into_iter().any(|(one, other)| one != other) {
+            let text = "keys that are taken together lie in one slot: give them one {tag}";
+            return Err(Error::Argument(text.into()));
+        }
+        Ok(())
     }
 
     /// Asks for a lock: set what you want, and `.await` it.
@@ -102,7 +142,11 @@ impl Locks {
             Some(session) if !session.is_over() => Ok(session.clone()),
             // The first, or the runtime that the other ran on has ended.
             _ => {
-                let new = Session::start(&self.shared.client, self.shared.timeout)?;
+                let new = Session::start(
+                    &self.shared.clients,
+                    self.shared.is_cluster,
+                    self.shared.timeout,
+                )?;
                 Ok(session.insert(new).clone())
             }
         }
@@ -111,7 +155,8 @@ impl Locks {
 
 impl fmt::Debug for Locks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let address = self.shared.client.get_connection_info().addr().to_string();
-        f.debug_struct("Locks").field("server", &address).finish()
+        let address = |client: &Client| client.get_connection_info().addr().to_string();
+        let servers: Vec<_> = self.shared.clients.iter().map(address).collect();
+        f.debug_struct("Locks").field("servers", &servers).finish()
     }
 }

@@ -72,11 +72,10 @@ impl QuorumAcquire {
         if members.len() < self.quorum.majority() {
             return Err(Error::NotAcquired);
         }
-        let (quorum, key) = (&self.quorum, self.key.clone());
-        QuorumHold::new(key, owner, token, self.lease, quorum.majority(), members)
+        QuorumHold::new(self.clone(), owner, token, members)
     }
 
-    fn at(&self, index: usize, owner: &str) -> Acquire {
+    pub(super) fn at(&self, index: usize, owner: &str) -> Acquire {
         let ask = self.quorum.servers[index].acquire(self.key.as_str());
         ask.plain().lease(self.lease).owner(owner)
     }
@@ -126,18 +125,18 @@ impl QuorumAcquire {
     async fn fence(&self, grants: Vec<(usize, Hold)>, token: u64, begun: Time) -> Vec<Member> {
         let mut fencing = JoinSet::new();
         let lease = self.lease;
-        for (_, hold) in grants {
+        for (index, hold) in grants {
             fencing.spawn(async move {
                 let counter = hold.renew_and(lease, Some(token)).await;
-                (counter == Ok(token)).then_some(hold)
+                (counter == Ok(token)).then_some((index, hold))
             });
         }
         let valid = begun + lease - drift(lease);
         let end = valid.saturating_sub(lease / 4);
         let mut members = Vec::new();
         while let Ok(Some(fenced)) = timeout(end.saturating_sub(now()), fencing.join_next()).await {
-            if let Ok(Some(hold)) = fenced {
-                members.push(Member { hold, valid });
+            if let Ok(Some((index, hold))) = fenced {
+                members.push(Member { index, hold, valid });
             }
         }
         members

@@ -1,5 +1,6 @@
 //! A hold by quorum, and the task that renews it.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::QuorumAcquire;
 use super::attempt::drift;
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
@@ -15,6 +17,8 @@ use crate::hold::{Hold, State};
 
 /// One server that counts.
 pub(super) struct Member {
+    /// Which of the servers.
+    pub index: usize,
     pub hold: Hold,
     /// By its last RENEW that was acknowledged, from before that was sent.
     pub valid: Time,
@@ -34,23 +38,26 @@ pub struct QuorumHold {
 
 impl QuorumHold {
     pub(super) fn new(
-        key: String,
+        ask: QuorumAcquire,
         owner: String,
         token: u64,
-        lease: Duration,
-        majority: usize,
         members: Vec<Member>,
     ) -> Result<Self, Error> {
+        let (majority, key) = (ask.quorum.majority(), ask.key.clone());
         let state = Arc::new(State::new(validity(&members, majority)));
         if let Some(reason) = state.reason() {
             return Err(Error::Lost(reason));
         }
         let (end, ended) = mpsc::channel(1);
         let keeper = Keeper {
+            lease: ask.lease,
+            ask,
+            owner: owner.clone(),
             token,
-            lease,
             majority,
             members,
+            joining: JoinSet::new(),
+            tried: HashSet::new(),
             state: Arc::clone(&state),
         };
         tokio::spawn(keeper.run(ended));
@@ -129,6 +136,13 @@ impl fmt::Debug for QuorumHold {
     }
 }
 
+/// Until when a server is sure: from before its last RENEW was sent.
+fn sure(hold: &Hold, lease: Duration) -> Time {
+    hold.deadline()
+        .unwrap_or_default()
+        .saturating_sub(drift(lease))
+}
+
 /// Until when a majority is sure.
 fn validity(members: &[Member], majority: usize) -> Option<Time> {
     let mut valid: Vec<Time> = members.iter().map(|member| member.valid).collect();
@@ -137,18 +151,24 @@ fn validity(members: &[Member], majority: usize) -> Option<Time> {
 }
 
 struct Keeper {
+    ask: QuorumAcquire,
+    owner: String,
     token: u64,
     lease: Duration,
     majority: usize,
     members: Vec<Member>,
+    /// Servers that may count again: which, and what came of it.
+    joining: JoinSet<(usize, Option<Member>)>,
+    tried: HashSet<usize>,
     state: Arc<State>,
 }
 
 impl Keeper {
     async fn run(mut self, mut ended: mpsc::Receiver<oneshot::Sender<()>>) {
+        let mut round = now() + self.lease / 3;
         loop {
             let deadline = self.state.deadline().unwrap_or_default();
-            let next = deadline.saturating_sub(now()).min(self.lease / 3);
+            let next = deadline.min(round).saturating_sub(now());
             tokio::select! {
                 biased;
                 end = ended.recv() => return self.release(end).await,
@@ -159,12 +179,49 @@ impl Keeper {
                         self.state.lose(reason);
                     }
                 }
-                () = sleep(next) => self.renew().await,
+                Some(Ok((index, member))) = self.joining.join_next() => {
+                    self.tried.remove(&index);
+                    // Its deadline passes if the hold was good until now.
+                    if self.state.reason().is_none() {
+                        self.members.extend(member);
+                        self.state.set_deadline(validity(&self.members, self.majority));
+                    }
+                }
+                () = sleep(next) => {
+                    self.join_again();
+                    self.renew().await;
+                    round = now() + self.lease / 3;
+                }
             }
             if self.state.reason().is_some() {
                 // For ever, and released at all of them.
                 return self.release(None).await;
             }
+        }
+    }
+
+    /// Asks the servers that do not count any more, or never did: one that came back counts
+    /// again as long as the hold is good. Its new token is above that of the hold, so the
+    /// fence's reply is too, and says nothing.
+    fn join_again(&mut self) {
+        let servers = 0..self.ask.quorum.servers.len();
+        let (lease, token) = (self.lease, self.token);
+        for index in servers {
+            let counts = self.members.iter().any(|member| member.index == index);
+            if counts || !self.tried.insert(index) {
+                continue;
+            }
+            let ask = self.ask.at(index, &self.owner);
+            let joining = async move {
+                let hold = ask.await.ok()?;
+                hold.renew_and(lease, Some(token)).await.ok()?;
+                let valid = sure(&hold, lease);
+                Some(Member { index, hold, valid })
+            };
+            self.joining.spawn(async move {
+                let member = timeout(lease, joining).await;
+                (index, member.ok().flatten())
+            });
         }
     }
 
@@ -178,19 +235,15 @@ impl Keeper {
             .unwrap_or_default()
             .saturating_sub(now());
         let patience = left.min(lease / 4);
-        for Member { hold, valid } in self.members.drain(..) {
+        for Member { index, hold, valid } in self.members.drain(..) {
             renewing.spawn(async move {
                 let reply = timeout(patience, hold.renew_and(lease, Some(token))).await;
                 let valid = match reply {
-                    Ok(Ok(counter)) if counter == token => {
-                        let sent = hold.deadline().unwrap_or_default().saturating_sub(lease);
-                        sent + lease - drift(lease)
-                    }
-                    // Somebody else's token, or none of this hold's: it does not count.
-                    Ok(Ok(_) | Err(Error::Lost(_))) => Time::ZERO,
+                    Ok(Ok(_)) => sure(&hold, lease),
+                    Ok(Err(Error::Lost(_))) => Time::ZERO,
                     _ => valid,
                 };
-                Member { hold, valid }
+                Member { index, hold, valid }
             });
         }
         while let Some(member) = renewing.join_next().await {

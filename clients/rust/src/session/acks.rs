@@ -4,20 +4,19 @@
 //! So over a second connection: a write that changes nothing for each of the holds, and one
 //! WAIT for all of them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, InfoDict, RedisResult, Value, cmd, pipe};
-use tokio::sync::mpsc::{
-    UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
-};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::clock::{self, Time};
 use crate::error::Error;
 use crate::request::Request;
 
-use super::Command;
+use super::Shared;
 use super::link::Link;
 
 struct Question {
@@ -31,12 +30,12 @@ struct Question {
 
 pub(super) struct Acks {
     client: Client,
-    session: WeakUnboundedSender<Command>,
+    session: Weak<Shared>,
     questions: Option<UnboundedSender<Question>>,
 }
 
 impl Acks {
-    pub fn new(client: Client, session: WeakUnboundedSender<Command>) -> Self {
+    pub fn new(client: Client, session: Weak<Shared>) -> Self {
         Self {
             client,
             session,
@@ -44,7 +43,7 @@ impl Acks {
         }
     }
 
-    /// The answer is `Command::Acked`.
+    /// The answer goes to `Actor::acked`.
     pub fn ask(
         &mut self,
         id: u64,
@@ -52,6 +51,7 @@ impl Acks {
         request: &Arc<Request>,
         acks: (u32, Duration),
         link: &Link,
+        runtime: &Handle,
     ) {
         let question = Question {
             id,
@@ -63,7 +63,7 @@ impl Acks {
         let questions = self.questions.get_or_insert_with(|| {
             let (sender, questions) = unbounded_channel();
             let client = self.client.clone();
-            tokio::spawn(answer(client, questions, self.session.clone()));
+            runtime.spawn(answer(client, questions, self.session.clone()));
             sender
         });
         // The task ends after this sender.
@@ -71,11 +71,7 @@ impl Acks {
     }
 }
 
-async fn answer(
-    client: Client,
-    mut questions: UnboundedReceiver<Question>,
-    session: WeakUnboundedSender<Command>,
-) {
+async fn answer(client: Client, mut questions: UnboundedReceiver<Question>, session: Weak<Shared>) {
     let mut connection = None;
     let mut batch = Vec::new();
     while questions.recv_many(&mut batch, 1000).await > 0 {
@@ -95,7 +91,7 @@ async fn answer(
                     },
                     Err(error) => Err(error.clone()),
                 };
-                _ = session.send(Command::Acked { id, tag, end });
+                session.with(|actor| actor.acked(id, tag, end));
             }
         }
     }

@@ -1,24 +1,27 @@
-//! The task that owns the session: what it knows, and what it waits for.
+//! What the session knows, and the task that looks after it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use redis::{Client, RedisResult};
-use tokio::sync::mpsc::{UnboundedReceiver, WeakUnboundedSender};
+use redis::Client;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::clock::{self, Time};
 use crate::error::Error;
+use crate::hold::Hold;
 use crate::request::{LEASE, Request};
 
-use super::acks::Acks;
-use super::entry::Entry;
-use super::link::{Event, Link};
-use super::{Answer, Command, Session};
+use super::cluster::Cluster;
+use super::direct::Sent;
+use super::entry::{Entry, Phase};
+use super::link::Event;
+use super::node::{NOWHERE, Node};
+use super::{Answer, End, Session, Shared};
 
 /// Which command a reply belongs to.
 pub(super) enum What {
@@ -53,174 +56,128 @@ pub(super) enum What {
 /// A request or a hold that is over for the program, and perhaps not for the server.
 pub(super) struct Owed {
     pub request: Arc<Request>,
+    pub node: usize,
     /// It may wait still.
     pub waits: bool,
     pub sent: bool,
 }
 
 pub(super) struct Actor {
-    client: Client,
     pub timeout: Duration,
+    pub runtime: Handle,
+    pub me: Weak<Shared>,
     /// To make holds with; the session ends when nobody else has one.
-    sender: WeakUnboundedSender<Command>,
-    pub acks: Acks,
+    pub end: Weak<End>,
+    pub open: bool,
+    /// For how long what is owed to the server is tried when nobody is left who could ask.
+    ends: Option<Time>,
 
-    pub link: Option<Link>,
+    /// The one server, or the nodes of the cluster as they became known.
+    pub nodes: Vec<Node>,
+    pub cluster: Option<Cluster>,
     pub is_connected: Arc<AtomicBool>,
-    connecting: Option<JoinHandle<RedisResult<Link>>>,
-    connect_at: Time,
-    /// Connections in a row that were good for nothing.
-    pub failures: u32,
-    pub last_error: String,
 
     pub entries: HashMap<u64, Entry>,
     pub by_tag: HashMap<u64, u64>,
     pub last_tag: u64,
     pub owed: HashMap<u64, Owed>,
     pub due: BTreeSet<(Time, u64)>,
+    /// To be dropped when this is not locked any more.
+    pub unwanted: Vec<Hold>,
 
-    /// When a PING was sent that was answered.
-    pub proof: Time,
-    pub shortest: Duration,
-    shortest_since: Time,
-    next_ping: Time,
+    sleeps_until: Time,
+    poked: bool,
     pub closing: Option<oneshot::Sender<()>>,
     pub closed: bool,
 }
 
 impl Actor {
     pub fn new(
-        client: Client,
+        clients: Vec<Client>,
+        is_cluster: bool,
         timeout: Duration,
-        sender: WeakUnboundedSender<Command>,
-        acks: Acks,
+        me: Weak<Shared>,
     ) -> Self {
+        let (mut nodes, mut cluster) = (Vec::new(), None);
+        if is_cluster {
+            cluster = Some(Cluster::new(clients));
+        } else {
+            nodes.extend(
+                clients
+                    .into_iter()
+                    .map(|client| Node::new(client, me.clone())),
+            );
+        }
         Self {
-            client,
             timeout,
-            sender,
-            acks,
-            link: None,
+            runtime: Handle::current(),
+            me,
+            end: Weak::new(),
+            open: true,
+            ends: None,
+            nodes,
+            cluster,
             is_connected: Arc::default(),
-            connecting: None,
-            connect_at: Time::ZERO,
-            failures: 0,
-            last_error: "not connected yet".into(),
             entries: HashMap::new(),
             by_tag: HashMap::new(),
             last_tag: 0,
             owed: HashMap::new(),
             due: BTreeSet::new(),
-            proof: Time::ZERO,
-            shortest: LEASE,
-            shortest_since: Time::ZERO,
-            next_ping: Time::ZERO,
+            unwanted: Vec::new(),
+            sleeps_until: Time::MAX,
+            poked: false,
             closing: None,
             closed: false,
         }
     }
 
-    pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
-        let mut open = true;
-        // When nobody is left who could ask, so long for what is owed to the server.
-        let mut end: Option<Time> = None;
-        loop {
-            if !open && !self.has_work() || end.is_some_and(|end| end <= clock::now()) {
-                return;
-            }
-            self.connect_if_needed();
-            let wake = self.wake(end);
-            tokio::select! {
-                command = commands.recv(), if open => match command {
-                    Some(command) => self.asked(command),
-                    None => {
-                        open = false;
-                        end = Some(clock::now() + self.timeout);
-                    }
-                },
-                event = next(&mut self.link) => match event {
-                    Event::Reply(what, reply) => self.replied(what, reply),
-                    Event::Push(push) => self.pushed(push),
-                    Event::End => self.disconnected("the connection was closed"),
-                },
-                link = connected(&mut self.connecting) => {
-                    self.connecting = None;
-                    match link {
-                        Ok(link) => self.connected(link),
-                        Err(error) => self.not_connected(&error),
-                    }
-                }
-                () = sleep(wake.saturating_sub(clock::now())) => {}
-            }
-            self.look_at_clock();
-            self.finish_close();
-        }
-    }
-
     pub fn session(&self) -> Option<Session> {
-        let commands = self.sender.upgrade()?;
-        let timeout = self.timeout;
-        let connected = Arc::clone(&self.is_connected);
-        Some(Session {
-            commands,
-            timeout,
-            connected,
-        })
+        let (end, timeout) = (self.end.upgrade()?, self.timeout);
+        Some(Session { end, timeout })
     }
 
     pub fn has_work(&self) -> bool {
         !self.entries.is_empty() || !self.owed.is_empty()
     }
 
-    fn connect_if_needed(&mut self) {
-        let idle = self.link.is_some() || self.connecting.is_some();
-        if idle || !self.has_work() || self.connect_at > clock::now() {
-            return;
-        }
-        let open = Link::open(self.client.clone(), self.timeout);
-        self.connecting = Some(tokio::spawn(open));
+    /// Whether there is something that its task does not wait for yet.
+    pub fn wants_its_task(&mut self) -> bool {
+        let closes = self.closed && self.closing.is_some() && !self.has_work();
+        std::mem::take(&mut self.poked) || closes || self.wake() < self.sleeps_until
     }
 
-    /// At once, then after 50 ms, doubled up to 1 s.
-    pub fn connect_later(&mut self) {
-        let wait = match self.failures {
-            0 => 0,
-            more => (50_u64 << (more - 1).min(5)).min(1000),
-        };
-        self.failures = self.failures.saturating_add(1);
-        self.connect_at = clock::now() + Duration::from_millis(wait);
+    /// The session's own task takes the reply.
+    pub fn follow(&mut self, sent: Sent) {
+        if let Some(node) = self.nodes.get_mut(sent.way.node)
+            && let Some(link) = node.link.as_mut()
+            && link.number == sent.way.link
+        {
+            link.follow(sent, &self.runtime);
+            self.poked = true;
+        }
     }
 
     /// When something has to be done, whatever comes in.
-    fn wake(&self, end: Option<Time>) -> Time {
-        let mut wake = clock::now() + Duration::from_secs(3600);
-        let mut at = |time: Time| wake = wake.min(time);
-        if let Some(&(due, _)) = self.due.first() {
-            at(due);
-        }
-        if self.link.is_some() {
-            at(self.next_ping);
-            at(self.dead_at());
-        } else if self.connecting.is_none() && self.has_work() {
-            at(self.connect_at);
-        }
-        end.map(at);
-        wake
+    fn wake(&self) -> Time {
+        let due = self.due.first().map(|&(due, _)| due);
+        let nodes = self.nodes.iter().filter_map(Node::wake);
+        let slots = self.cluster.as_ref().and_then(Cluster::wake);
+        let all = due.into_iter().chain(nodes).chain(slots).chain(self.ends);
+        all.min().unwrap_or(Time::MAX)
     }
 
-    /// When the last proof of the connection is too old.
-    fn dead_at(&self) -> Time {
-        self.proof.max(self.shortest_since) + self.shortest
-    }
-
-    fn look_at_clock(&mut self) {
+    /// False when the session is over.
+    fn look_after(&mut self) -> bool {
         let now = clock::now();
-        if self.link.is_some() {
-            if self.dead_at() <= now {
-                self.disconnected("the server did not answer for a lease");
-            } else if self.next_ping <= now {
-                self.beat(now);
+        if !self.open {
+            let ends = *self.ends.get_or_insert(now + self.timeout);
+            if !self.has_work() || ends <= now {
+                return false;
             }
+        }
+        self.read_slots_if_due(now);
+        for node in 0..self.nodes.len() {
+            self.look_after_node(node, now);
         }
         while let Some(&(at, id)) = self.due.first()
             && at <= now
@@ -228,32 +185,44 @@ impl Actor {
             self.due.pop_first();
             self.entry_due(id, now);
         }
+        self.finish_close();
+        self.sleeps_until = self.wake();
+        self.poked = false;
+        true
     }
 
-    fn beat(&mut self, now: Time) {
-        let leases = self.entries.values().map(Entry::lease);
-        self.shortest = leases.min().unwrap_or(LEASE);
-        self.next_ping = now + self.shortest / 3;
-        if let Some(link) = &mut self.link {
-            link.send(What::Ping { sent: now }, redis::cmd("PING"));
+    fn look_after_node(&mut self, number: usize, now: Time) {
+        let node = &self.nodes[number];
+        if node.link.is_some() {
+            if node.dead_at() <= now {
+                self.disconnected(number, "the server did not answer for a lease");
+            } else if node.next_ping <= now {
+                self.beat(number, now);
+            }
+        }
+        let node = &self.nodes[number];
+        if node.wants_connection() && node.connect_at <= now {
+            self.connect(number);
+        }
+    }
+
+    fn beat(&mut self, number: usize, now: Time) {
+        let its = self.entries.values().filter(|entry| entry.node == number);
+        let shortest = its.map(Entry::lease).min().unwrap_or(LEASE);
+        let node = &mut self.nodes[number];
+        node.shortest = shortest;
+        node.next_ping = now + shortest / 3;
+        if let Some(link) = &node.link {
+            let sent = link.send(number, What::Ping { sent: now }, redis::cmd("PING"));
+            self.follow(sent);
         }
         self.pay();
     }
 
-    /// The heartbeat is as fast as the shortest lease needs.
-    pub fn beat_for(&mut self, lease: Duration) {
-        if lease < self.shortest {
-            let now = clock::now();
-            self.shortest = lease;
-            self.shortest_since = now;
-            self.next_ping = self.next_ping.min(now);
+    pub fn beat_for(&mut self, node: usize, lease: Duration) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.beat_for(lease);
         }
-    }
-
-    /// A connection is there, proved since then.
-    pub fn start_beat(&mut self, since: Time) {
-        self.proof = since;
-        self.next_ping = since;
     }
 
     pub fn look_again(&mut self, id: u64) {
@@ -266,31 +235,49 @@ impl Actor {
 
     /// Sends what the server has not been told yet.
     pub fn pay(&mut self) {
-        let Some(link) = &mut self.link else { return };
+        let mut told = Vec::new();
         for (&id, owed) in self.owed.iter_mut().filter(|(_, owed)| !owed.sent) {
+            let Some(node) = self.nodes.get_mut(owed.node) else {
+                continue;
+            };
+            let Some(link) = &node.link else {
+                node.wanted = true;
+                continue;
+            };
             owed.sent = true;
             if owed.waits {
-                link.send(What::Cancel, owed.request.cancel());
+                told.push(link.send(owed.node, What::Cancel, owed.request.cancel()));
             }
-            link.send(What::Owed { id }, owed.request.release_all());
+            let release = owed.request.release_all();
+            told.push(link.send(owed.node, What::Owed { id }, release));
         }
+        told.into_iter().for_each(|sent| self.follow(sent));
     }
 
-    pub fn owe(&mut self, id: u64, request: Arc<Request>, waits: bool) {
-        let sent = false;
+    /// Of the node that has it, as far as is known; or nowhere: to be found out.
+    pub fn owe(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
+        self.owe_later(id, request, node, waits);
+        self.pay();
+    }
+
+    /// With the next heartbeat.
+    pub fn owe_later(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
         let owed = Owed {
             request,
+            node,
             waits,
-            sent,
+            sent: false,
         };
         self.owed.insert(id, owed);
-        self.pay();
+        if node == NOWHERE {
+            self.read_slots();
+        }
     }
 
     /// Ends a request that has failed.
     pub fn fail(&mut self, id: u64, error: Error) {
         if let Some(entry) = self.remove(id)
-            && let super::entry::Phase::Asked(asked) = entry.phase
+            && let Phase::Asked(asked) = entry.phase
         {
             if let Some(place) = &entry.request.place {
                 place.leave();
@@ -310,26 +297,84 @@ impl Actor {
 
     fn finish_close(&mut self) {
         if self.closed && !self.has_work() {
-            self.link = None;
+            for node in &mut self.nodes {
+                node.link = None;
+                node.wanted = false;
+            }
             if let Some(done) = self.closing.take() {
                 _ = done.send(());
             }
         }
     }
-}
 
-async fn next(link: &mut Option<Link>) -> Event {
-    match link {
-        Some(link) => link.next().await,
-        None => std::future::pending().await,
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<(usize, Event)> {
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            if let Poll::Ready(event) = node.poll_next(number, context) {
+                return Poll::Ready((number, event));
+            }
+        }
+        let slots = self.cluster.as_mut().map(|slots| slots.poll(context));
+        if let Some(Poll::Ready(read)) = slots {
+            self.slots_read(read);
+            // What was given to nodes may have to be looked after.
+            context.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    fn happened(&mut self, node: usize, event: Event) {
+        match event {
+            Event::Opened(Ok(link)) => self.connected(node, link),
+            Event::Opened(Err(error)) => self.not_connected(node, &error),
+            Event::Reply(way, what, reply) => self.replied(way, what, reply),
+            Event::Push(push) => self.pushed(node, push),
+            Event::End => self.disconnected(node, "the connection was closed"),
+        }
+    }
+
+    /// Its runtime ends: nobody looks after it any more.
+    fn abandon(&mut self) {
+        self.closed = true;
+        for node in 0..self.nodes.len() {
+            self.disconnected(node, "the runtime of the connection has ended");
+        }
+        self.nodes.clear();
+        self.cluster = None;
+        self.entries.clear();
+        self.owed.clear();
+        self.closing = None;
     }
 }
 
-async fn connected(connecting: &mut Option<JoinHandle<RedisResult<Link>>>) -> RedisResult<Link> {
-    let Some(opening) = connecting else {
-        return std::future::pending().await;
-    };
-    opening
-        .await
-        .unwrap_or_else(|error| Err((redis::ErrorKind::Io, "connecting", error.to_string()).into()))
+pub(super) async fn run(shared: Arc<Shared>) {
+    let shared = Looked(shared);
+    let Looked(this) = &shared;
+    while this.with(Actor::look_after) {
+        let until = this.with(|actor| actor.sleeps_until);
+        let event = std::future::poll_fn(|context| {
+            let mut actor = this.actor.lock().unwrap_or_else(PoisonError::into_inner);
+            let event = actor.poll_event(context);
+            if event.is_pending() && actor.wants_its_task() {
+                this.wake.notify_one();
+            }
+            event
+        });
+        let rest = until
+            .saturating_sub(clock::now())
+            .min(Duration::from_secs(3600));
+        tokio::select! {
+            (node, event) = event => this.with(|actor| actor.happened(node, event)),
+            () = this.wake.notified() => {}
+            () = sleep(rest) => {}
+        }
+    }
+}
+
+struct Looked(Arc<Shared>);
+
+impl Drop for Looked {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+        self.0.with(Actor::abandon);
+    }
 }

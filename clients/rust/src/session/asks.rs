@@ -1,6 +1,7 @@
 //! What the program asks the session for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -9,74 +10,76 @@ use crate::error::{Error, Reason};
 use crate::hold::Hold;
 use crate::request::Request;
 
+use super::Answer;
 use super::actor::{Actor, What};
+use super::direct::Sent;
 use super::entry::{Asked, Entry, Phase};
-use super::{Answer, Command};
+use super::node::NOWHERE;
 
 impl Actor {
-    pub fn asked(&mut self, command: Command) {
-        match command {
-            Command::Acquire { id, request, to } => self.acquire(id, request, to),
-            Command::Cancel(id) => self.cancel(id),
-            Command::Release { id, to } => self.release(id, to),
-            Command::Renew {
-                id,
-                lease,
-                fence,
-                to,
-            } => {
-                if let Some(Entry {
-                    request,
-                    phase: Phase::Held(_),
-                    ..
-                }) = self.entries.get(&id)
-                    && let Some(link) = &mut self.link
-                {
-                    let sent = clock::now();
-                    let renew = What::Renew {
-                        id,
-                        lease,
-                        sent,
-                        to,
-                    };
-                    link.send(renew, request.renew(lease, fence));
-                } else {
-                    _ = to.send(Err(Error::Connection(self.last_error.clone())));
-                }
-            }
-            Command::Acked { id, tag, end } => self.acked(id, tag, end),
-            Command::Close(done) => self.close(done),
-        }
-    }
-
-    fn acquire(&mut self, id: u64, request: Arc<Request>, to: Answer<Hold>) {
+    pub fn acquire(&mut self, id: u64, request: Arc<Request>, to: Answer<Hold>) -> Option<Sent> {
         if self.closed {
             _ = to.send(Err(Error::closed()));
-            return;
+            return None;
         }
-        self.beat_for(request.lease);
+        let node = self.node_of(&request);
         let phase = Phase::Asked(Asked::new(to, clock::now()));
         let tag = 0;
-        self.entries.insert(
-            id,
-            Entry {
-                request,
-                tag,
-                phase,
-            },
-        );
+        let entry = Entry {
+            request,
+            node,
+            tag,
+            phase,
+        };
+        self.entries.insert(id, entry);
         self.look_again(id);
-        self.ask(id);
+        self.ask(id)
+    }
+
+    pub fn renew(
+        &mut self,
+        id: u64,
+        lease: Duration,
+        fence: Option<u64>,
+        to: Answer<u64>,
+    ) -> Option<Sent> {
+        let entry = self.entries.get(&id);
+        let held = entry.filter(|entry| matches!(entry.phase, Phase::Held(_)));
+        let number = held.map_or(NOWHERE, |entry| entry.node);
+        let node = self.nodes.get_mut(number);
+        let mut error = "it is not held, or its node is not known".into();
+        if let (Some(Entry { request, .. }), Some(node)) = (held, node) {
+            if let Some(link) = &node.link {
+                let sent = clock::now();
+                let renew = What::Renew {
+                    id,
+                    lease,
+                    sent,
+                    to,
+                };
+                return Some(link.send(number, renew, request.renew(lease, fence)));
+            }
+            node.wanted = true;
+            error = node.last_error.clone();
+        }
+        _ = to.send(Err(Error::Connection(error)));
+        None
     }
 
     /// On the connection that there is, with a new tag.
-    pub fn ask(&mut self, id: u64) {
-        let Some(link) = &mut self.link else { return };
-        let Some(entry) = self.entries.get_mut(&id) else {
-            return;
-        };
+    pub fn ask(&mut self, id: u64) -> Option<Sent> {
+        let entry = self.entries.get_mut(&id)?;
         let Phase::Asked(asked) = &mut entry.phase else {
-            return;
+            return None;
+        };
+        let Some(node) = self.nodes.get_mut(entry.node) else {
+            self.read_slots();
+            return None;
+        };
+        node.beat_for(entry.request.lease);
+        let Some(link) = &node.link else {
+            node.wanted = true;
+            return None;
         };
         let now = clock::now();
         self.last_tag += 1;
@@ -87,7 +90,22 @@ impl Actor {
         asked.was_sent = true;
         let left = asked.left(entry.request.wait, now);
         let command = entry.request.acquire(left, &link.channel, tag);
-        link.send(What::Acquire { id, tag }, command);
+        let sent = link.send(entry.node, What::Acquire { id, tag }, command);
+        asked.reply = Some(sent.reply.clone());
+        Some(sent)
+    }
+
+    /// Another node has its slot: asked again there, when it is known which.
+    pub fn ask_elsewhere(&mut self, id: u64) {
+        if let Some(entry) = self.entries.get_mut(&id)
+            && let Phase::Asked(asked) = &mut entry.phase
+        {
+            asked.forget();
+            self.by_tag.remove(&entry.tag);
+            entry.tag = 0;
+            entry.node = NOWHERE;
+            self.read_slots();
+        }
     }
 
     /// The grant may be on its way: CANCEL, and then RELEASE of whatever came of it.
@@ -101,39 +119,43 @@ impl Actor {
             if let Some(entry) = self.remove(id)
                 && was_sent
             {
-                self.owe(id, entry.request, true);
+                self.owe(id, entry.request, entry.node, true);
             }
         }
     }
 
-    fn release(&mut self, id: u64, to: Option<Answer<()>>) {
+    pub fn release(&mut self, id: u64, to: Option<Answer<()>>) -> Option<Sent> {
         // An entry that is gone was lost, and whoever asks knows by the hold.
         let mut end = Ok(());
         if let Some(entry) = self.remove(id)
             && let Phase::Held(held) = &entry.phase
         {
+            let node = self.nodes.get(entry.node);
             if let Some(reason) = held.state.reason() {
                 end = Err(Error::Lost(reason));
-            } else if let Some(link) = &mut self.link {
-                link.send(What::Release { id }, entry.request.release(held.token));
-                let phase = Phase::Released(to);
+            } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
+                let release = entry.request.release(held.token);
+                let sent = link.send(entry.node, What::Release { id }, release);
+                let phase = Phase::Released(to, sent.reply.clone());
+                let tag = 0;
                 self.entries.insert(
                     id,
                     Entry {
-                        tag: 0,
+                        tag,
                         phase,
                         ..entry
                     },
                 );
-                return;
+                return Some(sent);
             } else {
-                self.owe(id, entry.request, false);
+                self.owe(id, entry.request, entry.node, false);
             }
         }
         _ = to.map(|to| to.send(end));
+        None
     }
 
-    fn close(&mut self, done: oneshot::Sender<()>) {
+    pub fn close(&mut self, done: oneshot::Sender<()>) {
         self.closed = true;
         self.closing = Some(done);
         let ids: Vec<u64> = self.entries.keys().copied().collect();
@@ -146,21 +168,23 @@ impl Actor {
                     {
                         _ = asked.to.send(Err(Error::closed()));
                         if was_sent {
-                            self.owe(id, entry.request, true);
+                            self.owe(id, entry.request, entry.node, true);
                         }
                     }
                 }
                 Some(Phase::Held(held)) => {
                     let state = Arc::clone(&held.state);
-                    self.release(id, None);
+                    if let Some(sent) = self.release(id, None) {
+                        self.follow(sent);
+                    }
                     state.lose(Reason::Closed);
                 }
                 _ => {}
             }
         }
-        if self.link.is_none() {
-            // Whom it owes something is not there; leases end by themselves.
-            self.owed.clear();
-        }
+        // Whom it owes something may not be there; leases end by themselves.
+        let nodes = &self.nodes;
+        let there = |node: usize| nodes.get(node).is_some_and(|node| node.link.is_some());
+        self.owed.retain(|_, owed| there(owed.node));
     }
 }

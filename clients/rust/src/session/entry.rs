@@ -9,9 +9,12 @@ use crate::hold::{Hold, State};
 use crate::request::{Request, Wait};
 
 use super::Answer;
+use super::direct::Reply;
 
 pub(super) struct Entry {
     pub request: Arc<Request>,
+    /// That it was asked for at, or will be.
+    pub node: usize,
     /// Of the connection that there is; 0 if it was not asked for there.
     pub tag: u64,
     pub phase: Phase,
@@ -21,7 +24,7 @@ pub(super) enum Phase {
     Asked(Asked),
     Held(Held),
     /// Until the reply to RELEASE.
-    Released(Option<Answer<()>>),
+    Released(Option<Answer<()>>, Reply),
 }
 
 /// It waits, or is granted and something has to be made sure of first.
@@ -38,6 +41,8 @@ pub(super) struct Asked {
     pub deadline: Option<Time>,
     /// The message overtook the token.
     pub lost: Option<Reason>,
+    /// To the command.
+    pub reply: Option<Reply>,
 }
 
 pub(super) struct Held {
@@ -59,6 +64,7 @@ impl Asked {
             token: None,
             deadline: None,
             lost: None,
+            reply: None,
         }
     }
 
@@ -68,6 +74,9 @@ impl Asked {
         self.token = None;
         self.deadline = None;
         self.lost = None;
+        if let Some(reply) = self.reply.take() {
+            reply.forget();
+        }
     }
 
     /// What is left of the wait.
@@ -121,7 +130,7 @@ impl Entry {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),
             },
-            Phase::Released(_) => None,
+            Phase::Released(..) => None,
         }
     }
 }

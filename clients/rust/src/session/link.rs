@@ -1,97 +1,146 @@
 //! A connection of the session's own, subscribed to a channel that it has for itself.
 
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ProtocolVersion, PushInfo, PushKind, RedisResult, Value,
+    cmd,
+};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::{JoinSet, unconstrained};
+use tokio::time::timeout;
 
 use crate::clock::{self, Time};
 
 use super::actor::What;
+use super::direct::{Reply, Sent, Way};
 
 pub(super) struct Link {
+    pub number: u64,
     pub channel: String,
     /// Before the first proof of it was asked for.
     pub since: Time,
     connection: MultiplexedConnection,
     pushes: UnboundedReceiver<PushInfo>,
-    /// Commands that have no reply yet. They end with the link: each holds the connection.
+    /// The server ended the subscription. What comes after that is taken for replies to the
+    /// wrong commands.
+    broken: Arc<AtomicBool>,
+    /// Of commands whose replies the session takes. They end with the link: each holds the
+    /// connection.
     replies: JoinSet<(What, RedisResult<Value>)>,
 }
 
 /// What came in.
 pub(super) enum Event {
-    Reply(What, RedisResult<Value>),
+    Opened(RedisResult<Link>),
+    Reply(Way, What, RedisResult<Value>),
     Push(PushInfo),
     End,
 }
 
 impl Link {
-    pub async fn open(client: Client, timeout: Duration) -> RedisResult<Self> {
+    /// `tag`: in a cluster a hash tag of a slot that the node serves.
+    pub async fn open(
+        client: Client,
+        patience: Duration,
+        tag: Option<String>,
+    ) -> RedisResult<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let (sender, pushes) = unbounded_channel();
+        let broken = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&broken);
+        let pushed = move |push: PushInfo| {
+            if matches!(push.kind, PushKind::SUnsubscribe | PushKind::Unsubscribe) {
+                ended.store(true, Ordering::Release);
+            }
+            sender.send(push)
+        };
+        // Afterwards the heartbeat says when a reply is too late.
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(timeout))
-            .set_response_timeout(Some(timeout))
+            .set_connection_timeout(Some(patience))
+            .set_response_timeout(None)
             .set_pipeline_buffer_size(1024)
-            .set_push_sender(sender);
-        let connection = client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = connection.await?;
-        let channel = format!("rlock:{}", uuid::Uuid::new_v4());
-        let since = clock::now();
-        connection.subscribe(&channel).await?;
-        // From here on the heartbeat says when a reply is too late.
-        connection.set_response_timeout(Duration::MAX);
+            .set_push_sender(pushed);
+        let opening = async {
+            let connection = client.get_multiplexed_async_connection_with_config(&config);
+            let mut connection = connection.await?;
+            let id = uuid::Uuid::new_v4();
+            let (subscribe, channel) = match tag {
+                Some(tag) => ("SSUBSCRIBE", format!("rlock:{{{tag}}}{id}")),
+                None => ("SUBSCRIBE", format!("rlock:{id}")),
+            };
+            let since = clock::now();
+            let mut subscribe = cmd(subscribe);
+            subscribe.arg(&channel);
+            let subscribed = connection.send_packed_command(&subscribe).await?;
+            subscribed.extract_error()?;
+            RedisResult::Ok((connection, channel, since))
+        };
+        let late = || (redis::ErrorKind::Io, "the server did not reply in time").into();
+        // Connecting, and the few commands after it.
+        let opened = timeout(patience * 2, opening).await;
+        let (connection, channel, since) = opened.unwrap_or_else(|_| Err(late()))?;
         Ok(Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
             channel,
             since,
             connection,
             pushes,
+            broken,
             replies: JoinSet::new(),
         })
     }
 
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+
     /// Commands go out in the order of these calls.
-    pub fn send(&mut self, what: What, command: Cmd) {
+    pub fn send(&self, node: usize, what: What, command: Cmd) -> Sent {
         let mut connection = self.connection.clone();
-        let reply = async move { (what, command.query_async(&mut connection).await) };
+        let reply = async move { connection.send_packed_command(&command).await };
         let mut reply = Box::pin(unconstrained(reply));
-        // The first poll hands the command over; tasks alone would run in any order.
-        let now = reply.as_mut().poll_now();
-        match now {
-            Some(done) => self.replies.spawn(async move { done }),
-            None => self.replies.spawn(reply),
+        // The first poll hands the command over; whoever waits would do so in any order.
+        let mut context = Context::from_waker(Waker::noop());
+        let reply = match reply.as_mut().poll(&mut context) {
+            Poll::Ready(done) => Reply::new(Box::pin(std::future::ready(done))),
+            Poll::Pending => Reply::new(reply),
         };
+        let link = self.number;
+        let way = Way { node, link };
+        Sent { way, what, reply }
+    }
+
+    /// The session takes the reply.
+    pub fn follow(&mut self, Sent { what, reply, .. }: Sent, runtime: &Handle) {
+        let reply = async move {
+            let done = std::future::poll_fn(|context| reply.poll(context)).await;
+            (what, done)
+        };
+        self.replies.spawn_on(reply, runtime);
     }
 
     pub fn connection(&self) -> MultiplexedConnection {
         self.connection.clone()
     }
 
-    pub async fn next(&mut self) -> Event {
-        tokio::select! {
-            Some(done) = self.replies.join_next() => match done {
-                Ok((what, reply)) => Event::Reply(what, reply),
+    pub fn poll_next(&mut self, node: usize, context: &mut Context<'_>) -> Poll<Event> {
+        if let Poll::Ready(Some(done)) = self.replies.poll_join_next(context) {
+            let link = self.number;
+            return Poll::Ready(match done {
+                Ok((what, reply)) => Event::Reply(Way { node, link }, what, reply),
                 Err(_) => Event::End,
-            },
-            push = self.pushes.recv() => push.map_or(Event::End, Event::Push),
+            });
         }
+        let push = self.pushes.poll_recv(context);
+        push.map(|push| push.map_or(Event::End, Event::Push))
     }
 }
-
-trait PollNow: Future {
-    fn poll_now(self: std::pin::Pin<&mut Self>) -> Option<Self::Output> {
-        let mut context = Context::from_waker(Waker::noop());
-        match self.poll(&mut context) {
-            std::task::Poll::Ready(done) => Some(done),
-            std::task::Poll::Pending => None,
-        }
-    }
-}
-
-impl<F: Future> PollNow for F {}
 
 /// The client's own address and credentials, in RESP3.
 pub(super) fn in_resp3(client: &Client) -> RedisResult<Client> {

@@ -7,11 +7,12 @@ use redis::RedisError;
 
 use crate::clock::Time;
 use crate::error::{Error, Reason};
-use crate::request::Request;
+use crate::slots::tag_in;
 
-use super::actor::{Actor, Owed};
+use super::actor::Actor;
 use super::entry::Phase;
 use super::link::Link;
+use super::node::{NOWHERE, Node};
 
 impl Actor {
     /// The hold is lost, as the server has said or this process has seen.
@@ -25,8 +26,14 @@ impl Actor {
                 held.state.lose(reason);
                 // The others of several keys, which nobody counts on any more; and what a
                 // successor of this master may know of.
-                if entry.request.keys.len() > 1 || reason == Reason::Demoted {
-                    self.owe(id, entry.request, false);
+                // What moved is held at the other node.
+                let node = match reason {
+                    Reason::Moved => NOWHERE,
+                    _ => entry.node,
+                };
+                let is_known = matches!(reason, Reason::Demoted | Reason::Moved);
+                if entry.request.keys.len() > 1 || is_known {
+                    self.owe(id, entry.request, node, false);
                 }
             }
             // Its release is under way, and will find nothing.
@@ -45,42 +52,69 @@ impl Actor {
         if entry.due(self.timeout).is_none_or(|at| at > now) {
             return self.look_again(id);
         }
+        let (request, node) = (Arc::clone(&entry.request), entry.node);
         match &entry.phase {
             Phase::Asked(asked) => {
-                let error = self.link.is_none().then_some(&*self.last_error);
-                let error = asked.too_late(error);
-                let (request, was_sent) = (Arc::clone(&entry.request), asked.was_sent);
+                let error = match (self.nodes.get(node), &self.cluster) {
+                    (Some(Node { link: Some(_), .. }), _) => None,
+                    (Some(node), _) => Some(&*node.last_error),
+                    (None, slots) => slots.as_ref().map(|slots| &*slots.last_error),
+                };
+                let (error, was_sent) = (asked.too_late(error), asked.was_sent);
                 self.fail(id, error);
                 if was_sent {
-                    self.owe(id, request, true);
+                    self.owe(id, request, node, true);
                 }
             }
             Phase::Held(held) if held.until.is_some_and(|until| until <= now) => {
-                let request = Arc::clone(&entry.request);
                 self.lose(id, Reason::Max);
-                self.owe(id, request, false);
+                self.owe(id, request, node, false);
             }
             Phase::Held(_) => self.lose(id, Reason::Lease),
-            Phase::Released(_) => {}
+            Phase::Released(..) => {}
         }
     }
 
+    pub fn connect(&mut self, number: usize) {
+        let node = &mut self.nodes[number];
+        let mut tag = None;
+        if let Some(slots) = &self.cluster {
+            tag = tag_in(|slot| slots.serves(number, slot));
+            if tag.is_none() {
+                // It serves none; what it had goes elsewhere.
+                node.last_error = "the node serves no slots".into();
+                node.connect_later();
+                return self.read_slots();
+            }
+        }
+        let open = Link::open(node.client.clone(), self.timeout, tag);
+        node.connecting = Some(self.runtime.spawn(open));
+    }
+
     /// Every hold with WATCHDOG is lost. Waits and plain holds go on by the next connection.
-    pub fn disconnected(&mut self, why: &str) {
-        if self.link.take().is_none() {
+    pub fn disconnected(&mut self, number: usize, why: &str) {
+        let Some(node) = self.nodes.get_mut(number) else {
+            return;
+        };
+        if node.link.take().is_none() {
             return;
         }
+        node.last_error = why.into();
+        node.connect_later();
         self.is_connected.store(false, Ordering::Relaxed);
-        self.last_error = why.into();
-        self.by_tag.clear();
-        for owed in self.owed.values_mut() {
+        for owed in self.owed.values_mut().filter(|owed| owed.node == number) {
             owed.sent = false;
         }
-        let ids: Vec<u64> = self.entries.keys().copied().collect();
+        let its = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.node == number);
+        let ids: Vec<u64> = its.map(|(&id, _)| id).collect();
         for id in ids {
             let Some(entry) = self.entries.get_mut(&id) else {
                 continue;
             };
+            self.by_tag.remove(&entry.tag);
             entry.tag = 0;
             let request = Arc::clone(&entry.request);
             match &mut entry.phase {
@@ -88,61 +122,70 @@ impl Actor {
                 Phase::Asked(asked) => asked.forget(),
                 Phase::Held(_) if request.watchdog => {
                     self.lose(id, Reason::Connection);
-                    self.owe(id, request, false);
+                    self.owe(id, request, number, false);
                 }
                 Phase::Held(_) => {}
-                Phase::Released(to) => {
+                Phase::Released(to, reply) => {
+                    reply.forget();
                     let to = to.take();
                     self.remove(id);
-                    self.owe(id, request, false);
+                    self.owe(id, request, number, false);
                     _ = to.map(|to| to.send(Ok(())));
                 }
             }
         }
-        self.connect_later();
+        self.look_whether_wanted(number);
+        self.read_slots();
     }
 
-    pub fn not_connected(&mut self, error: &RedisError) {
-        self.last_error = error.to_string();
-        self.connect_later();
-        let failed = Error::from_redis(error);
-        let for_good = match &failed {
-            Error::Refused { code, .. } => !failed.is_no_master() && code != "ERR",
-            _ => error.kind() == redis::ErrorKind::AuthenticationFailed,
-        };
-        if for_good {
-            // No use in trying: a password, a permission.
-            let ids: Vec<u64> = self.entries.keys().copied().collect();
-            for id in ids {
-                self.fail(id, failed.clone());
-            }
+    fn look_whether_wanted(&mut self, number: usize) {
+        let has_entry = self.entries.values().any(|entry| entry.node == number);
+        let has_owed = self.owed.values().any(|owed| owed.node == number);
+        self.nodes[number].wanted = has_entry || has_owed;
+    }
+
+    pub fn not_connected(&mut self, number: usize, error: &RedisError) {
+        let node = &mut self.nodes[number];
+        node.last_error = error.to_string();
+        node.connect_later();
+        let error = Error::from_redis(error);
+        if error.is_for_good() {
+            self.fail_asked(number, &error);
+        }
+        self.look_whether_wanted(number);
+        self.read_slots();
+    }
+
+    /// No use in trying: a password, a permission.
+    pub fn fail_asked(&mut self, number: usize, error: &Error) {
+        let its = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.node == number);
+        let ids: Vec<u64> = its.map(|(&id, _)| id).collect();
+        for id in ids {
+            self.fail(id, error.clone());
         }
     }
 
     /// First what is owed to the server, then the waits that go on.
-    pub fn connected(&mut self, link: Link) {
-        self.start_beat(link.since);
-        self.link = Some(link);
+    pub fn connected(&mut self, number: usize, link: Link) {
+        let node = &mut self.nodes[number];
+        node.start_beat(link.since);
+        node.link = Some(link);
+        node.wanted = false;
         self.is_connected.store(true, Ordering::Relaxed);
         self.pay();
         let asked = |(id, entry): (&u64, &super::entry::Entry)| match &entry.phase {
-            Phase::Asked(asked) => Some((asked.since, *id)),
+            Phase::Asked(asked) if entry.node == number => Some((asked.since, *id)),
             _ => None,
         };
         let mut asked: Vec<_> = self.entries.iter().filter_map(asked).collect();
         asked.sort_unstable();
         for (_, id) in asked {
-            self.ask(id);
+            if let Some(sent) = self.ask(id) {
+                self.follow(sent);
+            }
         }
-    }
-
-    /// With the next heartbeat.
-    pub fn owe_later(&mut self, id: u64, request: Arc<Request>) {
-        let owed = Owed {
-            request,
-            waits: false,
-            sent: false,
-        };
-        self.owed.insert(id, owed);
     }
 }

@@ -1,108 +1,151 @@
-//! A session: one connection to one server, over which all waits and holds run.
+//! A session: one connection to one server, or one to each node of a cluster, over which all
+//! waits and holds run.
 //!
-//! One task owns it all (`Actor`); the program's side sends it commands and holds ends of
-//! channels. So nothing is locked, and what happened first is what was received first.
+//! `Actor` knows it all. A task tells it what comes by itself: messages, closed connections,
+//! time. The program's own tasks send their commands and take the replies themselves, so that
+//! a command costs no more changes of tasks than one of redis-rs.
 
 mod acks;
 mod actor;
 mod asks;
+mod cluster;
+mod direct;
 mod entry;
 mod link;
 mod lost;
+mod node;
 mod told;
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Client;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 
-use crate::clock::Time;
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::request::Request;
+use actor::Actor;
 
-pub(crate) type Answer<T> = oneshot::Sender<Result<T, Error>>;
+type Answer<T> = oneshot::Sender<Result<T, Error>>;
 
-pub(crate) enum Command {
-    Acquire {
-        id: u64,
-        request: Arc<Request>,
-        to: Answer<Hold>,
-    },
-    /// Nobody wants the request any more.
-    Cancel(u64),
-    Release {
-        id: u64,
-        to: Option<Answer<()>>,
-    },
-    Renew {
-        id: u64,
-        lease: Duration,
-        fence: Option<u64>,
-        to: Answer<u64>,
-    },
-    /// Whether replicas have the grant to the request as it was asked with this tag; and
-    /// when its lease was renewed for that.
-    Acked {
-        id: u64,
-        tag: u64,
-        end: Result<Time, Error>,
-    },
-    Close(oneshot::Sender<()>),
-}
-
-/// The program's end of it. The session ends when the last of these is gone.
-#[derive(Clone, Debug)]
-pub(crate) struct Session {
-    commands: mpsc::UnboundedSender<Command>,
-    pub timeout: Duration,
+/// What the program's side and the session's task both have.
+struct Shared {
+    actor: Mutex<Actor>,
+    /// The task has something to do.
+    wake: Notify,
+    /// The runtime of the task has ended.
+    over: AtomicBool,
     connected: Arc<AtomicBool>,
 }
 
+impl Shared {
+    fn with<T>(&self, change: impl FnOnce(&mut Actor) -> T) -> T {
+        let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = change(&mut actor);
+        let wake = actor.wants_its_task();
+        // Dropped holds come here again.
+        let unwanted = std::mem::take(&mut actor.unwanted);
+        drop(actor);
+        drop(unwanted);
+        if wake {
+            self.wake.notify_one();
+        }
+        done
+    }
+}
+
+/// The program's end of it. The session ends when the last of these is gone.
+#[derive(Clone)]
+pub(crate) struct Session {
+    end: Arc<End>,
+    pub timeout: Duration,
+}
+
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.with(|actor| actor.open = false);
+        self.0.wake.notify_one();
+    }
+}
+
 impl Session {
-    /// Within a tokio runtime.
-    pub fn start(client: &Client, timeout: Duration) -> Result<Self, Error> {
-        let client = link::in_resp3(client).map_err(|error| Error::from_redis(&error))?;
-        let (commands, asked) = mpsc::unbounded_channel();
-        let weak = commands.downgrade();
-        let acks = acks::Acks::new(client.clone(), weak.clone());
-        let actor = actor::Actor::new(client, timeout, weak, acks);
-        let connected = Arc::clone(&actor.is_connected);
-        tokio::spawn(actor.run(asked));
-        Ok(Self {
-            commands,
-            timeout,
-            connected,
-        })
+    /// Within a tokio runtime. With seeds of a cluster, or the one server.
+    pub fn start(clients: &[Client], is_cluster: bool, timeout: Duration) -> Result<Self, Error> {
+        let clients: Result<Vec<_>, _> = clients.iter().map(link::in_resp3).collect();
+        let clients = clients.map_err(|error| Error::from_redis(&error))?;
+        let shared = Arc::new_cyclic(|shared| {
+            let actor = Actor::new(clients, is_cluster, timeout, shared.clone());
+            Shared {
+                connected: Arc::clone(&actor.is_connected),
+                actor: Mutex::new(actor),
+                wake: Notify::new(),
+                over: AtomicBool::new(false),
+            }
+        });
+        let end = Arc::new(End(Arc::clone(&shared)));
+        shared.with(|actor| actor.end = Arc::downgrade(&end));
+        tokio::spawn(actor::run(shared));
+        Ok(Self { end, timeout })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Actor) -> T) -> T {
+        self.end.0.with(change)
     }
 
     /// Whether its runtime has ended.
     pub fn is_over(&self) -> bool {
-        self.commands.is_closed()
+        self.end.0.over.load(Ordering::Acquire)
     }
 
+    /// Of the one server.
     pub fn is_connected(&self) -> bool {
-        self.connected.load(Ordering::Relaxed)
+        self.end.0.connected.load(Ordering::Relaxed)
     }
 
-    /// False if the session is over.
-    pub fn send(&self, command: Command) -> bool {
-        self.commands.send(command).is_ok()
+    pub async fn acquire(&self, id: u64, request: Arc<Request>) -> Result<Hold, Error> {
+        self.ask(|actor, to| actor.acquire(id, request, to)).await
     }
 
-    /// What the session answers to a command.
-    pub async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T, Error> {
-        let (to, answer) = oneshot::channel();
-        self.send(command(to));
-        answer.await.unwrap_or_else(|_| Err(Error::closed()))
+    /// Nobody wants the request any more.
+    pub fn cancel(&self, id: u64) {
+        self.with(|actor| actor.cancel(id));
+    }
+
+    pub async fn renew(&self, id: u64, lease: Duration, fence: Option<u64>) -> Result<u64, Error> {
+        self.ask(|actor, to| actor.renew(id, lease, fence, to))
+            .await
+    }
+
+    pub async fn release(&self, id: u64) -> Result<(), Error> {
+        self.ask(|actor, to| actor.release(id, Some(to))).await
+    }
+
+    /// Releases it in the background.
+    pub fn let_go(&self, id: u64) {
+        self.with(|actor| {
+            if let Some(sent) = actor.release(id, None) {
+                actor.follow(sent);
+            }
+        });
     }
 
     pub async fn close(&self) {
         let (to, done) = oneshot::channel();
-        if self.send(Command::Close(to)) {
+        self.with(|actor| actor.close(to));
+        // Its runtime may have ended.
+        if !self.is_over() {
             _ = done.await;
         }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
     }
 }

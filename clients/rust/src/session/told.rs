@@ -10,23 +10,35 @@ use crate::error::{Error, Reason};
 use crate::hold::{Hold, State};
 
 use super::actor::{Actor, What};
+use super::direct::Way;
 use super::entry::{Entry, Held, Phase};
+use super::node::{NOWHERE, Node};
 
 impl Actor {
-    pub fn replied(&mut self, what: What, reply: RedisResult<Value>) {
+    pub fn replied(&mut self, way: Way, what: What, reply: RedisResult<Value>) {
+        let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
+        let link = link.filter(|link| link.number == way.link);
         let reply = reply.and_then(Value::extract_error);
-        if let Err(error) = &reply
-            && (error.code().is_none() || Error::from_redis(error).is_no_master())
-        {
+        let error = reply.as_ref().err();
+        let failed = match (link, error) {
+            (None, _) => Some("the connection was closed".into()),
+            (Some(link), _) if link.is_broken() => Some("the slot of the channel has moved".into()),
+            (_, Some(error)) if error.code().is_none() => Some(error.to_string()),
+            (_, Some(error)) if Error::from_redis(error).is_no_master() => Some(error.to_string()),
+            _ => None,
+        };
+        if let Some(text) = failed {
             // What it was about goes on, by the next connection.
+            let is_there = link.is_some();
             if let What::Renew { to, .. } = what {
-                _ = to.send(Err(Error::Connection(error.to_string())));
+                _ = to.send(Err(Error::Connection(text.clone())));
             }
-            let text = error.to_string();
-            self.disconnected(&text);
+            if is_there {
+                self.disconnected(way.node, &text);
+            }
             return;
         }
-        self.failures = 0;
+        self.nodes[way.node].failures = 0;
         match what {
             What::Acquire { id, tag } => self.acquire_replied(id, tag, reply),
             What::FirstRenew { id, tag, sent } => self.first_renewed(id, tag, sent, reply),
@@ -42,11 +54,25 @@ impl Actor {
             What::Release { id } => self.release_replied(id, reply),
             What::Cancel => {}
             What::Owed { id } => match reply {
-                // Said again with a later heartbeat, as long as the server refuses.
-                Err(_) => _ = self.owed.get_mut(&id).map(|owed| owed.sent = false),
+                Err(error) => self.owed_refused(id, &Error::from_redis(&error)),
                 Ok(_) => _ = self.owed.remove(&id),
             },
-            What::Ping { sent } => self.proof = self.proof.max(sent),
+            What::Ping { sent } => {
+                let node = &mut self.nodes[way.node];
+                node.proof = node.proof.max(sent);
+            }
+        }
+    }
+
+    /// It is said again with a later heartbeat, as long as the server refuses; or elsewhere.
+    fn owed_refused(&mut self, id: u64, error: &Error) {
+        let Some(owed) = self.owed.get_mut(&id) else {
+            return;
+        };
+        owed.sent = false;
+        if error.is_elsewhere() {
+            owed.node = NOWHERE;
+            self.read_slots();
         }
     }
 
@@ -64,7 +90,15 @@ impl Actor {
             }
             Ok(Value::Nil) => self.fail(id, Error::NotAcquired),
             Ok(_) => asked.queued = true,
-            Err(error) => self.fail(id, Error::from_redis(&error)),
+            Err(error) => self.refused(id, Error::from_redis(&error)),
+        }
+    }
+
+    fn refused(&mut self, id: u64, error: Error) {
+        if self.cluster.is_some() && error.is_elsewhere() {
+            self.ask_elsewhere(id);
+        } else {
+            self.fail(id, error);
         }
     }
 
@@ -85,20 +119,27 @@ impl Actor {
             return self.cancel(id);
         }
         if let Some(reason) = asked.lost {
-            return self.fail(id, Error::Lost(reason));
+            return self.refuse_grant(id, Error::Lost(reason));
         }
         asked.deadline = deadline;
         let (request, tag) = (Arc::clone(&entry.request), entry.tag);
-        if let (Some(acks), Some(link)) = (request.acks, &self.link) {
-            return self.acks.ask(id, tag, &request, acks, link);
+        let number = entry.node;
+        let Some(Node {
+            link: Some(link),
+            acks,
+            ..
+        }) = self.nodes.get_mut(number)
+        else {
+            return;
+        };
+        if let Some(wanted) = request.acks {
+            return acks.ask(id, tag, &request, wanted, link, &self.runtime);
         }
         if !request.watchdog && deadline.is_none() {
             let sent = clock::now();
             let renew = request.renew(request.lease, None);
-            if let Some(link) = &mut self.link {
-                link.send(What::FirstRenew { id, tag, sent }, renew);
-            }
-            return;
+            let sent = link.send(number, What::FirstRenew { id, tag, sent }, renew);
+            return self.follow(sent);
         }
         self.give(id);
     }
@@ -134,14 +175,14 @@ impl Actor {
 
     /// The lock is had, and what had to be made sure of is refused.
     fn refuse_grant(&mut self, id: u64, error: Error) {
-        let request = self
-            .entries
-            .get(&id)
-            .map(|entry| Arc::clone(&entry.request));
+        let Some(entry) = self.entries.get(&id) else {
+            return;
+        };
+        let request = Arc::clone(&entry.request);
+        let is_there = error != Error::Lost(Reason::Moved) && !error.is_elsewhere();
+        let node = if is_there { entry.node } else { NOWHERE };
         self.fail(id, error);
-        if let Some(request) = request {
-            self.owe(id, request, false);
-        }
+        self.owe(id, request, node, false);
     }
 
     /// To the program.
@@ -170,8 +211,10 @@ impl Actor {
         entry.phase = Phase::Held(held);
         self.entries.insert(id, entry);
         self.look_again(id);
-        // Where nobody wants it any more the hold is dropped here, and so released.
-        drop(asked.to.send(Ok(hold)));
+        if let Err(Ok(hold)) = asked.to.send(Ok(hold)) {
+            // Nobody wants it any more: dropped, and so released.
+            self.unwanted.push(hold);
+        }
     }
 
     fn renewed(
@@ -189,6 +232,11 @@ impl Actor {
                 if let Error::Lost(reason) = error {
                     self.lose(id, reason);
                 }
+                if error.is_elsewhere() {
+                    // It is said again at the node that is known then.
+                    self.read_slots();
+                    return Err(Error::Connection(error.to_string()));
+                }
                 return Err(error);
             }
         };
@@ -200,37 +248,49 @@ impl Actor {
                 held.state.set_deadline(Some(sent + lease));
             }
         }
-        self.beat_for(lease);
+        if let Some(entry) = self.entries.get(&id) {
+            self.beat_for(entry.node, lease);
+        }
         self.look_again(id);
         Ok(reply)
     }
 
     fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {
         let Some(entry) = self.remove(id) else { return };
-        let Phase::Released(to) = entry.phase else {
+        let Phase::Released(to, _) = entry.phase else {
             return;
         };
-        let end = reply.map(drop).map_err(|error| Error::from_redis(&error));
-        if end.is_err() {
-            self.owe_later(id, entry.request);
+        let mut end = reply.map(drop).map_err(|error| Error::from_redis(&error));
+        match &end {
+            Err(error) if error.is_elsewhere() => {
+                // With watchdog it was lost when its slot moved.
+                end = match entry.request.watchdog {
+                    true => Err(Error::Lost(Reason::Moved)),
+                    false => Ok(()),
+                };
+                self.owe(id, entry.request, NOWHERE, false);
+            }
+            Err(_) => self.owe_later(id, entry.request, entry.node, false),
+            Ok(()) => {}
         }
         _ = to.map(|to| to.send(end));
     }
 
-    pub fn pushed(&mut self, push: PushInfo) {
+    pub fn pushed(&mut self, node: usize, push: PushInfo) {
         match push.kind {
-            PushKind::Disconnection => self.disconnected("the connection was closed"),
+            PushKind::Disconnection => self.disconnected(node, "the connection was closed"),
+            PushKind::SUnsubscribe => self.disconnected(node, "the slot of the channel has moved"),
             PushKind::Message | PushKind::SMessage => {
                 if let Some(Value::BulkString(text)) = push.data.get(1) {
                     let text = String::from_utf8_lossy(text).into_owned();
-                    self.told(&text);
+                    self.told(node, &text);
                 }
             }
             _ => {}
         }
     }
 
-    fn told(&mut self, message: &str) {
+    fn told(&mut self, node: usize, message: &str) {
         let mut words = message.splitn(3, ' ');
         let word = words.next().unwrap_or_default();
         let tag = words.next().and_then(|tag| tag.parse().ok());
@@ -249,9 +309,9 @@ impl Actor {
                 let (code, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 let error = Error::from_server(code, text);
                 if error.is_no_master() {
-                    self.disconnected(rest);
+                    self.disconnected(node, rest);
                 } else {
-                    self.fail(id, error);
+                    self.refused(id, error);
                 }
             }
             "lost" => {
@@ -269,7 +329,7 @@ impl Actor {
                     self.lose(id, reason);
                 }
                 if reason == Reason::Demoted {
-                    self.disconnected("the server became a replica");
+                    self.disconnected(node, "the server became a replica");
                 }
             }
             _ => {}

@@ -78,6 +78,42 @@ async fn a_minority_that_is_away_does_not_matter_and_a_majority_does() {
 }
 
 #[tokio::test]
+async fn a_server_that_came_back_counts_again() {
+    let (mut servers, quorum) = three();
+    let hold = quorum.acquire("jobs").lease(s(2)).await.unwrap();
+    let token = hold.token();
+    servers[0].kill();
+    // With nothing in it.
+    servers[0].restart();
+    until(|| !servers[0].is_free("jobs")).await;
+    servers[1].kill();
+    tokio::time::sleep(s(5)).await;
+    assert!(!hold.is_lost(), "renewed at the other two");
+    assert_eq!(hold.token(), token);
+    let error = of(&servers).acquire("jobs").await.unwrap_err();
+    assert_eq!(error, Error::NotAcquired);
+    hold.release().await.unwrap();
+    until(|| servers[0].is_free("jobs") && servers[2].is_free("jobs")).await;
+    servers[1].restart();
+    let next = soon(quorum.acquire("jobs").wait(s(20))).await.unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_was_away_is_taken_too() {
+    let (mut servers, quorum) = three();
+    servers[2].kill();
+    let hold = quorum.acquire("jobs").lease(s(4)).await.unwrap();
+    servers[2].restart();
+    until(|| !servers[2].is_free("jobs")).await;
+    servers[0].kill();
+    tokio::time::sleep(s(6)).await;
+    assert!(!hold.is_lost(), "renewed at the other two");
+    hold.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn lost_with_a_majority() {
     let (servers, quorum) = three();
     let hold = quorum.acquire("jobs").await.unwrap();

@@ -66,6 +66,7 @@ impl World {
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
+                "cluster",
             ]})),
             "open" => self.open(request).and(done),
             "acquire" if self.names().quorums.contains_key(&text(request, "locks")) => {
@@ -137,14 +138,13 @@ impl World {
     }
 
     fn open(&self, request: &Value) -> Answer {
-        if request["cluster"] == true {
-            return Err(argument("no clusters yet"));
-        }
         let address = format!("redis://{}:{}/", text(request, "host"), request["port"]);
         let client = Client::open(address).map_err(|error| argument(&error.to_string()))?;
-        let locks = match duration(request, "timeout") {
-            Some(timeout) => Locks::with_timeout(client, timeout),
-            None => Locks::new(client),
+        let locks = match (duration(request, "timeout"), request["cluster"] == true) {
+            (Some(timeout), false) => Locks::with_timeout(client, timeout),
+            (None, false) => Locks::new(client),
+            (Some(timeout), true) => Locks::cluster_with_timeout([client], timeout),
+            (None, true) => Locks::cluster([client]),
         };
         self.names().locks.insert(text(request, "locks"), locks);
         Ok(json!({}))

@@ -1,0 +1,116 @@
+//! One server, or one node of a cluster: its connection, and the proof that this lives.
+
+use std::pin::Pin;
+use std::sync::Weak;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use redis::{Client, RedisResult};
+use tokio::task::JoinHandle;
+
+use crate::clock::{self, Time};
+use crate::request::LEASE;
+
+use super::Shared;
+use super::acks::Acks;
+use super::link::{Event, Link};
+
+/// In the place of a node's number: it has to be found out yet.
+pub(super) const NOWHERE: usize = usize::MAX;
+
+pub(super) struct Node {
+    pub client: Client,
+    pub acks: Acks,
+    pub link: Option<Link>,
+    pub connecting: Option<JoinHandle<RedisResult<Link>>>,
+    pub connect_at: Time,
+    /// There is something to say to it.
+    pub wanted: bool,
+    /// Connections in a row that were good for nothing.
+    pub failures: u32,
+    pub last_error: String,
+    /// When a PING was sent that was answered.
+    pub proof: Time,
+    pub shortest: Duration,
+    shortest_since: Time,
+    pub next_ping: Time,
+}
+
+impl Node {
+    pub fn new(client: Client, session: Weak<Shared>) -> Self {
+        Self {
+            acks: Acks::new(client.clone(), session),
+            client,
+            link: None,
+            connecting: None,
+            connect_at: Time::ZERO,
+            wanted: false,
+            failures: 0,
+            last_error: "not connected yet".into(),
+            proof: Time::ZERO,
+            shortest: LEASE,
+            shortest_since: Time::ZERO,
+            next_ping: Time::ZERO,
+        }
+    }
+
+    pub fn wants_connection(&self) -> bool {
+        self.wanted && self.link.is_none() && self.connecting.is_none()
+    }
+
+    /// At once, then after 50 ms, doubled up to 1 s.
+    pub fn connect_later(&mut self) {
+        let wait = match self.failures {
+            0 => 0,
+            more => (50_u64 << (more - 1).min(5)).min(1000),
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.connect_at = clock::now() + Duration::from_millis(wait);
+    }
+
+    /// When something has to be done with it.
+    pub fn wake(&self) -> Option<Time> {
+        if self.link.is_some() {
+            Some(self.next_ping.min(self.dead_at()))
+        } else {
+            self.wants_connection().then_some(self.connect_at)
+        }
+    }
+
+    /// When the last proof of the connection is too old.
+    pub fn dead_at(&self) -> Time {
+        self.proof.max(self.shortest_since) + self.shortest
+    }
+
+    /// The heartbeat is as fast as the shortest lease needs.
+    pub fn beat_for(&mut self, lease: Duration) {
+        if lease < self.shortest {
+            let now = clock::now();
+            self.shortest = lease;
+            self.shortest_since = now;
+            self.next_ping = self.next_ping.min(now);
+        }
+    }
+
+    /// A connection is there, proved since then.
+    pub fn start_beat(&mut self, since: Time) {
+        self.proof = since;
+        self.next_ping = since;
+    }
+
+    pub fn poll_next(&mut self, number: usize, context: &mut Context<'_>) -> Poll<Event> {
+        if let Some(link) = &mut self.link {
+            return link.poll_next(number, context);
+        }
+        let Some(opening) = &mut self.connecting else {
+            return Poll::Pending;
+        };
+        let link = std::task::ready!(Pin::new(opening).poll(context));
+        self.connecting = None;
+        let failed =
+            |error: tokio::task::JoinError| (redis::ErrorKind::Io, "connecting", error.to_string());
+        Poll::Ready(Event::Opened(
+            link.unwrap_or_else(|error| Err(failed(error).into())),
+        ))
+    }
+}
