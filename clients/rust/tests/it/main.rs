@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod blocking;
+mod cluster;
 mod cut;
 mod forms;
 mod lost;
