@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
-use super::hold::Member;
+use super::hold::{Member, sure};
 use super::{QuorumAcquire, QuorumHold};
 use crate::acquire::Acquire;
 use crate::clock::{Time, now};
@@ -14,8 +14,11 @@ use crate::hold::Hold;
 use crate::job::fresh_owner;
 use crate::request::Wait;
 
-/// For how long grants are still waited for when the majority is full: with more servers than
-/// it needs the hold outlives the loss of one.
+/// Requests under way: of which server, and what came of it.
+pub(super) type Tries = JoinSet<(usize, Result<Hold, Error>)>;
+
+/// For how long grants are still waited for when the majority is full: the more servers count
+/// at once, the fewer have to join later.
 const GRACE: Duration = Duration::from_millis(50);
 
 /// What a lease is shorter by than it is on the servers: clocks drift.
@@ -24,8 +27,9 @@ pub(super) fn drift(lease: Duration) -> Duration {
 }
 
 impl QuorumAcquire {
-    /// Whatever is not counted is released when it is dropped: a hold, or a request, whose
-    /// grant may come yet.
+    /// Without a majority everything is released when it is dropped: a hold, or a request whose
+    /// grant may come yet. With one nothing is, for a late copy of a RELEASE could free what
+    /// the same owner has come to hold since; whatever else is granted joins the hold.
     pub(super) async fn attempt(&self, left: Wait) -> Result<QuorumHold, Error> {
         let owner = fresh_owner();
         let (first, hold) = self.first(&owner, left).await?;
@@ -43,7 +47,7 @@ impl QuorumAcquire {
             .filter(|(index, _)| *index != first)
         {
             let ask = self.at(index, &owner).into_future();
-            tries.spawn(async move { ask.await.map(|hold| (index, hold)) });
+            tries.spawn(async move { (index, ask.await) });
         }
         let mut grants = vec![(first, hold)];
         let mut refused = None;
@@ -51,15 +55,14 @@ impl QuorumAcquire {
         let mut until = end;
         while let Ok(Some(tried)) = timeout(until.saturating_sub(now()), tries.join_next()).await {
             match tried {
-                Ok(Ok(grant)) => grants.push(grant),
-                Ok(Err(error)) => refused = refused.or(Some(error)),
+                Ok((index, Ok(hold))) => grants.push((index, hold)),
+                Ok((_, Err(error))) => refused = refused.or(Some(error)),
                 Err(_) => {}
             }
             if grants.len() == self.quorum.majority() {
                 until = end.min(now() + GRACE);
             }
         }
-        drop(tries);
         if grants.len() < self.quorum.majority() {
             return Err(refused.unwrap_or(Error::NotAcquired));
         }
@@ -68,11 +71,11 @@ impl QuorumAcquire {
             .map(|(_, hold)| hold.token())
             .max()
             .unwrap_or(0);
-        let members = self.fence(grants, token, begun).await;
+        let members = self.fence(grants, token, begun, &mut tries).await;
         if members.len() < self.quorum.majority() {
             return Err(Error::NotAcquired);
         }
-        QuorumHold::new(self.clone(), owner, token, members)
+        QuorumHold::new(self.clone(), owner, token, members, tries)
     }
 
     pub(super) fn at(&self, index: usize, owner: &str) -> Acquire {
@@ -121,22 +124,36 @@ impl QuorumAcquire {
         Err(away)
     }
 
-    /// Those whose counter is the token now. A hold that came later has a greater one.
-    async fn fence(&self, grants: Vec<(usize, Hold)>, token: u64, begun: Time) -> Vec<Member> {
-        let mut fencing = JoinSet::new();
+    /// Those whose counter is the token now. A hold that came later has a greater one; it may
+    /// join those that count once they are a majority.
+    async fn fence(
+        &self,
+        grants: Vec<(usize, Hold)>,
+        token: u64,
+        begun: Time,
+        others: &mut Tries,
+    ) -> Vec<Member> {
         let lease = self.lease;
+        let end = (begun + lease - drift(lease)).saturating_sub(lease / 4);
+        let patience = end.saturating_sub(now());
+        let mut fencing = JoinSet::new();
         for (index, hold) in grants {
             fencing.spawn(async move {
-                let counter = hold.renew_and(lease, Some(token)).await;
-                (counter == Ok(token)).then_some((index, hold))
+                let counter = timeout(patience, hold.renew_and(lease, Some(token))).await;
+                (index, hold, counter == Ok(Ok(token)))
             });
         }
-        let valid = begun + lease - drift(lease);
-        let end = valid.saturating_sub(lease / 4);
         let mut members = Vec::new();
-        while let Ok(Some(fenced)) = timeout(end.saturating_sub(now()), fencing.join_next()).await {
-            if let Ok(Some((index, hold))) = fenced {
-                members.push(Member { index, hold, valid });
+        while let Some(fenced) = fencing.join_next().await {
+            match fenced {
+                Ok((index, hold, true)) => {
+                    let valid = sure(&hold, lease);
+                    members.push(Member { index, hold, valid });
+                }
+                Ok((index, hold, false)) => {
+                    others.spawn(async move { (index, Ok(hold)) });
+                }
+                Err(_) => {}
             }
         }
         members

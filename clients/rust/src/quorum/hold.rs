@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::QuorumAcquire;
-use super::attempt::drift;
+use super::attempt::{Tries, drift};
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
 use crate::hold::{Hold, State};
@@ -42,8 +42,10 @@ impl QuorumHold {
         owner: String,
         token: u64,
         members: Vec<Member>,
+        tries: Tries,
     ) -> Result<Self, Error> {
         let (majority, key) = (ask.quorum.majority(), ask.key.clone());
+        let servers = ask.quorum.servers.len();
         let state = Arc::new(State::new(validity(&members, majority)));
         if let Some(reason) = state.reason() {
             return Err(Error::Lost(reason));
@@ -56,8 +58,9 @@ impl QuorumHold {
             token,
             majority,
             members,
+            tries,
             joining: JoinSet::new(),
-            tried: HashSet::new(),
+            tried: (0..servers).collect(),
             state: Arc::clone(&state),
         };
         tokio::spawn(keeper.run(ended));
@@ -137,7 +140,7 @@ impl fmt::Debug for QuorumHold {
 }
 
 /// Until when a server is sure: from before its last RENEW was sent.
-fn sure(hold: &Hold, lease: Duration) -> Time {
+pub(super) fn sure(hold: &Hold, lease: Duration) -> Time {
     hold.deadline()
         .unwrap_or_default()
         .saturating_sub(drift(lease))
@@ -157,8 +160,12 @@ struct Keeper {
     lease: Duration,
     majority: usize,
     members: Vec<Member>,
-    /// Servers that may count again: which, and what came of it.
+    /// Requests under way.
+    tries: Tries,
+    /// Grants that are to count: of which server, and whether they do.
     joining: JoinSet<(usize, Option<Member>)>,
+    /// Servers that are not to be asked now: because they count, are asked already, or were sent
+    /// a RELEASE, which could come after the next ACQUIRE of this owner. That one is out for good.
     tried: HashSet<usize>,
     state: Arc<State>,
 }
@@ -173,15 +180,15 @@ impl Keeper {
                 biased;
                 end = ended.recv() => return self.release(end).await,
                 reason = a_loss(&self.members) => {
-                    self.members.retain(|member| !member.hold.is_lost());
+                    self.forget_lost();
                     self.state.set_deadline(validity(&self.members, self.majority));
                     if self.members.len() < self.majority {
                         self.state.lose(reason);
                     }
                 }
-                Some(Ok((index, member))) = self.joining.join_next() => {
-                    self.tried.remove(&index);
-                    // Its deadline passes if the hold was good until now.
+                Some(Ok((index, tried))) = self.tries.join_next() => self.granted(index, tried),
+                // Its deadline passes if the hold was good until now.
+                Some(Ok((_, member))) = self.joining.join_next() => {
                     if self.state.reason().is_none() {
                         self.members.extend(member);
                         self.state.set_deadline(validity(&self.members, self.majority));
@@ -200,29 +207,50 @@ impl Keeper {
         }
     }
 
-    /// Asks the servers that do not count any more, or never did: one that came back counts
-    /// again as long as the hold is good. Its new token is above that of the hold, so the
-    /// fence's reply is too, and says nothing.
+    /// Asks the servers that do not count any more, or never did.
     fn join_again(&mut self) {
-        let servers = 0..self.ask.quorum.servers.len();
-        let (lease, token) = (self.lease, self.token);
-        for index in servers {
-            let counts = self.members.iter().any(|member| member.index == index);
-            if counts || !self.tried.insert(index) {
-                continue;
+        for index in 0..self.ask.quorum.servers.len() {
+            if self.tried.insert(index) {
+                let ask = self.ask.at(index, &self.owner).into_future();
+                self.tries.spawn(async move { (index, ask.await) });
             }
-            let ask = self.ask.at(index, &self.owner);
-            let joining = async move {
-                let hold = ask.await.ok()?;
-                hold.renew_and(lease, Some(token)).await.ok()?;
-                let valid = sure(&hold, lease);
-                Some(Member { index, hold, valid })
-            };
-            self.joining.spawn(async move {
-                let member = timeout(lease, joining).await;
-                (index, member.ok().flatten())
-            });
         }
+    }
+
+    /// A server has granted after the majority was full, or has come back: it counts once it
+    /// knows the token, as long as the hold is good. What its own token is does not matter any
+    /// more, so the fence's reply says nothing.
+    fn granted(&mut self, index: usize, tried: Result<Hold, Error>) {
+        let (lease, token) = (self.lease, self.token);
+        match tried {
+            Ok(hold) => {
+                self.joining.spawn(async move {
+                    let fenced = hold.renew_and(lease, Some(token)).await;
+                    let valid = sure(&hold, lease);
+                    (
+                        index,
+                        fenced.is_ok().then_some(Member { index, hold, valid }),
+                    )
+                });
+            }
+            // It was sent a RELEASE, in case it has granted.
+            Err(Error::Connection(_)) => {}
+            Err(_) => {
+                self.tried.remove(&index);
+            }
+        }
+    }
+
+    /// Who has lost the hold may be asked again: there is none that a RELEASE was sent for.
+    fn forget_lost(&mut self) {
+        let tried = &mut self.tried;
+        self.members.retain(|member| {
+            let is_lost = member.hold.is_lost();
+            if is_lost {
+                tried.remove(&member.index);
+            }
+            !is_lost
+        });
     }
 
     async fn renew(&mut self) {

@@ -26,6 +26,9 @@ pub use hold::QuorumHold;
 /// hold (`appendfsync always`), that nobody uses FORCE or DEL, and that clocks run alike within
 /// 1 in 100. Never use a key both by quorum and on one of the servers alone.
 ///
+/// A server that comes back is asked again with each renewal, and counts as long as the hold
+/// has been good all the time; so a hold outlives one server after the other.
+///
 /// ```no_run
 /// # use std::time::Duration;
 /// # use rlock_client::Quorum;
