@@ -1,5 +1,5 @@
 //! What a lock that nobody else wants costs, beside two PINGs of redis-rs on a multiplexed
-//! connection: the same number of round trips.
+//! connection, and beside the two commands themselves, sent by redis-rs alone.
 //!
 //! `cargo run --release --example cost [threads]`
 
@@ -27,26 +27,42 @@ async fn compare() -> Result<(), String> {
     let failed = |error: &dyn std::error::Error| error.to_string();
     let url = std::env::var("REDIS_URL").unwrap_or_else(|_| "redis://127.0.0.1/".into());
     let client = redis::Client::open(url).map_err(|error| failed(&error))?;
+    let info = client.get_connection_info().clone();
+    let settings = info.redis_settings().clone();
+    let resp3 = settings.set_protocol(redis::ProtocolVersion::RESP3);
+    let client = redis::Client::open(info.set_redis_settings(resp3));
+    let client = client.map_err(|error| failed(&error))?;
     let connection = client.get_multiplexed_async_connection().await;
     let mut connection = connection.map_err(|error| failed(&error))?;
     let locks = Locks::new(client);
-    let (mut pings, mut both) = (Vec::new(), Vec::new());
+    let channel = "cost";
+    let subscribed = connection.subscribe(channel).await;
+    subscribed.map_err(|error| failed(&error))?;
+    let (mut pings, mut bare, mut both) = (Vec::new(), Vec::new(), Vec::new());
     // In turns, so that what else the machine does meets them alike.
     for _ in 0..11 {
         let ping = two_pings(&mut connection).await;
         pings.push(ping.map_err(|error| failed(&error))?);
+        let commands = two_commands(&mut connection, channel).await;
+        bare.push(commands.map_err(|error| failed(&error))?);
         both.push(one_lock(&locks).await.map_err(|error| failed(&error))?);
     }
-    pings.sort_unstable();
-    both.sort_unstable();
-    let (ping, lock) = (pings[pings.len() / 2], both[both.len() / 2]);
-    println!("two PINGs           {ping:.1?}");
-    println!("acquire and release {lock:.1?}");
-    println!(
-        "times               {:.2}",
-        lock.as_secs_f64() / ping.as_secs_f64()
-    );
+    let ping = median(&mut pings);
+    for (what, times) in [
+        ("two PINGs", &mut pings),
+        ("the two commands", &mut bare),
+        ("acquire and release", &mut both),
+    ] {
+        let time = median(times);
+        let by = time.as_secs_f64() / ping.as_secs_f64();
+        println!("{what:<20} {time:>9.1?}  {by:.2}");
+    }
     Ok(())
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
 }
 
 async fn two_pings(connection: &mut MultiplexedConnection) -> redis::RedisResult<Duration> {
@@ -55,6 +71,24 @@ async fn two_pings(connection: &mut MultiplexedConnection) -> redis::RedisResult
         for _ in 0..2 {
             let _: () = redis::cmd("PING").query_async(connection).await?;
         }
+    }
+    Ok(begun.elapsed() / ROUNDS)
+}
+
+async fn two_commands(
+    connection: &mut MultiplexedConnection,
+    channel: &str,
+) -> redis::RedisResult<Duration> {
+    let begun = Instant::now();
+    for tag in 0..ROUNDS {
+        let mut acquire = redis::cmd("RLOCK.ACQUIRE");
+        acquire.arg("bare").arg("owner").arg(10_000);
+        acquire.arg("NOTIFY").arg(channel).arg(tag);
+        acquire.arg("WATCHDOG").arg("ONCE");
+        let token: u64 = acquire.query_async(connection).await?;
+        let mut release = redis::cmd("RLOCK.RELEASE");
+        release.arg("bare").arg("owner").arg("IFTOKEN").arg(token);
+        let _: u64 = release.query_async(connection).await?;
     }
     Ok(begun.elapsed() / ROUNDS)
 }
