@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Whether pages show programs as they are: docs/clients.md the marked pieces of those here,
-and the README of each client the examples that it says it quotes."""
+and the READMEs of the project and of each client the examples that it says it quotes."""
 import pathlib
 import re
 import sys
@@ -56,7 +56,8 @@ def in_a_readme(readme):
 wrong, pieces = in_the_docs()
 if not pieces:
     wrong.append("no piece is marked for docs/clients.md")
-readmes = [file for file in sorted(clients.glob("*/README.md")) if file.parent != here.parent]
+readmes = [clients.parent / "README.md"]
+readmes += [file for file in sorted(clients.glob("*/README.md")) if file.parent != here.parent]
 for readme in readmes:
     more, blocks = in_a_readme(readme)
     wrong += more
