@@ -2,6 +2,7 @@ package rlock
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strconv"
@@ -19,8 +20,11 @@ type link struct {
 	in      *bufio.Reader
 	end     func() error
 	channel string
-	out     []byte
-	wake    chan struct{} // something is to be written, or the link is closed
+	out     []byte        // what is left to its writer
+	wake    chan struct{} // something is left to it, or the link is closed
+	writing bool          // it has not written all
+	roomy   bool          // see few
+	pending int           // how many bytes have no reply
 	replies []expected
 	tags    uint64
 	table   map[uint64]*Hold
@@ -37,7 +41,23 @@ type link struct {
 
 type expected struct {
 	sent time.Time
+	size int
 	told func(reply any, sent time.Time)
+}
+
+// With no more bytes under way a write cannot take time: every socket has room for them.
+const few = 8192
+
+// isRoomy tells whether that is a socket, and not what a Dialer made up, as a tunnel.
+func isRoomy(conn net.Conn) bool {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	switch conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
 }
 
 // send says a command; told gets its reply, a replyError, or errBroken.
@@ -46,30 +66,42 @@ func (l *link) send(told func(reply any, sent time.Time), words ...string) {
 		told(errBroken, time.Now())
 		return
 	}
+	before := len(l.out)
 	l.out = appendCommand(l.out, words...)
-	l.replies = append(l.replies, expected{time.Now(), told})
-	select {
-	case l.wake <- struct{}{}:
+	size := len(l.out) - before
+	l.pending += size
+	l.replies = append(l.replies, expected{time.Now(), size, told})
+	switch {
+	case l.writing:
+	case l.roomy && l.pending <= few:
+		// At once, without a change of goroutines.
+		if _, err := l.conn.Write(l.out); err != nil {
+			l.session.locks.group.Go(func() { l.session.locks.locked(func() { l.fail(err) }) })
+		}
+		l.out = l.out[:0]
 	default:
+		l.writing = true
+		l.wake <- struct{}{}
 	}
 }
 
 func (l *link) write() {
 	var out []byte
-	for range l.wake {
-		l.session.locks.mutex.Lock()
+	more := func() bool {
+		defer l.session.locks.lock()()
 		out, l.out = l.out, out[:0]
-		closed := l.closed
-		l.session.locks.mutex.Unlock()
-		if closed {
-			return
-		}
-		if _, err := l.conn.Write(out); err != nil {
-			l.session.locks.locked(func() { l.fail(err) })
-			return
-		}
-		if cap(out) > 1<<20 {
-			out = nil
+		l.writing = len(out) > 0
+		return l.writing && !l.closed
+	}
+	for range l.wake {
+		for more() {
+			if _, err := l.conn.Write(out); err != nil {
+				l.session.locks.locked(func() { l.fail(err) })
+				return
+			}
+			if cap(out) > 1<<20 {
+				out = nil
+			}
 		}
 	}
 }
@@ -105,6 +137,7 @@ func (l *link) reply(reply any) {
 	first := l.replies[0]
 	l.replies[0] = expected{}
 	l.replies = l.replies[1:]
+	l.pending -= first.size
 	l.proof = first.sent
 	if err, ok := reply.(replyError); ok && err.noMaster() {
 		// The address may soon lead to the master.

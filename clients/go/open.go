@@ -42,7 +42,7 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 		own.ReadTimeout, own.WriteTimeout = own.DialTimeout, own.DialTimeout
 	}
 	client := redis.NewClient(&own)
-	l := &link{conn: conn, channel: channel, end: client.Close, wake: make(chan struct{}, 1)}
+	l := &link{conn: conn, roomy: isRoomy(conn), channel: channel, end: client.Close, wake: make(chan struct{}, 1)}
 	if err = client.Conn().Ping(ctx).Err(); err == nil {
 		l.proof = time.Now()
 		err = l.greet(ctx, subscribe)
