@@ -40,11 +40,15 @@ func (j *Job) Do(ctx context.Context, key string, work func(ctx context.Context,
 
 // admit enters a request of the job. It waits while the release of an earlier hold of a key
 // is under way, which would end the new one too: they have one owner.
-func (j *Job) admit(ctx context.Context, h *Hold, expired <-chan time.Time) error {
+func (j *Job) admit(ctx context.Context, h *Hold) error {
+	var expired <-chan time.Time
 	for {
 		freed, err := j.enter(h)
 		if freed == nil {
 			return err
+		}
+		if ends := h.request.ends; !ends.IsZero() {
+			expired = time.After(time.Until(ends))
 		}
 		select {
 		case <-freed:

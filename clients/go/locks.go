@@ -23,6 +23,8 @@ type Locks struct {
 	closing context.Context
 	stop    context.CancelFunc
 	group   sync.WaitGroup
+	timer   *time.Timer
+	looks   time.Time // when the timer looks for requests whose time is over; zero: it does not
 }
 
 // A Setting is one of the Locks themselves.
@@ -43,6 +45,8 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 func newLocks(settings []Setting) *Locks {
 	l := &Locks{timeout: 5 * time.Second}
 	l.closing, l.stop = context.WithCancel(context.Background())
+	l.timer = time.AfterFunc(time.Hour, l.look)
+	l.timer.Stop()
 	for _, set := range settings {
 		set(l)
 	}
@@ -139,6 +143,7 @@ func (l *Locks) Close() error {
 	for _, s := range sessions {
 		said = append(said, s.close())
 	}
+	l.timer.Stop()
 	l.mutex.Unlock()
 	l.stop()
 	late := time.After(l.timeout)

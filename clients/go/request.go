@@ -26,6 +26,7 @@ type request struct {
 	until  time.Time // when the server may end its wait; zero: never
 	queued bool      // the server has said on this connection that it waits
 	asked  bool      // on any connection
+	ends   time.Time // when it has to be over; zero: with its context
 }
 
 // A server that is late to say that the wait is over is given so long.
@@ -40,23 +41,21 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var expired <-chan time.Time
-	h := &Hold{Key: keys[0], terms: t, job: job, request: &request{done: make(chan struct{})}}
+	r := &request{done: make(chan struct{})}
+	h := &Hold{Key: keys[0], terms: t, job: job, request: r}
 	if len(keys) > 1 {
 		h.keys = append([]string(nil), keys...)
 	}
 	if t.bounded {
-		h.request.until = time.Now().Add(t.wait)
-		timer := time.NewTimer(max(t.wait+grace, l.timeout))
-		defer timer.Stop()
-		expired = timer.C
+		now := time.Now()
+		r.until, r.ends = now.Add(t.wait), now.Add(max(t.wait+grace, l.timeout))
 	} else if deadline, ok := ctx.Deadline(); ok {
-		h.request.until = deadline.Add(grace) // should this process stand still then
+		r.until = deadline.Add(grace) // should this process stand still then
 	}
 	if job == nil {
 		h.Owner = newOwner()
 	} else if h.Owner = job.Owner; job != nil {
-		if err := job.admit(ctx, h, expired); err != nil {
+		if err := job.admit(ctx, h); err != nil {
 			return nil, err
 		}
 	}
@@ -64,7 +63,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 		l.locked(h.free)
 		return nil, err
 	}
-	return h.await(ctx, expired)
+	return h.await(ctx, r)
 }
 
 func (l *Locks) begin(ctx context.Context, h *Hold) error {
@@ -78,7 +77,48 @@ func (l *Locks) begin(ctx context.Context, h *Hold) error {
 	}
 	h.number = l.next()
 	h.enlist(s)
+	if ends := h.request.ends; !ends.IsZero() {
+		l.lookAt(ends)
+	}
 	return nil
+}
+
+// lookAt has the timer look then for requests whose time is over. It is one for all, and
+// stays as it is when such a request ends: so most set none.
+func (l *Locks) lookAt(at time.Time) {
+	if l.looks.IsZero() || at.Before(l.looks) {
+		l.looks = at
+		l.timer.Reset(time.Until(at))
+	}
+}
+
+func (l *Locks) look() {
+	defer l.lock()()
+	now := time.Now()
+	l.looks = time.Time{}
+	for _, s := range l.router.sessions() {
+		for h := range s.requests {
+			r := h.request
+			if r.ends.IsZero() {
+				continue
+			}
+			if !now.Before(r.ends) {
+				if h.state == asking {
+					h.expire(nil)
+					continue
+				}
+				r.ends = now.Add(grace) // replicas, or the proof of its lease, take their time
+			}
+			l.lookAt(later(r.ends, now.Add(10*time.Millisecond))) // not for each of many
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // enlist asks at this session, now or when it has a connection.
@@ -92,37 +132,32 @@ func (h *Hold) enlist(s *session) {
 	}
 }
 
-func (h *Hold) await(ctx context.Context, expired <-chan time.Time) (*Hold, error) {
-	r := h.request
-	var err error
-	var connection bool // the lack of one is to be told, if there is none
+func (h *Hold) await(ctx context.Context, r *request) (*Hold, error) {
 	select {
 	case <-r.done:
-	case <-expired:
-		if h.isGranted() { // replicas, or the proof of its lease, take their time
-			return h.await(ctx, time.After(grace))
-		}
-		err, connection = &NotAcquiredError{h.Key}, true
 	case <-ctx.Done():
-		err, connection = ctx.Err(), errors.Is(ctx.Err(), context.DeadlineExceeded)
+		h.session.locks.locked(func() {
+			if h.state == asking || h.state == granted {
+				h.expire(ctx.Err())
+			}
+		})
 	}
-	defer h.session.locks.lock()()
-	if h.state == asking || h.state == granted {
-		if connection && h.state == asking && !r.queued {
-			err = &ConnectionError{errors.Join(ctx.Err(), h.session.failure)}
-		}
-		h.abandon(err)
-	}
-	h.request = nil
 	if r.err != nil {
 		return nil, r.err
 	}
 	return h, nil
 }
 
-func (h *Hold) isGranted() bool {
-	defer h.session.locks.lock()()
-	return h.state == granted
+// expire ends a request whose time is over, or its context. The lack of a connection is told.
+func (h *Hold) expire(ended error) {
+	err := ended
+	if ended == nil {
+		err = &NotAcquiredError{h.Key}
+	}
+	if h.state == asking && !h.request.queued && !errors.Is(ended, context.Canceled) {
+		err = &ConnectionError{errors.Join(ended, h.session.failure)}
+	}
+	h.abandon(err)
 }
 
 // ask says the request on the connection that there is.
@@ -248,6 +283,7 @@ func (h *Hold) give() {
 	h.state = held
 	h.arm()
 	close(h.request.done)
+	h.request = nil
 }
 
 // reject gives a hold back that was granted, and fails its request.
