@@ -134,9 +134,9 @@ fn a_replica_and_a_restart_have_it_too() {
     let (state, ends) = (client.state(b"job"), client.deadline(COUNTER));
     let mut there = replica.raw();
     eventually("the replica has it", || {
-        there.text(&format!("GET {COUNTER}")) == AHEAD.to_string()
+        there.deadline(COUNTER) == ends && there.state(b"job") == state
     });
-    assert_eq!(there.deadline(COUNTER), ends);
+    assert_eq!(counter(&mut there), AHEAD);
     server.kill();
     server.start_again();
     let mut client = server.raw();
