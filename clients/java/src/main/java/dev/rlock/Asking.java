@@ -27,6 +27,8 @@ final class Asking implements Ticket {
     boolean sentEver;
     /** The token of a grant that is not given to the program yet. */
     long token;
+    /** What it became. */
+    Holding given;
     Future<?> timer;
 
     Asking(Request request, String owner, Job job, Job.Place place) {
@@ -50,6 +52,13 @@ final class Asking implements Ticket {
     @Override
     public long lease() {
         return request.lease;
+    }
+
+    /** Not under the monitor: who waits for it wakes at once, and wants that. */
+    void tell() {
+        if (given != null) {
+            end.complete(given);
+        }
     }
 
     /** Its job may ask for the same key again. */

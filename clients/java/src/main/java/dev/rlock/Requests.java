@@ -95,6 +95,7 @@ final class Requests {
                     session.breakLater();
                 }
             }
+            asking.tell();
         });
     }
 
@@ -160,7 +161,7 @@ final class Requests {
         session.replace(asking.tag, holding);
         stopTimer(asking);
         session.holds.begin(holding);
-        asking.end.complete(holding);
+        asking.given = holding;
     }
 
     /** A grant that nobody wants any more. */
@@ -200,8 +201,8 @@ final class Requests {
     /** The program wants it no more: CANCEL, and the release if the grant crossed it. */
     void giveUp(Asking asking, RlockException why) {
         synchronized (session) {
-            if (asking.end.isDone() && !asking.end.isCompletedExceptionally()) {
-                session.holds.release(asking.end.join()); // it was granted before
+            if (asking.given != null) {
+                session.holds.release(asking.given); // it was granted before
             } else if (!asking.over) {
                 end(asking, why);
                 if (asking.token != 0) {
@@ -247,7 +248,7 @@ final class Requests {
 
     private void overdue(Asking asking) {
         synchronized (session) {
-            if (asking.over || asking.end.isDone()) {
+            if (asking.over || asking.given != null) {
                 return;
             }
             if (asking.session != session) {

@@ -165,12 +165,19 @@ final class Session {
         }
     }
 
-    synchronized void heard(Wire by, String message) {
-        if (by != wire) {
-            return;
-        }
+    void heard(Wire by, String message) {
         var words = message.split(" ", 3);
-        Ticket ticket = words.length < 2 ? null : table.get(tag(words[1]));
+        Ticket ticket;
+        synchronized (this) {
+            ticket = by != wire || words.length < 2 ? null : table.get(tag(words[1]));
+            heard(ticket, words);
+        }
+        if (ticket instanceof Asking asking) {
+            asking.tell();
+        }
+    }
+
+    private void heard(Ticket ticket, String[] words) {
         if (ticket instanceof Asking asking) {
             requests.heard(asking, words[0], words.length > 2 ? words[2] : "");
         } else if (ticket instanceof Holding holding && words[0].equals("lost")) {
@@ -226,21 +233,24 @@ final class Session {
             last = by.call(command);
         }
         last.whenComplete((reply, error) -> {
+            boolean done;
             synchronized (this) {
-                if (by == wire) {
-                    answered(errand, reply, error);
-                }
+                done = by == wire && answered(errand, reply, error);
+            }
+            if (done) { // not under the monitor, as Asking.tell
+                errand.answer.complete(reply);
+                errand.over.complete(null);
             }
         });
     }
 
-    private void answered(Errand errand, Object reply, Throwable error) {
+    /** True if it is done, which is still to be told. */
+    private boolean answered(Errand errand, Object reply, Throwable error) {
         String text = Reply.refusal(error);
         if (error == null) {
             dialler.good();
             errands.remove(errand);
-            errand.answer.complete(reply);
-            errand.over.complete(null);
+            return true;
         } else if (text == null || Reply.noMaster(text)) {
             breakLater();
         } else if (text.startsWith("MOVED") && router.moves()) {
@@ -254,6 +264,7 @@ final class Session {
             errand.answer.completeExceptionally(error);
             errand.over.completeExceptionally(Reply.error(text));
         }
+        return false;
     }
 
     // --- the end
