@@ -1,4 +1,4 @@
-"""Both faces by one interface, so that what breaks them is tested once."""
+"""Both faces by one interface, so that what breaks them is tested once. Several ports: by quorum."""
 
 import asyncio
 import threading
@@ -12,7 +12,10 @@ import rlock.asyncio
 
 class Threads:
     def __init__(self, port, **options):
-        self.locks = rlock.Locks(redis.Redis(port=port), **options)
+        if isinstance(port, list):
+            self.locks = rlock.Quorum([redis.Redis(port=each) for each in port], **options)
+        else:
+            self.locks = rlock.Locks(redis.Redis(port=port), **options)
 
     def acquire(self, key, **options):
         return self.locks.acquire(key, **options)
@@ -37,7 +40,10 @@ class Tasks:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port), **options)
+        if isinstance(port, list):
+            self.locks = rlock.asyncio.Quorum([redis.asyncio.Redis(port=each) for each in port], **options)
+        else:
+            self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port), **options)
 
     def do(self, work):
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)

@@ -33,6 +33,11 @@ async def open_(words):
     opened[words["locks"]] = rlock.asyncio.Locks(kind(host=words["host"], port=words["port"]), **timeout)
 
 
+async def quorum(words):
+    servers = [redis.asyncio.Redis(host=host, port=port) for host, port in words["servers"]]
+    opened[words["locks"]] = rlock.asyncio.Quorum(servers)
+
+
 async def acquire(words):
     hold = await where(words).acquire(key(words), **options(words))
     holds[words["hold"]] = hold
@@ -111,7 +116,7 @@ async def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close,
+    "close": close, "quorum": quorum,
 }
 
 

@@ -31,6 +31,11 @@ def open_(words):
     opened[words["locks"]] = rlock.Locks(kind(host=words["host"], port=words["port"]), **timeout)
 
 
+def quorum(words):
+    servers = [redis.Redis(host=host, port=port) for host, port in words["servers"]]
+    opened[words["locks"]] = rlock.Quorum(servers)
+
+
 def acquire(words):
     hold = where(words).acquire(key(words), cancel=cancels[words["id"]], **options(words))
     holds[words["hold"]] = hold
@@ -102,7 +107,7 @@ def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close,
+    "close": close, "quorum": quorum,
 }
 
 

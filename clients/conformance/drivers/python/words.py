@@ -7,7 +7,7 @@ import threading
 
 import rlock
 
-NEEDS = ["read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "notified"]
+NEEDS = ["read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified"]
 
 _saying = threading.Lock()
 

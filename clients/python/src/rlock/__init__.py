@@ -11,6 +11,7 @@ from ._ask import Options
 from ._hold import Hold, Loss
 from ._lock import Lock
 from ._locks import Job, Locks
+from ._quorum import Quorum
 from ._session import Cancel
 from .errors import (
     Cancelled,
@@ -40,5 +41,6 @@ __all__ = [
     "Lost",
     "NotAcquired",
     "Options",
+    "Quorum",
     "Refused",
 ]

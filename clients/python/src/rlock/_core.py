@@ -35,8 +35,6 @@ class Core(Holds):
         self.run = ""  # which run of the server it is, once it matters
         self._tags = itertools.count(1)
 
-
-
     @property
     def busy(self) -> bool:
         return bool(self.requests or self.backlog)
@@ -277,7 +275,7 @@ class Core(Holds):
         for request in self.requests:
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog]:
-            self.backlog.append(self._freed(held, now))
+            self.backlog.append(self._freed(held.request, now))
             self._lost(held, "connection", now)
         if self.place and self.failing:  # perhaps another node has its slots now
             backlog, self.backlog = self.backlog, []

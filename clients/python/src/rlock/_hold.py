@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ._ask import Duration, lease_ms
 from ._core import Core
-from ._session import Session
-from ._states import Held
+from ._states import Held, Pending
 from .errors import Lost
 
 T = TypeVar("T")
@@ -22,7 +21,13 @@ class Acts(Protocol):
     @property
     def forked(self) -> bool: ...
 
-    def act(self, step: Callable[[Core, float], T]) -> T: ...
+    def act(self, step: Callable[[Any, float], T]) -> T: ...
+
+
+class Waits(Acts, Protocol):
+    """And in those of threads."""
+
+    def wait(self, pending: Pending, event: threading.Event) -> bool: ...
 
 
 class BaseLoss:
@@ -38,7 +43,7 @@ class BaseLoss:
         if not self._held.reason and not self._session.forked:
             # Should this process have stood still: what is due by now is seen here first.
             self._session.act(lambda core, now: core.tick(now))
-        return self._held.reason
+        return self._held.reason or ("fork" if self._session.forked else None)
 
     def is_set(self) -> bool:
         return self.reason is not None
@@ -54,7 +59,7 @@ class BaseLoss:
                 self._held.told.append(callback)
             return self._held.reason
 
-        reason = self._held.reason if self._session.forked else self._session.act(add)
+        reason = self.reason if self._session.forked else self._session.act(add)
         if reason:
             callback(reason)
 
@@ -130,7 +135,7 @@ class Hold(BaseHold):
     """A lock that the program has. `with hold:` releases it at the end."""
 
     __slots__ = ()
-    _session: Session
+    _session: Waits
 
     @property
     def lost(self) -> Loss:

@@ -163,9 +163,9 @@ class Holds(Line):
         self._forget(held)
         request = held.request
         if reason == "demoted":  # the master that comes may have it still
-            self.backlog.append(self._freed(held, now))
+            self.backlog.append(self._freed(held.request, now))
         elif reason == "moved":  # and so may the node that has the slot now
-            self._move(self._freed(held, now))
+            self._move(self._freed(held.request, now))
         if not request.finished:  # the program does not have it yet
             gone = ConnectionError("the connection broke before the hold was sure")
             self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
@@ -184,9 +184,10 @@ class Holds(Line):
         if held.request.job:
             held.request.job.give(held.request)
 
-    def _freed(self, held: Held, now: float) -> Call:
-        words = held.request.ask.release_all(held.request.owner)
-        return Call(words, None, words, now + held.lease / 1000)
+    def _freed(self, request: Request, now: float) -> Call:
+        words = request.ask.release_all(request.owner)
+        lease = request.held.lease if request.held else request.ask.lease
+        return Call(words, None, words, now + lease / 1000)
 
     def _closing(self, held: Held, reason: str) -> None:
         held.reason = reason

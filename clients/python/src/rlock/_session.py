@@ -40,6 +40,12 @@ class Cancel(threading.Event):
         for event in list(self._wakes):
             event.set()
 
+    def wakes(self, event: threading.Event) -> None:
+        self._wakes[event] = None
+
+    def forgets(self, event: threading.Event) -> None:
+        self._wakes.pop(event, None)
+
 
 class Session:
     def __init__(self, make: Callable[[], Any], core: Core) -> None:
@@ -86,7 +92,7 @@ class Session:
     def wait(self, pending: Pending, event: threading.Event, cancel: threading.Event | None = None) -> bool:
         """Until it is over; False: `cancel` was set before."""
         if isinstance(cancel, Cancel):
-            cancel._wakes[event] = None
+            cancel.wakes(event)
         try:
             while not pending.finished:
                 if cancel is not None and cancel.is_set():
@@ -97,7 +103,7 @@ class Session:
                     self.act(lambda core, at: core.timers.run(at))
         finally:
             if isinstance(cancel, Cancel):
-                cancel._wakes.pop(event, None)
+                cancel.forgets(event)
         return True
 
     def _patience(self, pending: Pending, cancel: threading.Event | None) -> float | None:

@@ -8,5 +8,6 @@
 from ._hold import Hold, Loss, Scope
 from ._lock import Lock
 from ._locks import Job, Locks
+from ._quorum import Quorum
 
-__all__ = ["Hold", "Job", "Lock", "Locks", "Loss", "Scope"]
+__all__ = ["Hold", "Job", "Lock", "Locks", "Loss", "Quorum", "Scope"]

@@ -6,20 +6,23 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from .._ask import Duration
-from .._hold import BaseHold, BaseLoss
+from .._hold import Acts, BaseHold, BaseLoss
 from .._states import Pending
 from ..errors import Lost
-from ._session import Session
+
+
+class Wakes(Acts, Protocol):
+    def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]: ...
 
 
 class Loss(BaseLoss):
     """Whether a hold was lost: like an `asyncio.Event`, with a reason."""
 
     __slots__ = ()
-    _session: Session
+    _session: Wakes
 
     async def wait(self) -> str:
         """Until it is lost; the reason."""
@@ -40,7 +43,7 @@ class Hold(BaseHold):
     """A lock that a task has. `async with hold:` releases it at the end."""
 
     __slots__ = ()
-    _session: Session
+    _session: Wakes
 
     @property
     def lost(self) -> Loss:

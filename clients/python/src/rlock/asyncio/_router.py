@@ -21,13 +21,14 @@ def router(client: Any, timeout: float) -> Router:
 class Router:
     """One server, one session for each event loop."""
 
-    def __init__(self, client: Any, timeout: float) -> None:
+    def __init__(self, client: Any, timeout: float, core: type[Core] = Core) -> None:
+        self._core = core
         self._timeout = timeout
         self._sessions: dict[str, Session] = {}
         self._make = maker(client.connection_pool, timeout) if hasattr(client, "connection_pool") else None
 
     async def session(self, key: bytes) -> Session:
-        return self._at("", lambda: Session(self._make or list, Core(self._timeout)))
+        return self._at("", lambda: Session(self._make or list, self._core(self._timeout)))
 
     def sessions(self) -> list[Session]:
         return [session for session in self._sessions.values() if not session.forked]

@@ -1,0 +1,331 @@
+"""A lock by a majority of servers, from the first request to the end of the hold. No I/O.
+
+The rules are those of clients/model/README.md, which shows what breaks without each.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ._ask import Ask, fresh_owner
+from ._seat import Seat, SeatCore
+from ._states import Held, Pending, Request
+from .errors import ConnectionError, Lost, NotAcquired, Refused
+
+# s: for how long grants still count when the majority is full. With more servers than it
+# needs the hold outlives the loss of one.
+GRACE = 0.05
+PAUSES = (0.02, 1.0)  # s: after the first attempt without a majority, and at most
+RELEASED = 1.0  # s: how long a release waits for servers that do not answer
+
+Step = Callable[[SeatCore, float], object]
+
+
+class Majority:
+    """`act` of whoever runs it (see `_bench.py`) is how replies come back."""
+
+    def __init__(self, sessions: Sequence[Any], timeout: float, act: Callable[[Any], object]) -> None:
+        self.todo: deque[tuple[Any, Step]] = deque()  # to be done to sessions, in this order
+        self.calls: list[Callable[[], object]] = []  # and what the program is to be told
+        self._sessions, self._timeout, self._act = sessions, timeout, act
+        self._need = len(sessions) // 2 + 1
+        self._phase = "over"  # first, rest, fence, held, pause
+        self._end = math.inf  # of the phase
+        self._pause = PAUSES[0]
+        self._renewals: list[tuple[float, Pending]] = []
+        self._releasing: tuple[float, Pending] | None = None
+
+    def ask(self, wanted: Ask, done: Callable[[], object], now: float) -> Request:
+        self._wanted = wanted
+        self._lease = wanted.lease / 1000
+        self._drift = self._lease / 100 + 0.002  # by which a lease is shorter here than there
+        self._patience = now + max(wanted.wait, self._timeout)  # for servers that are away
+        self._request = request = Request(wanted)
+        request.done, request.until = done, now + wanted.wait
+        self._begin(now)
+        return request
+
+    # One attempt.
+
+    def _begin(self, now: float) -> None:
+        self._request.owner = fresh_owner()
+        self._seats = [Seat(session, self._request.owner) for session in self._sessions]
+        self._phase, self._end = "first", math.inf
+        self._first(now)
+
+    def _first(self, now: float) -> None:
+        """Who waits stands in line at one server: the first one that can be reached."""
+        seat = next((seat for seat in self._seats if not seat.request), None)
+        if seat:
+            self._take(seat, max(self._request.until - now, 0.001) if self._wanted.wait else 0)
+        else:
+            self._no_majority(now)
+
+    def _take(self, seat: Seat, wait: float) -> None:
+        wanted = self._wanted._replace(wait=wait)
+
+        def take(core: SeatCore, now: float) -> None:
+            request = core.take(seat, wanted, lambda: self._heard(seat, request), now)
+
+        seat.request, seat.valid = Request(wanted, seat), 0.0  # until that one is there
+        self._do(seat, take)
+
+    def _heard(self, seat: Seat, request: Request) -> None:
+        self._act(lambda core, now: core._taken(seat, request, now))
+
+    def _taken(self, seat: Seat, request: Request, now: float) -> None:
+        if self._phase == "over" or seat not in self._seats or seat.over or seat.request is not request:
+            return
+        if self._phase == "held":
+            if seat.held:
+                self._fence(seat, now)
+        elif self._phase == "first":
+            if seat.held:
+                self._phase, self._end = "rest", now + self._lease / 2
+                for other in self._seats:
+                    if not other.request:
+                        self._take(other, 0)
+                self._count(now)
+            elif isinstance(request.error, (ConnectionError, Refused)):
+                self._first(now)
+            else:
+                self._no_majority(now)
+        elif self._phase == "rest":
+            self._count(now)
+
+    def _count(self, now: float) -> None:
+        granted = [seat for seat in self._seats if seat.held and not seat.asking]
+        asking = [seat for seat in self._seats if seat.asking]
+        if len(granted) >= self._need:
+            self._end = min(self._end, now + GRACE)
+        elif len(granted) + len(asking) < self._need:
+            return self._no_majority(now)
+        if asking and now < self._end:
+            return
+        if len(granted) < self._need:
+            return self._no_majority(now)
+        for seat in asking:  # from now on a grant comes too late
+            self._retire(seat)
+        self._token = max(seat.held.token for seat in granted if seat.held)
+        self._phase, self._end = "fence", now + self._lease / 2
+        self._fencing = set(granted)
+        for seat in granted:
+            self._fence(seat, now)
+
+    def _fence(self, seat: Seat, now: float) -> None:
+        def then(counter: int | None, sent: float) -> None:
+            self._act(lambda core, now: core._fenced(seat, counter, sent, now))
+
+        def lost(reason: str) -> None:
+            self._act(lambda core, now: core._gone(seat, reason, now))
+
+        self._do(seat, lambda core, now: core.fence(seat, self._token, now, then, lost))
+
+    def _fenced(self, seat: Seat, counter: int | None, sent: float, now: float) -> None:
+        if self._phase not in ("fence", "held") or seat not in self._seats or seat.over:
+            return
+        if not seat.held:  # lost meanwhile, which may be told of later
+            counter = None
+        first = seat in self._fencing
+        self._fencing.discard(seat)
+        # Above the token: somebody may have been given a greater one. Of a server that was
+        # taken anew it says nothing, for the hold has its majority.
+        if counter is not None and (counter == self._token or not first):
+            seat.valid = max(seat.valid, sent + self._lease - self._drift)
+        elif first:
+            self._retire(seat)
+        if self._phase == "fence":
+            self._decide(now)
+        for since, pending in list(self._renewals):
+            if self._validity() >= since + self._lease - self._drift:
+                self._renewals.remove((since, pending))
+                self._finish(pending, None)
+
+    def _decide(self, now: float) -> None:
+        counts = sum(seat.valid > now for seat in self._seats)
+        if counts >= self._need:
+            self._request.held = self._held = Held(self._request, self._token)
+            self._phase, self._end = "held", now + self._lease / 3
+            self._finish(self._request, None)
+        elif counts + len(self._fencing) < self._need or now >= self._end:
+            self._no_majority(now)
+
+    def _no_majority(self, now: float) -> None:
+        """All are told; and then again, at another time than those who had the rest."""
+        error = self._why()
+        for seat in self._seats:
+            self._retire(seat)
+        rest = self._pause * random.uniform(0.5, 1.5)
+        self._pause = min(self._pause * 2, PAUSES[1])
+        until = self._patience if isinstance(error, ConnectionError) else self._request.until
+        if isinstance(error, Refused) and error.code != "NOTYET":
+            until = now
+        if any(session.core.closed for session in self._sessions):
+            until = now
+        if now + rest < until:
+            self._phase, self._end = "pause", now + rest
+        else:
+            self._phase, self._end = "over", math.inf
+            self._finish(self._request, error)
+
+    def _why(self) -> Exception:
+        """Servers that are away or refuse are the reason if they leave no majority."""
+        errors = [seat.request.error for seat in self._seats if seat.request and not seat.asking]
+        silent = [ConnectionError("no answer") for seat in self._seats if seat.asking]
+        unable = [error for error in [*errors, *silent] if isinstance(error, (ConnectionError, Refused))]
+        if len(self._seats) - len(unable) >= self._need:
+            return NotAcquired(f"somebody else has {self._wanted.name}")
+        return next((error for error in unable if isinstance(error, Refused)), unable[0])
+
+    # The hold.
+
+    def _validity(self) -> float:
+        return sorted((seat.valid for seat in self._seats), reverse=True)[self._need - 1]
+
+    def _round(self, now: float) -> None:
+        """Each server that has it renews it, and the others may have it again."""
+        self._end = now + self._lease / 3
+        for seat in self._seats:
+            if seat.held and not (seat.over or seat.asking):
+                self._fence(seat, now)
+            elif not (seat.over or seat.out or seat.asking):
+                self._take(seat, 0)
+
+    def _gone(self, seat: Seat, reason: str, now: float) -> None:
+        if self._phase not in ("fence", "held") or seat not in self._seats:
+            return
+        seat.valid = 0.0
+        self._fencing.discard(seat)
+        if self._phase == "fence":
+            self._decide(now)
+        elif self._validity() <= now:
+            self._lose(reason)
+
+    def _lose(self, reason: str) -> None:
+        """For ever, and released at all servers, the silent ones too."""
+        held = self._held
+        self._phase, self._end, held.reason = "over", math.inf, reason
+        for seat in self._seats:
+            self._retire(seat)
+        for told in held.told or ():
+            self.calls.append(partial(told, reason))
+        held.told = None
+        for _, pending in self._renewals:
+            self._finish(pending, Lost(reason, self._wanted.name))
+        self._renewals.clear()
+
+    # As of a session: what a hold of the program wants.
+
+    def renew(self, held: Held, lease: int | None, now: float, done: Callable[[], object]) -> Pending:
+        pending = Pending()
+        pending.done = done
+        if held.reason or held.over:
+            pending.finished, pending.error = True, Lost(held.reason or "released", self._wanted.name)
+        elif lease not in (None, held.lease):
+            # A late copy of a RENEW with a shorter lease would end what is believed in.
+            pending.finished, pending.error = True, ValueError("the lease of a hold by quorum does not change")
+        else:
+            self._renewals.append((now, pending))
+            self._round(now)
+        return pending
+
+    def again(self, held: Held) -> None:
+        if held.reason or held.over:
+            raise Lost(held.reason or "released", self._wanted.name)
+        held.count += 1
+
+    def release(self, held: Held, now: float, done: Callable[[], object]) -> Pending:
+        pending = Pending()
+        pending.done = done
+        if held.over or held.reason or held.count > 1:
+            if held.reason and not held.over:
+                pending.error = Lost(held.reason, self._wanted.name)
+            held.over = held.over or held.reason is not None
+            held.count -= 1
+            pending.finished = True
+            return pending
+        held.over = True
+        self._phase, self._end = "over", now + RELEASED
+        self._releasing = (self._end, pending)
+        for _, renewal in self._renewals:
+            self._finish(renewal, Lost("released", self._wanted.name))
+        self._renewals.clear()
+        had = [seat for seat in self._seats if seat.valid > now]
+        left, lacking = set(self._seats), len(had) - self._need
+
+        def over(seat: Seat, error: Exception | None, now: float) -> None:
+            nonlocal lacking
+            left.discard(seat)
+            if seat in had and isinstance(error, Lost):
+                lacking -= 1
+                if lacking < 0:  # it was lost already, and we had not heard of it
+                    pending.error = error
+            if not left:
+                self._finish(pending, pending.error)
+            elif len(left) <= len(self._seats) - self._need:
+                self._end = min(self._end, now + GRACE)
+
+        for seat in self._seats:
+            self._retire(seat, partial(self._over, seat, over))
+        return pending
+
+    def _over(self, seat: Seat, over: Any, error: Exception | None) -> None:
+        self._act(lambda core, now: over(seat, error, now))
+
+    def give_up(self, now: float) -> None:
+        """The program does not want it any more."""
+        if self._request.finished:
+            if self._request.held:
+                self.release(self._held, now, list)
+            return
+        self._request.finished = True
+        if self._phase != "pause":
+            for seat in self._seats:
+                self._retire(seat)
+        self._phase, self._end = "over", math.inf
+
+    # Time.
+
+    def next_time(self) -> float:
+        times = [self._end, *(since + self._timeout for since, _ in self._renewals)]
+        return min(*times, self._validity()) if self._phase == "held" else min(times)
+
+    def tick(self, now: float) -> None:
+        if self._phase == "held" and self._validity() <= now:
+            return self._lose("lease")
+        for since, pending in list(self._renewals):
+            if now >= since + self._timeout:
+                self._renewals.remove((since, pending))
+                self._finish(pending, ConnectionError("no answer to the renewal"))
+        if now < self._end:
+            return
+        if self._phase == "held":
+            self._round(now)
+        elif self._phase == "rest":
+            self._count(now)
+        elif self._phase == "fence":
+            self._decide(now)
+        elif self._phase == "pause":
+            self._begin(now)
+        elif self._releasing:
+            self._end = math.inf
+            self._finish(self._releasing[1], self._releasing[1].error)
+
+    # Small things.
+
+    def _do(self, seat: Seat, step: Step) -> None:
+        self.todo.append((seat.session, step))
+
+    def _retire(self, seat: Seat, then: Callable[[Exception | None], object] = lambda error: None) -> None:
+        seat.over, seat.valid = True, 0.0
+        self._do(seat, lambda core, now: core.retire(seat, now, then))
+
+    def _finish(self, pending: Pending, error: Exception | None) -> None:
+        if not pending.finished:
+            pending.finished, pending.error = True, error
+            self.calls.append(pending.done)

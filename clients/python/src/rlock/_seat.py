@@ -1,0 +1,158 @@
+"""A session with one server of several, and what one owner is at that server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Optional
+
+from ._ask import Ask
+from ._core import Core
+from ._line import BROKEN
+from ._resp import Failure
+from ._states import Call, Held, JobState, Pending, Request
+from .errors import ConnectionError, NotAcquired
+
+Fenced = Callable[[Optional[int], float], object]
+
+
+class Seat(JobState):
+    """One owner at one server. Once a RELEASE of it was sent there it is out: whatever else
+    it said could come before that, and be undone without its knowing."""
+
+    __slots__ = ("asked", "out", "over", "request", "session", "valid")
+
+    def __init__(self, session: Any, owner: str) -> None:
+        super().__init__()
+        self.session = session
+        self.owner = owner
+        self.request: Request | None = None
+        self.valid = 0.0  # until when it counts
+        self.asked = False
+        self.over = False  # the majority goes on without it
+        self.out = False  # it was sent a RELEASE
+
+    @property
+    def held(self) -> Held | None:
+        held = self.request and self.request.held
+        return held if held and not held.reason and not held.over else None
+
+    @property
+    def asking(self) -> bool:
+        return bool(self.request and not self.request.finished)
+
+
+class SeatCore(Core):
+    """Where there are other servers nobody waits for one that is away, and a hold that nobody
+    answers for ends without a RELEASE, after which it could not be had again."""
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__(timeout)
+        self._probing = False  # somebody wanted a connection, and did not wait for it
+
+    @property
+    def busy(self) -> bool:
+        return self._probing or super().busy
+
+    def take(self, seat: Seat, ask: Ask, done: Callable[[], object], now: float) -> Request:
+        error: Exception | None = None
+        if seat.out:
+            error = NotAcquired("released")
+        elif self.failing and not self.connected:
+            self._probing, error = True, self._away()
+        else:
+            try:
+                seat.request = self.ask(ask, seat, done, now)
+            except ConnectionError as closed:
+                error = closed
+        if error:
+            seat.request = Request(ask, seat)
+            seat.request.finished, seat.request.error = True, error
+            self.calls.append(done)
+        assert seat.request
+        return seat.request
+
+    def fence(self, seat: Seat, token: int, now: float, then: Fenced, lost: Callable[[str], object]) -> None:
+        """Renews it, with the server's counter set to the token at least. `then` is told the
+        counter, and from when the lease counts; None: there is no such hold."""
+        held = seat.held
+        if seat.out or not held:
+            self.calls.append(partial(then, None, 0.0))
+            return
+        if held.told is None:
+            held.told = [lost]
+        words = (*held.request.ask.renew(seat.owner, held.lease), "FENCE", token)
+
+        def answered(reply: Any, now: float) -> None:
+            if seat.held is not held or reply is BROKEN:
+                return  # it tells of its loss itself
+            if isinstance(reply, int):
+                self._until(held, call.sent + held.lease / 1000)
+                self.calls.append(partial(then, reply, call.sent))
+            elif isinstance(reply, Failure):
+                if why := self._gone(reply):
+                    self._lost(held, why, now)
+                else:
+                    self.calls.append(partial(then, None, 0.0))
+
+        call = Call(words, answered, words, now + held.lease / 1000)
+        self.send(call, now)
+
+    def retire(self, seat: Seat, now: float, then: Callable[[Exception | None], object]) -> None:
+        """It is over here: what the owner has, or may get yet, is released. `then`: that is
+        answered, or nobody answers."""
+        request, held = seat.request, seat.held
+        if request and not request.finished:
+            self._end(request, None, tell=False)
+            if not held:
+                self._call_off(request, now)
+        if held:
+            held.told, held.count = None, 1
+            pending = self.release(held, now, lambda: then(pending.error))
+            return
+        if request and seat.asked and not seat.out:
+            self.send(self._freed(request, now), now)
+        self.calls.append(partial(then, None))
+
+    def _send_request(self, request: Request, now: float) -> None:
+        assert isinstance(request.job, Seat)
+        request.job.asked = True
+        super()._send_request(request, now)
+
+    # Whatever sends a RELEASE says so.
+
+    def release(self, held: Held, now: float, done: Callable[[], object] = list) -> Pending:
+        self._out(held.request)
+        return super().release(held, now, done)
+
+    def _call_off(self, request: Request, now: float) -> None:
+        if request.sent:
+            self._out(request)
+        super()._call_off(request, now)
+
+    def _freed(self, request: Request, now: float) -> Call:
+        self._out(request)
+        return super()._freed(request, now)
+
+    @staticmethod
+    def _out(request: Request) -> None:
+        assert isinstance(request.job, Seat)
+        request.job.out = True
+
+    def _past(self, held: Held, now: float) -> None:
+        self._lost(held, "lease", now)
+
+    def _open(self, now: float) -> None:
+        self._probing = False
+        super()._open(now)
+
+    def _broken(self, now: float) -> None:
+        self._probing = False
+        super()._broken(now)
+        if self.failing:
+            for request in list(self.requests):
+                self._end(request, self._away())
+                self._call_off(request, now)
+
+    def _away(self) -> ConnectionError:
+        return ConnectionError(f"no connection to the server: {self.trouble}")
