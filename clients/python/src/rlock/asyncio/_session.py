@@ -1,4 +1,4 @@
-"""A session of one event loop: a task reads, a timer beats, and who calls sends."""
+"""A session of one event loop: replies are taken as they come, a timer beats, who calls sends."""
 
 from __future__ import annotations
 
@@ -18,6 +18,25 @@ T = TypeVar("T")
 log = logging.getLogger("rlock")
 
 
+class Replies(asyncio.Protocol):
+    """What the server sends goes to the session at once: no task has to awake for it first."""
+
+    def __init__(self, session: Session, connection: Any) -> None:
+        self._session = session
+        self._connection = connection
+
+    def data_received(self, data: bytes) -> None:
+        if self._connection is self._session._connection:  # else given up meanwhile
+            self._session.act(lambda core, at: core.receive(data, at))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        def step(core: Core, at: float) -> None:
+            core.drop = str(error or "the server closed the connection")
+
+        if self._connection is self._session._connection:
+            self._session.act(step)
+
+
 class Session:
     def __init__(self, make: Callable[[], Any], core: Core) -> None:
         self.core = core
@@ -30,7 +49,7 @@ class Session:
         self._connection: Any = None
         self._changed = asyncio.Event()  # there may be something to do without a connection
         self._timer: asyncio.TimerHandle | None = None
-        self._due: float | None = None
+        self._due = 0.0
         self._task: asyncio.Task[None] | None = None
         _sessions.add(self)
 
@@ -81,17 +100,20 @@ class Session:
     # Time.
 
     def _arm(self) -> None:
-        if self._task is None and self.core.busy:
-            self._task = self.task(self._run())
-        self._changed.set()
-        due = self.core.next_time()
-        if due == self._due and self._timer:
-            return
+        core = self.core
+        if self._task is None:
+            if core.busy:
+                self._task = self.task(self._run())
+        elif core.closed or not core.connected:
+            self._changed.set()
+        due = core.next_time()
+        if due is None or (self._timer and self._due <= due):
+            return  # one that comes too early does no harm, and costs less than a new one
         if self._timer:
             self._timer.cancel()
         self._due = due
-        delay = 0.0 if due is None else min(max(0.0, due - now()) + 0.0005, 3600.0)
-        self._timer = None if due is None else self.loop.call_later(delay, self._tick)
+        delay = min(max(0.0, due - now()) + 0.0005, 3600.0)
+        self._timer = self.loop.call_later(delay, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -115,8 +137,6 @@ class Session:
         while not self._over():
             if self.core.wants_connection(now()):
                 await self._connect()
-            elif self._connection:
-                await self._read()
             else:
                 self._changed.clear()
                 await self._changed.wait()
@@ -135,24 +155,6 @@ class Session:
         core = self.core
         return core.closed and not (core.ready and core.flight)
 
-    async def _read(self) -> None:
-        connection = self._connection
-        try:
-            data = await connection._reader.read(65536)
-            why = "the server closed the connection"
-        except OSError as error:
-            data, why = b"", str(error)
-        if connection is not self._connection:
-            return  # given up meanwhile
-
-        def step(core: Core, at: float) -> None:
-            if data:
-                core.receive(data, at)
-            else:
-                core.drop = why
-
-        self.act(step)
-
     async def _connect(self) -> None:
         connection = self.make()
         error: Exception | None = None
@@ -164,6 +166,7 @@ class Session:
         def step(core: Core, at: float) -> None:
             if error is None:
                 self._connection = connection
+                connection._writer.transport.set_protocol(Replies(self, connection))
                 core.began(at)
             else:
                 why = refusal(error)
