@@ -29,6 +29,29 @@ def in_child(look):
     return answer
 
 
+def test_a_job_is_another_one_in_the_child(server, locks, key):
+    job = locks.job()
+    job.acquire(f"{key}:before").release()
+
+    def look():
+        with job.hold(key, wait=5) as hold:
+            return [job.owner, hold.owner, str(os.getpid()), not server.is_free(key)]
+
+    owner, of_hold, pid, held = in_child(look)
+    assert held and owner == of_hold != job.owner and owner.split(":")[-2] == pid
+    hold = job.acquire(key)
+    assert in_child(lambda: job.owner) != job.owner == hold.owner
+
+    def take():
+        try:
+            job.acquire(key)
+        except rlock.NotAcquired:
+            return "not acquired"
+
+    assert in_child(take) == "not acquired"
+    hold.release()
+
+
 def test_threads(server, locks, key):
     hold = locks.acquire(key, lease=2)
     server.say(f"RLOCK.ACQUIRE {key}:taken other 60000")

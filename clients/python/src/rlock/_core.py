@@ -44,6 +44,8 @@ class Core(Holds):
     def ask(self, ask: Ask, job: JobState | None, done: Callable[[], object], now: float) -> Request:
         if self.closed:
             raise ConnectionError("the locks are closed")
+        if job:
+            job.here()
         request = Request(ask, job)
         if job:
             job.take(request)

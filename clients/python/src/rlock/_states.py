@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -30,11 +31,20 @@ class Pending:
 class JobState:
     """One owner, and what it holds or waits for: at most once for each key."""
 
-    __slots__ = ("keys", "owner")
+    __slots__ = ("keys", "owner", "pid")
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self.pid = os.getpid()
         self.owner = fresh_owner()
         self.keys: dict[bytes, Request] = {}
+
+    def here(self) -> None:
+        """In a child of a fork it is another job: the parent goes on with the owner."""
+        if self.pid != os.getpid():
+            self.begin()
 
     def take(self, request: Request) -> None:
         for key in request.ask.keys:

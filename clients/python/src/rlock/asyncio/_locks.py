@@ -68,6 +68,7 @@ class Job(_Takes):
     @property
     def owner(self) -> str:
         assert self._job
+        self._job.here()
         return self._job.owner
 
 
