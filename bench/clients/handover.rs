@@ -108,10 +108,12 @@ fn rate(
     crowd: Crowd,
     options: &Options,
 ) -> Outcome<f64> {
+    // Whoever was killed before may hold the lock still.
+    server.connect()?.call(&["FLUSHALL"])?;
     let mut crew = built.start(side, server, [crowd.processes, crowd.workers])?;
     crew.tell("go")?;
     // Some are slow at first.
-    thread::sleep(options.millis(4_000, 500));
+    thread::sleep(options.millis(6_000, 500));
     let rate = counted(&mut crew, options.millis(5_000, 1_000))?;
     Ok(rate)
 }

@@ -1,8 +1,8 @@
 //! A language, and the program in it that does the work.
 //!
 //! `programs/<language>/build FOLDER` brings what it needs and builds it there, and
-//! `programs/<language>/start FOLDER SIDE PORT WORKERS` starts a process: it says `ready`, and
-//! takes orders, each of which it answers with a number:
+//! `programs/<language>/start FOLDER SIDE PORT WORKERS` starts a process: it takes and releases
+//! a lock of its own, says `ready`, and takes orders, each of which it answers with a number:
 //!
 //! - `go`: its workers begin to take one lock in turns, as often as they get it;
 //! - `count`: how often one of them had it so far after another worker;

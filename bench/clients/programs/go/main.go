@@ -46,6 +46,7 @@ func main() {
 	if p.side == "rlock" {
 		p.locks = rlock.New(p.client)
 	}
+	p.warmUp()
 	fmt.Println("ready")
 	orders := bufio.NewScanner(os.Stdin)
 	for orders.Scan() {
@@ -53,6 +54,20 @@ func main() {
 		number, _ := strconv.Atoi(words[1])
 		fmt.Println(p.do(words[0], number))
 	}
+}
+
+func (p *program) warmUp() {
+	own := "warm:" + strconv.Itoa(os.Getpid())
+	if p.side == "rlock" {
+		hold, err := p.locks.TryLock(p.ctx, own)
+		must(err)
+		must(hold.Release(p.ctx))
+		return
+	}
+	mutex := redsync.New(goredis.NewPool(p.client)).NewMutex(own)
+	must(mutex.Lock())
+	_, err := mutex.Unlock()
+	must(err)
 }
 
 func (p *program) do(order string, number int) int64 {

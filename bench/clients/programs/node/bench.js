@@ -87,6 +87,11 @@ const orders = {
 if (side === 'rlock') {
   await client.connect();
   locks = new Locks(client);
+  await (await locks.acquire(`warm:${process.pid}`)).release();
+} else {
+  const own = new Redis({ port });
+  await (await new Redlock([own]).acquire([`warm:${process.pid}`], 30_000)).release();
+  own.disconnect();
 }
 console.log('ready');
 for await (const line of createInterface({ input: process.stdin })) {

@@ -20,6 +20,7 @@ public final class Main {
         int port = Integer.parseInt(words[1]);
         int workers = Integer.parseInt(words[2]);
         Side side = words[0].equals("rlock") ? new Ours(port) : new Theirs(port, words[0].endsWith("fair"));
+        side.warmUp();
         System.out.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
         for (String line = orders.readLine(); line != null; line = orders.readLine()) {

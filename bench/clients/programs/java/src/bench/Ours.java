@@ -36,6 +36,12 @@ final class Ours implements Side {
         };
     }
 
+    @Override
+    public void warmUp() throws InterruptedException {
+        locks.tryAcquire("warm:" + ProcessHandle.current().pid()).orElseThrow().close();
+        commands.ping();
+    }
+
     void pair() throws InterruptedException {
         locks.tryAcquire("bench:free").orElseThrow().close();
     }

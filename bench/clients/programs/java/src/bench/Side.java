@@ -8,6 +8,9 @@ interface Side {
     /** A worker's own way to take the lock and give it back, once. */
     Turn worker(String me) throws Exception;
 
+    /** A turn with a lock of one's own. */
+    void warmUp() throws Exception;
+
     interface Turn {
         /** Who had it before. */
         String take() throws Exception;

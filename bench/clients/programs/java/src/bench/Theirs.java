@@ -18,12 +18,25 @@ final class Theirs implements Side {
     }
 
     @Override
-    public Turn worker(String me) {
+    public void warmUp() {
+        RedissonClient client = client();
+        RLock lock = client.getLock("warm:" + ProcessHandle.current().pid());
+        lock.lock();
+        lock.unlock();
+        client.shutdown();
+    }
+
+    private RedissonClient client() {
         Config config = new Config();
         // Its own defaults are 24 connections at once and 48 threads, too many for 100 clients.
         config.useSingleServer().setAddress("redis://127.0.0.1:" + port).setConnectionMinimumIdleSize(1);
         config.setThreads(2).setNettyThreads(2);
-        RedissonClient client = Redisson.create(config);
+        return Redisson.create(config);
+    }
+
+    @Override
+    public Turn worker(String me) {
+        RedissonClient client = client();
         RLock lock = fair ? client.getFairLock(Ours.KEY) : client.getLock(Ours.KEY);
         RBucket<String> last = client.getBucket(LAST, StringCodec.INSTANCE);
         return () -> {
