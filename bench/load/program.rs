@@ -11,6 +11,9 @@ use super::{end_with_this_process, Outcome};
 /// A process that says nothing for this long has hung.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// So many of them start at the same time: some languages are slow at first.
+const AT_A_TIME: usize = 4;
+
 /// Some processes of one program.
 pub struct Crew {
     members: Vec<Member>,
@@ -19,12 +22,15 @@ pub struct Crew {
 impl Crew {
     /// Starts so many of them, and waits until each has said that it is ready.
     pub fn start(count: usize, command: impl Fn() -> Outcome<Command>) -> Outcome<Self> {
-        let mut members = Vec::new();
-        for _ in 0..count {
-            members.push(Member::start(command()?)?);
-        }
-        for member in &mut members {
-            member.hear()?;
+        let mut members: Vec<Member> = Vec::new();
+        let mut ready = 0;
+        while ready < count {
+            if members.len() < count.min(ready + AT_A_TIME) {
+                members.push(Member::start(command()?)?);
+            } else if let Some(member) = members.get_mut(ready) {
+                member.hear()?;
+                ready += 1;
+            }
         }
         Ok(Crew { members })
     }
