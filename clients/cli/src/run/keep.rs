@@ -67,9 +67,14 @@ impl Lock {
         }
     }
 
-    async fn release(self) -> Result<(), rlock_client::Error> {
+    /// A RELEASE does not tell whether it was held to the end, and after a connection that was
+    /// cut nobody else has: a RENEW does.
+    async fn release(self, lease: Duration) -> Result<(), rlock_client::Error> {
         match self {
-            Self::Single(hold) => hold.release().await,
+            Self::Single(hold) => {
+                hold.renew(lease).await?;
+                hold.release().await
+            }
             Self::Quorum(hold) => hold.release().await,
         }
     }
@@ -127,13 +132,13 @@ pub async fn keep(
                     Some(Report::Resumed) => {
                         say.warn("a command under a lock is not stopped by ctrl-z: it goes on");
                     }
-                    None => return guard_gone(group).await,
+                    None => return guard_gone(group, lock.asked(lease) + lease / 10 * 9).await,
                 },
             }
         }
     };
     // A server that is not there is not waited for: the lease ends by itself.
-    let released = timeout(Duration::from_secs(2), lock.release()).await;
+    let released = timeout(Duration::from_secs(2), lock.release(lease)).await;
     if let Ok(Err(rlock_client::Error::Lost(reason))) = released {
         lost.get_or_insert(reason);
     }
@@ -177,13 +182,12 @@ fn cannot_run(error: &Error) -> Failure {
 }
 
 /// Somebody has killed the guard. Without it the command must not go on.
-async fn guard_gone(group: Option<i32>) -> Outcome {
+async fn guard_gone(group: Option<i32>, lease_ends: Duration) -> Outcome {
     if let Some(group) = group {
         super::signals::send(group, libc::SIGTERM);
-        let mut tries = 0;
-        while super::signals::is_there(group) && tries < 40 {
-            sleep(Duration::from_millis(50)).await;
-            tries += 1;
+        let end = lease_ends.min(now() + Duration::from_secs(2));
+        while super::signals::is_there(group) && now() < end {
+            sleep(Duration::from_millis(20)).await;
         }
         super::signals::send(group, libc::SIGKILL);
     }
