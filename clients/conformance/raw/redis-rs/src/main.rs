@@ -107,8 +107,8 @@ async fn blocked_for_longer(world: &mut World, number: u8) -> RedisResult<()> {
         .client
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
-    let again = tokio::spawn(async move { ask::<i64>(&other, &words).await });
     let first = world.queue(key).await?[0].1;
+    let again = tokio::spawn(async move { ask::<i64>(&other, &words).await });
     let moved = until(async || {
         world
             .queue(key)
