@@ -85,10 +85,16 @@ impl Error {
     }
 
     /// Of a connection that could not be had: whether there is no use in trying on, as for a
-    /// wrong password.
+    /// wrong password or a database that there is not.
     pub(crate) fn is_for_good(&self) -> bool {
-        let passes = self.is_no_master() || self.is_elsewhere();
-        matches!(self, Self::Refused { code, .. } if !passes && code != "ERR")
+        let Self::Refused { code, text } = self else {
+            return false;
+        };
+        // Of the errors without a code of their own those that SELECT replies.
+        if code == "ERR" {
+            return text.contains("DB index") || text.starts_with("SELECT is not allowed");
+        }
+        !self.is_no_master() && !self.is_elsewhere()
     }
 
     /// Whether it says that this server is no master now: the address may soon lead to one.
