@@ -50,11 +50,7 @@ impl Acquire {
 
     /// Waits in line for at most so long. Without it the request does not wait.
     pub fn wait(mut self, time: Duration) -> Self {
-        self.wait = if time.is_zero() {
-            Wait::Once
-        } else {
-            Wait::For(time)
-        };
+        self.wait = Wait::at_most(time);
         self
     }
 

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-/// Time since the machine was started.
-pub(crate) type Time = Duration;
+/// Since the machine was started.
+pub type Time = Duration;
 
-pub(crate) fn now() -> Time {
+/// By that clock.
+pub fn now() -> Time {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

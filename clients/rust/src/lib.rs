@@ -14,7 +14,9 @@
 
 mod acquire;
 pub mod blocking;
-mod clock;
+// For the command line: one clock on both sides.
+#[doc(hidden)]
+pub mod clock;
 mod error;
 mod hold;
 mod job;

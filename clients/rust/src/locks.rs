@@ -135,6 +135,12 @@ impl Locks {
         }
     }
 
+    /// For the command line. Of one server.
+    #[doc(hidden)]
+    pub fn is_connected(&self) -> bool {
+        self.session().is_ok_and(|session| session.is_connected())
+    }
+
     pub(crate) fn session(&self) -> Result<Session, Error> {
         let session = &self.shared.session;
         let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);

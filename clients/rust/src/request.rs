@@ -25,6 +25,17 @@ pub(crate) enum Wait {
     Forever,
 }
 
+impl Wait {
+    /// No time at all is no wait.
+    pub fn at_most(time: Duration) -> Self {
+        if time.is_zero() {
+            Self::Once
+        } else {
+            Self::For(time)
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Request {
     /// One, or several that are taken together.

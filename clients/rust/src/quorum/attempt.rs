@@ -1,11 +1,13 @@
 //! One attempt, by a fresh owner: a majority, and then the fence.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::{interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::hold::{Member, sure};
+use super::server::{Failed, Server};
 use super::{QuorumAcquire, QuorumHold};
 use crate::acquire::Acquire;
 use crate::clock::{Time, now};
@@ -15,7 +17,7 @@ use crate::job::fresh_owner;
 use crate::request::Wait;
 
 /// Requests under way: of which server, and what came of it.
-pub(super) type Tries = JoinSet<(usize, Result<Hold, Error>)>;
+pub(super) type Tries = JoinSet<(usize, Result<Hold, Failed>)>;
 
 /// For how long grants are still waited for when the majority is full: the more servers count
 /// at once, the fewer have to join later.
@@ -32,39 +34,53 @@ impl QuorumAcquire {
     /// the same owner has come to hold since; whatever else is granted joins the hold.
     pub(super) async fn attempt(&self, left: Wait) -> Result<QuorumHold, Error> {
         let owner = fresh_owner();
-        let (first, hold) = self.first(&owner, left).await?;
+        // Servers that this owner does not ask any more.
+        let mut out = HashSet::new();
+        let (first, hold) = self.first(&owner, left, &mut out).await?;
         // Of all requests this one was sent first, or the RENEW after it was waited for.
         let begun = hold
             .deadline()
             .unwrap_or_default()
             .saturating_sub(self.lease);
         let mut tries = JoinSet::new();
-        for (index, _) in self
-            .quorum
-            .servers
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| *index != first)
-        {
-            let ask = self.at(index, &owner).into_future();
+        let servers = self.quorum.servers.len();
+        for index in (0..servers).filter(|index| *index != first && !out.contains(index)) {
+            let ask = self.clone().try_at(index, owner.clone());
             tries.spawn(async move { (index, ask.await) });
         }
         let mut grants = vec![(first, hold)];
-        let mut refused = None;
+        let (mut free, mut unable, mut why) = (Vec::new(), out.len(), None);
         let end = begun + self.lease / 2;
         let mut until = end;
         while let Ok(Some(tried)) = timeout(until.saturating_sub(now()), tries.join_next()).await {
             match tried {
                 Ok((index, Ok(hold))) => grants.push((index, hold)),
-                Ok((_, Err(error))) => refused = refused.or(Some(error)),
+                Ok((index, Err(failed))) => {
+                    if !failed.is_out {
+                        free.push(index);
+                    }
+                    if failed.is_unable() {
+                        unable += 1;
+                        why = worse(why, failed.error);
+                    }
+                }
                 Err(_) => {}
             }
             if grants.len() == self.quorum.majority() {
                 until = end.min(now() + GRACE);
             }
+            if grants.len() + tries.len() < self.quorum.majority() {
+                break;
+            }
         }
         if grants.len() < self.quorum.majority() {
-            return Err(refused.unwrap_or(Error::NotAcquired));
+            // Those that are away are the reason if they leave no majority.
+            let silent = unable + tries.len();
+            if servers - silent >= self.quorum.majority() {
+                return Err(Error::NotAcquired);
+            }
+            let silent = || Error::Connection("no majority answers".into());
+            return Err(why.unwrap_or_else(silent));
         }
         let token = grants
             .iter()
@@ -75,53 +91,63 @@ impl QuorumAcquire {
         if members.len() < self.quorum.majority() {
             return Err(Error::NotAcquired);
         }
-        QuorumHold::new(self.clone(), owner, token, members, tries)
+        QuorumHold::new(self.clone(), owner, token, members, tries, &free)
     }
 
     pub(super) fn at(&self, index: usize, owner: &str) -> Acquire {
-        let ask = self.quorum.servers[index].acquire(self.key.as_str());
+        let ask = self.quorum.servers[index].locks.acquire(self.key.as_str());
         ask.plain().lease(self.lease).owner(owner)
     }
 
-    /// At the first server that can be reached, where those who wait stand in line.
-    async fn first(&self, owner: &str, left: Wait) -> Result<(usize, Hold), Error> {
-        let mut away = Error::Connection("none of the servers".into());
+    /// At the first server that can be reached, where those who wait stand in line. `out`: those
+    /// that were asked and did not answer.
+    async fn first(
+        &self,
+        owner: &str,
+        left: Wait,
+        out: &mut HashSet<usize>,
+    ) -> Result<(usize, Hold), Error> {
+        let mut why = None;
         for (index, server) in self.quorum.servers.iter().enumerate() {
-            match self.at(index, owner).await {
+            let failed = match self.clone().try_at(index, owner.into()).await {
                 Ok(hold) => return Ok((index, hold)),
-                Err(error @ Error::Connection(_)) => {
-                    away = error;
-                    continue;
-                }
-                Err(Error::NotAcquired) => {}
-                Err(error) => return Err(error),
-            }
-            let ask = self.at(index, owner);
-            let ask = match left {
-                Wait::Once => return Err(Error::NotAcquired),
-                Wait::For(time) if time.is_zero() => return Err(Error::NotAcquired),
-                Wait::For(time) => ask.wait(time),
-                Wait::Forever => ask.wait_forever(),
+                Err(failed) => failed,
             };
-            let session = server.session()?;
-            let gone = async {
-                let mut look = interval(Duration::from_millis(500));
-                let mut seen = now();
-                loop {
-                    look.tick().await;
-                    if session.is_connected() {
-                        seen = now();
-                    } else if now().saturating_sub(seen) > session.timeout {
-                        return;
+            let error = match failed.error {
+                Error::NotAcquired => {
+                    let ask = self.at(index, owner);
+                    let ask = match left {
+                        // All before it are away or refuse.
+                        Wait::Once
+                            if self.quorum.servers.len() - index < self.quorum.majority() =>
+                        {
+                            return Err(why.unwrap_or(Error::NotAcquired));
+                        }
+                        Wait::Once => return Err(Error::NotAcquired),
+                        Wait::For(time) => ask.wait(time),
+                        Wait::Forever => ask.wait_forever(),
+                    };
+                    tokio::select! {
+                        end = ask.into_future() => match end {
+                            Err(error @ Error::Connection(_)) => error,
+                            end => return end.map(|hold| (index, hold)),
+                        },
+                        error = gone(server) => error,
                     }
                 }
+                error @ (Error::Connection(_) | Error::Refused { .. }) => {
+                    if !failed.is_out {
+                        why = worse(why, error);
+                        continue;
+                    }
+                    error
+                }
+                error => return Err(error),
             };
-            tokio::select! {
-                end = ask.into_future() => return end.map(|hold| (index, hold)),
-                () = gone => away = Error::Connection("the server went away".into()),
-            }
+            out.insert(index);
+            why = worse(why, error);
         }
-        Err(away)
+        Err(why.unwrap_or_else(|| Error::Connection("none of the servers".into())))
     }
 
     /// Those whose counter is the token now. A hold that came later has a greater one; it may
@@ -157,5 +183,26 @@ impl QuorumAcquire {
             }
         }
         members
+    }
+}
+
+/// Of a server that is connected: until it cannot be reached any more.
+async fn gone(server: &Server) -> Error {
+    let mut look = interval(Duration::from_millis(100));
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        look.tick().await;
+        if let Err(error) = server.reach().await {
+            return error;
+        }
+    }
+}
+
+/// What a server refuses says more than that another is away.
+fn worse(one: Option<Error>, other: Error) -> Option<Error> {
+    match (one, other) {
+        (Some(one @ Error::Refused { .. }), _) => Some(one),
+        (_, other @ Error::Refused { .. }) => Some(other),
+        (one, other) => one.or(Some(other)),
     }
 }

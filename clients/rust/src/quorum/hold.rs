@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::QuorumAcquire;
 use super::attempt::{Tries, drift};
+use super::server::Failed;
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
 use crate::hold::{Hold, State};
@@ -37,12 +38,14 @@ pub struct QuorumHold {
 }
 
 impl QuorumHold {
+    /// `free`: servers that the same owner may ask again.
     pub(super) fn new(
         ask: QuorumAcquire,
         owner: String,
         token: u64,
         members: Vec<Member>,
         tries: Tries,
+        free: &[usize],
     ) -> Result<Self, Error> {
         let (majority, key) = (ask.quorum.majority(), ask.key.clone());
         let servers = ask.quorum.servers.len();
@@ -60,7 +63,7 @@ impl QuorumHold {
             members,
             tries,
             joining: JoinSet::new(),
-            tried: (0..servers).collect(),
+            tried: (0..servers).filter(|index| !free.contains(index)).collect(),
             state: Arc::clone(&state),
         };
         tokio::spawn(keeper.run(ended));
@@ -211,7 +214,7 @@ impl Keeper {
     fn join_again(&mut self) {
         for index in 0..self.ask.quorum.servers.len() {
             if self.tried.insert(index) {
-                let ask = self.ask.at(index, &self.owner).into_future();
+                let ask = self.ask.clone().try_at(index, self.owner.clone());
                 self.tries.spawn(async move { (index, ask.await) });
             }
         }
@@ -220,7 +223,7 @@ impl Keeper {
     /// A server has granted after the majority was full, or has come back: it counts once it
     /// knows the token, as long as the hold is good. What its own token is does not matter any
     /// more, so the fence's reply says nothing.
-    fn granted(&mut self, index: usize, tried: Result<Hold, Error>) {
+    fn granted(&mut self, index: usize, tried: Result<Hold, Failed>) {
         let (lease, token) = (self.lease, self.token);
         match tried {
             Ok(hold) => {
@@ -233,8 +236,7 @@ impl Keeper {
                     )
                 });
             }
-            // It was sent a RELEASE, in case it has granted.
-            Err(Error::Connection(_)) => {}
+            Err(failed) if failed.is_out => {}
             Err(_) => {
                 self.tried.remove(&index);
             }

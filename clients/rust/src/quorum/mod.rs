@@ -3,9 +3,10 @@
 
 mod attempt;
 mod hold;
+mod server;
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Client;
@@ -13,10 +14,10 @@ use tokio::time::sleep;
 
 use crate::clock::now;
 use crate::error::Error;
-use crate::locks::Locks;
 use crate::request::{LEASE, Wait};
 
 pub use hold::QuorumHold;
+use server::{Server, TIMEOUT};
 
 /// Several servers, an odd number of them, none a replica of another. Every program that takes
 /// the same locks names the same servers, in the same order.
@@ -43,16 +44,16 @@ pub use hold::QuorumHold;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Quorum {
-    servers: Arc<[Locks]>,
+    servers: Arc<[Server]>,
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl Quorum {
     /// With one client for each server.
     pub fn new(clients: impl IntoIterator<Item = Client>) -> Self {
-        // A server that is away must not take up the time of the others.
-        let locks = |client| Locks::with_timeout(client, Duration::from_secs(2));
         Self {
-            servers: clients.into_iter().map(locks).collect(),
+            servers: clients.into_iter().map(Server::new).collect(),
+            trouble: Arc::default(),
         }
     }
 
@@ -71,9 +72,35 @@ impl Quorum {
         let mut closing = tokio::task::JoinSet::new();
         for server in &*self.servers {
             let server = server.clone();
-            closing.spawn(async move { server.close().await });
+            closing.spawn(async move { server.locks.close().await });
         }
         while closing.join_next().await.is_some() {}
+    }
+
+    /// For the command line: why the last attempt found no majority that answers, if so.
+    #[doc(hidden)]
+    pub fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.lock();
+        trouble.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, error: &Error) {
+        let text = matches!(error, Error::Connection(_)).then(|| error.to_string());
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *trouble = text;
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let wrong = |text: &str| Err(Error::Argument(text.into()));
+        if self.servers.is_empty() || self.servers.len().is_multiple_of(2) {
+            return wrong("a quorum is of an odd number of servers");
+        }
+        let mut addresses: Vec<_> = self.servers.iter().map(Server::address).collect();
+        addresses.sort_unstable();
+        if addresses.windows(2).any(|pair| pair[0] == pair[1]) {
+            return wrong("a server of a quorum is named twice");
+        }
+        Ok(())
     }
 
     fn majority(&self) -> usize {
@@ -95,11 +122,7 @@ pub struct QuorumAcquire {
 impl QuorumAcquire {
     /// Waits for at most so long: in line at the first server that can be reached.
     pub fn wait(mut self, time: Duration) -> Self {
-        self.wait = if time.is_zero() {
-            Wait::Once
-        } else {
-            Wait::For(time)
-        };
+        self.wait = Wait::at_most(time);
         self
     }
 
@@ -116,11 +139,7 @@ impl QuorumAcquire {
     }
 
     async fn ask(self) -> Result<QuorumHold, Error> {
-        if self.quorum.servers.is_empty() || self.quorum.servers.len().is_multiple_of(2) {
-            return Err(Error::Argument(
-                "a quorum is of an odd number of servers".into(),
-            ));
-        }
+        self.quorum.check()?;
         if self.lease < Duration::from_millis(100) {
             return Err(Error::Argument(
                 "the lease of a quorum is at least 100 ms".into(),
@@ -130,20 +149,25 @@ impl QuorumAcquire {
         let mut pause = Duration::from_millis(20);
         loop {
             let left = match self.wait {
-                Wait::For(time) => Wait::For((begun + time).saturating_sub(now())),
+                Wait::For(time) => Wait::at_most((begun + time).saturating_sub(now())),
                 wait => wait,
             };
             let error = match self.attempt(left).await {
-                // Nobody has a majority, or servers are away.
-                Err(error @ (Error::NotAcquired | Error::Connection(_) | Error::Lost(_))) => error,
+                Err(error) if passes(&error) => error,
                 end => return end,
             };
+            self.quorum.set_trouble(&error);
             // Random, so that those who have split the servers do not do so again.
             let random = uuid::Uuid::new_v4().as_u128() % 1000;
             let rest = pause.mul_f64(0.5 + random as f64 / 1000.0);
+            // Servers that are away may come back meanwhile.
+            let least = match error {
+                Error::Connection(_) => TIMEOUT,
+                _ => Duration::ZERO,
+            };
             let over = match self.wait {
-                Wait::Once => true,
-                Wait::For(time) => now() + rest >= begun + time,
+                Wait::Once => now() + rest >= begun + least,
+                Wait::For(time) => now() + rest >= begun + time.max(least),
                 Wait::Forever => false,
             };
             if over {
@@ -155,6 +179,15 @@ impl QuorumAcquire {
             sleep(rest).await;
             pause = (pause * 2).min(Duration::from_secs(1));
         }
+    }
+}
+
+/// Nobody has a majority, or servers are away, or have started just now.
+fn passes(error: &Error) -> bool {
+    match error {
+        Error::NotAcquired | Error::Connection(_) | Error::Lost(_) => true,
+        Error::Refused { code, .. } => code == "NOTYET",
+        _ => false,
     }
 }
 

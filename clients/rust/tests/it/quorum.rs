@@ -114,6 +114,53 @@ async fn a_server_that_was_away_is_taken_too() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_is_passed_over_at_once() {
+    let (mut servers, quorum) = three();
+    servers[0].kill();
+    for quorum in [&quorum, &quorum, &of(&servers)] {
+        let begun = Instant::now();
+        let hold = quorum.acquire("jobs").await.unwrap();
+        assert!(begun.elapsed() < s(1), "{:?}", begun.elapsed());
+        hold.release().await.unwrap();
+    }
+    // Who has it where two others are taken is told at once too.
+    servers[1].ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    let begun = Instant::now();
+    let error = quorum.acquire("jobs").await.unwrap_err();
+    assert_eq!(error, Error::NotAcquired);
+    assert!(begun.elapsed() < s(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn who_waits_goes_on_when_its_server_is_killed() {
+    let (mut servers, ours) = three();
+    let held = ours.acquire("jobs").lease(s(60)).await.unwrap();
+    let waits = tokio::spawn(of(&servers).acquire("jobs").wait(s(30)).into_future());
+    servers[0].waiting("jobs", 1).await;
+    servers[0].kill();
+    let begun = Instant::now();
+    servers[1].waiting("jobs", 1).await;
+    assert!(begun.elapsed() < ms(1500), "{:?}", begun.elapsed());
+    held.release().await.unwrap();
+    let hold = soon(waits).await.unwrap().unwrap();
+    hold.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_was_away_for_long_is_taken_too() {
+    let (mut servers, quorum) = three();
+    servers[2].kill();
+    let hold = quorum.acquire("jobs").lease(s(4)).await.unwrap();
+    tokio::time::sleep(s(5)).await;
+    servers[2].restart();
+    until(|| !servers[2].is_free("jobs")).await;
+    servers[0].kill();
+    tokio::time::sleep(s(6)).await;
+    assert!(!hold.is_lost(), "renewed at the other two");
+    hold.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn lost_with_a_majority() {
     let (servers, quorum) = three();
     let hold = quorum.acquire("jobs").await.unwrap();
@@ -172,4 +219,14 @@ async fn an_even_number_is_refused() {
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Argument(_)));
+}
+
+#[tokio::test]
+async fn a_server_that_is_named_twice_is_refused() {
+    let (server, other) = (Server::start(), Server::start());
+    let error = Quorum::new([server.client(), other.client(), server.client()])
+        .acquire("jobs")
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::Argument(_)), "{error:?}");
 }
