@@ -1,12 +1,13 @@
 //! A language, and the program in it that does the work.
 //!
 //! `programs/<language>/build FOLDER` brings what it needs and builds it there, and
-//! `programs/<language>/start FOLDER SIDE PORT WORKERS` starts a process: it takes and releases
-//! a lock of its own, says `ready`, and takes orders, each of which it answers with a number:
+//! `programs/<language>/start FOLDER SIDE PORT WORKERS TURNS MS` starts a process: it warms up,
+//! in which two workers contend for a lock of its own, for so many turns or ms; says `ready`;
+//! and takes orders, each of which it answers with a number:
 //!
 //! - `go`: its workers begin to take one lock in turns, as often as they get it;
-//! - `count`: how often one of them had it so far after another worker;
-//! - `stop`: they end;
+//! - `turns`: of each turn so far which worker had it, when it had been acquired, and when it
+//!   was about to be released (ns by CLOCK_MONOTONIC), all in one line;
 //! - `pairs ms`: one worker takes and releases a free lock for so long; ns each;
 //! - `pings ms`: one PING after the other by the same library; ns each;
 //! - `crowd n`: it holds n locks and waits for n others; bytes for each hold and wait.
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::load::{Crew, Outcome, Server};
+use crate::options::Options;
 
 pub struct Language {
     pub name: &'static str,
@@ -63,7 +65,7 @@ impl Language {
     }
 
     /// Builds its program; gives why not, where that cannot be.
-    pub fn build(&'static self) -> Outcome<Result<Built<'static>, String>> {
+    pub fn build(&'static self, options: &Options) -> Outcome<Result<Built<'static>, String>> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let folder = folder.join("clients").join(self.name);
         std::fs::create_dir_all(&folder)?;
@@ -72,6 +74,10 @@ impl Language {
             Some(0) => Ok(Ok(Built {
                 language: self,
                 folder,
+                warm: [
+                    options.count(1_000, 20).to_string(),
+                    options.millis(5_000, 500).as_millis().to_string(),
+                ],
             })),
             // Its toolchain is not there.
             Some(3) => Ok(Err(String::from_utf8_lossy(&built.stdout)
@@ -90,6 +96,8 @@ impl Language {
 pub struct Built<'a> {
     pub language: &'a Language,
     folder: PathBuf,
+    /// For how many turns, and ms, a process warms up.
+    warm: [String; 2],
 }
 
 impl Built<'_> {
@@ -104,6 +112,7 @@ impl Built<'_> {
             let mut command = Command::new(self.language.script("start"));
             let (port, workers) = (server.port().to_string(), workers.to_string());
             command.arg(&self.folder).args([side, &port, &workers]);
+            command.args(&self.warm);
             Ok(command)
         })
     }

@@ -4,6 +4,7 @@ mod crowd;
 mod handover;
 mod language;
 mod pairs;
+mod turns;
 
 use language::{Language, LANGUAGES};
 
@@ -16,7 +17,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let mut there = Vec::new();
     let mut skipped = Vec::new();
     for language in &LANGUAGES {
-        match language.build()? {
+        match language.build(options)? {
             Ok(built) => there.push(built),
             Err(why) => skipped.push(format!("skipped: {}: {why}", language.name)),
         }

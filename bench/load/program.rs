@@ -37,14 +37,16 @@ impl Crew {
 
     /// Tells all of them the same, and gives the sum of the numbers that they reply.
     pub fn tell(&mut self, order: &str) -> Outcome<i64> {
+        let replies = self.ask(order)?;
+        Ok(replies.iter().map(|reply| reply.parse().unwrap_or(0)).sum())
+    }
+
+    /// Tells all of them the same, and gives what each of them replies.
+    pub fn ask(&mut self, order: &str) -> Outcome<Vec<String>> {
         for member in &mut self.members {
             member.say(order)?;
         }
-        let mut sum = 0;
-        for member in &mut self.members {
-            sum += member.hear()?.parse().unwrap_or(0);
-        }
-        Ok(sum)
+        self.members.iter_mut().map(Member::hear).collect()
     }
 
     /// Tells the last of them alone.

@@ -1,5 +1,5 @@
-// The benchmark's program in Go: bench SIDE PORT WORKERS. Its orders stand in
-// bench/clients/language.rs.
+// The benchmark's program in Go: bench SIDE PORT WORKERS TURNS MS. Its orders
+// stand in bench/clients/language.rs.
 package main
 
 import (
@@ -18,74 +18,141 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sys/unix"
 
 	rlock "github.com/rlock/rlock/clients/go"
 )
 
-const key, last = "bench:lock", "bench:last"
+const key = "bench:lock"
 
 type program struct {
-	side    string
-	workers int
-	client  *redis.Client
-	locks   *rlock.Locks
-	count   atomic.Int64
-	ctx     context.Context
-	stop    context.CancelFunc
-	crowd   []*rlock.Hold
+	ours   bool
+	port   string
+	crew   []worker
+	client *redis.Client
+	locks  *rlock.Locks
+	ctx    context.Context
+	mutex  sync.Mutex
+	had    []turn
+	crowd  []*rlock.Hold
 }
+
+// A worker has one turn with a lock, in which it acts.
+type worker func(key string, act func())
+
+type turn struct{ number, acquired, released int64 }
 
 func newClient(port string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port})
 }
 
 func main() {
-	workers, _ := strconv.Atoi(os.Args[3])
-	p := &program{side: os.Args[1], workers: workers, client: newClient(os.Args[2])}
-	p.ctx, p.stop = context.WithCancel(context.Background())
-	if p.side == "rlock" {
+	var numbers [4]int
+	for n, word := range os.Args[2:] {
+		var err error
+		numbers[n], err = strconv.Atoi(word)
+		must(err)
+	}
+	workers, turns, ms := numbers[1], numbers[2], numbers[3]
+	port := os.Args[2]
+	p := &program{ours: os.Args[1] == "rlock", port: port, client: newClient(port), ctx: context.Background()}
+	if p.ours {
 		p.locks = rlock.New(p.client)
 	}
-	p.warmUp()
+	for range workers {
+		p.crew = append(p.crew, p.worker())
+	}
+	p.warmUp(turns, ms)
 	fmt.Println("ready")
 	orders := bufio.NewScanner(os.Stdin)
 	for orders.Scan() {
 		words := append(strings.Fields(orders.Text()), "0")
 		number, _ := strconv.Atoi(words[1])
-		fmt.Println(p.do(words[0], number))
+		if words[0] == "turns" {
+			fmt.Println(p.turns())
+		} else {
+			fmt.Println(p.do(words[0], number))
+		}
 	}
 }
 
-func (p *program) warmUp() {
+func (p *program) warmUp(turns, ms int) {
 	own := "warm:" + strconv.Itoa(os.Getpid())
-	if p.side == "rlock" {
-		hold, err := p.locks.TryLock(p.ctx, own)
-		must(err)
-		must(hold.Release(p.ctx))
-		return
+	end := time.Now().Add(time.Duration(ms) * time.Millisecond)
+	var left atomic.Int64
+	left.Store(int64(turns))
+	var two sync.WaitGroup
+	for _, have := range []worker{p.crew[0], p.worker()} {
+		two.Go(func() {
+			for left.Load() > 0 && time.Now().Before(end) {
+				have(own, func() { left.Add(-1) })
+			}
+		})
 	}
-	mutex := redsync.New(goredis.NewPool(p.client)).NewMutex(own)
-	must(mutex.Lock())
-	_, err := mutex.Unlock()
+	two.Wait()
+}
+
+func (p *program) worker() worker {
+	if p.ours {
+		return p.rlock
+	}
+	return p.redsync()
+}
+
+// One session for all workers.
+func (p *program) rlock(key string, act func()) {
+	hold, err := p.locks.Lock(p.ctx, key)
 	must(err)
+	act()
+	must(hold.Release(p.ctx))
+}
+
+// A client for each worker, with redsync's defaults.
+func (p *program) redsync() worker {
+	sync := redsync.New(goredis.NewPool(newClient(p.port)))
+	return func(key string, act func()) {
+		mutex := sync.NewMutex(key)
+		// It may have tried as often as it does.
+		if mutex.Lock() == nil {
+			act()
+			mutex.Unlock()
+		}
+	}
+}
+
+func (p *program) contend(number int, have worker) {
+	for {
+		have(key, func() {
+			p.mutex.Lock()
+			p.had = append(p.had, turn{int64(number), clock(), clock()})
+			p.mutex.Unlock()
+		})
+	}
+}
+
+func (p *program) turns() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	var line strings.Builder
+	for _, one := range p.had {
+		fmt.Fprint(&line, one.number, " ", one.acquired, " ", one.released, " ")
+	}
+	return line.String()
+}
+
+// It is the same for all processes.
+func clock() int64 {
+	var time unix.Timespec
+	must(unix.ClockGettime(unix.CLOCK_MONOTONIC, &time))
+	return time.Nano()
 }
 
 func (p *program) do(order string, number int) int64 {
 	switch order {
 	case "go":
-		for n := range p.workers {
-			me := fmt.Sprintf("%d:%d", os.Getpid(), n)
-			if p.side == "rlock" {
-				go p.ours(me)
-			} else {
-				go p.redsync(me)
-			}
+		for n, have := range p.crew {
+			go p.contend(n, have)
 		}
-		return 0
-	case "count":
-		return p.count.Load()
-	case "stop":
-		p.stop()
 		return 0
 	case "pairs":
 		return timed(number, func() {
@@ -100,41 +167,6 @@ func (p *program) do(order string, number int) int64 {
 		return p.holdAndWait(number)
 	}
 	panic(order)
-}
-
-// One session for all workers.
-func (p *program) ours(me string) {
-	for p.ctx.Err() == nil {
-		hold, err := p.locks.Lock(p.ctx, key)
-		must(err)
-		p.held(p.client, me)
-		must(hold.Release(p.ctx))
-	}
-}
-
-// It is a hand-over if another worker had it before.
-func (p *program) held(client *redis.Client, me string) {
-	before, err := client.SetArgs(p.ctx, last, me, redis.SetArgs{Get: true}).Result()
-	if err != redis.Nil {
-		must(err)
-	}
-	if before != me {
-		p.count.Add(1)
-	}
-}
-
-// A client for each worker, with redsync's defaults.
-func (p *program) redsync(me string) {
-	client := newClient(p.client.Options().Addr[len("127.0.0.1:"):])
-	sync := redsync.New(goredis.NewPool(client))
-	for p.ctx.Err() == nil {
-		mutex := sync.NewMutex(key)
-		// It may have tried as often as it does.
-		if mutex.LockContext(p.ctx) == nil {
-			p.held(client, me)
-			mutex.UnlockContext(p.ctx)
-		}
-	}
 }
 
 func (p *program) holdAndWait(size int) int64 {

@@ -1,5 +1,5 @@
-// The benchmark's program in Node: bench.js SIDE PORT WORKERS. Its orders stand in
-// bench/clients/language.rs.
+// The benchmark's program in Node: bench.js SIDE PORT WORKERS TURNS MS. Its orders
+// stand in bench/clients/language.rs.
 
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,35 +11,49 @@ import RedlockModule from 'redlock';
 import { Locks } from './rlock/src/index.js';
 
 const Redlock = RedlockModule.default ?? RedlockModule;
-const [KEY, LAST] = ['bench:lock', 'bench:last'];
-const [side, port, workers] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
+const KEY = 'bench:lock';
+const side = process.argv[2];
+const [port, workers, turns, ms] = process.argv.slice(3).map(Number);
 const client = createClient({ socket: { port }, RESP: 3 });
+const clock = process.hrtime.bigint;
+const had = [];
 let locks;
-let count = 0;
-let stopped = false;
 
-// One session for all workers.
-async function ours(me) {
-  while (!stopped) {
-    const hold = await locks.acquire(KEY, { wait: Infinity });
-    if ((await client.set(LAST, me, { GET: true })) !== me) count++;
+// What gives a worker its way to have one turn with a lock.
+const sides = {
+  // One session for all workers.
+  rlock: () => async (key, act) => {
+    const hold = await locks.acquire(key, { wait: Infinity });
+    act();
     await hold.release();
-  }
+  },
+
+  // A client for each worker, with node-redlock's defaults.
+  redlock() {
+    const redlock = new Redlock([new Redis({ port })]);
+    return async (key, act) => {
+      try {
+        const held = await redlock.acquire([key], 30_000);
+        act();
+        await held.release();
+      } catch {
+        // It has tried as often as it does.
+      }
+    };
+  },
+};
+
+function warmUp(...two) {
+  const end = performance.now() + ms;
+  let left = turns;
+  const contend = async (turn) => {
+    while (left > 0 && performance.now() < end) await turn(`warm:${process.pid}`, () => left--);
+  };
+  return Promise.all(two.map(contend));
 }
 
-// A client for each worker, with node-redlock's defaults.
-async function redlock(me) {
-  const own = new Redis({ port });
-  const lock = new Redlock([own]);
-  while (!stopped) {
-    try {
-      const held = await lock.acquire([KEY], 30_000);
-      if ((await own.set(LAST, me, 'GET')) !== me) count++;
-      await held.release();
-    } catch {
-      // It has tried as often as it does.
-    }
-  }
+async function contend(turn, number) {
+  while (true) await turn(KEY, () => had.push(number, clock(), clock()));
 }
 
 // ns for each.
@@ -60,14 +74,10 @@ function memory() {
 
 const orders = {
   go() {
-    for (let n = 0; n < workers; n++) (side === 'rlock' ? ours : redlock)(`${process.pid}:${n}`);
+    crew.forEach(contend);
     return 0;
   },
-  count: () => count,
-  stop() {
-    stopped = true;
-    return 0;
-  },
+  turns: () => had.join(' '),
   pairs: (ms) => timed(async () => (await locks.acquire('bench:free')).release(), ms),
   pings: (ms) => timed(() => client.ping(), ms),
   async crowd(size) {
@@ -87,12 +97,9 @@ const orders = {
 if (side === 'rlock') {
   await client.connect();
   locks = new Locks(client);
-  await (await locks.acquire(`warm:${process.pid}`)).release();
-} else {
-  const own = new Redis({ port });
-  await (await new Redlock([own]).acquire([`warm:${process.pid}`], 30_000)).release();
-  own.disconnect();
 }
+const crew = Array.from({ length: workers }, sides[side]);
+await warmUp(crew[0], sides[side]());
 console.log('ready');
 for await (const line of createInterface({ input: process.stdin })) {
   const [order, number] = line.split(' ');

@@ -1,4 +1,4 @@
-"""The benchmark's program in Python: bench.py SIDE PORT WORKERS. Its orders stand in
+"""The benchmark's program in Python: bench.py SIDE PORT WORKERS TURNS MS. Its orders stand in
 bench/clients/language.rs."""
 
 import asyncio
@@ -6,14 +6,13 @@ import gc
 import math
 import os
 import sys
-import time
+from time import monotonic_ns as clock
 
 import redis.asyncio as redis
 
 import rlock.asyncio
 
 KEY = "bench:lock"
-LAST = "bench:last"
 
 
 class Ours:
@@ -23,12 +22,12 @@ class Ours:
         self.client = redis.Redis(port=port)
         self.locks = rlock.asyncio.Locks(self.client)
 
-    async def warm_up(self):
-        async with self.locks.hold(f"warm:{os.getpid()}"):
-            pass
-
     def worker(self):
-        return self.client, lambda: self.locks.hold(KEY, wait=math.inf)
+        return lambda key: self.locks.hold(key, wait=math.inf)
+
+    async def close(self):
+        await self.locks.close()
+        await self.client.aclose()
 
 
 class RedisPy:
@@ -36,40 +35,48 @@ class RedisPy:
 
     def __init__(self, port):
         self.port = port
-
-    async def warm_up(self):
-        async with redis.Redis(port=self.port) as client, client.lock(f"warm:{os.getpid()}"):
-            pass
+        self.clients = []
 
     def worker(self):
-        client = redis.Redis(port=self.port)
-        return client, lambda: client.lock(KEY)
+        self.clients.append(redis.Redis(port=self.port))
+        return self.clients[-1].lock
+
+    async def close(self):
+        for client in self.clients:
+            await client.aclose()
 
 
 class Program:
     def __init__(self, side, port, workers):
         self.side = {"rlock": Ours, "redis-py": RedisPy}[side](port)
         self.port = port
-        self.workers = workers
-        self.count = 0
+        self.workers = [self.side.worker() for _ in range(workers)]
+        self.had = []
         self.tasks = []
 
+    async def warm_up(self, turns, ms):
+        end = clock() + ms * 1_000_000
+
+        async def contend(hold):
+            nonlocal turns
+            while turns > 0 and clock() < end:
+                async with hold(f"warm:{os.getpid()}"):
+                    turns -= 1
+
+        await asyncio.gather(contend(self.workers[0]), contend(self.side.worker()))
+
     async def go(self):
-        self.tasks = [asyncio.create_task(self.contend(n)) for n in range(self.workers)]
+        for number, hold in enumerate(self.workers):
+            self.tasks.append(asyncio.create_task(self.contend(number, hold)))
         return 0
 
-    async def contend(self, number):
-        client, hold = self.side.worker()
-        me = f"{os.getpid()}:{number}".encode()
+    async def contend(self, number, hold):
         while True:
-            async with hold():
-                self.count += await client.set(LAST, me, get=True) != me
+            async with hold(KEY):
+                self.had += number, clock(), clock()
 
-    async def stop(self):
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        return 0
+    async def turns(self):
+        return " ".join(map(str, self.had))
 
     async def pairs(self, ms):
         async def pair():
@@ -79,8 +86,8 @@ class Program:
         return await timed(pair, ms)
 
     async def pings(self, ms):
-        client = redis.Redis(port=self.port, single_connection_client=True)
-        return await timed(client.ping, ms)
+        async with redis.Redis(port=self.port, single_connection_client=True) as client:
+            return await timed(client.ping, ms)
 
     async def crowd(self, size):
         other = rlock.asyncio.Locks(self.side.client)
@@ -97,6 +104,12 @@ class Program:
         self.tasks = waits
         return grown // (2 * size)
 
+    async def close(self):
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await self.side.close()
+
 
 def memory():
     gc.collect()
@@ -106,26 +119,24 @@ def memory():
 
 async def timed(act, ms):
     """ns for each."""
-    begin, count = time.perf_counter(), 0
-    while time.perf_counter() < begin + ms / 1000:
+    begin, count = clock(), 0
+    while clock() < begin + ms * 1_000_000:
         await act()
         count += 1
-    return int((time.perf_counter() - begin) * 1e9 / count)
+    return (clock() - begin) // count
 
 
 async def main():
-    side, port, workers = sys.argv[1:]
-    program = Program(side, int(port), int(workers))
-    await program.side.warm_up()
+    side, *numbers = sys.argv[1:]
+    port, workers, turns, ms = map(int, numbers)
+    program = Program(side, port, workers)
+    await program.warm_up(turns, ms)
     print("ready", flush=True)
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):
         order, *number = line.split()
-        if order == "count":
-            reply = program.count
-        else:
-            reply = await getattr(program, order)(*map(int, number))
-        print(reply, flush=True)
+        print(await getattr(program, order)(*map(int, number)), flush=True)
+    await program.close()
 
 
 asyncio.run(main())

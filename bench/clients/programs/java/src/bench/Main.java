@@ -2,15 +2,27 @@ package bench;
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 
-/** The benchmark's program in Java: Main SIDE PORT WORKERS. Its orders stand in
- * bench/clients/language.rs. */
+/** The benchmark's program in Java: Main SIDE PORT WORKERS TURNS MS. Its orders
+ * stand in bench/clients/language.rs. */
 public final class Main {
-    private static final AtomicLong COUNT = new AtomicLong();
-    private static volatile boolean stopped;
+    private static final Queue<Had> HAD = new ConcurrentLinkedQueue<>();
 
     private Main() {}
+
+    /** By the clock that is the same for all processes (CLOCK_MONOTONIC). */
+    record Had(int number, long acquired, long released) {
+        @Override
+        public String toString() {
+            return number + " " + acquired + " " + released;
+        }
+    }
 
     interface Act {
         void run() throws Exception;
@@ -20,32 +32,39 @@ public final class Main {
         int port = Integer.parseInt(words[1]);
         int workers = Integer.parseInt(words[2]);
         Side side = words[0].equals("rlock") ? new Ours(port) : new Theirs(port, words[0].endsWith("fair"));
-        side.warmUp();
+        List<Side.Worker> crew = new ArrayList<>();
+        for (int n = 0; n < workers; n++) {
+            crew.add(side.worker());
+        }
+        try (Side.Worker other = side.worker()) {
+            warmUp(List.of(crew.get(0), other), Integer.parseInt(words[3]), Integer.parseInt(words[4]));
+        }
         System.out.println("ready");
         BufferedReader orders = new BufferedReader(new InputStreamReader(System.in));
         for (String line = orders.readLine(); line != null; line = orders.readLine()) {
             String[] order = line.split(" ");
             int number = order.length > 1 ? Integer.parseInt(order[1]) : 0;
-            System.out.println(run(side, workers, order[0], number));
+            System.out.println(run(side, crew, order[0], number));
         }
         System.exit(0);
     }
 
-    private static long run(Side side, int workers, String order, int number) throws Exception {
+    private static Object run(Side side, List<Side.Worker> crew, String order, int number) throws Exception {
         switch (order) {
             case "go":
-                for (int n = 0; n < workers; n++) {
-                    String me = ProcessHandle.current().pid() + ":" + n;
-                    Thread worker = new Thread(() -> contend(side, me));
-                    worker.setDaemon(true);
-                    worker.start();
+                for (int n = 0; n < crew.size(); n++) {
+                    int me = n;
+                    Side.Worker worker = crew.get(n);
+                    Runnable act = () -> HAD.add(new Had(me, System.nanoTime(), System.nanoTime()));
+                    start(() -> {
+                        while (true) {
+                            worker.turn(Ours.KEY, act);
+                        }
+                    });
                 }
                 return 0;
-            case "count":
-                return COUNT.get();
-            case "stop":
-                stopped = true;
-                return 0;
+            case "turns":
+                return HAD.stream().map(Had::toString).collect(Collectors.joining(" "));
             case "pairs":
                 return timed(number, ((Ours) side)::pair);
             case "pings":
@@ -57,18 +76,35 @@ public final class Main {
         }
     }
 
-    private static void contend(Side side, String me) {
-        try {
-            Side.Turn turn = side.worker(me);
-            while (!stopped) {
-                if (!me.equals(turn.take())) {
-                    COUNT.incrementAndGet();
+    private static void warmUp(List<Side.Worker> two, int turns, long ms) throws InterruptedException {
+        String own = "warm:" + ProcessHandle.current().pid();
+        long end = System.nanoTime() + ms * 1_000_000;
+        AtomicInteger left = new AtomicInteger(turns);
+        List<Thread> threads = new ArrayList<>();
+        for (Side.Worker worker : two) {
+            threads.add(start(() -> {
+                while (left.get() > 0 && System.nanoTime() < end) {
+                    worker.turn(own, left::decrementAndGet);
                 }
-            }
-        } catch (Exception error) {
-            error.printStackTrace();
-            System.exit(1);
+            }));
         }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+
+    private static Thread start(Act act) {
+        Thread thread = new Thread(() -> {
+            try {
+                act.run();
+            } catch (Exception error) {
+                error.printStackTrace();
+                System.exit(1);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
     }
 
     /** ns for each. */

@@ -27,19 +27,12 @@ final class Ours implements Side {
     }
 
     @Override
-    public Turn worker(String me) {
-        Request request = Request.of(KEY).waitingForEver();
-        return () -> {
-            try (Hold hold = locks.acquire(request)) {
-                return commands.setGet(LAST, me);
+    public Worker worker() {
+        return (key, act) -> {
+            try (Hold hold = locks.acquire(Request.of(key).waitingForEver())) {
+                act.run();
             }
         };
-    }
-
-    @Override
-    public void warmUp() throws InterruptedException {
-        locks.tryAcquire("warm:" + ProcessHandle.current().pid()).orElseThrow().close();
-        commands.ping();
     }
 
     void pair() throws InterruptedException {

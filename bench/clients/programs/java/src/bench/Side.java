@@ -1,18 +1,14 @@
 package bench;
 
-/** By what a worker takes locks. */
+/** By what locks are taken. */
 interface Side {
-    /** The key that says who had the lock last. */
-    String LAST = "bench:last";
+    Worker worker();
 
-    /** A worker's own way to take the lock and give it back, once. */
-    Turn worker(String me) throws Exception;
+    interface Worker extends AutoCloseable {
+        /** Acts once with the lock in its hands. */
+        void turn(String key, Runnable act) throws Exception;
 
-    /** A turn with a lock of one's own. */
-    void warmUp() throws Exception;
-
-    interface Turn {
-        /** Who had it before. */
-        String take() throws Exception;
+        @Override
+        default void close() {}
     }
 }

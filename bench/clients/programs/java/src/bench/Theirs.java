@@ -1,10 +1,8 @@
 package bench;
 
 import org.redisson.Redisson;
-import org.redisson.api.RBucket;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 
 /** Redisson's locks, with a client of its own for each worker, and its defaults. */
@@ -18,12 +16,25 @@ final class Theirs implements Side {
     }
 
     @Override
-    public void warmUp() {
+    public Worker worker() {
         RedissonClient client = client();
-        RLock lock = client.getLock("warm:" + ProcessHandle.current().pid());
-        lock.lock();
-        lock.unlock();
-        client.shutdown();
+        return new Worker() {
+            @Override
+            public void turn(String key, Runnable act) {
+                RLock lock = fair ? client.getFairLock(key) : client.getLock(key);
+                lock.lock();
+                try {
+                    act.run();
+                } finally {
+                    lock.unlock();
+                }
+            }
+
+            @Override
+            public void close() {
+                client.shutdown();
+            }
+        };
     }
 
     private RedissonClient client() {
@@ -32,20 +43,5 @@ final class Theirs implements Side {
         config.useSingleServer().setAddress("redis://127.0.0.1:" + port).setConnectionMinimumIdleSize(1);
         config.setThreads(2).setNettyThreads(2);
         return Redisson.create(config);
-    }
-
-    @Override
-    public Turn worker(String me) {
-        RedissonClient client = client();
-        RLock lock = fair ? client.getFairLock(Ours.KEY) : client.getLock(Ours.KEY);
-        RBucket<String> last = client.getBucket(LAST, StringCodec.INSTANCE);
-        return () -> {
-            lock.lock();
-            try {
-                return last.getAndSet(me);
-            } finally {
-                lock.unlock();
-            }
-        };
     }
 }
