@@ -1280,10 +1280,12 @@ end
 
 local function renew(work, keys, list)
     local args = arguments(
-        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]', list)
+        'RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] ' ..
+        '[FENCE token]', list)
     local key, owner, lease = one_key(args, keys), args:owner(), args:lease()
     local options = args:keywords({
-        READ = READ, WRITE = WRITE, PERMITS = PERMITS, WATCHDOG = NONE, FENCE = FENCE,
+        READ = READ, WRITE = WRITE, PERMITS = PERMITS, NOTIFY = NONE, WATCHDOG = NONE,
+        FENCE = FENCE,
     })
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
@@ -1404,10 +1406,10 @@ local function release_many(work, keys, list)
 end
 
 local function renew_many(work, keys, list)
-    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease', list)
+    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]', list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
-    args:keywords({})
+    args:keywords({ NOTIFY = NONE })
     name_of(owner)
     local locks = {}
     for at, key in ipairs(keys) do

@@ -57,10 +57,10 @@ local function release_many(work, keys, list)
 end
 
 local function renew_many(work, keys, list)
-    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease', list)
+    local args = arguments('RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]', list)
     many_keys(keys)
     local owner, lease = args:owner(), args:lease()
-    args:keywords({})
+    args:keywords({ NOTIFY = NONE })
     name_of(owner)
     local locks = {}
     for at, key in ipairs(keys) do

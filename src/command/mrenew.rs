@@ -5,11 +5,12 @@ use crate::error::Error;
 use crate::lock::{self, Outcome};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.MRENEW numkeys key [key ...] owner lease`
+/// `RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]`
 ///
 /// Sets the owner's lease on each of the keys to `lease` ms from now, shorter too,
 /// and replies 1. If it does not hold one of them it gets NOTHELD, and none is
-/// renewed.
+/// renewed. With `NOTIFY` the loss of its plain holds there is told from now on as for
+/// RENEW.
 pub struct Mrenew;
 
 impl Command for Mrenew {
@@ -19,7 +20,7 @@ impl Command for Mrenew {
         acl: c"write slow",
         keys: Keys::Counted(Use::Write),
         summary: c"Sets the lease of several locks",
-        usage: "RLOCK.MRENEW numkeys key [key ...] owner lease",
+        usage: "RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -27,10 +28,14 @@ impl Command for Mrenew {
         let keys = args.keys()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&[])?;
+        let options = args.options(&["NOTIFY"])?;
         let id = owner.id(call)?;
-        let renewal = options.renewal(call, &id, lease)?;
+        let address = options.address(call)?;
+        let renewal = options.renewal(call, &id, lease, address.as_ref())?;
         call.decide(|d| lock::renew_many(d, &keys, &renewal))?;
+        if !renewal.binding().is_empty() {
+            call.watches();
+        }
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

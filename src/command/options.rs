@@ -144,6 +144,7 @@ impl Options<'_> {
         call: &Call<'_>,
         id: &'a [u8],
         lease: i64,
+        notify: Option<&'a Address>,
     ) -> Result<Renewal<'a>, Error> {
         Ok(Renewal {
             db: call.db(),
@@ -151,6 +152,7 @@ impl Options<'_> {
             mode: self.mode(),
             lease,
             watch: self.watchdog(call)?,
+            notify,
             fence: self.fence,
         })
     }

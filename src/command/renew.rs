@@ -5,16 +5,18 @@ use crate::error::Error;
 use crate::lock;
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]`
+/// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token]`
 ///
 /// Sets the lease of the owner's holds to `lease` ms from now, shorter too, and
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
 /// `WATCHDOG` all of the owner's holds on the key belong to this connection from
 /// now on: after a reconnect, a failover, or for a hold that somebody else took. With
-/// `FENCE` it sets the lock's fencing counter to the greatest of itself, the last token that
-/// the owner got for it and `token`, and replies with that: every token that is given for the lock
-/// from now on is greater. The counter lives for 30 days more, unless it had no TTL. An
-/// owner that does not hold the lock in this mode gets NOTHELD.
+/// `NOTIFY` the loss of its holds in this mode is told there from now on, and where it was
+/// to be told before is told `rebound`. With `FENCE` it sets the lock's fencing counter to
+/// the greatest of itself, the last token that the owner got for it and `token`, and
+/// replies with that: every token that is given for the lock from now on is greater. The
+/// counter lives for 30 days more, unless it had no TTL. An owner that does not hold the
+/// lock in this mode gets NOTHELD.
 pub struct Renew;
 
 impl Command for Renew {
@@ -24,7 +26,7 @@ impl Command for Renew {
         acl: c"write fast",
         keys: Keys::One(Use::Write),
         summary: c"Sets the lease of a lock",
-        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [WATCHDOG] [FENCE token]",
+        usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token]",
     };
 
     fn run(call: &Call<'_>) -> Result<Responder, Error> {
@@ -32,11 +34,12 @@ impl Command for Renew {
         let key = args.next()?;
         let owner = args.owner()?;
         let lease = args.lease()?;
-        let options = args.options(&["READ", "WRITE", PERMITS, "WATCHDOG", "FENCE"])?;
+        let options = args.options(&["READ", "WRITE", PERMITS, "NOTIFY", "WATCHDOG", "FENCE"])?;
         let id = owner.id(call)?;
-        let renewal = options.renewal(call, &id, lease)?;
+        let address = options.address(call)?;
+        let renewal = options.renewal(call, &id, lease, address.as_ref())?;
         let fenced = call.decide(|d| lock::renew(d, key, &renewal))?;
-        if renewal.watch.is_some() {
+        if !renewal.binding().is_empty() {
             call.watches();
         }
         Ok(Responder::Integer(fenced.map_or(1, |token| token.0)))

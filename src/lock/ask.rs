@@ -153,6 +153,8 @@ pub struct Renewal<'a> {
     pub lease: i64,
     /// The owner's holds belong to this connection from now on.
     pub watch: Option<ClientId>,
+    /// Where the loss of its holds in this mode is told from now on.
+    pub notify: Option<&'a Address>,
     /// The lock's fencing counter is at least this from now on.
     pub fence: Option<Token>,
 }
@@ -193,6 +195,44 @@ impl Want {
             watch: ask.watch,
             notify: ask.notify.cloned(),
         }
+    }
+}
+
+/// What holds in a mode are to be bound to, by WATCHDOG, by NOTIFY, or by both.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding<'a> {
+    pub mode: Mode,
+    pub client: Option<ClientId>,
+    pub watch: bool,
+    pub notify: Option<&'a Address>,
+}
+
+impl Want {
+    pub fn binding(&self) -> Binding<'_> {
+        Binding {
+            mode: self.mode,
+            client: self.client,
+            watch: self.watch,
+            notify: self.notify.as_ref(),
+        }
+    }
+}
+
+impl Renewal<'_> {
+    pub fn binding(&self) -> Binding<'_> {
+        let told = self.notify.map(|address| address.client);
+        Binding {
+            mode: self.mode,
+            client: self.watch.or(told),
+            watch: self.watch.is_some(),
+            notify: self.notify,
+        }
+    }
+}
+
+impl Binding<'_> {
+    pub fn is_empty(&self) -> bool {
+        !self.watch && self.notify.is_none()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use redis::Value;
 
-use crate::support::{Ask, Server, Session, LONG};
+use crate::support::{error, eventually, Ask, Server, Session, LONG};
 
 fn once(words: &str) -> String {
     format!("RLOCK.ACQUIRE k a {LONG} ONCE {words}")
@@ -201,5 +201,133 @@ fn each_mode_has_a_hold_of_its_own() {
     session.client.ask("RLOCK.RELEASE k a WRITE");
     control.int("RLOCK.FORCE k");
     assert_eq!(session.next(), "lost r forced");
+    session.is_quiet();
+}
+
+fn renew(words: &str) -> String {
+    format!("RLOCK.RENEW k a {LONG} {words}")
+}
+
+/// A plain hold outlives its connection; the next one is told of its loss.
+#[test]
+fn a_renewal_binds_a_plain_hold_to_the_connection_that_comes_next() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+    old.hold("k", "a", "", "t1");
+    old.client.close();
+    eventually("it is gone", || {
+        !control
+            .text("CLIENT LIST")
+            .contains(&format!("id={} ", old.id))
+    });
+    assert_eq!(new.ask(&renew(""), "t2"), Value::Int(1));
+    // With the tag that it has it may be renewed again.
+    assert_eq!(new.ask(&renew(""), "t2"), Value::Int(1));
+    new.is_quiet();
+    control.int("RLOCK.FORCE k");
+    assert_eq!(new.next(), "lost t2 forced");
+    new.is_quiet();
+}
+
+#[test]
+fn where_a_renewed_hold_was_told_is_told_that_it_is_rebound() {
+    for words in ["", "WATCHDOG"] {
+        let server = Server::start();
+        let mut control = server.raw();
+        let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+        old.hold("k", "a", words, "t1");
+        assert_eq!(new.ask(&renew(""), "t2"), Value::Int(1));
+        assert_eq!(old.next(), "lost t1 rebound");
+        // What the old connection watched it does not watch any more.
+        let watchdog = (!words.is_empty()).then_some(new.id);
+        assert_eq!(control.watchdog("k"), watchdog, "{words}");
+        old.client.close();
+        eventually("it is gone", || {
+            !control
+                .text("CLIENT LIST")
+                .contains(&format!("id={} ", old.id))
+        });
+        new.is_quiet();
+        control.int("RLOCK.FORCE k");
+        assert_eq!(new.next(), "lost t2 forced");
+    }
+}
+
+#[test]
+fn a_renewal_with_watchdog_and_notify_binds_by_both() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    control.token(&format!("RLOCK.ACQUIRE k a {LONG}"));
+    assert_eq!(session.ask(&renew("WATCHDOG"), "t"), Value::Int(1));
+    assert_eq!(control.watchdog("k"), Some(session.id));
+    control.int("DEL k");
+    assert_eq!(session.next(), "lost t deleted");
+    session.is_quiet();
+}
+
+#[test]
+fn a_renewal_of_several_binds_each_by_one_tag() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    control.token(&format!("RLOCK.MACQUIRE 2 {{x}}:1 {{x}}:2 a {LONG}"));
+    let words = format!("RLOCK.MRENEW 2 {{x}}:1 {{x}}:2 a {LONG}");
+    assert_eq!(session.ask(&words, "t"), Value::Int(1));
+    assert_eq!(session.ask(&words, "t"), Value::Int(1));
+    control.int("RLOCK.FORCE {x}:1");
+    assert_eq!(session.next(), "lost t forced");
+    control.int("RLOCK.FORCE {x}:2");
+    assert_eq!(session.next(), "lost t forced");
+    session.is_quiet();
+}
+
+/// The loss of the others of its owner's holds is told where it was.
+#[test]
+fn a_renewal_binds_the_holds_in_its_mode_alone() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let (mut old, mut new) = (Session::new(&server), Session::new(&server));
+    old.hold("k", "a", "WRITE", "w");
+    old.hold("k", "a", "READ", "r");
+    assert_eq!(new.ask(&renew("READ"), "t"), Value::Int(1));
+    assert_eq!(old.next(), "lost r rebound");
+    old.is_quiet();
+    control.int("RLOCK.FORCE k");
+    assert_eq!(old.next(), "lost w forced");
+    assert_eq!(new.next(), "lost t forced");
+}
+
+#[test]
+fn a_renewal_that_cannot_be_told_changes_nothing() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let mut session = Session::new(&server);
+    session.hold("k", "a", "", "t");
+    session.hold("other", "b", "", "u");
+    let before = control.ask("PEXPIRETIME k");
+    let mut refused = |request: String, tag: &str, part: &str| {
+        let error = error(session.ask(&request, tag));
+        assert!(error.contains(part), "{error}");
+    };
+    refused(
+        "RLOCK.RENEW k a 1".to_owned(),
+        "u",
+        "the tag 'u' is that of another",
+    );
+    refused(
+        "RLOCK.MRENEW 1 k a 1".to_owned(),
+        "u",
+        "the tag 'u' is that of another",
+    );
+    refused("RLOCK.RENEW k b 1".to_owned(), "v", "NOTHELD");
+    let error = control.error("RLOCK.RENEW k a 1 NOTIFY nowhere v");
+    assert!(error.contains("need RESP3"), "{error}");
+    assert_eq!(control.ask("PEXPIRETIME k"), before);
+    // The tag of a refused renewal is free.
+    session.hold("third", "c", "", "v");
+    control.int("RLOCK.FORCE k");
+    assert_eq!(session.next(), "lost t forced");
     session.is_quiet();
 }

@@ -5,9 +5,9 @@
 //! or its owner holds it already. So two of them never wait for each other, and a
 //! key whose first waiter wants others too stays free for it: it is reserved.
 
-use super::acquire::{require_free_tag, require_start};
+use super::acquire::{require_own_tag, require_start};
 use super::release::release_one;
-use super::renew::renew_one;
+use super::renew::{renew_one, require_its_tag};
 
 use crate::lock::ask::{Ask, Ended, Renewal, Want};
 use crate::lock::grant::Plan;
@@ -36,11 +36,11 @@ pub fn acquire_many(
         let mut look = ready::look(d, key, ask.owner);
         let asked = (ask.mode, ask.share);
         let how = grant::admit(d, key, ask.owner, asked, ask.once, &mut look)?;
-        require_start(d, how.is_some_and(|how| how.is_holders()))?;
+        require_start(d, how)?;
         let free = how.filter(|how| how.is_holders() || !head::is_waited_for(d.core, key));
         plan.extend(free.map(|how| (key.clone(), how, look)));
     }
-    require_free_tag(d, &keys, ask)?;
+    require_own_tag(d, &keys, ask)?;
     let taken = if d.size() != before {
         // What was seen of a key may have changed when another was looked at.
         look_and_take(d, &keys, ask)
@@ -115,6 +115,7 @@ pub fn renew_many(
         let look = ready::look(d, key, renewal.owner);
         modes::require(d.core, key, renewal.owner, Mode::Exclusive, &look)?;
     }
+    require_its_tag(d, &keys, renewal)?;
     for key in &keys {
         let look = reconcile::read(d, key, renewal.owner);
         renew_one(d, key, renewal, &look);

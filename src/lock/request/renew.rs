@@ -1,5 +1,7 @@
 //! RENEW: moves the end of a lease.
 
+use super::acquire::{is_told_at, require_free_tag};
+
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
 use crate::lock::table::{Entry, Hold};
@@ -17,9 +19,21 @@ pub fn renew(
     let look = ready::look(d, &key, renewal.owner);
     modes::require(d.core, &key, renewal.owner, renewal.mode, &look)?;
     modes::require_leases(d.core, &key, renewal.owner, &look)?;
+    require_its_tag(d, std::slice::from_ref(&key), renewal)?;
     let fenced = fence(d, &key, renewal)?;
     renew_one(d, &key, renewal, &look);
     Ok(fenced)
+}
+
+/// As for a new hold, but that holds which are renewed may have the tag that they had.
+pub fn require_its_tag(
+    d: &Decision<'_>,
+    keys: &[Key],
+    renewal: &Renewal<'_>,
+) -> Result<(), Refusal> {
+    require_free_tag(d, renewal.notify, |address| {
+        is_told_at(d, keys, renewal.owner, renewal.mode, address)
+    })
 }
 
 /// No token is given for the lock any more that is not greater than this one and than the
@@ -46,8 +60,8 @@ pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &
     }
     d.tell(key, Event::Renewed);
     let holds = modes(d.core, key, &owner, look).counts();
-    watchdog::on_renewed(d.core, key, &owner, &holds, renewal, d.now);
-    if renewal.watch.is_some() {
+    watchdog::on_renewed(d, key, &owner, &holds, renewal);
+    if !renewal.binding().is_empty() {
         // They are this connection's now.
         for (mode, _) in holds {
             d.core.in_flight.let_stand(key, &owner, mode);

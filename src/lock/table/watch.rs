@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use crate::lock::address::Address;
-use crate::lock::ask::Want;
+use crate::lock::ask::{Binding, Want};
 use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
 /// Holds that one connection took one after the other.
@@ -43,20 +43,20 @@ impl Taken {
 
     /// What the request names they are bound to from now on. What they are not bound to any
     /// more.
-    fn bind_again(&mut self, want: &Want) -> Option<Self> {
-        let old = self.notify.as_ref().filter(|_| want.notify.is_some());
-        let old = old.filter(|old| want.notify.as_ref() != Some(old)).cloned();
-        let moves = want.watch || old.is_some() && self.watcher() == self.told();
+    fn bind_again(&mut self, to: Binding<'_>) -> Option<Self> {
+        let old = self.notify.as_ref().filter(|_| to.notify.is_some());
+        let old = old.filter(|old| to.notify != Some(old)).cloned();
+        let moves = to.watch || old.is_some() && self.watcher() == self.told();
         let was = Self {
-            watched: self.watched && moves && self.client != want.client,
+            watched: self.watched && moves && self.client != to.client,
             notify: old,
             ..self.clone()
         };
         if moves {
-            (self.client, self.watched) = (want.client, true);
+            (self.client, self.watched) = (to.client, true);
         }
-        if want.notify.is_some() {
-            self.notify.clone_from(&want.notify);
+        if let Some(notify) = to.notify {
+            self.notify = Some(notify.clone());
         }
         was.bound_to().next().is_some().then_some(was)
     }
@@ -217,14 +217,14 @@ impl Watch {
         }
     }
 
-    /// The holds in this mode are acquired again with ONCE: what the request names they
-    /// are bound to from now on, the rest stays. A connection that is told of what it
+    /// The holds in this mode are acquired again with ONCE, or renewed: what the request
+    /// names they are bound to from now on, the rest stays. A connection that is told of what it
     /// watches is not bound half. What they are not bound to any more.
-    pub fn bind_again(&mut self, want: &Want) -> Vec<Taken> {
+    pub fn bind_again(&mut self, to: Binding<'_>) -> Vec<Taken> {
         let mut was = Vec::new();
         for mut taken in std::mem::take(&mut self.taken) {
-            if taken.mode == want.mode {
-                was.extend(taken.bind_again(want));
+            if taken.mode == to.mode {
+                was.extend(taken.bind_again(to));
             }
             self.add(taken);
         }

@@ -20,6 +20,7 @@ fn fence(s: &mut Shell, owner: &str, mode: Mode, token: Token) -> Result<Token, 
         mode,
         lease: 1000,
         watch: None,
+        notify: None,
         fence: Some(token),
     };
     let fenced = s.step(|d| lock::renew(d, b"k", &renewal))?;

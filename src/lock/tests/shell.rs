@@ -164,6 +164,7 @@ impl Shell {
             mode,
             lease,
             watch: None,
+            notify: None,
             fence: None,
         };
         self.step(|d| lock::renew(d, &at.name, &renewal))

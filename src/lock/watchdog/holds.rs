@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::index::{Bond, Indexed};
-use crate::lock::ask::{Renewal, Want};
+use crate::lock::ask::{Binding, Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::table::{Hold, Taken, Watch};
 use crate::lock::{
@@ -82,7 +82,8 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
 /// An owner has acquired with ONCE what it held already: its holds in this mode are bound
 /// to what the request names.
 pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i64)]) {
-    if !want.watch && want.notify.is_none() {
+    let to = want.binding();
+    if to.is_empty() {
         return;
     }
     let (bound, now) = (longest(d.core, d.now), d.now);
@@ -90,14 +91,19 @@ pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i6
     let mut was = Vec::new();
     change(d.core, key, &want.owner, |hold| {
         let watch = watch_of(hold, holds);
-        was = watch.bind_again(want);
-        if want.watch {
+        was = watch.bind_again(to);
+        if to.watch {
             watch_again(watch, want.lease, bound, end, now);
         }
     });
+    rebound(d, key, &want.owner, was, to);
+}
+
+/// Holds are bound to something else from now on: what they were bound to is told.
+fn rebound(d: &mut Decision<'_>, key: &Key, owner: &Owner, was: Vec<Taken>, to: Binding<'_>) {
     if !was.is_empty() {
         Counters::up(&mut d.core.counters.rebound);
-        losses(d.out, key, &want.owner, was, Reason::Rebound, want.client);
+        losses(d.out, key, owner, was, Reason::Rebound, to.client);
     }
 }
 
@@ -155,29 +161,36 @@ fn longest(core: &Core, now: Now) -> Option<WallMs> {
 }
 
 /// The lease of a watched hold was set by hand of its owner: that is the watchdog's
-/// lease from now on. The renewal may bind all the owner's holds here to a connection.
+/// lease from now on. The renewal may bind all the owner's holds here to a connection, and
+/// those in its mode to an address.
 pub fn on_renewed(
-    core: &mut Core,
+    d: &mut Decision<'_>,
     key: &Key,
     owner: &Owner,
     holds: &[(Mode, i64)],
     renewal: &Renewal<'_>,
-    now: Now,
 ) {
-    let (bound, client) = (longest(core, now), renewal.watch);
-    change(core, key, owner, |hold| {
+    let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
+    let mut was = Vec::new();
+    change(d.core, key, owner, |hold| {
         let is_watched = hold.watch.as_ref().is_some_and(|watch| watch.is_watched());
-        if client.is_none() && !is_watched {
+        if to.is_empty() && !is_watched {
             return;
         }
-        let watch = hold.watch.get_or_insert_default();
-        watch.lease = renewal.lease;
-        watch.bound = bound;
-        watch.schedule(now);
-        if client.is_some() {
-            watch.bind_all(holds, client);
+        let watch = watch_of(hold, holds);
+        if to.watch {
+            watch.bind_all(holds, to.client);
+        }
+        if to.notify.is_some() {
+            was = watch.bind_again(to);
+        }
+        if is_watched || to.watch {
+            watch.lease = renewal.lease;
+            watch.bound = bound;
+            watch.schedule(now);
         }
     });
+    rebound(d, key, owner, was, to);
 }
 
 /// A connection is closed that something here was bound to: its watched holds, as they

@@ -66,7 +66,8 @@ impl World {
                     let mut all = self.model.holds_at(h.place);
                     all.all(|other| other.owner != h.owner || other.id == h.id)
                 };
-                let unknown = |h: &&Hold| h.watch.is_none() && !known(h) && alone(h);
+                let bound = |h: &Hold| h.watch.is_some() || h.notify.is_some();
+                let unknown = |h: &&Hold| !bound(h) && !known(h) && alone(h);
                 if let Some(hold) = self.pick(which, unknown) {
                     self.shell.script_leaves(hold.place, hold.owner, hold.mode);
                     self.model.script_leaves(hold.place, hold.owner);

@@ -13,6 +13,7 @@ mod ops;
 mod others;
 mod promises;
 mod random;
+mod renewals;
 mod sessions;
 mod shell;
 mod walk;

@@ -97,6 +97,7 @@ pub enum Op {
         whose: Whose,
         lease: i64,
         watch: bool,
+        notify: Option<Words>,
     },
     ReleaseMany {
         keys: Vec<Place>,
@@ -374,8 +375,8 @@ fn op() -> impl Strategy<Value = Op> {
         24 => call().prop_map(Op::Acquire),
         9 => (whose(), by(), only()).prop_map(|(whose, by, only)| Op::Release { whose, by, only }),
         2 => (place(), 1..4usize).prop_map(|(at, limit)| Op::Limit { at, limit }),
-        3 => (whose(), lease(), prop::bool::weighted(0.3)).prop_map(
-            |(whose, lease, watch)| Op::Renew { whose, lease, watch }
+        4 => (whose(), lease(), prop::bool::weighted(0.3), words()).prop_map(
+            |(whose, lease, watch, notify)| Op::Renew { whose, lease, watch, notify }
         ),
         2 => (places(), whose()).prop_map(|(keys, whose)| Op::ReleaseMany { keys, whose }),
         1 => (places(), whose(), lease()).prop_map(

@@ -132,6 +132,7 @@ impl Promises {
         if let (Some(ask), Some((Got::Token(_), _))) = (&world.asked, &world.replies) {
             self.grant(world, ask.notify, ask.keys.len());
         }
+        self.grant(world, world.renamed, 1);
         for notice in told {
             match notice {
                 Notice::Answer {

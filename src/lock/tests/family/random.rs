@@ -109,6 +109,7 @@ impl Run {
         self.look();
         for client in std::mem::take(&mut self.world.model.lost) {
             (self.world.replies, self.world.asked) = (None, None);
+            self.world.renamed = None;
             self.world.close(client);
             self.look();
         }

@@ -11,12 +11,7 @@ impl World {
     /// without NOTIFY.
     pub fn ask(&self, call: &Call) -> Ask {
         let client = self.seats[call.seat];
-        let notify = call.notify.map(|Words { channel, tag }| Address {
-            client,
-            channel,
-            tag,
-        });
-        let notify = notify.filter(|to| self.may_be_told(*to));
+        let notify = self.address(client, call.notify);
         Ask {
             keys: call.keys.clone(),
             owner: call.owner,
@@ -30,6 +25,16 @@ impl World {
             queue: call.queue && call.block.is_some() && notify.is_some(),
             notify,
         }
+    }
+
+    /// Where a connection may ask to be told.
+    pub fn address(&self, client: Client, words: Option<Words>) -> Option<Address> {
+        let notify = words.map(|Words { channel, tag }| Address {
+            client,
+            channel,
+            tag,
+        });
+        notify.filter(|to| self.may_be_told(*to))
     }
 
     /// Left out: a tag of a hold that has ended, if the core does not know that yet.

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::model::{
-    Address as To, Ask as Words, Client, Mode as Way, Owner, Place, Share as HowMuch,
+    Address as To, Ask as Words, Client, Mode as Way, Owner, Place, Renew, Share as HowMuch,
 };
 use crate::lock::{
     self, Address, Aim, Ask, Cause, Ended, Gate, Key, Mode, Note, Once, Only, Refusal, Renewal,
@@ -118,21 +118,16 @@ impl Shell {
         self.step(|d| lock::release_many(d, &names, &ended))
     }
 
-    pub fn renew(
-        &mut self,
-        (db, name): Place,
-        owner: Owner,
-        client: Client,
-        way: Way,
-        lease: i64,
-        watch: bool,
-    ) -> Result<(), Refusal> {
+    pub fn renew(&mut self, words: &Renew) -> Result<(), Refusal> {
+        let notify = words.notify.map(|to| self.address(to));
+        let (db, name) = words.place;
         let renewal = Renewal {
             db,
-            owner: owner.as_bytes(),
-            mode: mode(way),
-            lease,
-            watch: watch.then_some(client),
+            owner: words.owner.as_bytes(),
+            mode: mode(words.mode),
+            lease: words.lease,
+            watch: words.bind,
+            notify: notify.as_ref(),
             fence: None,
         };
         self.step(|d| lock::renew(d, name.as_bytes(), &renewal))
@@ -152,6 +147,7 @@ impl Shell {
             mode: Mode::Exclusive,
             lease,
             watch: None,
+            notify: None,
             fence: None,
         };
         self.step(|d| lock::renew_many(d, &names, &renewal))

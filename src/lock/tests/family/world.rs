@@ -32,6 +32,8 @@ pub struct World {
     pub told_at: Vec<Option<Address>>,
     /// The request for a lock in this step, as it was made.
     pub asked: Option<Ask>,
+    /// Where the step has bound a hold by RENEW.
+    pub renamed: Option<Address>,
     pub tokens: Tokens,
     /// The reply to the step, by the core and by the model.
     pub replies: Option<(Got, Reply)>,
@@ -58,6 +60,7 @@ impl World {
             ids: Vec::new(),
             told_at: Vec::new(),
             asked: None,
+            renamed: None,
             tokens: Tokens::default(),
             replies: None,
             seats: std::array::from_fn(|seat| nth_client(seat as u64 + 1)),
@@ -74,7 +77,7 @@ impl World {
     }
 
     pub fn act(&mut self, op: &Op) {
-        (self.replies, self.asked) = (None, None);
+        (self.replies, self.asked, self.renamed) = (None, None, None);
         if !may_be_unread(op) || self.overdue {
             self.read();
         }
@@ -143,7 +146,8 @@ impl World {
                 whose,
                 lease,
                 watch,
-            } => self.renew(*whose, *lease, *watch),
+                notify,
+            } => self.renew(*whose, *lease, *watch, *notify),
             Op::ReleaseMany { keys, whose } => self.release_many(keys, *whose),
             Op::RenewMany { keys, whose, lease } => self.renew_many(keys, *whose, *lease),
             Op::Force { at, seat, aim } => self.force(*at, *seat, *aim),
@@ -175,15 +179,6 @@ impl World {
         }
     }
 
-    fn renew_many(&mut self, keys: &[Place], whose: Whose, lease: i64) {
-        let (_, owner, _, seat) = self.who(whose);
-        if self.speaks(seat).is_some() {
-            let got = self.shell.renew_many(keys, owner, lease);
-            let got = got.map_or_else(Got::Refused, |()| Got::Done);
-            self.replies = Some((got, self.model.renew_many(keys, owner, lease)));
-        }
-    }
-
     fn force(&mut self, at: Place, seat: Seat, aim: Option<Aim>) {
         let Ok((said, meant)) = self.aim(at, aim) else {
             return;
@@ -212,7 +207,7 @@ impl World {
     }
 
     /// A connection that is blocked, or was just granted, says nothing.
-    fn speaks(&mut self, seat: Seat) -> Option<Client> {
+    pub fn speaks(&mut self, seat: Seat) -> Option<Client> {
         let client = self.seats[seat];
         if self.known.is_some() && self.model.grants.iter().any(|g| g.client == client) {
             return None;
@@ -234,7 +229,7 @@ impl World {
     }
 
     /// Whose hold, in which mode, and from which seat the request comes.
-    fn who(&self, whose: Whose) -> (Place, Owner, Mode, Seat) {
+    pub fn who(&self, whose: Whose) -> (Place, Owner, Mode, Seat) {
         let known = |hold: &&Hold| self.known.as_ref().is_none_or(|ids| ids.contains(&hold.id));
         let holds: Vec<&Hold> = self.model.holds.iter().filter(known).collect();
         let of = |which: usize| holds.get(which % holds.len().max(1));
@@ -319,20 +314,6 @@ impl World {
             let got = got.map_or_else(Got::Refused, Got::Count);
             let expected = self.model.release(place, owner, client, mode, by, meant);
             self.replies = Some((got, expected));
-        }
-    }
-
-    fn renew(&mut self, whose: Whose, lease: i64, watch: bool) {
-        let (place, owner, mode, seat) = self.who(whose);
-        if let Some(client) = self.speaks(seat) {
-            if watch {
-                // Else it is left open which of its holds a grant is that is lost.
-                self.confirm(|grant| grant.client == client);
-            }
-            let got = self.shell.renew(place, owner, client, mode, lease, watch);
-            let got = got.map_or_else(Got::Refused, |()| Got::Done);
-            let bind = watch.then_some(client);
-            self.replies = Some((got, self.model.renew(place, owner, mode, lease, bind)));
         }
     }
 

@@ -79,6 +79,7 @@ fn a_renewal_with_watchdog_leaves_the_address_where_it_was() {
         mode: Mode::Exclusive,
         lease: 1000,
         watch: Some(client(OTHER)),
+        notify: None,
         fence: None,
     };
     s.step(|d| lock::renew(d, b"k", &renewal)).unwrap();

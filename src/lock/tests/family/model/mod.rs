@@ -13,6 +13,7 @@ mod deadlock;
 mod foreign;
 mod kept;
 mod permits;
+mod renewals;
 mod requests;
 mod sessions;
 mod time;
@@ -24,6 +25,7 @@ pub use crate::lock::{Event, Reason};
 pub use foreign::FOUND_LIMIT;
 pub use kept::{Kept, Rank};
 pub use permits::{Limit, Share};
+pub use renewals::Renew;
 
 use crate::lock::{Now, Rules};
 pub use sessions::{Address, Loss};

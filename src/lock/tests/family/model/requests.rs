@@ -4,7 +4,7 @@ use super::kept::arrived;
 use super::waiting::Status;
 use super::{
     Aim, Answer, Ask, Client, Event, Hold, Kind, Mode, Model, Only, Owner, Place, Reason, Reply,
-    Token, Waiter, Watch, Why,
+    Token, Waiter, Why,
 };
 
 impl Model {
@@ -168,51 +168,6 @@ impl Model {
         Reply::Count(released)
     }
 
-    /// `bind`: with WATCHDOG, for this connection.
-    pub fn renew(
-        &mut self,
-        place: Place,
-        owner: Owner,
-        mode: Mode,
-        lease: i64,
-        bind: Option<Client>,
-    ) -> Reply {
-        self.know([&place]);
-        if let Err(why) = self.held(place, owner, mode) {
-            return Reply::Refused(vec![why]);
-        }
-        self.set_lease(place, owner, self.now_ms() + lease);
-        let since = self.now_ms();
-        if let Some(client) = bind {
-            self.bind_all(place, owner, client);
-        }
-        for hold in &mut self.holds {
-            let is_its = (hold.place, hold.owner) == (place, owner);
-            if is_its && (hold.watch.is_some() || bind.is_some()) {
-                hold.watch = Some(Watch {
-                    lease,
-                    longest: lease,
-                    since,
-                });
-            }
-        }
-        self.tell(place, Event::Renewed, true);
-        self.settle();
-        Reply::Done
-    }
-
-    pub fn renew_many(&mut self, places: &[Place], owner: Owner, lease: i64) -> Reply {
-        let refused = |place: &Place| self.held(*place, owner, Mode::Plain).err();
-        let reasons: Vec<Why> = places.iter().filter_map(refused).collect();
-        if !reasons.is_empty() {
-            return Reply::Refused(reasons);
-        }
-        for place in places {
-            self.renew(*place, owner, Mode::Plain, lease, None);
-        }
-        Reply::Done
-    }
-
     pub fn force(&mut self, place: Place, client: Client, aim: Option<Aim>) -> Reply {
         self.know([&place]);
         match self.kind(place) {
@@ -312,7 +267,7 @@ impl Model {
     }
 
     /// Whether the owner holds the key in this mode, or why it is refused.
-    fn held(&self, place: Place, owner: Owner, mode: Mode) -> Result<(), Why> {
+    pub fn held(&self, place: Place, owner: Owner, mode: Mode) -> Result<(), Why> {
         if self.kind(place) == Some(Kind::Text) {
             return Err(Why::WrongType);
         }

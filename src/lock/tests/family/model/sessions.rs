@@ -100,15 +100,12 @@ impl Model {
         let Some(address) = ask.notify else {
             return false;
         };
-        let is_its = |other: Address| (other.client, other.tag) == (address.client, address.tag);
         // The request itself is in the queue already.
-        let others = || self.queue.iter().filter(|w| w.id != self.arrivals);
-        let mut waits = others().filter_map(|w| w.ask.told_at());
-        let mut holds = self.holds.iter().filter_map(|hold| hold.notify);
-        if !waits.any(is_its) && !holds.any(is_its) {
+        if !self.is_tag_known(address, Some(self.arrivals)) {
             return false;
         }
-        let first = others().find(|w| w.ask.is_same(ask));
+        let mut others = self.queue.iter().filter(|w| w.id != self.arrivals);
+        let first = others.find(|w| w.ask.is_same(ask));
         let waits = first.is_some_and(|w| w.ask.told_at() == Some(address));
         let holds = self.holds.iter().any(|hold| {
             let same = (hold.owner, hold.mode, hold.notify) == (ask.owner, ask.mode, Some(address));
@@ -117,13 +114,21 @@ impl Model {
         !(ask.once && (waits || holds))
     }
 
-    /// The owner has this already, and asks for it with ONCE: its holds in the mode go by
+    /// Whether a wait or hold of the connection has the tag, but for the request `own`.
+    pub fn is_tag_known(&self, address: Address, own: Option<usize>) -> bool {
+        let is_its = |other: Address| (other.client, other.tag) == (address.client, address.tag);
+        let others = self.queue.iter().filter(|w| Some(w.id) != own);
+        let mut waits = others.filter_map(|w| w.ask.told_at());
+        let mut holds = self.holds.iter().filter_map(|hold| hold.notify);
+        waits.any(is_its) || holds.any(is_its)
+    }
+
+    /// The owner has these already, and asks for them with ONCE, or renews them: they go by
     /// the name that the request gives. What the connection of an old one watched goes with it.
-    pub fn bind_address(&mut self, ask: &Ask, place: Place) {
-        let Some(address) = ask.notify else {
+    pub fn bind_address(&mut self, notify: Option<Address>, its: impl Fn(&Hold) -> bool) {
+        let Some(address) = notify else {
             return;
         };
-        let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, ask.owner, ask.mode);
         let renamed = |hold: &&Hold| its(hold) && hold.notify != Some(address);
         let was = self.holds.iter().copied().filter(|hold| renamed(&hold));
         let was = was.map(|hold| Hold {

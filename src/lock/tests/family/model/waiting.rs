@@ -293,7 +293,8 @@ impl Model {
             self.set_lease(place, ask.owner, ends);
         }
         self.tell(place, Event::Renewed, true);
-        self.bind_address(ask, place);
+        let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, ask.owner, ask.mode);
+        self.bind_address(ask.notify, its);
         let since = self.now_ms();
         for hold in &mut self.holds {
             if (hold.place, hold.owner, hold.mode) != (place, ask.owner, ask.mode) {

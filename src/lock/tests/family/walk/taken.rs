@@ -86,6 +86,7 @@ pub fn end(world: &World, place: Place, owner: Owner) -> Option<Vec<Op>> {
         whose: whose(place, owner, theirs.next()?.mode, SPARE),
         lease: 1,
         watch: false,
+        notify: None,
     };
     Some(vec![renew, pass(2000)])
 }

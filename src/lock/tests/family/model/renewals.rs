@@ -1,0 +1,83 @@
+//! RENEW and MRENEW.
+
+use super::{Address, Client, Event, Hold, Mode, Model, Owner, Place, Reply, Watch, Why};
+
+/// A renewal of what an owner holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Renew {
+    pub place: Place,
+    pub owner: Owner,
+    pub mode: Mode,
+    pub lease: i64,
+    /// With WATCHDOG, for this connection.
+    pub bind: Option<Client>,
+    /// By NOTIFY.
+    pub notify: Option<Address>,
+}
+
+impl Renew {
+    pub fn binds(&self) -> bool {
+        self.bind.is_some() || self.notify.is_some()
+    }
+}
+
+impl Model {
+    pub fn renew(&mut self, renew: &Renew) -> Reply {
+        let (place, owner, mode, lease) = (renew.place, renew.owner, renew.mode, renew.lease);
+        self.know([&place]);
+        if let Err(why) = self.held(place, owner, mode) {
+            return Reply::Refused(vec![why]);
+        }
+        let its = |hold: &Hold| (hold.place, hold.owner, hold.mode) == (place, owner, mode);
+        if let Some(to) = renew.notify {
+            let is_its = |hold: &Hold| its(hold) && hold.notify == Some(to);
+            if self.is_tag_known(to, None) && !self.holds.iter().any(is_its) {
+                return Reply::Refused(vec![Why::TagInUse]);
+            }
+        }
+        self.set_lease(place, owner, self.now_ms() + lease);
+        let since = self.now_ms();
+        if let Some(client) = renew.bind {
+            self.bind_all(place, owner, client);
+        }
+        for hold in &mut self.holds {
+            let is_its = (hold.place, hold.owner) == (place, owner);
+            if is_its && (hold.watch.is_some() || renew.bind.is_some()) {
+                hold.watch = Some(Watch {
+                    lease,
+                    longest: lease,
+                    since,
+                });
+            }
+            // Its owner knows of it, whatever becomes of the reply to an earlier grant.
+            for grant in &mut self.grants {
+                grant
+                    .holds
+                    .retain(|id| !(is_its && renew.binds() && *id == hold.id));
+            }
+        }
+        self.bind_address(renew.notify, its);
+        self.tell(place, Event::Renewed, true);
+        self.settle();
+        Reply::Done
+    }
+
+    pub fn renew_many(&mut self, places: &[Place], owner: Owner, lease: i64) -> Reply {
+        let refused = |place: &Place| self.held(*place, owner, Mode::Plain).err();
+        let reasons: Vec<Why> = places.iter().filter_map(refused).collect();
+        if !reasons.is_empty() {
+            return Reply::Refused(reasons);
+        }
+        for place in places {
+            self.renew(&Renew {
+                place: *place,
+                owner,
+                mode: Mode::Plain,
+                lease,
+                bind: None,
+                notify: None,
+            });
+        }
+        Reply::Done
+    }
+}
