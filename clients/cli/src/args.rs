@@ -75,9 +75,10 @@ pub enum Task {
 
 /// Runs a command under a lock
 ///
-/// The lock is a lease that rlock renews. If it cannot, the command and all processes of its
-/// group get TERM at two thirds of the lease and KILL before it ends; so they do if rlock
-/// itself is killed. RLOCK_KEY, RLOCK_TOKEN and RLOCK_OWNER are in the command's environment.
+/// The lock is a lease that rlock renews. If it cannot, the command and all processes that come
+/// from it get TERM at two thirds of the lease and KILL before it ends; so they do if rlock
+/// itself is killed. What is left of them when the command has ended is ended too. RLOCK_KEY,
+/// RLOCK_TOKEN and RLOCK_OWNER are in the command's environment.
 #[derive(Debug, Args)]
 pub struct Run {
     /// The lock

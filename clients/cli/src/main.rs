@@ -1,7 +1,6 @@
 //! `rlock`: commands under distributed locks, and a look at the locks of a server.
 
 mod args;
-mod clock;
 mod exit;
 mod locks;
 mod look;
@@ -30,7 +29,9 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    match perform(&cli) {
+    // A panic is told by then; its own exit status would be taken for the command's.
+    let end = std::panic::catch_unwind(|| enough_descriptors(&cli).and_then(|()| perform(&cli)));
+    match end.unwrap_or_else(|_| Err(Failure::usage("this is an error in rlock itself"))) {
         Ok(code) => code,
         Err(failure) => {
             if !failure.text.is_empty() {
@@ -38,6 +39,24 @@ fn main() -> ExitCode {
             }
             ExitCode::from(failure.code)
         }
+    }
+}
+
+/// Before anything is begun that fails in its midst without them.
+fn enough_descriptors(cli: &Cli) -> Result<(), Failure> {
+    let servers = match &cli.task {
+        Task::Run(wanted) => wanted.quorum.len(),
+        _ => 1,
+    };
+    // A connection and another that looks, what the runtime has, and looking up a name.
+    let needed = 14 + 2 * servers;
+    let opened = || std::fs::File::open("/");
+    match (0..needed).map(|_| opened()).collect::<Result<Vec<_>, _>>() {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+            let text = format!("too few file descriptors: rlock needs {needed} more (ulimit -n)");
+            Err(Failure::usage(text))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,24 +1,29 @@
 //! The guard: a small process between `rlock` and the command, whose parent it is.
 //!
 //! It knows until when the lock is held, for `rlock` tells it of each renewal; and it ends
-//! the command's process group in time whatever becomes of `rlock`: killed, stopped, stuck.
+//! the command and all that comes from it in time, whatever becomes of `rlock`: killed,
+//! stopped, stuck.
 //! It runs one thread and waits for three things: a word from `rlock`, a change of the
 //! command's, and the time.
 
 use std::ffi::OsString;
 use std::io::{Error, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::thread::sleep;
 use std::time::Duration;
 
+use rlock_client::clock::now;
+
+use super::events::{Timer, children, drain, poll};
+use super::family;
 use super::signals::{self, Before};
 use super::terminal::Terminal;
 use super::words::{Order, Report, Until};
-use crate::clock::now;
 
-/// What is left of the group when its first process has ended has so long to end by TERM.
+/// What is left when the command has ended has so long to end by TERM.
 const REST: Duration = Duration::from_secs(2);
 
 struct Guard {
@@ -31,14 +36,15 @@ struct Guard {
     group: Option<i32>,
     until: Option<Until>,
     term_sent: bool,
-    kill_sent: bool,
     /// The command stands still until it has the terminal.
     wants_terminal: bool,
 }
 
-/// Forks it off. There must be no other thread yet. Returns `rlock`'s end.
+/// Forks it off. There must be no other thread yet. Returns `rlock`'s end. If somebody kills the
+/// guard, all that it looked after is `rlock`'s.
 pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
     let terminal = Terminal::find();
+    family::adopt()?;
     let (ours, its) = UnixStream::pair()?;
     // SAFETY: there is one thread, so the child may do all that this process may.
     match unsafe { libc::fork() } {
@@ -61,7 +67,6 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
                 group: None,
                 until: None,
                 term_sent: false,
-                kill_sent: false,
                 wants_terminal: false,
             };
             let end = guard.run();
@@ -73,14 +78,17 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
 
 impl Guard {
     fn run(mut self) -> Result<(), Error> {
-        let (children, timer) = (children()?, timer()?);
+        family::adopt()?;
+        let (children, timer) = (children()?, Timer::new()?);
         let mut gone = false;
         loop {
-            self.set(&timer)?;
+            timer.set(self.next_time())?;
             // poll passes over -1.
             let rlock = if gone { -1 } else { self.rlock.as_raw_fd() };
             // Shells do not say that they have put a running job to the foreground.
-            let patience = if self.wants_terminal { 200 } else { -1 };
+            // And who was forked while others were killed is killed too.
+            let again = self.wants_terminal || self.is_over();
+            let patience = if again { 200 } else { -1 };
             let ready = poll([rlock, children.as_raw_fd(), timer.as_raw_fd()], patience)?;
             if ready[0] && !self.hear() {
                 // `rlock` is gone, and nobody renews.
@@ -92,9 +100,9 @@ impl Guard {
             }
             if ready[1] {
                 drain(&children);
-                if let Some(status) = self.look() {
-                    self.end_rest();
-                    self.report(&Report::Ended(status));
+                if let Some(report) = self.look() {
+                    let report = self.end_rest(report);
+                    self.report(&report);
                     return Ok(());
                 }
             }
@@ -197,9 +205,9 @@ impl Guard {
             && !self.term_sent
         {
             self.term_sent = true;
-            signals::send(group, libc::SIGTERM);
+            family::send(group, libc::SIGTERM);
             // One that is stopped hears nothing else.
-            signals::send(group, libc::SIGCONT);
+            family::send(group, libc::SIGCONT);
         }
     }
 
@@ -212,66 +220,52 @@ impl Guard {
             self.term();
             self.report(&Report::Late);
         }
-        if until.kill <= now() && !self.kill_sent {
-            self.kill_sent = true;
+        if self.is_over() {
             signals::send(group, libc::SIGKILL);
+            family::kill();
         }
     }
 
-    /// The timer, to when that is.
-    fn set(&self, timer: &OwnedFd) -> Result<(), Error> {
-        let until = self
-            .until
-            .filter(|_| self.group.is_some() && !self.kill_sent);
-        let at = until.map_or(Duration::ZERO, |until| {
-            if self.term_sent {
-                until.kill
-            } else {
-                until.term
-            }
-        });
-        // SAFETY: zeros are a value of this struct of integers; they switch the timer off.
-        let mut time: libc::itimerspec = unsafe { std::mem::zeroed() };
-        time.it_value.tv_sec = i64::try_from(at.as_secs()).map_err(Error::other)?;
-        time.it_value.tv_nsec = i64::from(at.subsec_nanos());
-        let absolute = libc::TFD_TIMER_ABSTIME;
-        // SAFETY: a timer's descriptor, and a struct that is read.
-        match unsafe {
-            libc::timerfd_settime(timer.as_raw_fd(), absolute, &time, std::ptr::null_mut())
-        } {
-            0 => Ok(()),
-            _ => Err(Error::last_os_error()),
-        }
+    /// Nobody may be left any more.
+    fn is_over(&self) -> bool {
+        self.group.is_some() && self.until.is_some_and(|until| until.kill <= now())
     }
 
-    /// What became of the command: its status once it has ended. It is not waited for yet, so
-    /// that its group's number stays its own.
-    fn look(&mut self) -> Option<i32> {
+    /// When there is something to do, if it was not done yet.
+    fn next_time(&self) -> Option<Duration> {
+        let until = self.until.filter(|_| self.group.is_some());
+        let until = until.filter(|until| until.kill > now())?;
+        Some(if self.term_sent {
+            until.kill
+        } else {
+            until.term
+        })
+    }
+
+    /// What became of the command, once it has ended. It is not waited for yet, so that its
+    /// group's number stays its own.
+    fn look(&mut self) -> Option<Report> {
         let group = self.group?;
-        loop {
-            let id = libc::id_t::try_from(group).ok()?;
-            // SAFETY: zeros are a value of it, and it may be written.
-            let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            let stops = libc::WSTOPPED | libc::WNOHANG;
-            // SAFETY: as above. Stops are taken, so that each is seen once.
-            unsafe { libc::waitid(libc::P_PID, id, &mut info, stops) };
-            // SAFETY: it is zero, or what waitid has filled in for a child.
-            if unsafe { info.si_pid() } == 0 {
-                break;
-            }
-            // SAFETY: as above.
-            self.stopped(unsafe { info.si_status() });
-        }
+        family::reap_but(group);
         let id = libc::id_t::try_from(group).ok()?;
-        // SAFETY: zeros are a value of it, and it may be written.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let ends = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: as above.
-        unsafe { libc::waitid(libc::P_PID, id, &mut info, ends) };
-        // SAFETY: it is zero, or what waitid has filled in for a child.
-        let (ended, status) = unsafe { (info.si_pid() != 0, info.si_status()) };
-        let by_signal = info.si_code != libc::CLD_EXITED;
-        ended.then_some(if by_signal { 128 + status } else { status })
+        let wait = |how| {
+            // SAFETY: zeros are a value of it, and it may be written. Then it is zero, or what
+            // waitid has filled in for a child.
+            unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                libc::waitid(libc::P_PID, id, &mut info, how | libc::WNOHANG);
+                (info.si_pid() != 0).then(|| (info.si_code, info.si_status()))
+            }
+        };
+        // Stops are taken, so that each is seen once.
+        while let Some((_, signal)) = wait(libc::WSTOPPED) {
+            self.stopped(signal);
+        }
+        let (code, status) = wait(libc::WEXITED | libc::WNOWAIT)?;
+        Some(match code {
+            libc::CLD_EXITED => Report::Ended(status),
+            _ => Report::Killed(status),
+        })
     }
 
     fn stopped(&mut self, signal: i32) {
@@ -302,82 +296,51 @@ impl Guard {
         }
     }
 
-    /// What is left of the group would go on without the lock.
-    fn end_rest(&mut self) {
-        let Some(group) = self.group else { return };
-        if let Some(terminal) = &self.terminal {
-            terminal.take_back(group, self.term_sent);
-        }
+    /// What is left of all that came from the command would go on without the lock.
+    fn end_rest(&mut self, report: Report) -> Report {
+        let Some(group) = self.group else {
+            return report;
+        };
+        let had_terminal = self.take_back(group);
         signals::send(group, libc::SIGTERM);
         signals::send(group, libc::SIGCONT);
         // SAFETY: the child is there, and its status is not asked for.
         unsafe { libc::waitpid(group, std::ptr::null_mut(), 0) };
-        let kill = self
-            .until
-            .map_or(now() + REST, |until| until.kill.min(now() + REST));
-        while signals::is_there(group) && now() < kill {
-            std::thread::sleep(Duration::from_millis(5));
+        if !family::reap() {
+            family::send_but(group, libc::SIGTERM);
+            family::send_but(group, libc::SIGCONT);
         }
-        if signals::is_there(group) {
-            signals::send(group, libc::SIGKILL);
+        let rest = now() + REST;
+        let kill = self.until.map_or(rest, |until| until.kill.min(rest));
+        while !family::reap() && now() < kill {
+            sleep(Duration::from_millis(5));
+        }
+        // Who is of another user, or stuck in the kernel, is not waited for any longer.
+        while !family::reap() && now() < kill.max(rest) + REST {
+            family::kill();
+        }
+        match report {
+            Report::Killed(signal) if had_terminal && signals::is_key(signal) => {
+                Report::Interrupted(signal)
+            }
+            report => report,
         }
     }
-}
 
-/// A descriptor that can be read when a child has changed.
-fn children() -> Result<OwnedFd, Error> {
-    // SAFETY: a set on the stack that is filled before it is used. SIGCHLD is blocked in this
-    // process, and the command's mask is emptied before it runs.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-        owned(libc::signalfd(
-            -1,
-            &set,
-            libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
-        ))
-    }
-}
-
-/// One that goes on while the machine is suspended.
-fn timer() -> Result<OwnedFd, Error> {
-    let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
-    // SAFETY: takes numbers, and gives a new descriptor.
-    unsafe { owned(libc::timerfd_create(libc::CLOCK_BOOTTIME, flags)) }
-}
-
-/// # Safety
-/// `fd` is a new descriptor that nobody else has, or -1.
-unsafe fn owned(fd: i32) -> Result<OwnedFd, Error> {
-    match fd {
-        -1 => Err(Error::last_os_error()),
-        // SAFETY: as said above.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-    }
-}
-
-fn drain(fd: &OwnedFd) {
-    let mut some = [0_u8; 1024];
-    // SAFETY: the buffer may be written over its length.
-    while unsafe { libc::read(fd.as_raw_fd(), some.as_mut_ptr().cast(), some.len()) } > 0 {}
-}
-
-/// Which of them can be read; none when the time is over (-1: for ever).
-fn poll<const N: usize>(fds: [i32; N], patience_ms: i32) -> Result<[bool; N], Error> {
-    let mut polled = fds.map(|fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let count = polled.len() as libc::nfds_t;
-    // SAFETY: an array of that length that may be written.
-    match unsafe { libc::poll(polled.as_mut_ptr(), count, patience_ms) } {
-        -1 if Error::last_os_error().raw_os_error() != Some(libc::EINTR) => {
-            Err(Error::last_os_error())
+    /// The terminal, from whoever of the command's has it. Whether that was one of its first
+    /// group.
+    fn take_back(&self, group: i32) -> bool {
+        let Some(terminal) = &self.terminal else {
+            return false;
+        };
+        let owner = terminal.owner();
+        let is_its = |one: &family::One| one.group == owner;
+        if owner == group
+            || !signals::is_there(owner)
+            || family::living().is_ok_and(|all| all.iter().any(is_its))
+        {
+            terminal.take_back(self.term_sent);
         }
-        -1 => Ok([false; N]),
-        _ => Ok(polled.map(|one| one.revents != 0)),
+        owner == group
     }
 }

@@ -1,9 +1,9 @@
 //! The lock is had: the command runs, and the lease is renewed.
 
 use std::io::{Error, ErrorKind};
-use std::process::ExitCode;
 use std::time::Duration;
 
+use rlock_client::clock::now;
 use rlock_client::{Hold, QuorumHold, Reason};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -11,9 +11,8 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::time::{sleep, timeout};
 
 use super::words::{Order, Report, Until};
-use super::{Say, Signals};
-use crate::clock::now;
-use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, Outcome, USAGE};
+use super::{End, Say, Signals, family};
+use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, USAGE};
 
 /// A lease: of one server it is renewed here, and one by quorum renews itself.
 pub enum Lock {
@@ -87,7 +86,7 @@ pub async fn keep(
     lease: Duration,
     mut signals: Signals,
     say: &Say,
-) -> Outcome {
+) -> Result<End, Failure> {
     guard.set_nonblocking(true)?;
     let (reports, mut orders) = UnixStream::from_std(guard)?.into_split();
     let mut reports = BufReader::new(reports).lines();
@@ -124,7 +123,9 @@ pub async fn keep(
                 line = reports.next_line() => match line?.as_deref().and_then(Report::parse) {
                     Some(Report::Started(started)) => group = Some(started),
                     Some(Report::Failed(error)) => break Err(Error::from_raw_os_error(error)),
-                    Some(Report::Ended(status)) => break Ok(status),
+                    Some(Report::Ended(status)) => break Ok(End::Code(status)),
+                    Some(Report::Killed(signal)) => break Ok(End::Signal { signal, all: false }),
+                    Some(Report::Interrupted(signal)) => break Ok(End::Signal { signal, all: true }),
                     Some(Report::Late) => {
                         say.warn("the lock could not be renewed for two thirds of its lease; the command is ended");
                         lost.get_or_insert(Reason::Lease);
@@ -148,7 +149,7 @@ pub async fn keep(
             LOST,
             format!("the lock was lost ({reason}) before the command had ended"),
         )),
-        (Ok(status), None) => Ok(ExitCode::from(u8::try_from(status).unwrap_or(USAGE))),
+        (Ok(end), None) => Ok(end),
     }
 }
 
@@ -181,15 +182,21 @@ fn cannot_run(error: &Error) -> Failure {
     }
 }
 
-/// Somebody has killed the guard. Without it the command must not go on.
-async fn guard_gone(group: Option<i32>, lease_ends: Duration) -> Outcome {
+/// Somebody has killed the guard. Without it the command must not go on. What came from the
+/// guard is this process's now.
+async fn guard_gone(group: Option<i32>, lease_ends: Duration) -> Result<End, Failure> {
     if let Some(group) = group {
-        super::signals::send(group, libc::SIGTERM);
-        let end = lease_ends.min(now() + Duration::from_secs(2));
-        while super::signals::is_there(group) && now() < end {
-            sleep(Duration::from_millis(20)).await;
+        const REST: Duration = Duration::from_secs(2);
+        family::send(group, libc::SIGTERM);
+        family::send(group, libc::SIGCONT);
+        let (rest, pause) = (now() + REST, Duration::from_millis(5));
+        let kill = lease_ends.min(rest);
+        while !family::reap() && now() < kill {
+            sleep(pause).await;
         }
-        super::signals::send(group, libc::SIGKILL);
+        while !family::reap() && now() < rest + REST {
+            family::kill();
+        }
     }
     Err(Failure::new(
         USAGE,

@@ -3,6 +3,8 @@
 //! Three processes: `rlock` has the lock and renews it; its guard ends the command in time
 //! (`guard`); and the command, in a process group of its own.
 
+mod events;
+mod family;
 mod guard;
 mod keep;
 mod progress;
@@ -18,10 +20,11 @@ use rlock_client::{Error, Locks, Quorum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{Run, Wait};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, USAGE};
 use crate::server;
 use crate::time::show;
 use keep::Lock;
+use progress::Place;
 
 /// Passed on to the command; before it runs they end `rlock`.
 const PASSED: [i32; 6] = [
@@ -47,10 +50,36 @@ pub fn run(url: &str, wanted: &Run) -> Outcome {
     let end = runtime.block_on(under_lock(url, wanted, guard));
     // A look-up of a name may be under way, for which nobody waits.
     runtime.shutdown_background();
-    end
+    end.map(End::exit)
 }
 
-async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Outcome {
+/// What `rlock` ends with.
+pub enum End {
+    Code(i32),
+    /// See `signals::die`.
+    Signal {
+        signal: i32,
+        all: bool,
+    },
+}
+
+impl End {
+    /// The number is 128 and the signal's for a shell, whether `rlock` dies of it or not.
+    fn exit(self) -> ExitCode {
+        let code = match self {
+            Self::Code(code) => code,
+            Self::Signal { signal, all } => {
+                if signals::is_key(signal) {
+                    signals::die(signal, all);
+                }
+                128 + signal
+            }
+        };
+        ExitCode::from(u8::try_from(code).unwrap_or(USAGE))
+    }
+}
+
+async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Result<End, Failure> {
     let mut signals = Signals::new()?;
     let say = Say {
         quiet: wanted.quiet,
@@ -65,7 +94,7 @@ async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Outcome {
         Ok(Ok(lock)) => lock,
         Ok(Err(Error::NotAcquired)) => return Err(not_acquired(wanted)),
         Ok(Err(error)) => return Err(error.into()),
-        Err(Ended::Signal(signal)) => return Ok(by_signal(signal)),
+        Err(Ended::Signal(signal)) => return Ok(End::Signal { signal, all: false }),
         Err(Ended::Failed(failure)) => return Err(failure),
     };
     say.more(&format!("have {} with token {}", wanted.key, lock.token()));
@@ -99,7 +128,15 @@ async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
     if let Some(limit) = wanted.limit {
         ask = ask.permits(limit, 1);
     }
-    let waiting = progress::waiting(url, wanted, job.owner());
+    let owner = job.owner();
+    let waiting = progress::waiting(
+        wanted,
+        Place::Server {
+            url,
+            owner,
+            locks: &locks,
+        },
+    );
     tokio::select! {
         end = ask => Ok(end.map(Lock::Single)),
         signal = signals.next() => {
@@ -126,6 +163,7 @@ async fn by_quorum(wanted: &Run, signals: &mut Signals) -> Asked {
     let end = tokio::select! {
         end = ask.into_future() => Ok(end.map(Lock::Quorum)),
         signal = signals.next() => Err(Ended::Signal(signal)),
+        never = progress::waiting(wanted, Place::Quorum(&quorum)) => match never {},
     };
     if !matches!(end, Ok(Ok(_))) {
         // What a minority has granted is released; a server that is silent is not waited for.
@@ -144,10 +182,6 @@ fn not_acquired(wanted: &Run) -> Failure {
     };
     let text = format!("{}: somebody else has the lock{waited}", wanted.key);
     Failure::new(crate::exit::NOT_ACQUIRED, text)
-}
-
-fn by_signal(signal: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
 /// What is said to people, on standard error.

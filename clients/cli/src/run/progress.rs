@@ -1,14 +1,16 @@
-//! One line on a terminal while the command waits: its place, and who has the lock.
+//! What is said while the command waits. On a terminal one line: its place, and who has the
+//! lock. Elsewhere nothing, but that no server can be reached, and that once.
 
 use std::convert::Infallible;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
+use rlock_client::{Locks, Quorum};
 use tokio::time::sleep;
 
 use crate::args::Run;
-use crate::exit::Failure;
+use crate::exit::{Failure, UNREACHABLE};
 use crate::locks::{Lock, Waiter, info, short, waiters};
 use crate::table::{plain, size};
 use crate::time::show;
@@ -29,28 +31,87 @@ impl Drop for Line {
     }
 }
 
+/// Where it waits.
+pub enum Place<'a> {
+    Server {
+        url: &'a str,
+        owner: &'a str,
+        locks: &'a Locks,
+    },
+    Quorum(&'a Quorum),
+}
+
 /// Until it is dropped.
-pub async fn waiting(url: &str, wanted: &Run, owner: &str) -> Infallible {
-    if wanted.quiet || wanted.wait.is_none() || !stderr().is_terminal() {
+pub async fn waiting(wanted: &Run, place: Place<'_>) -> Infallible {
+    if wanted.quiet || wanted.wait.is_none() {
         return std::future::pending().await;
+    }
+    let key = plain(&wanted.key);
+    if !stderr().is_terminal() {
+        loop {
+            sleep(Duration::from_secs(1)).await;
+            if let Some(why) = place.trouble().await {
+                eprintln!("rlock: waiting for {key}: {why}; it is tried again");
+                return std::future::pending().await;
+            }
+        }
     }
     // Who has it at once sees nothing.
     sleep(Duration::from_millis(300)).await;
     let (line, begun) = (Line, Instant::now());
     let mut connection = None;
     loop {
-        let text = match look(url, &mut connection, &wanted.key, owner).await {
-            Ok(text) => text,
-            Err(error) => {
-                connection = None;
-                error.to_string()
-            }
-        };
+        let text = place.text(&mut connection, &wanted.key).await;
         let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(0);
-        let (key, seconds) = (plain(&wanted.key), show(waited / 1000 * 1000));
+        let seconds = show(waited / 1000 * 1000);
         line.show(&format!("rlock: waiting for {key} ({seconds}): {text}"));
         sleep(Duration::from_secs(1)).await;
     }
+}
+
+impl Place<'_> {
+    async fn text(&self, kept: &mut Option<MultiplexedConnection>, key: &str) -> String {
+        match self {
+            Self::Server { url, owner, .. } => {
+                look(url, kept, key, owner).await.unwrap_or_else(|error| {
+                    *kept = None;
+                    unreached(url, &error)
+                })
+            }
+            Self::Quorum(quorum) => {
+                let trouble = quorum.trouble();
+                trouble.unwrap_or_else(|| "no majority of the servers yet".into())
+            }
+        }
+    }
+
+    /// Why there is no connection, if there is none.
+    async fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Server { locks, .. } if locks.is_connected() => None,
+            Self::Server { url, .. } => {
+                let error = connect(url).await.err()?;
+                Some(unreached(url, &error))
+            }
+            Self::Quorum(quorum) => quorum.trouble(),
+        }
+    }
+}
+
+/// Without what else is in the URL.
+fn unreached(url: &str, error: &Failure) -> String {
+    match crate::server::client(url) {
+        Ok(client) if error.code == UNREACHABLE => {
+            let address = client.get_connection_info().addr().to_string();
+            format!("no connection to {address}: {error}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+async fn connect(url: &str) -> Result<MultiplexedConnection, Failure> {
+    let client = crate::server::client(url)?;
+    Ok(client.get_multiplexed_async_connection().await?)
 }
 
 async fn look(
@@ -61,10 +122,7 @@ async fn look(
 ) -> Result<String, Failure> {
     let connection = match kept {
         Some(connection) => connection,
-        None => {
-            let client = crate::server::client(url)?;
-            kept.insert(client.get_multiplexed_async_connection().await?)
-        }
+        None => kept.insert(connect(url).await?),
     };
     let lock: redis::Value = info(key).query_async(connection).await?;
     let queue: redis::Value = waiters(key).query_async(connection).await?;

@@ -51,7 +51,43 @@ pub fn send(group: i32, signal: i32) {
     unsafe { libc::kill(-group, signal) };
 }
 
-/// Whether anybody is left in it.
+pub fn send_one(id: i32, signal: i32) {
+    // SAFETY: takes numbers.
+    unsafe { libc::kill(id, signal) };
+}
+
+/// Those that a key of the terminal sends to end what runs there.
+pub fn is_key(signal: i32) -> bool {
+    matches!(signal, libc::SIGINT | libc::SIGQUIT)
+}
+
+/// Ends this process by the signal that has ended the command, so that a shell script around
+/// it sees that it was interrupted, and ends too. `all`: while the command had the terminal
+/// the signal came to nobody else; so it goes to `rlock`'s whole group, which has the script.
+/// Returns where it has no effect, such as in process 1 of a container.
+pub fn die(signal: i32, all: bool) {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: structs that are read or written, and numbers.
+    unsafe {
+        // The command's core is the one that tells something.
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        if all {
+            libc::kill(0, signal);
+        } else {
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Whether there is such a group.
 pub fn is_there(group: i32) -> bool {
     // SAFETY: takes numbers; sends nothing.
     unsafe {

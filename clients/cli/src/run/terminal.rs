@@ -41,7 +41,8 @@ impl Terminal {
         self.owner() == self.group
     }
 
-    fn owner(&self) -> i32 {
+    /// The group that has it.
+    pub fn owner(&self) -> i32 {
         // SAFETY: takes a descriptor.
         unsafe { libc::tcgetpgrp(self.fd) }
     }
@@ -55,11 +56,8 @@ impl Terminal {
         }
     }
 
-    /// Back from the command, if it has it. One that was killed leaves its modes behind.
-    pub fn take_back(&self, from: i32, killed: bool) {
-        if self.owner() != from {
-            return;
-        }
+    /// Back from the command. One that was killed leaves its modes behind.
+    pub fn take_back(&self, killed: bool) {
         _ = self.give(self.group);
         if killed {
             // SAFETY: `modes` are those that tcgetattr gave.

@@ -33,8 +33,12 @@ pub enum Report {
     Started(i32),
     /// It cannot be run: the system's number for why.
     Failed(i32),
-    /// The command has ended, by `exit` or a signal, and nothing of its group is left.
+    /// The command has ended with this status, and nothing that came from it is left.
     Ended(i32),
+    /// The same, by a signal.
+    Killed(i32),
+    /// The same, by one that a key of the terminal seems to have sent to its group alone.
+    Interrupted(i32),
     /// It was sent TERM, for the lock was not renewed.
     Late,
     /// It was stopped by ctrl-z, and goes on.
@@ -106,6 +110,8 @@ impl Report {
             Self::Started(group) => format!("started {group}\n"),
             Self::Failed(error) => format!("failed {error}\n"),
             Self::Ended(status) => format!("ended {status}\n"),
+            Self::Killed(signal) => format!("killed {signal}\n"),
+            Self::Interrupted(signal) => format!("interrupted {signal}\n"),
             Self::Late => "late\n".into(),
             Self::Resumed => "resumed\n".into(),
         }
@@ -118,6 +124,8 @@ impl Report {
             "started" => Self::Started(number),
             "failed" => Self::Failed(number),
             "ended" => Self::Ended(number),
+            "killed" => Self::Killed(number),
+            "interrupted" => Self::Interrupted(number),
             "late" => Self::Late,
             "resumed" => Self::Resumed,
             _ => return None,
@@ -156,7 +164,9 @@ mod tests {
         let reports = [
             Report::Started(7),
             Report::Failed(2),
-            Report::Ended(256),
+            Report::Ended(255),
+            Report::Killed(15),
+            Report::Interrupted(2),
             Report::Late,
             Report::Resumed,
         ];

@@ -18,11 +18,10 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        Self::start_at(free_port())
+    }
+
+    pub fn start_at(port: u16) -> Self {
         let directory =
             std::env::temp_dir().join(format!("rlock-cli-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -91,6 +90,11 @@ impl Drop for Server {
         _ = self.child.wait();
         _ = std::fs::remove_dir_all(&self.directory);
     }
+}
+
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
 }
 
 pub fn dies_with_us(command: &mut Command) {

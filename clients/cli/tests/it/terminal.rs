@@ -4,21 +4,25 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::server::{Server, until};
 use crate::tool::{end, rlock};
 
 /// A terminal, whose session the child leads.
-struct Screen {
+pub struct Screen {
     keys: File,
     seen: Arc<Mutex<String>>,
     child: Option<Child>,
 }
 
 impl Screen {
-    fn run(server: &Server, words: &[&str]) -> Self {
+    pub fn run(server: &Server, words: &[&str]) -> Self {
+        Self::show(rlock(server, words))
+    }
+
+    pub fn show(mut command: Command) -> Self {
         let (mut master, mut slave) = (-1, -1);
         let null = std::ptr::null_mut();
         // SAFETY: two numbers that may be written; the rest is left away.
@@ -29,7 +33,6 @@ impl Screen {
         let (keys, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
         // SAFETY: takes numbers; the child is not to have it.
         unsafe { libc::fcntl(keys.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) };
-        let mut command = rlock(server, words);
         let end = || Stdio::from(slave.try_clone().unwrap());
         command.stdin(end()).stdout(end()).stderr(end());
         // SAFETY: both may be called between fork and exec; 0 is the terminal by then.
@@ -54,15 +57,19 @@ impl Screen {
         Self { keys, seen, child }
     }
 
-    fn see(&self, what: &str) {
-        until(|| self.seen.lock().unwrap().contains(what));
+    pub fn text(&self) -> String {
+        self.seen.lock().unwrap().clone()
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn see(&self, what: &str) {
+        until(|| self.text().contains(what));
+    }
+
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    fn end(&mut self) -> i32 {
+    pub fn end(&mut self) -> i32 {
         end(self.child.take().unwrap()).code
     }
 }
@@ -128,6 +135,36 @@ fn who_waits_sees_its_place_and_the_holder() {
 }
 
 #[test]
+fn who_waits_sees_that_there_is_no_connection() {
+    let server = Server::start();
+    let words = [
+        "--url",
+        "127.0.0.1:1",
+        "run",
+        "--wait",
+        "forever",
+        "jobs",
+        "--",
+        "true",
+    ];
+    let mut screen = Screen::run(&server, &words);
+    screen.see("no connection to 127.0.0.1:1: Connection refused");
+    screen.press("\x03");
+    assert_eq!(screen.end(), 128 + libc::SIGINT);
+    let servers = ["--quorum", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"];
+    let words = [
+        &["run", "--wait", "forever"],
+        &servers[..],
+        &["jobs", "--", "true"],
+    ]
+    .concat();
+    let mut screen = Screen::run(&server, &words);
+    screen.see("no connection: Connection refused");
+    screen.press("\x03");
+    assert_eq!(screen.end(), 128 + libc::SIGINT);
+}
+
+#[test]
 fn quiet_is_quiet() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs ann 1500");
@@ -139,7 +176,7 @@ fn quiet_is_quiet() {
     );
     screen.see("ran");
     assert_eq!(screen.end(), 0);
-    assert_eq!(screen.seen.lock().unwrap().trim(), "ran");
+    assert_eq!(screen.text().trim(), "ran");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `rlock` as a child of the test.
 
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::server::{Server, dies_with_us, until};
 
 pub struct Done {
+    /// As a shell shows it.
     pub code: i32,
     pub out: String,
     pub errors: String,
@@ -33,8 +35,9 @@ pub fn done(server: &Server, words: &[&str]) -> Done {
 
 pub fn end(child: Child) -> Done {
     let done = child.wait_with_output().unwrap();
+    let by_signal = || 128 + done.status.signal().unwrap();
     Done {
-        code: done.status.code().unwrap_or(-1),
+        code: done.status.code().unwrap_or_else(by_signal),
         out: String::from_utf8(done.stdout).unwrap(),
         errors: String::from_utf8(done.stderr).unwrap(),
     }

@@ -1,0 +1,161 @@
+//! All processes that come from this one, also those that have left its group or its session.
+//!
+//! A process that adopts is the parent of whoever below it has lost its own, in the place of
+//! init. So nobody below leaves the tree that /proc shows, and who has no children at all is
+//! alone.
+
+use std::collections::HashMap;
+use std::fs::{read_dir, read_to_string};
+use std::io::Error;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::signals;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct One {
+    pub id: i32,
+    pub group: i32,
+}
+
+/// To be said by a process for itself: its children do not inherit it.
+pub fn adopt() -> Result<(), Error> {
+    if living().is_err() {
+        return Err(Error::other("it needs /proc, to find what it has to end"));
+    }
+    // SAFETY: takes numbers.
+    match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+/// Who comes from this process and has not ended. Who is forked or orphaned meanwhile may be
+/// missing: `reap` is what tells that nobody is left.
+pub fn living() -> Result<Vec<One>, Error> {
+    let mut children: HashMap<i32, Vec<One>> = HashMap::new();
+    for entry in read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let stat = read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        if let Some((parent, one)) = parse(id, &stat) {
+            children.entry(parent).or_default().push(one);
+        }
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![i32::try_from(std::process::id()).unwrap_or(0)];
+    while let Some(parent) = parents.pop() {
+        for one in children.remove(&parent).unwrap_or_default() {
+            parents.push(one.id);
+            found.push(one);
+        }
+    }
+    Ok(found)
+}
+
+/// Of a line of /proc/ID/stat the parent, the group and whether it lives. The name before them
+/// may have spaces and brackets in it.
+fn parse(id: i32, stat: &str) -> Option<(i32, One)> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut words = rest.split(' ');
+    if matches!(words.next()?, "Z" | "X") {
+        return None;
+    }
+    let parent = words.next()?.parse().ok()?;
+    let group = words.next()?.parse().ok()?;
+    Some((parent, One { id, group }))
+}
+
+/// Takes the status of each child that has ended. True: there is no other.
+pub fn reap() -> bool {
+    loop {
+        // SAFETY: no status is asked for.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            0 => return false,
+            -1 => return Error::last_os_error().raw_os_error() == Some(libc::ECHILD),
+            _ => {}
+        }
+    }
+}
+
+/// The same, but for one child, whose status is kept.
+pub fn reap_but(kept: i32) {
+    loop {
+        // SAFETY: zeros are a value of it, and it may be written.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let ends = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: as above; then it is zero, or what waitid has filled in for a child.
+        let id = unsafe {
+            libc::waitid(libc::P_ALL, 0, &mut info, ends);
+            info.si_pid()
+        };
+        if id == 0 || id == kept {
+            return;
+        }
+        // SAFETY: a child that has ended.
+        unsafe { libc::waitpid(id, std::ptr::null_mut(), 0) };
+    }
+}
+
+/// To a group at once, and to each of the others.
+pub fn send(group: i32, signal: i32) {
+    signals::send(group, signal);
+    send_but(group, signal);
+}
+
+/// To each who is not of this group.
+pub fn send_but(group: i32, signal: i32) {
+    for one in living().unwrap_or_default() {
+        if one.group != group {
+            signals::send_one(one.id, signal);
+        }
+    }
+}
+
+/// KILL to all, and to those who were forked meanwhile.
+pub fn kill() {
+    for _ in 0..10 {
+        let left = living().unwrap_or_default();
+        if left.is_empty() {
+            return;
+        }
+        for one in left {
+            signals::send_one(one.id, libc::SIGKILL);
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_be_anything() {
+        let one = One { id: 7, group: 5 };
+        assert_eq!(parse(7, "7 (a) b (c) S 3 5 5 0 -1"), Some((3, one)));
+        assert_eq!(parse(7, "7 (sh) Z 3 5 5 0 -1"), None);
+        assert_eq!(parse(7, ""), None);
+    }
+
+    #[test]
+    fn a_child_is_found_and_a_zombie_is_not() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let id = i32::try_from(child.id()).unwrap();
+        let is_there = || living().unwrap().iter().any(|one| one.id == id);
+        assert!(is_there());
+        child.kill().unwrap();
+        // It is not waited for: it stays a zombie.
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while is_there() && std::time::Instant::now() < end {
+            sleep(Duration::from_millis(5));
+        }
+        assert!(!is_there());
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,125 @@
+//! Servers that cannot be reached, and what `rlock` needs of its own machine.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::server::{Server, dies_with_us, free_port};
+use crate::tool::{done, end, rlock};
+
+#[test]
+fn who_waits_says_once_that_there_is_no_connection() {
+    let server = Server::start();
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let words = [
+        "--url", &address, "run", "--wait", "forever", "jobs", "--", "true",
+    ];
+    let mut waits = rlock(&server, &words);
+    let mut waits = waits.stderr(Stdio::piped()).spawn().unwrap();
+    let mut errors = BufReader::new(waits.stderr.take().unwrap());
+    let mut line = String::new();
+    errors.read_line(&mut line).unwrap();
+    assert!(
+        line.contains(&format!("no connection to {address}: Connection refused")),
+        "{line}"
+    );
+    std::thread::sleep(Duration::from_secs(3));
+    let _it = Server::start_at(port);
+    assert_eq!(end(waits).code, 0);
+    let mut more = String::new();
+    errors.read_to_string(&mut more).unwrap();
+    assert_eq!(more, "");
+}
+
+#[test]
+fn so_it_does_by_quorum() {
+    let server = Server::start();
+    let servers = format!("{},127.0.0.1:1,127.0.0.1:2", server.address());
+    let words = [
+        "run", "--wait", "6s", "--quorum", &servers, "jobs", "--", "true",
+    ];
+    let seen = done(&server, &words);
+    assert_eq!(seen.code, 117);
+    let waiting = seen
+        .errors
+        .matches("rlock: waiting for jobs: no connection");
+    assert_eq!(waiting.count(), 1, "{}", seen.errors);
+    assert!(server.is_free("jobs"));
+}
+
+#[test]
+fn an_address_may_not_be_named_twice_in_a_quorum() {
+    let server = Server::start();
+    let address = server.address();
+    for servers in [
+        format!("{address},{address},{address}"),
+        format!("{address},127.0.0.1:1,redis://{address}/1"),
+    ] {
+        let seen = done(
+            &server,
+            &["run", "--quorum", &servers, "jobs", "--", "true"],
+        );
+        assert_eq!(seen.code, 125, "{}", seen.errors);
+        assert!(seen.errors.contains("twice"), "{}", seen.errors);
+    }
+    assert!(server.is_free("jobs"));
+}
+
+#[test]
+fn a_first_server_that_refuses_costs_no_time() {
+    let servers = [Server::start(), Server::start()];
+    let (one, other) = (servers[0].address(), servers[1].address());
+    let addresses = format!("127.0.0.1:1,{one},{other}");
+    let begun = Instant::now();
+    let words = ["run", "--quorum", &addresses, "jobs", "--", "true"];
+    assert_eq!(done(&servers[0], &words).code, 0);
+    assert!(
+        begun.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[test]
+fn a_database_that_there_is_not_is_refused_at_once() {
+    let server = Server::start();
+    let url = format!("redis://{}/99", server.address());
+    for wait in [&["run"][..], &["run", "--wait", "forever"]] {
+        let begun = Instant::now();
+        let words = [&["--url", &url], wait, &["jobs", "--", "true"]].concat();
+        let seen = done(&server, &words);
+        assert_eq!(seen.code, 118, "{}", seen.errors);
+        assert!(seen.errors.contains("DB index"), "{}", seen.errors);
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+}
+
+#[test]
+fn too_few_descriptors_are_an_error_and_no_panic() {
+    let server = Server::start();
+    let own = env!("CARGO_BIN_EXE_rlock");
+    let mut codes = Vec::new();
+    // With less no program starts that needs a library.
+    for limit in 4..24 {
+        let mut run = Command::new("sh");
+        let script = format!("ulimit -n {limit}; exec {own} run jobs -- true");
+        run.args(["-c", &script]).env("RLOCK_URL", server.address());
+        dies_with_us(&mut run);
+        let run = run.stdin(Stdio::null()).stderr(Stdio::piped());
+        let seen = end(run.spawn().unwrap());
+        let says = seen.errors.contains("file descriptors");
+        assert!(
+            (seen.code == 125 && says) || (seen.code == 0 && seen.errors.is_empty()),
+            "{limit}: {} {}",
+            seen.code,
+            seen.errors
+        );
+        codes.push(seen.code);
+    }
+    assert_eq!((codes[0], codes[4], codes[19]), (125, 125, 0));
+}
