@@ -41,6 +41,10 @@ pub(super) enum What {
         sent: Time,
         to: Answer<u64>,
     },
+    /// Of a plain hold, to be told of it on a new connection.
+    Regain {
+        id: u64,
+    },
     Release {
         id: u64,
     },

@@ -13,7 +13,7 @@ use crate::request::Request;
 use super::Answer;
 use super::actor::{Actor, What};
 use super::direct::Sent;
-use super::entry::{Asked, Entry, Phase};
+use super::entry::{Asked, Entry, Phase, Released};
 use super::node::NOWHERE;
 
 impl Actor {
@@ -24,11 +24,11 @@ impl Actor {
         }
         let node = self.node_of(&request);
         let phase = Phase::Asked(Asked::new(to, clock::now()));
-        let tag = 0;
         let entry = Entry {
             request,
             node,
-            tag,
+            tag: 0,
+            regains: false,
             phase,
         };
         self.entries.insert(id, entry);
@@ -95,6 +95,28 @@ impl Actor {
         Some(sent)
     }
 
+    /// A plain hold outlives its connection: on the next one it is asked whether it is held
+    /// still, and where its loss is told. Its deadline stays.
+    pub fn regain(&mut self, id: u64) -> Option<Sent> {
+        let entry = self.entries.get_mut(&id)?;
+        let Phase::Held(held) = &entry.phase else {
+            return None;
+        };
+        let node = self.nodes.get_mut(entry.node)?;
+        let Some(link) = &node.link else {
+            node.wanted = true;
+            return None;
+        };
+        let left = held.state.deadline()?.checked_sub(clock::now())?;
+        self.last_tag += 1;
+        entry.tag = self.last_tag;
+        entry.regains = true;
+        self.by_tag.insert(entry.tag, id);
+        let mut renew = entry.request.renew(left, None);
+        renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
+        Some(link.send(entry.node, What::Regain { id }, renew))
+    }
+
     /// Another node has its slot: asked again there, when it is known which.
     pub fn ask_elsewhere(&mut self, id: u64) {
         if let Some(entry) = self.entries.get_mut(&id)
@@ -136,7 +158,11 @@ impl Actor {
             } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
                 let release = entry.request.release(held.token);
                 let sent = link.send(entry.node, What::Release { id }, release);
-                let phase = Phase::Released(to, sent.reply.clone());
+                let phase = Phase::Released(Released {
+                    to,
+                    reply: sent.reply.clone(),
+                    end: None,
+                });
                 let tag = 0;
                 self.entries.insert(
                     id,

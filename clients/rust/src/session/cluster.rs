@@ -169,7 +169,7 @@ impl Actor {
         let nodes = &self.nodes;
         let stays = |node: usize| nodes.get(node).is_some_and(|node| node.link.is_some());
         let mut astray = false;
-        let mut asked = Vec::new();
+        let (mut asked, mut held) = (Vec::new(), Vec::new());
         for (&id, entry) in &mut self.entries {
             let node = slots.node_of(&entry.request);
             match &entry.phase {
@@ -179,7 +179,15 @@ impl Actor {
                     astray |= node == NOWHERE;
                 }
                 // Renewed and released there from now on.
-                Phase::Held(_) if !entry.request.watchdog && node != NOWHERE => entry.node = node,
+                Phase::Held(_)
+                    if !entry.request.watchdog
+                        && node != NOWHERE
+                        && (node != entry.node || entry.tag == 0) =>
+                {
+                    self.by_tag.remove(&entry.tag);
+                    (entry.node, entry.tag, entry.regains) = (node, 0, false);
+                    held.push(id);
+                }
                 _ => {}
             }
         }
@@ -193,6 +201,11 @@ impl Actor {
             self.read_slots();
         }
         self.pay();
+        for id in held {
+            if let Some(sent) = self.regain(id) {
+                self.follow(sent);
+            }
+        }
         asked.sort_unstable();
         for (_, id) in asked {
             if let Some(sent) = self.ask(id) {

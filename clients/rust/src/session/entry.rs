@@ -17,14 +17,22 @@ pub(super) struct Entry {
     pub node: usize,
     /// Of the connection that there is; 0 if it was not asked for there.
     pub tag: u64,
+    /// A RENEW is under way by which a plain hold is told of on this connection.
+    pub regains: bool,
     pub phase: Phase,
 }
 
 pub(super) enum Phase {
     Asked(Asked),
     Held(Held),
-    /// Until the reply to RELEASE.
-    Released(Option<Answer<()>>, Reply),
+    Released(Released),
+}
+
+/// Until the reply to RELEASE, and to a RENEW that was sent before it.
+pub(super) struct Released {
+    pub to: Option<Answer<()>>,
+    pub reply: Reply,
+    pub end: Option<Result<(), Error>>,
 }
 
 /// It waits, or is granted and something has to be made sure of first.

@@ -105,17 +105,12 @@ impl Actor {
         for owed in self.owed.values_mut().filter(|owed| owed.node == number) {
             owed.sent = false;
         }
-        let its = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.node == number);
-        let ids: Vec<u64> = its.map(|(&id, _)| id).collect();
-        for id in ids {
+        for id in self.entries_at(number) {
             let Some(entry) = self.entries.get_mut(&id) else {
                 continue;
             };
             self.by_tag.remove(&entry.tag);
-            entry.tag = 0;
+            (entry.tag, entry.regains) = (0, false);
             let request = Arc::clone(&entry.request);
             match &mut entry.phase {
                 Phase::Asked(asked) if asked.to.is_closed() => self.cancel(id),
@@ -125,17 +120,22 @@ impl Actor {
                     self.owe(id, request, number, false);
                 }
                 Phase::Held(_) => {}
-                Phase::Released(to, reply) => {
-                    reply.forget();
-                    let to = to.take();
+                Phase::Released(released) => {
+                    released.reply.forget();
+                    let (to, end) = (released.to.take(), released.end.take());
                     self.remove(id);
                     self.owe(id, request, number, false);
-                    _ = to.map(|to| to.send(Ok(())));
+                    _ = to.map(|to| to.send(end.unwrap_or(Ok(()))));
                 }
             }
         }
         self.look_whether_wanted(number);
         self.read_slots();
+    }
+
+    fn entries_at(&self, node: usize) -> Vec<u64> {
+        let its = self.entries.iter().filter(|(_, entry)| entry.node == node);
+        its.map(|(&id, _)| id).collect()
     }
 
     fn look_whether_wanted(&mut self, number: usize) {
@@ -158,17 +158,12 @@ impl Actor {
 
     /// No use in trying: a password, a permission.
     pub fn fail_asked(&mut self, number: usize, error: &Error) {
-        let its = self
-            .entries
-            .iter()
-            .filter(|(_, entry)| entry.node == number);
-        let ids: Vec<u64> = its.map(|(&id, _)| id).collect();
-        for id in ids {
+        for id in self.entries_at(number) {
             self.fail(id, error.clone());
         }
     }
 
-    /// First what is owed to the server, then the waits that go on.
+    /// First what is owed to the server, then the plain holds, then the waits that go on.
     pub fn connected(&mut self, number: usize, link: Link) {
         let node = &mut self.nodes[number];
         node.start_beat(link.since);
@@ -176,6 +171,11 @@ impl Actor {
         node.wanted = false;
         self.is_connected.store(true, Ordering::Relaxed);
         self.pay();
+        for id in self.entries_at(number) {
+            if let Some(sent) = self.regain(id) {
+                self.follow(sent);
+            }
+        }
         let asked = |(id, entry): (&u64, &super::entry::Entry)| match &entry.phase {
             Phase::Asked(asked) if entry.node == number => Some((asked.since, *id)),
             _ => None,

@@ -11,7 +11,7 @@ use crate::hold::{Hold, State};
 
 use super::actor::{Actor, What};
 use super::direct::Way;
-use super::entry::{Entry, Held, Phase};
+use super::entry::{Entry, Held, Phase, Released};
 use super::node::{NOWHERE, Node};
 
 impl Actor {
@@ -51,6 +51,7 @@ impl Actor {
                 let end = self.renewed(id, lease, sent, reply);
                 _ = to.send(end);
             }
+            What::Regain { id } => self.regained(id, reply),
             What::Release { id } => self.release_replied(id, reply),
             What::Cancel => {}
             What::Owed { id } => match reply {
@@ -255,13 +256,57 @@ impl Actor {
         Ok(reply)
     }
 
-    fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {
-        let Some(entry) = self.remove(id) else { return };
-        let Phase::Released(to, _) = entry.phase else {
+    fn regained(&mut self, id: u64, reply: RedisResult<Value>) {
+        let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
-        let mut end = reply.map(drop).map_err(|error| Error::from_redis(&error));
+        entry.regains = false;
+        let error = reply.err().map(|error| Error::from_redis(&error));
+        match (&mut entry.phase, error) {
+            (Phase::Held(_), Some(Error::Lost(reason))) => self.lose(id, reason),
+            // Which node has it now is found out; that one is asked.
+            (Phase::Held(_), Some(error)) if error.is_elsewhere() => {
+                self.by_tag.remove(&entry.tag);
+                entry.tag = 0;
+                self.read_slots();
+            }
+            (Phase::Released(released), Some(error @ Error::Lost(_))) => {
+                let was = released.end.replace(Err(error));
+                if was.is_some() {
+                    self.released(id);
+                }
+            }
+            (Phase::Released(Released { end: Some(_), .. }), _) => self.released(id),
+            _ => {}
+        }
+    }
+
+    fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {
+        let Some(entry) = self.entries.get_mut(&id) else {
+            return;
+        };
+        let Phase::Released(released) = &mut entry.phase else {
+            return;
+        };
+        let end = reply.map(drop).map_err(|error| Error::from_redis(&error));
+        released.end.get_or_insert(end);
+        if !entry.regains {
+            self.released(id);
+        }
+    }
+
+    /// All replies have come.
+    fn released(&mut self, id: u64) {
+        let Some(entry) = self.remove(id) else { return };
+        let Phase::Released(Released {
+            to, end: Some(end), ..
+        }) = entry.phase
+        else {
+            return;
+        };
+        let mut end = end;
         match &end {
+            Err(Error::Lost(_)) => {}
             Err(error) if error.is_elsewhere() => {
                 // With watchdog it was lost when its slot moved.
                 end = match entry.request.watchdog {

@@ -51,6 +51,48 @@ async fn by_the_end_of_the_connection() {
     assert!(server.is_free("plain"));
 }
 
+/// A plain hold outlives its connection, and is asked for on the next one.
+#[tokio::test]
+async fn while_the_connection_was_away() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port).await;
+    let locks = Locks::new(client(proxy.port));
+    let plain = |key: &str| locks.acquire(key).plain().lease(s(60));
+    let (gone, stays) = (plain("gone").await.unwrap(), plain("stays").await.unwrap());
+    let many = locks.acquire_many(["a", "b"]).plain().lease(s(60));
+    let many = many.await.unwrap();
+    let permits = plain("permits").permits(3, 2).await.unwrap();
+    let released = plain("released").await.unwrap();
+    let before = server.ask::<i64>("PEXPIRETIME stays");
+    proxy.freeze(true);
+    proxy.close();
+    for key in ["gone", "b", "permits", "released"] {
+        assert_eq!(server.ask::<i64>(&format!("RLOCK.FORCE {key}")), 1);
+    }
+    proxy.freeze(false);
+    for hold in [&gone, &many, &permits] {
+        assert_eq!(reason(hold).await, "expired");
+    }
+    server.free("a").await;
+    assert!(matches!(released.release().await, Err(Error::Lost(_))));
+    // What stood is told of from now on, and ends when it would have.
+    let after = server.ask::<i64>("PEXPIRETIME stays");
+    assert!((after - before).abs() < 1000, "{before} {after}");
+    server.ask::<i64>("RLOCK.FORCE stays");
+    assert_eq!(reason(&stays).await, "forced");
+}
+
+#[tokio::test]
+async fn by_a_server_that_comes_back_without_it() {
+    let mut server = Server::with(&["--save", "", "--appendonly", "no"]);
+    let locks = server.locks();
+    let hold = locks.acquire("jobs").plain().lease(s(60)).await.unwrap();
+    server.kill();
+    server.restart();
+    assert_eq!(reason(&hold).await, "expired");
+    assert!(matches!(hold.release().await, Err(Error::Lost(_))));
+}
+
 #[tokio::test]
 async fn by_a_server_that_stands_still_within_one_lease() {
     let server = Server::start();

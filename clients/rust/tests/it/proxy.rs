@@ -69,8 +69,9 @@ async fn serve(
     let (mut asked, mut replied) = (vec![0; 65536], vec![0; 65536]);
     let mut losing = false;
     loop {
-        if ice.wait_for(|frozen| !frozen).await.is_err() {
-            return;
+        tokio::select! {
+            thawed = ice.wait_for(|frozen| !frozen) => if thawed.is_err() { return },
+            _ = close.changed() => return,
         }
         tokio::select! {
             read = client.read(&mut asked) => {
