@@ -155,6 +155,7 @@ impl Acquire {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let place = |job: &Job| job.take(&self.keys);
         let mut request = Request {
+            in_quorum: self.owner.is_some(),
             owner: match (&self.job, self.owner) {
                 (Some(job), _) => job.owner().into(),
                 (None, owner) => owner.unwrap_or_else(fresh_owner),

@@ -97,6 +97,11 @@ impl Error {
         !self.is_no_master() && !self.is_elsewhere()
     }
 
+    /// Whether the server has just started and grants nothing yet: `rlock.grant-after`.
+    pub(crate) fn is_not_yet(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == "NOTYET")
+    }
+
     /// Whether it says that this server is no master now: the address may soon lead to one.
     pub(crate) fn is_no_master(&self) -> bool {
         let Self::Refused { code, text } = self else {

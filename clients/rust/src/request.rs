@@ -46,6 +46,8 @@ pub(crate) struct Request {
     pub mode: Mode,
     pub watchdog: bool,
     pub max: Option<Duration>,
+    /// Of one of several servers: the request goes on at the others.
+    pub in_quorum: bool,
     /// So many replicas, within so long.
     pub acks: Option<(u32, Duration)>,
     /// Keeps other requests of the same job away from the keys.

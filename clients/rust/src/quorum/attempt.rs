@@ -1,6 +1,7 @@
 //! One attempt, by a fresh owner: a majority, and then the fence.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -174,6 +175,7 @@ impl QuorumAcquire {
             match fenced {
                 Ok((index, hold, true)) => {
                     let valid = sure(&hold, lease);
+                    let hold = Arc::new(hold);
                     members.push(Member { index, hold, valid });
                 }
                 Ok((index, hold, false)) => {

@@ -20,7 +20,7 @@ use crate::hold::{Hold, State};
 pub(super) struct Member {
     /// Which of the servers.
     pub index: usize,
-    pub hold: Hold,
+    pub hold: Arc<Hold>,
     /// By its last RENEW that was acknowledged, from before that was sent.
     pub valid: Time,
 }
@@ -62,6 +62,7 @@ impl QuorumHold {
             majority,
             members,
             tries,
+            renewing: JoinSet::new(),
             joining: JoinSet::new(),
             tried: (0..servers).filter(|index| !free.contains(index)).collect(),
             state: Arc::clone(&state),
@@ -165,6 +166,9 @@ struct Keeper {
     members: Vec<Member>,
     /// Requests under way.
     tries: Tries,
+    /// Renewals under way: of which hold, and until when it is sure by that. Nobody waits for
+    /// a server that is away.
+    renewing: JoinSet<(Arc<Hold>, Option<Time>)>,
     /// Grants that are to count: of which server, and whether they do.
     joining: JoinSet<(usize, Option<Member>)>,
     /// Servers that are not to be asked now: because they count, are asked already, or were sent
@@ -197,10 +201,11 @@ impl Keeper {
                         self.state.set_deadline(validity(&self.members, self.majority));
                     }
                 }
+                Some(Ok((hold, valid))) = self.renewing.join_next() => self.renewed(&hold, valid),
                 () = sleep(next) => {
-                    self.join_again();
-                    self.renew().await;
                     round = now() + self.lease / 3;
+                    self.join_again();
+                    self.renew();
                 }
             }
             if self.state.reason().is_some() {
@@ -232,7 +237,11 @@ impl Keeper {
                     let valid = sure(&hold, lease);
                     (
                         index,
-                        fenced.is_ok().then_some(Member { index, hold, valid }),
+                        fenced.is_ok().then(|| Member {
+                            index,
+                            hold: Arc::new(hold),
+                            valid,
+                        }),
                     )
                 });
             }
@@ -255,37 +264,34 @@ impl Keeper {
         });
     }
 
-    async fn renew(&mut self) {
-        let mut renewing = JoinSet::new();
+    fn renew(&mut self) {
         let (lease, token) = (self.lease, self.token);
-        // Not beyond the validity: its end is to be told in time.
-        let left = self
-            .state
-            .deadline()
-            .unwrap_or_default()
-            .saturating_sub(now());
-        let patience = left.min(lease / 4);
-        for Member { index, hold, valid } in self.members.drain(..) {
-            renewing.spawn(async move {
-                let reply = timeout(patience, hold.renew_and(lease, Some(token))).await;
-                let valid = match reply {
-                    Ok(Ok(_)) => sure(&hold, lease),
-                    Ok(Err(Error::Lost(_))) => Time::ZERO,
-                    _ => valid,
-                };
-                Member { index, hold, valid }
+        for Member { hold, .. } in &self.members {
+            let hold = Arc::clone(hold);
+            self.renewing.spawn(async move {
+                let reply = timeout(lease / 4, hold.renew_and(lease, Some(token))).await;
+                let valid = matches!(reply, Ok(Ok(_))).then(|| sure(&hold, lease));
+                (hold, valid)
             });
         }
-        while let Some(member) = renewing.join_next().await {
-            self.members.extend(member.ok());
-        }
-        self.state
-            .set_deadline(validity(&self.members, self.majority));
     }
 
-    async fn release(self, told: Option<oneshot::Sender<()>>) {
+    /// What comes after the validity has ended is too late.
+    fn renewed(&mut self, hold: &Arc<Hold>, valid: Option<Time>) {
+        let mut members = self.members.iter_mut();
+        let member = members.find(|member| Arc::ptr_eq(&member.hold, hold));
+        if let (Some(member), Some(valid), None) = (member, valid, self.state.reason()) {
+            member.valid = valid;
+            self.state
+                .set_deadline(validity(&self.members, self.majority));
+        }
+    }
+
+    async fn release(mut self, told: Option<oneshot::Sender<()>>) {
+        self.renewing.shutdown().await;
         let mut releasing = JoinSet::new();
-        for Member { hold, .. } in self.members {
+        let holds = self.members.into_iter().map(|member| member.hold);
+        for hold in holds.filter_map(Arc::into_inner) {
             releasing.spawn(hold.release());
         }
         let all = async { while releasing.join_next().await.is_some() {} };

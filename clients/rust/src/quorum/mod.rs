@@ -186,8 +186,7 @@ impl QuorumAcquire {
 fn passes(error: &Error) -> bool {
     match error {
         Error::NotAcquired | Error::Connection(_) | Error::Lost(_) => true,
-        Error::Refused { code, .. } => code == "NOTYET",
-        _ => false,
+        error => error.is_not_yet(),
     }
 }
 

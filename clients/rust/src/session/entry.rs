@@ -41,6 +41,8 @@ pub(super) struct Asked {
     pub since: Time,
     /// When it was asked for last.
     pub sent: Time,
+    /// When it is asked for again: the server grants nothing yet.
+    pub again: Option<Time>,
     /// It was on any connection, so that a server may know it.
     pub was_sent: bool,
     /// The server waits with it.
@@ -67,6 +69,7 @@ impl Asked {
             to,
             since: now,
             sent: now,
+            again: None,
             was_sent: false,
             queued: false,
             token: None,
@@ -85,6 +88,13 @@ impl Asked {
         if let Some(reply) = self.reply.take() {
             reply.forget();
         }
+    }
+
+    /// The server has just started, and may have lost holds that are under way.
+    pub fn try_later(&mut self, now: Time) {
+        const PAUSE: Duration = Duration::from_millis(500);
+        self.forget();
+        self.again = Some(now + PAUSE);
     }
 
     /// What is left of the wait.
@@ -115,6 +125,7 @@ impl Asked {
     pub fn too_late(&self, connection: Option<&str>) -> Error {
         match connection {
             Some(error) => Error::Connection(error.into()),
+            None if self.again.is_some() => Error::Connection("it grants nothing yet".into()),
             None if self.queued => Error::NotAcquired,
             None => Error::Connection("no reply".into()),
         }
@@ -133,7 +144,10 @@ impl Entry {
     /// When to look at it again.
     pub fn due(&self, timeout: Duration) -> Option<Time> {
         match &self.phase {
-            Phase::Asked(asked) => asked.patience(self.request.wait, timeout),
+            Phase::Asked(asked) => {
+                let end = asked.patience(self.request.wait, timeout);
+                end.into_iter().chain(asked.again).min()
+            }
             Phase::Held(held) => match (held.state.deadline(), held.until) {
                 (Some(one), Some(other)) => Some(one.min(other)),
                 (one, other) => one.or(other),

@@ -46,14 +46,21 @@ impl Actor {
     }
 
     pub fn entry_due(&mut self, id: u64, now: Time) {
-        let Some(entry) = self.entries.get(&id) else {
+        let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
         if entry.due(self.timeout).is_none_or(|at| at > now) {
             return self.look_again(id);
         }
         let (request, node) = (Arc::clone(&entry.request), entry.node);
-        match &entry.phase {
+        match &mut entry.phase {
+            Phase::Asked(asked) if asked.again.is_some_and(|at| at <= now) => {
+                asked.again = None;
+                if let Some(sent) = self.ask(id) {
+                    self.follow(sent);
+                }
+                self.look_again(id);
+            }
             Phase::Asked(asked) => {
                 let error = match (self.nodes.get(node), &self.cluster) {
                     (Some(Node { link: Some(_), .. }), _) => None,

@@ -98,9 +98,25 @@ impl Actor {
     fn refused(&mut self, id: u64, error: Error) {
         if self.cluster.is_some() && error.is_elsewhere() {
             self.ask_elsewhere(id);
+        } else if error.is_not_yet() && self.try_later(id) {
+            self.look_again(id);
         } else {
             self.fail(id, error);
         }
+    }
+
+    /// False if the request is to be refused.
+    fn try_later(&mut self, id: u64) -> bool {
+        let Some(entry) = self.entries.get_mut(&id).filter(|e| !e.request.in_quorum) else {
+            return false;
+        };
+        let Phase::Asked(asked) = &mut entry.phase else {
+            return false;
+        };
+        asked.try_later(clock::now());
+        self.by_tag.remove(&entry.tag);
+        entry.tag = 0;
+        true
     }
 
     /// Whichever says so first, the reply or the message. `deadline` is that of a plain
