@@ -106,8 +106,7 @@ func (r *cluster) send(nodes map[string]*redis.Client) {
 	if r.locks.closed {
 		return
 	}
-	byAge := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
-	for _, t := range slices.SortedFunc(maps.Keys(r.astray.tasks), byAge) {
+	for _, t := range r.astray.inOrder() {
 		if node := nodes[t.key]; node != nil {
 			delete(r.astray.tasks, t)
 			r.node(node, t.key).take(t)

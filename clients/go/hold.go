@@ -18,6 +18,7 @@ type Hold struct {
 	job      *Job
 	link     *link // where it is told of
 	tag      uint64
+	telling  *task // has it told of on a new connection
 	number   uint64
 	state    state
 	nested   int
@@ -55,6 +56,10 @@ func (h *Hold) Lost() <-chan struct{} {
 func (h *Hold) Err() error {
 	defer h.session.locks.lock()()
 	h.look()
+	return h.loss()
+}
+
+func (h *Hold) loss() error {
 	if h.reason == nil {
 		return nil
 	}
@@ -116,7 +121,6 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 	}
 	locks := h.session.locks
 	done := make(chan error, 1)
-	var renewal *task
 	locks.mutex.Lock()
 	h.look()
 	switch {
@@ -127,10 +131,14 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		locks.mutex.Unlock()
 		return errReleased
 	}
-	renewal = h.session.run(h.Key, func(bool) []string {
-		h.relet(min(d, h.terms.lease), time.Now().Add(d))
-		return h.renewal(d)
-	}, func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) })
+	renewal := &task{kind: renewing, key: h.Key,
+		say: func(bool) []string {
+			h.relet(min(d, h.terms.lease), time.Now().Add(d))
+			return h.renewal(d)
+		},
+		told: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
+	}
+	h.session.take(renewal)
 	locks.mutex.Unlock()
 	timer := time.NewTimer(locks.timeout)
 	defer timer.Stop()
@@ -211,10 +219,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	h.look()
 	if h.reason != nil || h.state != held {
 		defer locks.mutex.Unlock()
-		if h.reason == nil {
-			return nil
-		}
-		return h.reason
+		return h.loss()
 	}
 	if h.nested > 0 {
 		h.nested--
@@ -259,7 +264,7 @@ func (l *leaving) tell(err error) {
 func (h *Hold) leave(exact bool) *leaving {
 	l := &leaving{session: h.session}
 	h.leaving++
-	h.session.run(h.Key, func(again bool) []string { return h.release(exact && !again) }, func(reply any, _ time.Time) bool {
+	told := func(reply any, _ time.Time) bool {
 		err, isError := reply.(replyError)
 		switch {
 		case reply == errBroken:
@@ -271,12 +276,13 @@ func (h *Hold) leave(exact bool) *leaving {
 				return false // said again with the next heartbeat
 			}
 		default:
-			l.tell(nil)
+			l.tell(h.loss()) // heard of before the reply
 		}
 		h.leaving--
 		h.free()
 		return true
-	})
+	}
+	h.session.take(&task{key: h.Key, say: func(again bool) []string { return h.release(exact && !again) }, told: told})
 	return l
 }
 

@@ -20,6 +20,7 @@ type link struct {
 	in      *bufio.Reader
 	end     func() error
 	channel string
+	deaf    bool          // it has no channel now: the slot has moved
 	out     []byte        // what is left to its writer
 	wake    chan struct{} // something is left to it, or the link is closed
 	writing bool          // it has not written all
@@ -152,7 +153,9 @@ func (l *link) push(message push) {
 	kind, _ := message[0].(string)
 	switch {
 	case kind == "sunsubscribe":
-		l.fail(errors.New("the slot of the channel has moved"))
+		l.moveChannel()
+	case kind == "ssubscribe":
+		l.reply(nil)
 	case (kind == "message" || kind == "smessage") && len(message) == 3:
 		text, _ := message[2].(string)
 		word, rest, _ := strings.Cut(text, " ")

@@ -89,7 +89,7 @@ func Lease(d time.Duration) Option {
 }
 
 // NoWatchdog has the hold end with its lease, unless [Hold.Renew] is called before. It stays
-// when the connection breaks, and is then not told of any more, but for the end of its time.
+// when the connection breaks; what became of it meanwhile is told when there is one again.
 func NoWatchdog() Option { return func(t *terms) { t.watchdog = false } }
 
 // Max bounds a hold that the watchdog renews: then it is released, and lost.

@@ -14,13 +14,15 @@ import (
 )
 
 // A proxy that closes both ends once the server has answered the next request with a word,
-// whose answer is lost. Or it lets no answers through.
+// whose answer is lost. Or it lets no answers through, at once or from the next request with
+// a word on.
 type proxy struct {
 	net.Listener
 	server string
 	mutex  sync.Mutex
 	flow   *sync.Cond
 	cut    string
+	stop   string
 	holds  bool
 	cuts   int
 	conns  []net.Conn // all that there were
@@ -83,6 +85,9 @@ func (p *proxy) serve(client net.Conn) {
 		if p.cut != "" && bytes.Contains(buffer[:n], []byte(p.cut)) {
 			cutting, p.cut = true, ""
 		}
+		if p.stop != "" && bytes.Contains(buffer[:n], []byte(p.stop)) {
+			p.holds, p.stop = true, ""
+		}
 		p.mutex.Unlock()
 		if n > 0 {
 			server.Write(buffer[:n])
@@ -100,6 +105,16 @@ func (p *proxy) cutNext(word string) {
 	p.mutex.Lock()
 	p.cut = word
 	p.mutex.Unlock()
+}
+
+// holdFrom lets nothing through from the next request with the word on; it returns when that came.
+func (p *proxy) holdFrom(t testing.TB, word string, act func()) {
+	t.Helper()
+	p.mutex.Lock()
+	p.stop = word
+	p.mutex.Unlock()
+	act()
+	until(t, word, func() bool { p.mutex.Lock(); defer p.mutex.Unlock(); return p.stop == "" })
 }
 
 func (p *proxy) hold(on bool) {

@@ -125,7 +125,7 @@ func later(a, b time.Time) time.Time {
 func (h *Hold) enlist(s *session) {
 	h.session = s
 	s.requests[h] = struct{}{}
-	if s.link != nil {
+	if s.link != nil && !s.link.deaf {
 		h.ask()
 	} else {
 		s.ensure()
@@ -184,7 +184,12 @@ func (h *Hold) ask() {
 		words = append(words, "WATCHDOG")
 	}
 	h.request.asked = true
-	l.send(h.replied, words...)
+	number := h.tag
+	l.send(func(reply any, sent time.Time) {
+		if h.link == l && h.tag == number {
+			h.replied(reply, sent)
+		}
+	}, words...)
 }
 
 func (h *Hold) replied(reply any, sent time.Time) {
@@ -325,6 +330,9 @@ func (h *Hold) settle() {
 	}
 	delete(h.session.requests, h)
 	delete(h.session.holds, h)
+	if h.telling != nil {
+		delete(h.telling.session.tasks, h.telling)
+	}
 	h.state = over
 	if h.timer != nil {
 		h.timer.Stop()
@@ -357,6 +365,7 @@ func (h *Hold) abandon(err error) {
 // callOff ends on the next connection what may be left of a request that was abandoned.
 func (h *Hold) callOff() {
 	h.settle()
-	h.session.run(h.Key, func(bool) []string { return h.cancel() }, func(reply any, _ time.Time) bool { return reply != errBroken })
+	h.session.take(&task{key: h.Key, say: func(bool) []string { return h.cancel() },
+		told: func(reply any, _ time.Time) bool { return reply != errBroken }})
 	h.leave(false)
 }

@@ -29,8 +29,18 @@ type session struct {
 	near      string // in a cluster: a key that the node has
 }
 
+// What is said on a new connection, in this order.
+type kind uint8
+
+const (
+	owed     kind = iota // releases, and the ends of waits
+	telling              // that the loss of a plain hold is told of there
+	renewing             // behind it, for it sets the lease too
+)
+
 // A task is a command that is said again on the next connection when its reply was lost.
 type task struct {
+	kind    kind
 	number  uint64
 	session *session
 	key     string
@@ -115,9 +125,16 @@ func (s *session) begin(l *link) {
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
 	s.again()
+	s.ask()
+}
+
+// ask asks for all that was not asked for on this connection.
+func (s *session) ask() {
 	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
 	for _, h := range slices.SortedFunc(maps.Keys(s.requests), byNumber) {
-		h.ask()
+		if h.link == nil {
+			h.ask()
+		}
 	}
 }
 
@@ -126,20 +143,22 @@ func (s *session) again() {
 	if len(s.tasks) == 0 {
 		return
 	}
-	byNumber := func(a, b *task) int { return cmp.Compare(a.number, b.number) }
-	for _, t := range slices.SortedFunc(maps.Keys(s.tasks), byNumber) {
+	for _, t := range s.inOrder() {
 		s.say(t)
 	}
 }
 
-func (s *session) run(key string, say func(bool) []string, told func(any, time.Time) bool) *task {
-	t := &task{number: s.locks.next(), key: key, say: say, told: told}
-	s.take(t)
-	return t
+func (s *session) inOrder() []*task {
+	return slices.SortedFunc(maps.Keys(s.tasks), func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.number, b.number))
+	})
 }
 
 func (s *session) take(t *task) {
 	t.session = s
+	if t.number == 0 {
+		t.number = s.locks.next()
+	}
 	s.tasks[t] = struct{}{}
 	if s.link != nil {
 		s.say(t)
@@ -149,7 +168,7 @@ func (s *session) take(t *task) {
 }
 
 func (s *session) say(t *task) {
-	if t.isSaid {
+	if t.isSaid || t.kind == telling && s.link.deaf {
 		return
 	}
 	t.isSaid = true
@@ -185,6 +204,8 @@ func (s *session) broken(l *link, err error) {
 		case h.terms.watchdog:
 			h.leave(false)
 			h.lose("connection")
+		default:
+			h.tellAgain()
 		}
 	}
 	s.ensure()
