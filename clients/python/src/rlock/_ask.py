@@ -88,8 +88,7 @@ class Ask(NamedTuple):
         return ("RLOCK.CANCEL", self.keys[0], owner, *self.mode)
 
     def renew(self, owner: str, lease: int) -> tuple[Word, ...]:
-        named = self._named("RENEW", owner, lease)
-        return named if len(self.keys) > 1 else (*named, *self.mode)
+        return (*self._named("RENEW", owner, lease), *self.mode)
 
     def _named(self, verb: str, *rest: Word) -> tuple[Word, ...]:
         if len(self.keys) > 1:

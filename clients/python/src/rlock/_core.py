@@ -5,7 +5,6 @@ Everything that both faces share is here; see clients/README.md for the rules.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -23,9 +22,13 @@ from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
 GRACE = 0.5
 # s: how long the server keeps the place of a request whose connection broke.
 PLACE = 15.0
+# s: until a server that has just started, and grants nothing yet, is asked again.
+NOTYET = 0.5
 
 
 class Core(Holds):
+    waits_for_start = True
+
     def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
         super().__init__(timeout, place)
         self.face: Any = None  # the session with the socket
@@ -33,11 +36,10 @@ class Core(Holds):
         self.unsure: list[Request] = []  # granted, and waiting for acks
         self.on_unsure: Callable[[], object] = list
         self.run = ""  # which run of the server it is, once it matters
-        self._tags = itertools.count(1)
 
     @property
     def busy(self) -> bool:
-        return bool(self.requests or self.backlog)
+        return bool(self.requests) or super().busy
 
     # A request.
 
@@ -78,8 +80,7 @@ class Core(Holds):
         request.home = None
         self.timers.cancel(request.timer)
         del self.requests[request]
-        self._table.pop(str(request.tag), None)
-        request.tag = None
+        self._unasked(request)
         self.beat.remove(request.ask.lease)
         return True
 
@@ -120,7 +121,7 @@ class Core(Holds):
         if request.tag != tag or request.finished or request.held or reply is BROKEN:
             return
         if isinstance(reply, Failure):
-            self._failed(request, reply.code, reply.text)
+            self._failed(request, reply.code, reply.text, now)
             return
         self.worked()
         if reply is None:
@@ -141,33 +142,40 @@ class Core(Holds):
             self._end(entry, self._not_acquired(entry))
         elif word == "error":
             code, _, text = rest.partition(" ")
-            self._failed(entry, code, text)
+            self._failed(entry, code, text, now)
         elif word == "lost":
             self._end(entry, Lost(rest, entry.ask.name))
         if word == "lost" and rest == "demoted":
             self.drop = "the server is a replica now"
 
-    def _failed(self, request: Request, code: str, text: str) -> None:
+    def _failed(self, request: Request, code: str, text: str, now: float) -> None:
         if code == "UNBLOCKED" and "superseded" not in text:
             self.drop = f"{code} {text}"  # it is asked for again, at the master
+        elif code == "NOTYET" and self.waits_for_start:
+            self._unasked(request)
+            self.timers.at(now + NOTYET, partial(self.resend, request))
         elif self.place and code in ELSEWHERE:
-            self._table.pop(str(request.tag), None)
-            request.tag = None
+            self._unasked(request)
             self._move(request)
         elif code == "DEADLOCK":
             self._end(request, Deadlock(text))
         else:
             self._end(request, Refused(code, text))
 
+    def _unasked(self, request: Request) -> None:
+        self._table.pop(str(request.tag), None)
+        request.tag = None
+
     def _overdue(self, request: Request, now: float) -> None:
         """Its time is over, or there was no connection for too long."""
         if request.held:
             return  # granted: it ends by itself soon
-        at = request.until + GRACE if self.ready and request.ask.wait else request.last
+        waits = self.ready and request.tag is not None and request.ask.wait
+        at = request.until + GRACE if waits else request.last
         if now < at:
             request.timer = self.timers.at(at, partial(self._overdue, request))
             return
-        if self.ready and request.ask.wait:
+        if waits:
             error: Exception = self._not_acquired(request)
         else:
             why = "no answer" if self.ready else self.trouble or "it takes too long"
@@ -268,6 +276,8 @@ class Core(Holds):
     # The connection.
 
     def _open(self, now: float) -> None:
+        for held in list(self.holds):
+            self._stand(held, now)
         for request in list(self.requests):
             self._send_request(request, now)
 
@@ -279,6 +289,8 @@ class Core(Holds):
         for held in [held for held in self.holds if held.request.ask.watchdog]:
             self.backlog.append(self._freed(held.request, now))
             self._lost(held, "connection", now)
+        for held in self.holds:
+            held.outlived = True
         if self.place and self.failing:  # perhaps another node has its slots now
             backlog, self.backlog = self.backlog, []
             self._move(*self.requests, *backlog)
@@ -286,8 +298,7 @@ class Core(Holds):
     def _unsubscribed(self, now: float) -> None:
         """All waits there are over, and the slots are to be read again."""
         for request in self.requests:
-            self._table.pop(str(request.tag), None)
-            request.tag = None
+            self._unasked(request)
         self._move(*self.requests)
         self.calls.append(self.on_moved)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ._ask import ms_up
 from ._line import BROKEN, Line
-from ._resp import Failure
+from ._resp import Failure, Word
 from ._states import Call, Held, Pending, Request
 from .errors import ConnectionError, Lost, Refused
 
@@ -22,6 +24,11 @@ class Holds(Line):
         self.on_moved: Callable[[], object] = list
         self.holds: dict[Held, None] = {}
         self._table: dict[str, Request | Held] = {}
+        self._tags = itertools.count(1)
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.holds) or super().busy
 
     def _move(self, *those: Request | Call) -> None:
         if those:
@@ -57,7 +64,7 @@ class Holds(Line):
         if counted:
             self._forget(held, releasing=True)
         until = now + held.lease / 1000
-        words, again = ask.release(owner, held.token), ask.release_all(owner)
+        words, again = self._release_words(held), ask.release_all(owner)
 
         def answered(reply: Any, now: float) -> None:
             nonlocal counted
@@ -108,6 +115,8 @@ class Holds(Line):
 
     def _renew(self, held: Held, words: Any, lease: int, then: Callable[[Exception | None, float], None], now: float) -> None:
         def answered(reply: Any, now: float) -> None:
+            if reply is not BROKEN:
+                held.renewing = None
             if held.reason:
                 then(Lost(held.reason, held.request.ask.name), now)
             elif isinstance(reply, Failure):
@@ -129,7 +138,25 @@ class Holds(Line):
         # Said again it does no harm: the owner holds it once, or not at all.
         again = None if held.request.ask.watchdog else words
         call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
+        held.renewing = lease
         self.send(call, now)
+
+    def _stand(self, held: Held, now: float) -> None:
+        """On a new channel: whether there is the hold still, and to be told of its loss here. Its
+        end stays where it is; that of one with watchdog is the server's."""
+        tag, owner = next(self._tags), held.request.owner
+        self._table.pop(str(held.tag), None)
+        self._table[str(tag)] = held
+        held.tag, lease = tag, held.renewing or held.lease
+        if held.deadline is not None and not held.renewing:
+            lease = ms_up(held.deadline - now)
+
+        def answered(reply: Any, now: float) -> None:
+            if isinstance(reply, Failure) and reply.code != "CLUSTERDOWN" and (why := self._gone(reply)):
+                self._lost(held, why, now)
+
+        words = held.request.ask.renew(owner, lease)
+        self.send(Call((*words, "NOTIFY", self.channel, tag), answered), now)
 
     def _gone(self, reply: Failure) -> str | None:
         """Why there is no such hold; None: that is not what it says."""
@@ -150,7 +177,7 @@ class Holds(Line):
 
     def _end_hold(self, held: Held, reason: str, now: float) -> None:
         """Lost by our own clock: so that the server agrees, it is released."""
-        words, until = held.request.ask.release(held.request.owner, held.token), now + held.lease / 1000
+        words, until = self._release_words(held), now + held.lease / 1000
         self.send(Call(words, None, words, until), now)
         self._lost(held, reason, now)
 
@@ -183,6 +210,12 @@ class Holds(Line):
         self.timers.cancel(held.timer)
         if held.request.job:
             held.request.job.give(held.request)
+
+    @staticmethod
+    def _release_words(held: Held) -> tuple[Word, ...]:
+        """By its token; but another run of the server need not know that."""
+        ask, owner = held.request.ask, held.request.owner
+        return ask.release_all(owner) if held.outlived else ask.release(owner, held.token)
 
     def _freed(self, request: Request, now: float) -> Call:
         words = request.ask.release_all(request.owner)

@@ -46,6 +46,8 @@ class SeatCore(Core):
     """Where there are other servers nobody waits for one that is away, and a hold that nobody
     answers for ends without a RELEASE, after which it could not be had again."""
 
+    waits_for_start = False
+
     def __init__(self, timeout: float) -> None:
         super().__init__(timeout)
         self._probing = False  # somebody wanted a connection, and did not wait for it
@@ -138,6 +140,9 @@ class SeatCore(Core):
     def _out(request: Request) -> None:
         assert isinstance(request.job, Seat)
         request.job.out = True
+
+    def _stand(self, held: Held, now: float) -> None:
+        """It is renewed soon, and to no other lease than the whole one."""
 
     def _past(self, held: Held, now: float) -> None:
         self._lost(held, "lease", now)

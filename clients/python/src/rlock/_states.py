@@ -80,7 +80,10 @@ class Request(Pending):
 class Held:
     """A hold, from its grant to its end."""
 
-    __slots__ = ("count", "deadline", "given", "lease", "over", "reason", "request", "tag", "timer", "told", "token")
+    __slots__ = (
+        *("count", "deadline", "given", "lease", "outlived", "over", "reason"),
+        *("renewing", "request", "tag", "timer", "told", "token"),
+    )
 
     def __init__(self, request: Request, token: int) -> None:
         self.request = request
@@ -88,6 +91,8 @@ class Held:
         self.tag = request.tag
         self.lease = request.ask.lease  # ms
         self.deadline: float | None = None  # without watchdog
+        self.renewing: int | None = None  # ms: a renewal to this has no reply yet
+        self.outlived = False  # the connection that took it is gone
         self.count = 1  # of `again`
         self.given = False  # the program has it
         self.over = False  # the program has released it
