@@ -77,6 +77,38 @@ async fn a_minority_that_is_away_does_not_matter_and_a_majority_does() {
     assert!(matches!(error, Error::Connection(_)), "{error:?}");
 }
 
+/// How much is left of it at least, over some leases.
+async fn least(hold: &rlock_client::QuorumHold, lease: std::time::Duration) -> std::time::Duration {
+    let (mut least, end) = (lease, Instant::now() + lease * 3);
+    while Instant::now() < end {
+        least = least.min(hold.remaining());
+        tokio::time::sleep(ms(5)).await;
+    }
+    least
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_or_stands_still_keeps_no_renewal_up() {
+    let (mut servers, quorum) = three();
+    let hold = quorum.acquire("jobs").lease(s(3)).await.unwrap();
+    servers[2].kill();
+    let left = least(&hold, s(3)).await;
+    assert!(left > ms(1500), "{left:?}");
+    hold.release().await.unwrap();
+    servers[2].restart();
+    let hold = soon(quorum.acquire("jobs").lease(s(3)).wait(s(20)))
+        .await
+        .unwrap();
+    servers[1].signal(libc::SIGSTOP);
+    let left = least(&hold, s(3)).await;
+    assert!(left > ms(1500), "{left:?}");
+    let begun = Instant::now();
+    hold.release().await.unwrap();
+    assert!(begun.elapsed() < s(2), "{:?}", begun.elapsed());
+    servers[1].signal(libc::SIGCONT);
+    all_free(&servers).await;
+}
+
 #[tokio::test]
 async fn a_server_that_came_back_counts_again() {
     let (mut servers, quorum) = three();
