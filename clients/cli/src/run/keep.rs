@@ -4,33 +4,33 @@ use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
 use rlock_client::clock::now;
-use rlock_client::{Hold, QuorumHold, Reason};
+use rlock_client::{Hold, Locks, QuorumHold, Reason};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::time::{sleep, timeout};
 
 use super::words::{Order, Report, Until};
-use super::{End, Say, Signals, family};
+use super::{End, LAST_WORDS, Say, Signals, family};
 use crate::exit::{CANNOT_RUN, Failure, LOST, NO_COMMAND, USAGE};
 
 /// A lease: of one server it is renewed here, and one by quorum renews itself.
 pub enum Lock {
-    Single(Hold),
+    Single(Hold, Locks),
     Quorum(QuorumHold),
 }
 
 impl Lock {
     pub fn token(&self) -> u64 {
         match self {
-            Self::Single(hold) => hold.token(),
+            Self::Single(hold, _) => hold.token(),
             Self::Quorum(hold) => hold.token(),
         }
     }
 
     fn owner(&self) -> &str {
         match self {
-            Self::Single(hold) => hold.owner(),
+            Self::Single(hold, _) => hold.owner(),
             Self::Quorum(hold) => hold.owner(),
         }
     }
@@ -38,7 +38,7 @@ impl Lock {
     /// When it was asked for, or renewed, last.
     fn asked(&self, lease: Duration) -> Duration {
         let left = match self {
-            Self::Single(hold) => hold.remaining().unwrap_or_default(),
+            Self::Single(hold, _) => hold.remaining().unwrap_or_default(),
             Self::Quorum(hold) => hold.remaining(),
         };
         (now() + left).saturating_sub(lease)
@@ -46,14 +46,14 @@ impl Lock {
 
     async fn lost(&self) -> Reason {
         match self {
-            Self::Single(hold) => hold.lost().await,
+            Self::Single(hold, _) => hold.lost().await,
             Self::Quorum(hold) => hold.lost().await,
         }
     }
 
     async fn renew(&self, lease: Duration) -> Result<(), rlock_client::Error> {
         match self {
-            Self::Single(hold) => hold.renew(lease).await,
+            Self::Single(hold, _) => hold.renew(lease).await,
             Self::Quorum(hold) => {
                 // To see that it was renewed, and to see that soon.
                 let before = hold.remaining();
@@ -67,12 +67,21 @@ impl Lock {
     }
 
     /// A RELEASE does not tell whether it was held to the end, and after a connection that was
-    /// cut nobody else has: a RENEW does.
+    /// cut nobody else has: a RENEW does. What a connection that is cut now leaves to be said
+    /// is said by the next.
     async fn release(self, lease: Duration) -> Result<(), rlock_client::Error> {
         match self {
-            Self::Single(hold) => {
-                hold.renew(lease).await?;
-                hold.release().await
+            Self::Single(hold, locks) => {
+                // It takes some time for a connection; another error is no reason to keep it.
+                if let Err(error @ rlock_client::Error::Lost(_)) = hold.renew(lease).await {
+                    return Err(error);
+                }
+                let end = hold.release().await;
+                while !locks.is_connected() {
+                    sleep(Duration::from_millis(20)).await;
+                }
+                locks.close().await;
+                end
             }
             Self::Quorum(hold) => hold.release().await,
         }
@@ -138,8 +147,7 @@ pub async fn keep(
             }
         }
     };
-    // A server that is not there is not waited for: the lease ends by itself.
-    let released = timeout(Duration::from_secs(2), lock.release(lease)).await;
+    let released = timeout(LAST_WORDS, lock.release(lease)).await;
     if let Ok(Err(rlock_client::Error::Lost(reason))) = released {
         lost.get_or_insert(reason);
     }

@@ -36,6 +36,10 @@ const PASSED: [i32; 6] = [
     libc::SIGUSR2,
 ];
 
+/// For what a server is still to be told: one that is silent is not waited for, and leases end
+/// by themselves.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 pub fn run(url: &str, wanted: &Run) -> Outcome {
     if wanted.lease < Duration::from_secs(1) {
         return Err(Failure::usage(
@@ -138,10 +142,10 @@ async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
         },
     );
     tokio::select! {
-        end = ask => Ok(end.map(Lock::Single)),
+        end = ask => Ok(end.map(|hold| Lock::Single(hold, locks.clone()))),
         signal = signals.next() => {
             // Its wait ends, and a grant that crosses this is released.
-            locks.close().await;
+            _ = tokio::time::timeout(LAST_WORDS, locks.close()).await;
             Err(Ended::Signal(signal))
         }
         never = waiting => match never {},
@@ -166,8 +170,8 @@ async fn by_quorum(wanted: &Run, signals: &mut Signals) -> Asked {
         never = progress::waiting(wanted, Place::Quorum(&quorum)) => match never {},
     };
     if !matches!(end, Ok(Ok(_))) {
-        // What a minority has granted is released; a server that is silent is not waited for.
-        _ = tokio::time::timeout(Duration::from_secs(1), quorum.close()).await;
+        // What a minority has granted is released.
+        _ = tokio::time::timeout(LAST_WORDS, quorum.close()).await;
     }
     end
 }

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::server::{Server, dies_with_us, free_port};
-use crate::tool::{done, end, rlock};
+use crate::server::{Server, dies_with_us, free_port, until};
+use crate::tool::{Notes, done, end, rlock, signal};
 
 #[test]
 fn who_waits_says_once_that_there_is_no_connection() {
@@ -33,7 +33,42 @@ fn who_waits_says_once_that_there_is_no_connection() {
 }
 
 #[test]
-fn so_it_does_by_quorum() {
+fn a_signal_ends_a_wait_at_a_server_that_stands_still() {
+    let server = Server::start();
+    server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    let words = ["run", "--wait", "1h", "jobs", "--", "true"];
+    let waits = rlock(&server, &words).spawn().unwrap();
+    until(|| server.waiters("jobs") == 1);
+    server.signal(libc::SIGSTOP);
+    let begun = Instant::now();
+    signal(&waits, libc::SIGTERM);
+    assert_eq!(end(waits).code, 128 + libc::SIGTERM);
+    assert!(
+        begun.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        begun.elapsed()
+    );
+    server.signal(libc::SIGCONT);
+    until(|| server.waiters("jobs") == 0);
+}
+
+#[test]
+fn the_lock_is_free_after_the_command_though_its_connection_was_cut() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let script = format!("echo $$ > {}; read line", notes.path("ids"));
+    let mut run = rlock(&server, &["run", "jobs", "--", "sh", "-c", &script]);
+    let mut run = run.stdin(Stdio::piped()).spawn().unwrap();
+    notes.ids("ids", 1);
+    let killed: i64 = server.ask("CLIENT KILL TYPE pubsub");
+    assert_eq!(killed, 1);
+    std::io::Write::write_all(&mut run.stdin.take().unwrap(), b"end\n").unwrap();
+    assert_eq!(end(run).code, 0);
+    assert!(server.is_free("jobs"));
+}
+
+#[test]
+fn who_waits_by_quorum_says_once_that_no_majority_answers() {
     let server = Server::start();
     let servers = format!("{},127.0.0.1:1,127.0.0.1:2", server.address());
     let words = [
