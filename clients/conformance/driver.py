@@ -32,6 +32,9 @@ class Client:
         self.built = target / name
         self.environment = {**os.environ, "RLOCK_BUILT": str(self.built)}
         self.needs = set()
+        # What it does not have that is no need of a whole kind of scenarios.
+        lacks = self.about.get("lacks", {})
+        self.lacks = {name: why for why, names in lacks.items() for name in names}
 
     def words(self, which):
         return [word.replace("$RLOCK_BUILT", str(self.built)) for word in self.about[which]]

@@ -19,7 +19,8 @@ class Failed(Exception):
 
 
 class Scenario:
-    def __init__(self, group, about):
+    def __init__(self, group, about, client=None):
+        self.client = client  # the only one that is tried by it
         self.name = f"{group}/{about['name']}"
         self.shows = about["shows"]
         self.needs = about.get("needs", [])
@@ -36,6 +37,16 @@ def load(folder):
             found.append(Scenario(group, about))
     names = [scenario.name for scenario in found]
     assert len(set(names)) == len(names), "two scenarios have one name"
+    return found
+
+
+def load_own(drivers, clients):
+    """Those that a driver has for its client alone."""
+    found = []
+    for client in clients:
+        file = drivers / client / "scenarios.json"
+        if file.exists():
+            found += [Scenario(client, about, client) for about in json.loads(file.read_text())]
     return found
 
 
