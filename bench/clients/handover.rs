@@ -140,7 +140,7 @@ fn contest(
     let mut crew = built.start(side, server, [crowd.processes, crowd.workers])?;
     crew.tell("go")?;
     // Until all have connected and had a turn.
-    thread::sleep(options.millis(6_000, 500));
+    thread::sleep(options.millis(3_000, 500));
     let start = clock();
     thread::sleep(options.millis(5_000, 1_000));
     let time = start..clock();
