@@ -25,6 +25,7 @@ final class Cluster implements Router {
     private final RedisClient nodes;
     private final ScheduledExecutorService timer;
     private final long timeout;
+    private final Object lock = new Object();
     private final Map<RedisURI, Session> sessions = new HashMap<>();
     private final Session limbo;
     /** Whether the slots were read once. */
@@ -77,6 +78,12 @@ final class Cluster implements Router {
             return true;
         }
 
+        @Override
+        public String otherChannel() {
+            client.refreshPartitions();
+            return channel();
+        }
+
         /** One in a slot of the node; if it has none it refuses, and the slots are read again. */
         @Override
         public String channel() {
@@ -106,6 +113,11 @@ final class Cluster implements Router {
     }
 
     @Override
+    public Object lock() {
+        return lock;
+    }
+
+    @Override
     public boolean moves() {
         return true;
     }
@@ -125,7 +137,7 @@ final class Cluster implements Router {
         timer.execute(() -> {
             List<Asking> askings;
             List<Errand> errands;
-            synchronized (session) {
+            synchronized (session.lock) {
                 askings = session.requests.takeUnsent();
                 errands = session.takeErrands();
             }

@@ -18,6 +18,11 @@ interface Connector {
         return "rlock:" + UUID.randomUUID();
     }
 
+    /** Another one, in the place of one whose slot has moved. */
+    default String otherChannel() {
+        return channel();
+    }
+
     default boolean sharded() {
         return false;
     }

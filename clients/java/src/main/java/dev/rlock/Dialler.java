@@ -45,8 +45,8 @@ final class Dialler {
     private void attempt() {
         String channel = connector.channel();
         var opened = Connector.inThread(connector::subscriber)
-                .thenCompose(connection -> Wire.subscribed(
-                        connection, channel, connector.sharded(), session::heard, session::broke));
+                .thenCompose(connection ->
+                        Wire.subscribed(connection, channel, connector.sharded(), session));
         var late = new CompletableFuture<Wire>();
         var end = timer.schedule(
                 () -> late.completeExceptionally(new ConnectionException("the server does not answer", null)),
@@ -58,14 +58,21 @@ final class Dialler {
                 wire.close(); // it came after all, when nobody waited any more
             }
         });
-        late.whenCompleteAsync((wire, error) -> done(wire, channel, error), timer);
+        late.whenCompleteAsync((wire, error) -> done(wire, error), timer);
     }
 
-    private void done(Wire wire, String channel, Throwable error) {
-        synchronized (session) {
+    /** Has the connection listen to another channel; the slot of the one that it had has moved. */
+    CompletableFuture<Void> moveChannel(Wire wire) {
+        return Connector.inThread(connector::otherChannel)
+                .thenCompose(wire::subscribe)
+                .orTimeout(timeout, TimeUnit.MILLISECONDS);
+    }
+
+    private void done(Wire wire, Throwable error) {
+        synchronized (session.lock) {
             busy = false;
             last = error == null ? null : Hold.cause(error);
-            if (wire == null || !session.opened(wire, channel)) {
+            if (wire == null || !session.opened(wire)) {
                 session.router.unreachable(session);
                 dial();
             }

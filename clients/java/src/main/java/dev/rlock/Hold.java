@@ -114,9 +114,12 @@ public final class Hold implements AutoCloseable {
 
     private CompletableFuture<Void> renewing(Duration lease) {
         long millis = Millis.of(lease, "lease");
-        return released.get()
-                ? CompletableFuture.failedFuture(new IllegalStateException("the hold is released"))
-                : holding.session.holds.renew(holding, millis);
+        if (released.get()) {
+            return CompletableFuture.failedFuture(new IllegalStateException("the hold is released"));
+        }
+        synchronized (holding.lock) {
+            return holding.session.holds.renew(holding, millis);
+        }
     }
 
     /**
@@ -128,7 +131,7 @@ public final class Hold implements AutoCloseable {
      * @throws IllegalStateException if it was released
      */
     public Hold again() {
-        synchronized (holding.session) {
+        synchronized (holding.lock) {
             if (holding.lost() != null) {
                 throw holding.lost();
             }
@@ -170,7 +173,12 @@ public final class Hold implements AutoCloseable {
     }
 
     private CompletableFuture<Void> releasing() {
-        return last() ? holding.session.holds.release(holding) : done();
+        if (!last()) {
+            return done();
+        }
+        synchronized (holding.lock) {
+            return holding.session.holds.release(holding);
+        }
     }
 
     /**
@@ -185,12 +193,14 @@ public final class Hold implements AutoCloseable {
      */
     public void releaseAfter(Duration rest) {
         long millis = Millis.of(rest, "rest");
-        synchronized (holding.session) {
+        CompletableFuture<Void> done;
+        synchronized (holding.lock) {
             if (holding.request.watchdog || holding.holds > 1 && !released.get()) {
                 throw new IllegalStateException("the lock cannot be left to its lease");
             }
+            done = last() ? holding.session.holds.releaseAfter(holding, millis) : done();
         }
-        get(last() ? holding.session.holds.releaseAfter(holding, millis) : done());
+        get(done);
     }
 
     /** What depends on it is not run by the thread that reads the connection. */
@@ -207,7 +217,7 @@ public final class Hold implements AutoCloseable {
         if (!released.compareAndSet(false, true)) {
             return false;
         }
-        synchronized (holding.session) {
+        synchronized (holding.lock) {
             // Once lost each of them says so.
             return --holding.holds == 0 || holding.lost() != null;
         }

@@ -5,17 +5,21 @@ import java.util.concurrent.Future;
 
 /**
  * What a request became: one hold of the server's, for one or more of the program's
- * ({@link Hold#again}). What changes is guarded by the monitor of its session.
+ * ({@link Hold#again}). What changes is guarded by the lock of its session.
  */
 final class Holding implements Ticket {
-    final Session session;
+    final Object lock;
+    /** In a cluster another one, where its slot has moved while the connection was away. */
+    Session session;
     final Request request;
     final Target target;
     private final Job job;
     private final Job.Place place;
     final long token;
-    /** Its name on the connection that it was granted on; 0: it is told of no more. */
+    /** Its name on the present connection; 0: it is not told of there. */
     long tag;
+    /** Has it told of on a new connection, until that is answered. */
+    Errand telling;
     /** Of the program's holds, those that are not released. */
     int holds = 1;
     boolean released;
@@ -25,11 +29,12 @@ final class Holding implements Ticket {
     /** Ends it at its deadline, or at the request's max. */
     Future<?> timer;
 
-    private volatile LostException lost;
+    volatile LostException lost;
     private CompletableFuture<LostException> told;
 
     Holding(Asking asking, Session session) {
         this.session = session;
+        lock = session.lock;
         request = asking.request;
         target = asking.target;
         job = asking.job;
@@ -57,7 +62,9 @@ final class Holding implements Ticket {
     /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */
     LostException lost() {
         if (lost == null && !request.watchdog && System.nanoTime() - deadline >= 0) {
-            session.holds.lose(this, "lease");
+            synchronized (lock) {
+                session.holds.lose(this, "lease");
+            }
         }
         return lost;
     }
@@ -76,9 +83,14 @@ final class Holding implements Ticket {
         return true;
     }
 
+    /** It is found out while its release is under way, which tells it. */
+    void wasLost(String reason) {
+        lost = new LostException(request.key(), reason);
+    }
+
     /** Whoever hears of it does so by another thread. */
     CompletableFuture<LostException> told() {
-        synchronized (session) {
+        synchronized (lock) {
             if (told == null) {
                 told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(lost);
             }

@@ -39,7 +39,7 @@ final class Holds {
     }
 
     private void atMost(Holding holding) {
-        synchronized (session) {
+        synchronized (session.lock) {
             if (lose(holding, "max")) {
                 session.run(release(holding, false));
             }
@@ -48,10 +48,17 @@ final class Holds {
 
     /** False if it was lost or released before. */
     boolean lose(Holding holding, String reason) {
-        synchronized (session) {
-            session.forget(holding.tag, holding);
-            plain.remove(holding);
+        synchronized (session.lock) {
+            forget(holding);
             return holding.lose(reason);
+        }
+    }
+
+    private void forget(Holding holding) {
+        session.forget(holding.tag, holding);
+        plain.remove(holding);
+        if (holding.telling != null) {
+            session.drop(holding.telling);
         }
     }
 
@@ -71,8 +78,81 @@ final class Holds {
 
     void broke(Holding holding) {
         holding.tag = 0;
-        if (holding.request.watchdog && lose(holding, "connection")) {
+        if (!holding.request.watchdog) {
+            tellAgain(holding);
+        } else if (lose(holding, "connection")) {
             session.run(release(holding, true));
+        }
+    }
+
+    /**
+     * A hold that outlives its connection is told of on the next one. Its deadline stays: the
+     * server is given what is left of it.
+     */
+    private void tellAgain(Holding holding) {
+        if (holding.telling != null) {
+            return;
+        }
+        holding.telling = new Errand(holding.request.key(), Errand.Kind.TELLING) {
+            @Override
+            List<Wire.Command> commands(Session on) {
+                return List.of(on.holds.tell(holding, Math.max(1, holding.left())));
+            }
+        };
+        holding.telling.answer.whenComplete((one, error) -> {
+            synchronized (session.lock) {
+                holding.telling = null;
+                heardOf(holding, Reply.refusal(error));
+            }
+        });
+        session.run(holding.telling);
+    }
+
+    /** Has it told of on the present connection, by a new tag. */
+    private Wire.Command tell(Holding holding, long lease) {
+        Session from = holding.session;
+        from.forget(holding.tag, holding);
+        if (from != session) { // its slot has moved meanwhile
+            from.holds.plain.remove(holding);
+            plain.add(holding);
+            holding.session = session;
+        }
+        holding.tag = session.put(holding);
+        return holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag);
+    }
+
+    /** What the server says of a hold that is to be told of. */
+    private void heardOf(Holding holding, String refusal) {
+        if (refusal == null || !refusal.startsWith("NOTHELD")) {
+            return;
+        }
+        if (!holding.session.holds.lose(holding, "expired") && holding.released && holding.lost == null) {
+            holding.wasLost("expired");
+        }
+    }
+
+    /** By another channel of the same connection, also those that the server renews. */
+    void tellAll() {
+        for (Holding holding : session.holdings()) {
+            if (!holding.request.watchdog) {
+                tellAgain(holding);
+                continue;
+            }
+            Wire by = session.wire();
+            by.call(tell(holding, holding.lease())).whenComplete((one, error) -> {
+                String text = Reply.refusal(error);
+                synchronized (session.lock) {
+                    if (text == null || by != session.wire()) {
+                        return; // told of from now on, or the connection broke
+                    } else if (text.startsWith("NOTHELD")) {
+                        heardOf(holding, text);
+                    } else if (text.startsWith("MOVED") || text.startsWith("ASK")) {
+                        told(holding, "moved");
+                    } else {
+                        session.breakLater();
+                    }
+                }
+            });
         }
     }
 
@@ -80,12 +160,12 @@ final class Holds {
     private static Errand release(Holding holding, boolean lost) {
         Target target = holding.target;
         return new Errand(
-                holding.request.key(), true, lost ? target.releaseAll() : target.release(holding.token));
+                holding.request.key(), Errand.Kind.OWED, lost ? target.releaseAll() : target.release(holding.token));
     }
 
     /** Completes when the server has released it, or will by itself. */
     CompletableFuture<Void> release(Holding holding) {
-        synchronized (session) {
+        synchronized (session.lock) {
             LostException lost = holding.lost();
             if (lost == null && holding.released) {
                 return CompletableFuture.completedFuture(null);
@@ -103,13 +183,14 @@ final class Holds {
 
     /** Over for the program; the server ends it after so many ms. */
     CompletableFuture<Void> releaseAfter(Holding holding, long millis) {
-        synchronized (session) {
+        synchronized (session.lock) {
             LostException lost = holding.lost();
             if (lost != null) {
                 return CompletableFuture.failedFuture(lost);
             }
-            var errand = new Errand(holding.request.key(), true, holding.target.renew(millis));
-            return end(holding, errand).handle((nothing, error) -> {
+            var errand = new Errand(holding.request.key(), Errand.Kind.OWED, holding.target.renew(millis));
+            return end(holding, errand).handle((nothing, failure) -> {
+                Throwable error = failure == null ? null : Hold.cause(failure);
                 if (error instanceof RefusedException refused && refused.code().equals("NOTHELD")) {
                     throw new LostException(holding.request.key(), "expired");
                 } else if (error instanceof RlockException other) {
@@ -121,22 +202,26 @@ final class Holds {
     }
 
     private CompletableFuture<Void> end(Holding holding, Errand errand) {
+        boolean asked = holding.telling != null;
         holding.released = true;
-        session.forget(holding.tag, holding);
-        plain.remove(holding);
+        forget(holding);
         session.run(errand);
         // Behind the errand, so that what the job asks for next comes after it.
         holding.leave();
-        return errand.over;
+        return !asked ? errand.over : errand.over.thenRun(() -> {
+            if (holding.lost != null) {
+                throw holding.lost; // the reply to that came first
+            }
+        });
     }
 
     CompletableFuture<Void> renew(Holding holding, long lease) {
-        synchronized (session) {
+        synchronized (session.lock) {
             if (holding.lost() != null || holding.released) {
                 return CompletableFuture.failedFuture(
                         holding.lost() != null ? holding.lost() : new IllegalStateException("the hold is released"));
             }
-            var errand = new Errand(holding.request.key(), false, holding.target.renew(lease));
+            var errand = new Errand(holding.request.key(), Errand.Kind.ASKED, holding.target.renew(lease));
             var ends = session.timer.schedule(() -> abandon(errand), timeout, TimeUnit.MILLISECONDS);
             var done = errand.answer.<Void>handle((one, error) -> {
                 ends.cancel(false);
@@ -149,17 +234,17 @@ final class Holds {
     }
 
     private void abandon(Errand errand) {
-        synchronized (session) {
+        synchronized (session.lock) {
             session.drop(errand);
             errand.answer.completeExceptionally(session.dialler.error());
         }
     }
 
     private void renewed(Holding holding, long lease, Errand errand, Throwable error) {
-        synchronized (session) {
+        synchronized (session.lock) {
             String text = Reply.refusal(error);
             if (text != null && text.startsWith("NOTHELD")) {
-                lose(holding, "expired");
+                holding.session.holds.lose(holding, "expired");
             }
             if (holding.lost() != null) {
                 throw holding.lost();
@@ -170,9 +255,10 @@ final class Holds {
             if (error instanceof RlockException wrong) {
                 throw wrong;
             }
-            if (session.knows(holding.tag, holding)) {
-                session.uncount(holding.lease());
-                session.count(lease);
+            Session now = holding.session;
+            if (now.knows(holding.tag, holding)) {
+                now.uncount(holding.lease());
+                now.count(lease);
             }
             holding.lease(lease, errand.sent);
             if (!holding.request.watchdog) {

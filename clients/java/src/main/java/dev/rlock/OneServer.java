@@ -17,6 +17,11 @@ final class OneServer implements Router {
     }
 
     @Override
+    public Object lock() {
+        return this;
+    }
+
+    @Override
     public List<Session> sessions() {
         return List.of(session);
     }

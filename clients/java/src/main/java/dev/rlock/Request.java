@@ -129,7 +129,8 @@ public final class Request {
     /**
      * Whether the server renews the lease as long as the connection is open. It does, as it
      * begins; the hold is lost when the connection closes. Without it the hold outlives its
-     * connection, is lost when its lease is over, and nobody renews it but {@link Hold#renew}.
+     * connection, is lost when its lease is over, and nobody renews it but {@link Hold#renew}. If
+     * it is taken away while there is no connection, the next one finds that out.
      * Take it so behind a TCP proxy that keeps connections open for clients that are gone.
      *
      * @param watchdog whether it is

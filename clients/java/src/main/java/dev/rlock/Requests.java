@@ -24,7 +24,7 @@ final class Requests {
     }
 
     void ask(Asking asking) {
-        synchronized (session) {
+        synchronized (session.lock) {
             asking.session = session;
             if (asking.unwanted && !asking.over) {
                 end(asking, new NotAcquiredException(asking.request.key()));
@@ -35,11 +35,11 @@ final class Requests {
                 fail(asking, Session.closedError());
             } else {
                 schedule(asking);
-                if (session.wire() == null) {
-                    unsent.add(asking);
-                    session.dialler.dial();
-                } else {
+                if (session.listens()) {
                     send(asking);
+                } else {
+                    unsent.add(asking);
+                    session.connect();
                 }
             }
         }
@@ -79,7 +79,7 @@ final class Requests {
     private void hear(Asking asking, CompletableFuture<Object> reply, Consumer<Object> next) {
         long tag = asking.tag;
         reply.whenComplete((value, error) -> {
-            synchronized (session) {
+            synchronized (session.lock) {
                 if (!session.knows(tag, asking)) {
                     return;
                 }
@@ -168,7 +168,7 @@ final class Requests {
     private void giveBack(Asking asking) {
         long token = asking.token;
         forget(asking);
-        session.run(new Errand(asking.request.key(), true, asking.target.release(token)));
+        session.run(new Errand(asking.request.key(), Errand.Kind.OWED, asking.target.release(token)));
         asking.leave();
     }
 
@@ -200,7 +200,7 @@ final class Requests {
 
     /** The program wants it no more: CANCEL, and the release if the grant crossed it. */
     void giveUp(Asking asking, RlockException why) {
-        synchronized (session) {
+        synchronized (session.lock) {
             if (asking.given != null) {
                 session.holds.release(asking.given); // it was granted before
             } else if (!asking.over) {
@@ -220,7 +220,7 @@ final class Requests {
     private void owe(Asking asking) {
         if (asking.sentEver) {
             session.run(new Errand(
-                    asking.request.key(), true, asking.target.cancel(), asking.target.releaseAll()));
+                    asking.request.key(), Errand.Kind.OWED, asking.target.cancel(), asking.target.releaseAll()));
         }
         asking.leave();
     }
@@ -247,7 +247,7 @@ final class Requests {
     }
 
     private void overdue(Asking asking) {
-        synchronized (session) {
+        synchronized (session.lock) {
             if (asking.over || asking.given != null) {
                 return;
             }

@@ -8,6 +8,9 @@ interface Router {
 
     List<Session> sessions();
 
+    /** What guards its sessions. */
+    Object lock();
+
     /** After the sessions are closed. */
     default void close() {}
 

@@ -1,6 +1,6 @@
 package dev.rlock;
 
-import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -10,11 +10,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledExecutorService;
 
 /**
- * All waits and holds of this process at one server, over one connection at a time. Its monitor
+ * All waits and holds of this process at one server, over one connection at a time. The lock
  * guards them and everything in {@link Requests} and {@link Holds}. Whatever a program could run
  * is run by other threads, and so is what ends the connection.
  */
 final class Session {
+    /** In a cluster one for all nodes, so that a hold can go from one to another. */
+    final Object lock;
     final Router router;
     final ScheduledExecutorService timer;
     final Dialler dialler;
@@ -27,6 +29,7 @@ final class Session {
     private final Set<Errand> errands = new LinkedHashSet<>();
     private final Heartbeat heartbeat;
     private Wire wire;
+    /** Null while there is none: in a cluster its slot can move. */
     private String channel;
     private long tags;
     private boolean closed;
@@ -34,6 +37,7 @@ final class Session {
     Session(Router router, Connector connector, ScheduledExecutorService timer, long timeout) {
         this.router = router;
         this.timer = timer;
+        lock = router.lock();
         dialler = new Dialler(connector, this, timer, timeout);
         heartbeat = new Heartbeat(timer, this::tick);
         acks = new Acks(connector);
@@ -50,49 +54,90 @@ final class Session {
         return channel;
     }
 
+    boolean listens() {
+        return wire != null && channel != null;
+    }
+
     boolean isClosed() {
         return closed;
     }
 
     // --- the connection
 
-    synchronized boolean opened(Wire opened, String on) {
-        if (closed || opened.isBroken()) {
-            timer.execute(opened::close);
-            return false;
+    boolean opened(Wire opened) {
+        synchronized (lock) {
+            if (closed || opened.isBroken()) {
+                timer.execute(opened::close);
+                return false;
+            }
+            wire = opened;
+            channel = opened.channel();
+            heartbeat.start(opened.opened);
+            inOrder().forEach(this::say);
+            requests.sendAll();
+            return true;
         }
-        wire = opened;
-        channel = on;
-        heartbeat.start(opened.opened);
-        List.copyOf(errands).forEach(this::say);
-        requests.sendAll();
-        return true;
+    }
+
+    void connect() {
+        if (wire == null) {
+            dialler.dial();
+        }
     }
 
     boolean hasWork() {
         return !closed && (!errands.isEmpty() || requests.areUnsent());
     }
 
-    synchronized void broke(Wire broken) {
-        if (wire != broken) {
-            return;
-        }
-        wire = null;
-        heartbeat.stop();
-        acks.close();
-        var tickets = List.copyOf(table.values());
-        table.clear();
-        errands.forEach(errand -> errand.over.complete(null));
-        for (Ticket ticket : tickets) {
-            if (ticket instanceof Holding holding) {
-                holds.broke(holding);
-            } else {
-                requests.broke((Asking) ticket);
+    void broke(Wire broken) {
+        synchronized (lock) {
+            if (wire != broken) {
+                return;
             }
-        }
-        if (hasWork()) {
+            wire = null;
+            heartbeat.stop();
+            acks.close();
+            var tickets = List.copyOf(table.values());
+            table.clear();
+            errands.forEach(errand -> errand.over.complete(null));
+            for (Ticket ticket : tickets) {
+                if (ticket instanceof Holding holding) {
+                    holds.broke(holding);
+                } else {
+                    requests.broke((Asking) ticket);
+                }
+            }
             dialler.dial();
         }
+    }
+
+    /**
+     * Another node has the slot of the channel, and all waits here are over. Another channel is
+     * taken, on which the holds are told of from then on, and what waited is asked for again.
+     */
+    void lostChannel(Wire by) {
+        synchronized (lock) {
+            if (by != wire) {
+                return;
+            }
+            channel = null;
+            for (Asking asking : askings()) {
+                forget(asking.tag, asking);
+                requests.broke(asking);
+            }
+        }
+        dialler.moveChannel(by).whenComplete((nothing, error) -> {
+            if (error != null) {
+                by.close();
+            }
+            synchronized (lock) {
+                if (by == wire) {
+                    channel = by.channel();
+                    holds.tellAll();
+                    requests.sendAll();
+                }
+            }
+        });
     }
 
     /** By another thread, for this one may be in the midst of something. */
@@ -103,24 +148,26 @@ final class Session {
         }
     }
 
-    private synchronized void tick() {
-        if (wire == null) {
-            return;
+    private void tick() {
+        synchronized (lock) {
+            if (wire == null) {
+                return;
+            }
+            if (heartbeat.isDead()) {
+                breakLater();
+                return;
+            }
+            ping();
+            inOrder().stream().filter(errand -> errand.again).forEach(this::say);
+            heartbeat.schedule();
         }
-        if (heartbeat.isDead()) {
-            breakLater();
-            return;
-        }
-        ping();
-        errands.stream().filter(errand -> errand.again).toList().forEach(this::say);
-        heartbeat.schedule();
     }
 
     private void ping() {
         long sent = System.nanoTime();
         Wire asked = wire;
         asked.call(Wire.Command.of("PING")).whenComplete((pong, error) -> {
-            synchronized (this) {
+            synchronized (lock) {
                 if (error == null && wire == asked) {
                     heartbeat.proven(sent);
                 }
@@ -148,7 +195,15 @@ final class Session {
     }
 
     List<Asking> askings() {
-        return table.values().stream().filter(Asking.class::isInstance).map(Asking.class::cast).toList();
+        return tickets(Asking.class);
+    }
+
+    List<Holding> holdings() {
+        return tickets(Holding.class);
+    }
+
+    private <T extends Ticket> List<T> tickets(Class<T> kind) {
+        return table.values().stream().filter(kind::isInstance).map(kind::cast).toList();
     }
 
     void replace(long tag, Ticket ticket) {
@@ -168,7 +223,7 @@ final class Session {
     void heard(Wire by, String message) {
         var words = message.split(" ", 3);
         Ticket ticket;
-        synchronized (this) {
+        synchronized (lock) {
             ticket = by != wire || words.length < 2 ? null : table.get(tag(words[1]));
             heard(ticket, words);
         }
@@ -210,31 +265,44 @@ final class Session {
         }
     }
 
-    synchronized void adopt(Errand errand) {
-        run(errand);
+    /** One that another session had. */
+    void adopt(Errand errand) {
+        synchronized (lock) {
+            if (!errand.dropped) {
+                run(errand);
+            }
+        }
+    }
+
+    private List<Errand> inOrder() {
+        return errands.stream().sorted(Comparator.comparing((Errand errand) -> errand.kind)).toList();
     }
 
     List<Errand> takeErrands() {
-        var all = List.copyOf(errands);
+        var all = inOrder();
         errands.clear();
         return all;
     }
 
     void drop(Errand errand) {
+        errand.dropped = true;
         errands.remove(errand);
     }
 
     private void say(Errand errand) {
         Wire by = wire;
         errand.sent = System.nanoTime();
-        errand.again = false;
+        errand.again = errand.kind == Errand.Kind.TELLING && channel == null;
+        if (errand.again) {
+            return; // with the next heartbeat
+        }
         CompletableFuture<Object> last = null;
-        for (Wire.Command command : errand.commands) {
+        for (Wire.Command command : errand.commands(this)) {
             last = by.call(command);
         }
         last.whenComplete((reply, error) -> {
             boolean done;
-            synchronized (this) {
+            synchronized (lock) {
                 done = by == wire && answered(errand, reply, error);
             }
             if (done) { // not under the monitor, as Asking.tell
@@ -256,7 +324,7 @@ final class Session {
         } else if (text.startsWith("MOVED") && router.moves()) {
             errands.remove(errand);
             router.moved(errand);
-        } else if (errand.owed && Reply.notNow(text)) {
+        } else if (errand.kind != Errand.Kind.ASKED && !errand.dropped && Reply.notNow(text)) {
             errand.again = true;
             errand.over.completeExceptionally(Reply.error(text));
         } else {
@@ -274,30 +342,26 @@ final class Session {
     }
 
     /** Everything is released; completes when the server has answered, or need not be asked. */
-    synchronized CompletableFuture<Void> close() {
-        if (closed) {
-            return CompletableFuture.completedFuture(null);
-        }
-        requests.close();
-        for (Ticket ticket : List.copyOf(table.values())) {
-            if (ticket instanceof Holding holding) {
-                holds.close(holding);
+    CompletableFuture<Void> close() {
+        synchronized (lock) {
+            if (closed) {
+                return CompletableFuture.completedFuture(null);
             }
-        }
-        holds.closePlain();
-        var over = new ArrayList<CompletableFuture<?>>();
-        if (wire != null) {
+            requests.close();
+            holdings().forEach(holds::close);
+            holds.closePlain();
+            closed = true;
+            acks.close();
             // The replies come in order.
-            over.add(wire.call(Wire.Command.of("PING")).handle((pong, error) -> null));
+            return wire == null
+                    ? CompletableFuture.completedFuture(null)
+                    : wire.call(Wire.Command.of("PING")).handle((pong, error) -> null);
         }
-        closed = true;
-        acks.close();
-        return CompletableFuture.allOf(over.toArray(CompletableFuture[]::new));
     }
 
     void disconnect() {
         Wire last;
-        synchronized (this) {
+        synchronized (lock) {
             last = wire;
         }
         if (last != null) {

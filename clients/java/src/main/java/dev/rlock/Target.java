@@ -74,12 +74,13 @@ record Target(Request request, String owner) {
         return new Command("RLOCK.RELEASE", words);
     }
 
-    Command renew(long lease) {
+    Command renew(long lease, Object... more) {
         var words = place();
         words.add(lease);
         if (request.mode != Mode.PLAIN) {
             words.add(request.mode.word);
         }
+        words.addAll(List.of(more));
         return new Command(several() ? "RLOCK.MRENEW" : "RLOCK.RENEW", words);
     }
 }

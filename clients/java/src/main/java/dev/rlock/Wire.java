@@ -13,7 +13,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /** One connection, used once: when it breaks it stays broken. */
@@ -22,6 +21,9 @@ final class Wire {
     private final AtomicBoolean broken = new AtomicBoolean();
     private final Consumer<Wire> onBreak;
     final long opened = System.nanoTime();
+    private boolean sharded;
+    /** Where it hears of its waits and holds. */
+    private volatile String channel;
 
     /** @param onBreak called once, by any thread */
     Wire(StatefulRedisConnection<String, String> connection, Consumer<Wire> onBreak) {
@@ -40,19 +42,19 @@ final class Wire {
         }
     }
 
-    /** Hears of the messages on its channel; completes when it does. */
+    /** Has the session hear of the messages on its channel; completes when it does. */
     static CompletableFuture<Wire> subscribed(
             StatefulRedisPubSubConnection<String, String> connection,
             String channel,
             boolean sharded,
-            BiConsumer<Wire, String> ear,
-            Consumer<Wire> onBreak) {
-        var wire = new Wire(connection, onBreak);
+            Session session) {
+        var wire = new Wire(connection, session::broke);
+        wire.sharded = sharded;
         connection.addListener(new RedisPubSubAdapter<String, String>() {
             @Override
             public void message(String on, String message) {
-                if (on.equals(channel)) {
-                    ear.accept(wire, message);
+                if (on.equals(wire.channel)) {
+                    session.heard(wire, message);
                 }
             }
 
@@ -63,17 +65,28 @@ final class Wire {
 
             @Override
             public void sunsubscribed(String on, long count) {
-                wire.close(); // its slot is elsewhere now, and nothing would be heard any more
+                if (on.equals(wire.channel)) { // its slot is elsewhere now
+                    session.lostChannel(wire);
+                }
             }
         });
-        var subscribed = sharded ? connection.async().ssubscribe(channel) : connection.async().subscribe(channel);
-        return subscribed.toCompletableFuture()
+        return wire.subscribe(channel)
                 .whenComplete((nothing, error) -> {
                     if (error != null) {
                         wire.close();
                     }
                 })
                 .thenApply(nothing -> wire);
+    }
+
+    CompletableFuture<Void> subscribe(String channel) {
+        this.channel = channel;
+        var commands = ((StatefulRedisPubSubConnection<String, String>) connection).async();
+        return (sharded ? commands.ssubscribe(channel) : commands.subscribe(channel)).toCompletableFuture();
+    }
+
+    String channel() {
+        return channel;
     }
 
     CompletableFuture<Object> call(Command command) {

@@ -24,6 +24,8 @@ final class Proxy implements AutoCloseable {
     /** Clients that hear no more replies. */
     private final List<Socket> deaf = new CopyOnWriteArrayList<>();
     private boolean holding;
+    /** When the client says this word it is heard, and nothing goes to the clients from then on. */
+    private String holdAt;
 
     Proxy(int to) {
         this.to = to;
@@ -62,6 +64,12 @@ final class Proxy implements AutoCloseable {
 
     private void requests(Socket from, Socket to) {
         pump(from, to, (text, out, bytes, many) -> {
+            synchronized (this) {
+                if (holdAt != null && text.contains(holdAt)) {
+                    holding = true;
+                    holdAt = null;
+                }
+            }
             String word = cutAt;
             if (word != null && text.contains(word)) {
                 cutAt = null;
@@ -129,6 +137,18 @@ final class Proxy implements AutoCloseable {
 
     void refuse(boolean refusing) {
         this.refusing = refusing;
+    }
+
+    synchronized void holdAt(String word) {
+        holdAt = word;
+    }
+
+    void awaitHolding() {
+        Server.await("the word at which it holds", () -> {
+            synchronized (this) {
+                return holdAt == null;
+            }
+        });
     }
 
     /** Nothing goes to the clients while it holds. */
