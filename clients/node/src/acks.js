@@ -74,7 +74,7 @@ export class Acks {
     if (this.#link && !this.#link.closed && this.#beside === beside) return this.#link;
     this.#link?.close();
     const link = (this.#link = new Link(this.session.library, this.session.address, this.session.timeout));
-    await link.open(this.session.timeout, false);
+    await link.open(this.session.timeout);
     link.connection.keep(false); // the session's connection does that
     const [here, there] = await Promise.all([runOf(link), runOf(beside)]);
     if (here !== there) throw new Error('the second connection leads to another server');

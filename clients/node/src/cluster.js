@@ -1,7 +1,7 @@
 // From key to session in a cluster: a session for each node, and the table of slots, which is
 // read again when a node says that a slot has moved, and when a node cannot be reached.
 import { ConnectionError, RefusedError } from './errors.js';
-import { Link } from './link.js';
+import { Link, Refusal } from './link.js';
 import { Session } from './session.js';
 import { slotOf, tagFor } from './slots.js';
 import { now } from './time.js';
@@ -68,6 +68,24 @@ export class ClusterRouter {
     return tagFor((slot) => this.#nodes[slot] === node);
   }
 
+  /**
+   * A channel in a slot that the node still serves; where there is none the connection is closed.
+   * @param {Session} session @param {Link} link
+   */
+  async rename(session, link) {
+    while (!link.closed) {
+      await this.#again();
+      const tag = this.tagOf(session);
+      if (tag === undefined) return link.close(new Error('the node serves no slot'));
+      try {
+        return await link.subscribe(this.timeout, tag);
+      } catch (error) {
+        // What is known of the slots is old, or else it can be had no more.
+        if (!(error instanceof Refusal && error.elsewhere)) link.close(/** @type {Error} */ (error));
+      }
+    }
+  }
+
   /** The node does not serve it, or not yet, or cannot be reached. @param {Session} from @param {Work} work */
   async moved(from, work) {
     await this.#again();
@@ -125,7 +143,7 @@ export class ClusterRouter {
       if (!address) continue;
       const link = new Link(this.library, address, this.timeout);
       try {
-        await link.open(this.timeout, false);
+        await link.open(this.timeout);
         if (await this.#ask(link, address.host)) return;
       } catch (error) {
         why = /** @type {Error} */ (error);

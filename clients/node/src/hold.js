@@ -11,6 +11,10 @@ import * as words from './words.js';
 /** @import { Link } from './link.js' */
 /** @import { Session } from './session.js' */
 
+// What the server says when there is no such hold, and why it was lost then.
+/** @type {Record<string, string | undefined>} */
+const GONE = { NOTHELD: 'expired', WRONGTYPE: 'overwritten' };
+
 export class Hold {
   #count = 1;
   /** @type {LostError | null} */
@@ -32,8 +36,10 @@ export class Hold {
   constructor(session, link, tag, claim, token, plan, since, job) {
     this.token = token;
     this.#session = session;
-    /** @type {Link | undefined} the connection that took it, while that is open */
+    /** @type {Link | undefined} where its loss is told */
     this.link = link;
+    /** The connection that took it is gone. */
+    this.outlived = false;
     this.#tag = tag;
     this.claim = claim;
     this.#job = job;
@@ -80,9 +86,9 @@ export class Hold {
     try {
       await insist(session, this.claim, line, sent + session.timeout, () => this.#lost);
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      if (error.code !== 'NOTHELD') throw error;
-      this.#lose('expired');
+      const reason = error instanceof RefusedError && GONE[error.code];
+      if (!reason) throw error;
+      this.#lose(reason);
     }
     this.#check();
     session.leases.add(length);
@@ -115,7 +121,13 @@ export class Hold {
       throw this.#lost;
     }
     this.#forget();
-    await this.#session.release(this);
+    try {
+      await this.#session.release(this);
+    } finally {
+      this.#deaf();
+    }
+    // Told of before the reply.
+    if (this.#lost) throw this.#lost;
   }
 
   /** A message with its tag. @param {string} word @param {string} rest */
@@ -128,9 +140,27 @@ export class Hold {
     if (rest === 'demoted') link?.close(new Refusal('READONLY the server was demoted'));
   }
 
+  /**
+   * On a new channel: whether there is the hold still, and to be told of its loss there. Its end
+   * stays where it is; that of one with watchdog is the server's.
+   * @param {Link} link
+   */
+  _stand(link) {
+    this.link = link;
+    this.#tag = link.tag(this);
+    const { claim } = this;
+    const left = claim.watchdog || !this.#alarm ? claim.lease : Math.max(Math.ceil(this.#alarm.at - now()), 1);
+    link.call([...words.renew(claim, left), 'NOTIFY', link.channel, this.#tag]).catch((error) => {
+      const reason = error instanceof Refusal && GONE[error.code];
+      if (reason) this.#lose(reason);
+      else if (this.#session.elsewhere(error) && error.code !== 'CLUSTERDOWN') this.#giveBack('moved');
+    });
+  }
+
   /** The connection is gone. */
   _cut() {
     this.link = undefined;
+    this.outlived = true;
     if (this.claim.watchdog) this.#giveBack('connection');
   }
 
@@ -146,19 +176,24 @@ export class Hold {
 
   /** @param {string} reason */
   #lose(reason) {
-    if (this.#lost || this.#count === 0) return;
+    if (this.#lost) return;
     this.#lost = new LostError(this.claim.keys, reason);
+    if (this.#count === 0) return; // its release is on the way, and will see it
     this.#forget();
+    this.#deaf();
     this.#controller?.abort(this.#lost);
   }
 
   #forget() {
     this.#alarm?.clear();
-    this.link?.tags.delete(this.#tag);
     this.#session.holds.delete(this);
     this.#session.leases.remove(this.claim.lease);
     this.#session.keep();
     this.#job?._free(this.claim.keys);
+  }
+
+  #deaf() {
+    this.link?.tags.delete(this.#tag);
   }
 
   /** @param {number} deadline */

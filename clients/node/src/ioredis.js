@@ -43,11 +43,16 @@ function connection(client, address, timeout, events) {
   own.on('close', () => events.closed(why));
   own.on('end', () => events.closed(why));
   own.on('moved', events.moved);
+  /** @type {(message: string) => void} */
+  let heard = () => {};
+  for (const kind of ['message', 'smessage']) {
+    own.on(kind, (/** @type {string} */ _, /** @type {string} */ message) => heard(message));
+  }
   return {
     // connect() says no more than that it was closed.
     ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
     subscribe(channel, sharded, hear) {
-      own.on(sharded ? 'smessage' : 'message', (/** @type {string} */ _, /** @type {string} */ message) => hear(message));
+      heard = hear;
       return sharded ? own.ssubscribe(channel) : own.subscribe(channel);
     },
     call: (words) => own.call(...words),

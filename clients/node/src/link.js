@@ -41,13 +41,9 @@ export class Link {
   why = undefined;
   #tag = 0;
 
-  /**
-   * @param {Library} library @param {Address | undefined} address @param {number} timeout
-   * @param {string} [tag]  in a cluster: a hash tag for the channel
-   */
-  constructor(library, address, timeout, tag) {
-    this.sharded = tag !== undefined;
-    this.channel = `rlock:${this.sharded ? `{${tag}}:` : ''}${randomUUID()}`;
+  /** @param {Library} library @param {Address | undefined} address @param {number} timeout */
+  constructor(library, address, timeout) {
+    this.channel = '';
     this.onclose = () => {};
     this.onmoved = () => {};
     this.connection = library.connection(address, timeout, {
@@ -56,17 +52,29 @@ export class Link {
     });
   }
 
-  /** Connects, within the time. @param {number} timeout @param {boolean} [subscribed] */
-  async open(timeout, subscribed = true) {
+  /** Connects, within the time. @param {number} timeout */
+  open(timeout) {
+    return this.#within(timeout, () => this.connection.ready());
+  }
+
+  /** Listens to a new channel. @param {number} timeout @param {string} [tag] in a cluster: a hash tag for it */
+  subscribe(timeout, tag) {
+    const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID()}`);
+    this.tags.clear();
+    return this.#within(timeout, () =>
+      this.connection.subscribe(channel, tag !== undefined, (message) => this.#hear(message)),
+    );
+  }
+
+  /** It rejects with Refusal, or why it is closed. @param {number} timeout @param {() => Promise<unknown>} act */
+  async #within(timeout, act) {
     const late = setTimeout(() => this.close(new Error(`not connected within ${timeout} ms`)), timeout);
     try {
-      await this.connection.ready();
-      if (subscribed) await this.connection.subscribe(this.channel, this.sharded, (message) => this.#hear(message));
+      await act();
       if (this.closed) throw this.why ?? new Error('closed');
     } catch (error) {
       // The first reason is the best one: what comes later says that it is closed.
       const why = this.why ?? /** @type {Error} */ (error);
-      this.close(why);
       throw isReply(why) ? new Refusal(why.message) : why;
     } finally {
       clearTimeout(late);
@@ -122,8 +130,9 @@ export class Link {
    * missed: node-redis takes it for a reply while a command is under way.
    */
   async checkChannel() {
-    const reply = await this.call(['PUBSUB', 'SHARDNUMSUB', this.channel]);
-    if (Array.isArray(reply) && !Number(reply[1])) this.close(new Error('the slot of the channel has moved'));
+    const { channel } = this;
+    const reply = await this.call(['PUBSUB', 'SHARDNUMSUB', channel]);
+    if (Array.isArray(reply) && !Number(reply[1]) && channel === this.channel) this.onmoved();
   }
 
   /** @param {string} message */

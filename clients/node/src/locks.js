@@ -40,7 +40,7 @@ async function within(hold, body) {
   return result;
 }
 
-/** How using() is called: the options may be left away. @param {AcquireOptions | Body} options @param {Body} [body] */
+/** How using() is called: the options may be left out. @param {AcquireOptions | Body} options @param {Body} [body] */
 function arrange(options, body) {
   const arranged = typeof options === 'function' ? { options: {}, body: options } : { options, body };
   if (typeof arranged.body !== 'function') throw new TypeError('using() takes a function');

@@ -12,6 +12,8 @@ import * as words from './words.js';
 
 // The server's own word on the end of a wait comes first, if it comes.
 const GRACE = 500;
+// Until a server that has just started, and grants nothing yet, is asked again.
+const NOT_YET = 500;
 
 export class Request {
   /** @type {Link | undefined} the connection on which it was asked */
@@ -129,9 +131,11 @@ export class Request {
 
   /** @param {Refusal} refusal */
   #failed(refusal) {
-    if (!this.session.redirect(refusal, this)) return this.#fail(fromServer(refusal.message));
+    const notYet = refusal.code === 'NOTYET';
+    if (!notYet && !this.session.redirect(refusal, this)) return this.#fail(fromServer(refusal.message));
     this.link?.tags.delete(this.tag);
     this.#unasked();
+    if (notYet) new Alarm(now() + NOT_YET, () => this.tag || this.ask());
   }
 
   /** It is neither asked for nor granted, on no connection. */

@@ -99,24 +99,44 @@ export class Session {
 
   async #open() {
     this.#opening = true;
-    const link = new Link(this.library, this.address, this.timeout, this.cluster && (this.cluster.tagOf(this) ?? '0'));
+    const link = new Link(this.library, this.address, this.timeout);
     try {
       await link.open(this.timeout);
+      await link.subscribe(this.timeout, this.cluster && (this.cluster.tagOf(this) ?? '0'));
     } catch (error) {
+      link.close();
       this.#opening = false;
       return this.#failed(/** @type {Error} */ (error));
     }
     this.#opening = false;
-    if (this.closed && !this.debts.size) return link.close();
-    this.link = link;
     this.#kept = true;
     link.onclose = () => this.#cut(link);
-    link.onmoved = () => link.close(new Error('the slot of the channel has moved'));
+    link.onmoved = () => this.#rename(link);
     link.beat(this.leases);
     if (link.heartbeat) link.heartbeat.onbeat = () => this.#onbeat();
-    for (const debt of this.debts) this.#pay(debt);
+    this.#opened(link);
+  }
+
+  /** There is a channel. @param {Link} link */
+  #opened(link) {
+    if (this.closed && !this.debts.size) return link.close();
+    this.link = link;
+    for (const debt of this.debts) if (!debt.said) this.#pay(debt);
+    for (const hold of [...this.holds]) hold._stand(link);
     for (const work of [...this.work]) work.ask();
     this.keep();
+  }
+
+  /** The slot of the channel has gone to another node: by another channel. @param {Link} link */
+  async #rename(link) {
+    if (this.link !== link) return; // it is under way
+    this.link = undefined;
+    this.#opening = true;
+    for (const work of [...this.work]) work.cut();
+    await this.cluster?.rename(this, link);
+    this.#opening = false;
+    if (link.closed) this.#wake();
+    else this.#opened(link);
   }
 
   /** @param {Error} error */
@@ -180,9 +200,8 @@ export class Session {
     const { link } = this;
     const debt = this.#owe(claim, [words.disown(claim)]);
     if (!link) return this.#wake();
-    // A hold that has seen another connection, or another run of the server, says no token.
-    const same = hold.link === link;
-    const said = same ? this.#say(debt, words.release(claim, hold.token), link) : this.#pay(debt);
+    // By its token; but another run of the server need not know that.
+    const said = this.#say(debt, hold.outlived ? words.disown(claim) : words.release(claim, hold.token), link);
     // No longer than that: what has no reply is said again.
     await new Promise((resolve, reject) => {
       const late = new Alarm(now() + this.timeout, () => resolve(undefined));
@@ -198,7 +217,7 @@ export class Session {
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
       this.#refused(debt);
-      if (this.#elsewhere(error)) return void this.cluster?.movedDebt(this, debt);
+      if (this.elsewhere(error)) return void this.cluster?.movedDebt(this, debt);
       throw fromServer(/** @type {Error} */ (error).message);
     }
   }
@@ -227,18 +246,18 @@ export class Session {
     } catch (error) {
       if (error instanceof Closed) return;
       this.#refused(debt);
-      if (this.#elsewhere(error)) this.cluster?.movedDebt(this, debt);
+      if (this.elsewhere(error)) this.cluster?.movedDebt(this, debt);
     }
   }
 
-  /** @param {unknown} error */
-  #elsewhere(error) {
+  /** @param {unknown} error @returns {error is Refusal} */
+  elsewhere(error) {
     return this.cluster !== undefined && error instanceof Refusal && error.elsewhere;
   }
 
   /** Another node of the cluster is the one to ask. @param {Refusal} refusal @param {Work} work */
   redirect(refusal, work) {
-    if (!this.#elsewhere(refusal)) return false;
+    if (!this.elsewhere(refusal)) return false;
     this.cluster?.moved(this, work);
     return true;
   }

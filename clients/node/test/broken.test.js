@@ -131,15 +131,3 @@ forEach('cut while a hundred holds, waits and releases are under way', async (t,
   for (const n of names) await server.free(`given:${n}`);
   for (const n of names) await server.free(`held:${n}`);
 });
-
-forEach('a hold that ended unheard: renew says that it is lost', async (t, open) => {
-  const server = await Server.start(t);
-  const proxy = await Proxy.start(t, server.port);
-  const locks = open(proxy.port);
-  const hold = await locks.acquire('jobs', { watchdog: false, lease: 60_000 });
-  proxy.close(); // from now on it is not told of any more
-  await server.say('RLOCK.FORCE', 'jobs');
-  const error = await failure(hold.renew());
-  assert.deepEqual([error.name, error.reason], ['LostError', 'expired']);
-  assert(hold.signal.aborted);
-});
