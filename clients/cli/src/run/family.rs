@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::{read_dir, read_to_string};
 use std::io::Error;
+use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -18,11 +19,15 @@ pub struct One {
     pub group: i32,
 }
 
-/// To be said by a process for itself: its children do not inherit it.
+/// Children from before, of whoever has become this process by exec: they are nobody's here.
+static STRANGERS: OnceLock<Vec<i32>> = OnceLock::new();
+
+/// To be said by a process for itself, before it has children of its own, who do not inherit it.
 pub fn adopt() -> Result<(), Error> {
-    if living().is_err() {
+    let Ok(before) = living() else {
         return Err(Error::other("it needs /proc, to find what it has to end"));
-    }
+    };
+    _ = STRANGERS.set(before.iter().map(|one| one.id).collect());
     // SAFETY: takes numbers.
     match unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } {
         0 => Ok(()),
@@ -44,10 +49,12 @@ pub fn living() -> Result<Vec<One>, Error> {
             children.entry(parent).or_default().push(one);
         }
     }
+    let strangers = STRANGERS.get().map_or(&[][..], Vec::as_slice);
     let mut found = Vec::new();
     let mut parents = vec![i32::try_from(std::process::id()).unwrap_or(0)];
     while let Some(parent) = parents.pop() {
-        for one in children.remove(&parent).unwrap_or_default() {
+        let its = children.remove(&parent).unwrap_or_default();
+        for one in its.into_iter().filter(|one| !strangers.contains(&one.id)) {
             parents.push(one.id);
             found.push(one);
         }
@@ -68,12 +75,13 @@ fn parse(id: i32, stat: &str) -> Option<(i32, One)> {
     Some((parent, One { id, group }))
 }
 
-/// Takes the status of each child that has ended. True: there is no other.
+/// Takes the status of each child that has ended. True: there is no other, but for strangers.
 pub fn reap() -> bool {
     loop {
         // SAFETY: no status is asked for.
         match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
-            0 => return false,
+            0 if STRANGERS.get().is_none_or(Vec::is_empty) => return false,
+            0 => return living().is_ok_and(|left| left.is_empty()),
             -1 => return Error::last_os_error().raw_os_error() == Some(libc::ECHILD),
             _ => {}
         }

@@ -1,9 +1,9 @@
 //! What has left the command's group, or its session, does not outlive the lock either.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::server::{Server, until};
+use crate::server::{Server, dies_with_us, until};
 use crate::tool::{Notes, end, is_alive, rlock, signal};
 
 /// A command whose children are in groups and sessions of their own, are orphans, and run under
@@ -100,6 +100,42 @@ fn it_is_killed_when_the_guard_is() {
     let seen = end(run);
     assert!(all_gone(&ids));
     assert_eq!(seen.code, 125, "{}", seen.errors);
+}
+
+#[test]
+fn who_was_there_before_is_not_ended() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let (ids, own) = (notes.path("ids"), env!("CARGO_BIN_EXE_rlock"));
+    let inner = format!("echo $$ >> {ids}; exec sleep 600");
+    let script =
+        format!("sleep 600 2>/dev/null & echo $! > {ids}; exec {own} run jobs -- sh -c '{inner}'");
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &script])
+        .env("RLOCK_URL", server.address());
+    dies_with_us(&mut shell);
+    let run = shell.stderr(Stdio::piped()).spawn().unwrap();
+    let ids = notes.ids("ids", 2);
+    let stat = |id: &str| std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let children = std::fs::read_to_string(children).unwrap();
+    let mut children = children.split_whitespace();
+    let guard = children
+        .find(|id| stat(id).contains("(rlock-guard)"))
+        .unwrap();
+    // SAFETY: a signal to a child of our child.
+    unsafe { libc::kill(guard.parse().unwrap(), libc::SIGKILL) };
+    let begun = Instant::now();
+    assert_eq!(end(run).code, 125);
+    assert!(
+        begun.elapsed() < Duration::from_millis(1800),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(is_alive(ids[0]) && !is_alive(ids[1]));
+    // SAFETY: a process of this test.
+    unsafe { libc::kill(ids[0], libc::SIGKILL) };
 }
 
 #[test]
