@@ -11,8 +11,10 @@ import rlock.asyncio
 
 
 class Threads:
-    def __init__(self, port, **options):
-        if isinstance(port, list):
+    def __init__(self, port, cluster=False, **options):
+        if cluster:
+            self.locks = rlock.Locks(redis.RedisCluster(host="127.0.0.1", port=port), **options)
+        elif isinstance(port, list):
             self.locks = rlock.Quorum([redis.Redis(port=each) for each in port], **options)
         else:
             self.locks = rlock.Locks(redis.Redis(port=port), **options)
@@ -36,11 +38,13 @@ class Threads:
 class Tasks:
     """An event loop in a thread of its own."""
 
-    def __init__(self, port, **options):
+    def __init__(self, port, cluster=False, **options):
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        if isinstance(port, list):
+        if cluster:
+            self.locks = rlock.asyncio.Locks(redis.asyncio.RedisCluster(host="127.0.0.1", port=port), **options)
+        elif isinstance(port, list):
             self.locks = rlock.asyncio.Quorum([redis.asyncio.Redis(port=each) for each in port], **options)
         else:
             self.locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=port), **options)
