@@ -74,21 +74,7 @@ class LocksTest extends WithServer {
 
     @Test
     void interruptingAThreadReachesTheServer() throws Exception {
-        take(key);
-        var thrown = new CompletableFuture<Throwable>();
-        var thread = new Thread(() -> {
-            try {
-                locks.acquire(key, LONG);
-                thrown.complete(null);
-            } catch (Throwable error) {
-                thrown.complete(error);
-            }
-        });
-        thread.start();
-        server.awaitWaiters(key, 1);
-        thread.interrupt();
-        assertInstanceOf(InterruptedException.class, thrown.get(20, TimeUnit.SECONDS));
-        server.awaitWaiters(key, 0);
+        interruptedWhileItWaits(() -> locks.acquire(key, LONG));
     }
 
     @Test

@@ -4,10 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.regex.Pattern;
+import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 
 class ReadmeTest extends WithServer {
@@ -30,20 +33,36 @@ class ReadmeTest extends WithServer {
         assertTrue(server.isFree("jobs"));
     }
 
-    /** What it says about forms is in these: they are to compile and to run. */
+    /** What it says about forms is in Forms, which runs; and each compiles by itself, as it says. */
     @Test
     void itsFormsRun() throws Exception {
         String readme = Files.readString(Path.of("README.md"));
-        String forms = Files.readString(Path.of("examples/Forms.java"));
-        int quoted = 0;
-        for (var code : Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme).results()
-                .map(found -> found.group(1)).filter(part -> !part.startsWith("import")).toList()) {
-            assertTrue(forms.contains(code.strip().indent(12).stripTrailing()), code);
-            quoted++;
+        String example = Files.readString(Path.of("examples/Forms.java"));
+        var blocks = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL).matcher(readme).results()
+                .map(found -> found.group(1)).toList();
+        String imports = blocks.get(1);
+        assertTrue(example.startsWith(imports));
+        var forms = blocks.subList(2, blocks.size());
+        assertEquals(9, forms.size());
+        for (int n = 0; n < forms.size(); n++) {
+            assertTrue(example.contains(forms.get(n).strip().indent(12).stripTrailing()), forms.get(n));
+            compile("Form" + n, imports + "class Form" + n + " { static void step() {} static void save(long token) {}\n"
+                    + "static void form(Locks locks) throws Exception {\n" + forms.get(n) + "} }\n");
         }
-        assertEquals(9, quoted);
         Class.forName("Forms")
                 .getMethod("run", Locks.class)
                 .invoke(null, locks);
+    }
+
+    private static void compile(String name, String text) throws Exception {
+        Path folder = Files.createTempDirectory("rlock-java-");
+        Path source = Files.writeString(folder.resolve(name + ".java"), text);
+        var said = new ByteArrayOutputStream();
+        int status = ToolProvider.getSystemJavaCompiler().run(
+                null, said, said, "-cp", System.getProperty("java.class.path"), "-d", folder.toString(), source.toString());
+        assertEquals(0, status, said + text);
+        try (var files = Files.walk(folder)) {
+            files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
+        }
     }
 }

@@ -119,7 +119,8 @@ final class Server implements AutoCloseable {
                 return words[0];
             }
         };
-        boolean list = List.of("RLOCK.INFO", "RLOCK.WAITERS").contains(words[0]);
+        boolean list = List.of("RLOCK.INFO", "RLOCK.WAITERS", "PUBSUB").contains(words[0])
+                || line.contains(" GETKEYSINSLOT ");
         var output = list ? new NestedMultiOutput<>(StringCodec.UTF8) : new Reply();
         try {
             return admin.async().dispatch(name, output, args).get(20, TimeUnit.SECONDS);

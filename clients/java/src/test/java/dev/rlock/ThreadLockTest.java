@@ -142,20 +142,7 @@ class ThreadLockTest extends WithServer {
 
     @Test
     void lockInterruptiblyIs() throws Exception {
-        take(key);
-        var thrown = new CompletableFuture<Throwable>();
-        var thread = new Thread(() -> {
-            try {
-                locks.lock(key).lockInterruptibly();
-            } catch (Throwable error) {
-                thrown.complete(error);
-            }
-        });
-        thread.start();
-        server.awaitWaiters(key, 1);
-        thread.interrupt();
-        assertInstanceOf(InterruptedException.class, thrown.get(20, TimeUnit.SECONDS));
-        server.awaitWaiters(key, 0);
+        interruptedWhileItWaits(() -> locks.lock(key).lockInterruptibly());
     }
 
     @Test

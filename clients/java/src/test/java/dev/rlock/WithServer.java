@@ -1,7 +1,10 @@
 package dev.rlock;
 
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+
 import io.lettuce.core.RedisClient;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -51,6 +54,29 @@ abstract class WithServer {
 
     void give(String key) {
         server.say("RLOCK.RELEASE " + key + " " + OTHER);
+    }
+
+    interface Act {
+        void run() throws Exception;
+    }
+
+    /** A thread that waits for the key is interrupted: that ends its wait, here and in the server. */
+    void interruptedWhileItWaits(Act act) throws Exception {
+        take(key);
+        var thrown = new CompletableFuture<Throwable>();
+        var thread = new Thread(() -> {
+            try {
+                act.run();
+                thrown.complete(null);
+            } catch (Throwable error) {
+                thrown.complete(error);
+            }
+        });
+        thread.start();
+        server.awaitWaiters(key, 1);
+        thread.interrupt();
+        assertInstanceOf(InterruptedException.class, thrown.get(20, TimeUnit.SECONDS));
+        server.awaitWaiters(key, 0);
     }
 
     static String reason(Hold hold) throws Exception {
