@@ -1,7 +1,7 @@
 // Every test runs with each library.
 import { test } from 'node:test';
-import { Redis } from 'ioredis';
-import { createClient } from 'redis';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createCluster } from 'redis';
 import { Locks } from 'rlock';
 
 /** What no test may leave behind, and no test expects. */
@@ -9,8 +9,14 @@ export const unhandled = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 
 const LIBRARIES = {
-  'node-redis': (port) => createClient({ socket: { port, host: '127.0.0.1' } }),
-  ioredis: (port) => new Redis({ port, host: '127.0.0.1', lazyConnect: true }),
+  'node-redis': (port, cluster) =>
+    cluster
+      ? createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] })
+      : createClient({ socket: { port, host: '127.0.0.1' } }),
+  ioredis: (port, cluster) =>
+    cluster
+      ? new Cluster([{ port, host: '127.0.0.1' }], { lazyConnect: true })
+      : new Redis({ port, host: '127.0.0.1', lazyConnect: true }),
 };
 
 /**
@@ -22,8 +28,8 @@ export function forEach(name, body) {
     test(`${name} (${library})`, { timeout: 120_000 }, async (t) => {
       const opened = [];
       t.after(() => Promise.all(opened.map((locks) => locks.close())));
-      await body(t, (port, options) => {
-        const locks = new Locks(client(port), options);
+      await body(t, (port, { cluster = false, ...options } = {}) => {
+        const locks = new Locks(client(port, cluster), options);
         opened.push(locks);
         return locks;
       });
