@@ -2,7 +2,8 @@
 //! at load. It decides nothing itself.
 
 use super::state::{
-    Alarm, Clients, Inbox, Locks, Outbox, OwnWork, Pulse, Server, Situation, Stock, Subscriptions,
+    Alarm, Clients, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server, Situation, Stock,
+    Subscriptions,
 };
 use super::sys::{Global, Run};
 use crate::lock::Core;
@@ -19,6 +20,7 @@ pub struct Shell {
     pub inbox: Inbox,
     pub clients: Clients,
     pub outbox: Outbox,
+    pub listeners: Listeners,
     pub locks: Locks,
     pub own_work: OwnWork,
     pub stock: Stock,
@@ -36,6 +38,7 @@ impl Shell {
             inbox: Inbox::default(),
             clients: Clients::default(),
             outbox: Outbox::default(),
+            listeners: Listeners::default(),
             locks: Locks::default(),
             own_work: OwnWork::default(),
             stock: Stock::default(),

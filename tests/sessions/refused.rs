@@ -3,7 +3,7 @@
 
 use redis::PushKind;
 
-use crate::support::{bulk, error, queued, user, Ask, RawClient, Server, Session, BOUND};
+use crate::support::{bulk, error, queued, user, wait_for, Ask, RawClient, Server, Session, BOUND};
 
 /// A server with `k` held by x.
 fn held() -> (Server, RawClient) {
@@ -197,4 +197,25 @@ fn a_channel_that_the_user_may_not_use() {
     control.is_free("free");
     session.queue("k", "a", "t");
     assert_eq!(control.waiters("k"), 1);
+}
+
+/// It is looked at with each beat of the server, not with each request.
+#[test]
+fn a_connection_that_has_unsubscribed_since() {
+    let server = Server::start();
+    let mut session = Session::new(&server);
+    session.hold("first", "a", "", "first");
+    session.client.send("UNSUBSCRIBE");
+    let notify = session.notify("t");
+    let mut tag = 0;
+    let mut ask = || {
+        tag += 1;
+        let request = format!("RLOCK.ACQUIRE free:{tag} a 1000 {notify}{tag}");
+        session.client.ask(&request)
+    };
+    let refused = wait_for("it is refused", || match ask() {
+        redis::Value::Int(_) => None,
+        refused => Some(refused),
+    });
+    assert_eq!(error(refused), NO_SESSION);
 }

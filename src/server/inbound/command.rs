@@ -191,6 +191,18 @@ impl<'a> Call<'a> {
     /// Where this connection is to be told of a request. Refused where it would not hear it.
     pub fn session(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Result<Address, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
+        if !ctx.speaks_resp3() || !shell.listeners.has(client, channel) {
+            self.listens(client, channel)?;
+            shell.listeners.add(client, channel);
+        }
+        let known = shell.locks.ask(|core| core.address(client, channel, tag));
+        known.ok_or_else(Error::busy)
+    }
+
+    /// Refused where the connection would not hear what is published on the channel, as far
+    /// as the server can say.
+    fn listens(&self, client: ClientId, channel: &[u8]) -> Result<(), Error> {
+        let (shell, ctx) = (self.shell(), self.ctx());
         if !ctx.speaks_resp3() || !sys::is_subscribed(client) {
             let subscribe = if shell.server.cluster {
                 "SSUBSCRIBE"
@@ -213,8 +225,7 @@ impl<'a> Call<'a> {
                 error::shown(channel)
             )));
         }
-        let known = shell.locks.ask(|core| core.address(client, channel, tag));
-        known.ok_or_else(Error::busy)
+        Ok(())
     }
 
     /// Ends waits of an owner. This is no write: whom that lets in is found out by the

@@ -100,6 +100,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Modules => neighbours::look(shell, ctx),
         Told::Cron { hz } => {
             shell.pulse.beat(MachineUs::now(), hz);
+            shell.listeners.forget();
             schedule::mend(shell, ctx);
         }
         Told::Closed(client) => closed(shell, ctx, client),
