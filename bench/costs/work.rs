@@ -17,11 +17,21 @@ pub struct Work {
     pub run: fn(&Server, usize) -> Outcome<Vec<Connection>>,
 }
 
-pub const ALL: [Work; 6] = [
+pub const ALL: [Work; 8] = [
+    Work {
+        name: "two PINGs",
+        times: [500, 2_500],
+        run: pings,
+    },
     Work {
         name: "ACQUIRE and RELEASE of a free lock",
         times: [500, 2_500],
         run: pairs,
+    },
+    Work {
+        name: "the same as clients do it: NOTIFY WATCHDOG ONCE",
+        times: [500, 2_500],
+        run: session_pairs,
     },
     Work {
         name: "a hand-over with 100 waiting, and a new wait",
@@ -77,6 +87,29 @@ fn pairs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
     let mut client = server.connect()?;
     send(&mut client, &vec![pair; times].concat(), Expect::Integer)?;
     Ok(vec![client])
+}
+
+fn pings(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let mut client = server.connect()?;
+    let two = vec![command(&["PING"]); 2 * times];
+    send(&mut client, &two, Expect::Exactly("+PONG\r\n"))?;
+    Ok(vec![client])
+}
+
+fn session_pairs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let mut session = Session::on(server.connect()?)?;
+    let channel = session.channel().to_owned();
+    let pair = |number: usize| {
+        let tag = number.to_string();
+        let acquire = ["RLOCK.ACQUIRE", "lock", "owner", LONG, "NOTIFY", &channel];
+        [
+            command(&[&acquire[..], &[&tag, "WATCHDOG", "ONCE"]].concat()),
+            command(&["RLOCK.RELEASE", "lock", "owner"]),
+        ]
+    };
+    let pairs: Vec<Vec<u8>> = (0..times).flat_map(pair).collect();
+    send(&mut session.connection, &pairs, Expect::Integer)?;
+    Ok(vec![session.connection])
 }
 
 fn many(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
