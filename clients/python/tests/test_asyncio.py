@@ -1,6 +1,7 @@
 """The face for asyncio."""
 
 import asyncio
+import gc
 import contextlib
 import math
 import sys
@@ -257,3 +258,18 @@ def test_lost_wait(server, key):
             assert await waits == "deleted"
 
     run(main())
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_loop_that_is_closed_under_an_open_session(server, key, caplog):
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port))
+    loop = asyncio.new_event_loop()
+    held = loop.run_until_complete(locks.acquire(key))
+    waiting = loop.create_task(locks.acquire(key, wait=60))
+    loop.run_until_complete(asyncio.sleep(0))
+    waiting.cancel()
+    loop.run_until_complete(asyncio.wait([waiting]))
+    loop.close()
+    del held, waiting, locks, loop
+    gc.collect()
+    assert not caplog.records

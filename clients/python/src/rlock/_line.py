@@ -32,6 +32,7 @@ class Line:
         self.calls: list[Callable[[], object]] = []
         self.timers = Timers()
         self.beat = Beat()
+        self.connecting = False
         self.connected = False
         self.ready = False  # subscribed too
         self.homeless = False  # the slot of the channel is another node's now
@@ -52,7 +53,7 @@ class Line:
 
     def began(self, now: float) -> None:
         """There is a connection, and it has said HELLO 3."""
-        self.connected, self.drop = True, None
+        self.connecting, self.connected, self.drop = False, True, None
         self._parser, self._began = Parser(), now
         self.beat.start(now)
         self._subscribe()
@@ -83,7 +84,7 @@ class Line:
 
     def ended(self, now: float, why: str) -> None:
         """The connection is closed, or there was none to be had."""
-        self.connected = self.ready = self.homeless = False
+        self.connecting = self.connected = self.ready = self.homeless = False
         self.trouble = self.drop or why
         self.drop = None
         self.out.clear()
@@ -121,12 +122,12 @@ class Line:
         if self.connected:
             times += [self._dead_at(), self.beat.ask_at() if self.ready else None]
             times += [self._again_at] if self.refused else []
-        elif self.busy:
+        elif self.busy and not self.connecting:
             times.append(self._connect_at)
         return min((time for time in times if time is not None), default=None)
 
     def wants_connection(self, now: float) -> bool:
-        return not self.connected and not self.closed and self.busy and now >= self._connect_at
+        return not (self.connected or self.connecting or self.closed) and self.busy and now >= self._connect_at
 
     @property
     def busy(self) -> bool:

@@ -169,7 +169,7 @@ class Session:
     def _run(self) -> None:
         while not self._over():
             with self.lock:
-                connect = self.core.wants_connection(now())
+                connect = self.core.connecting = self.core.wants_connection(now())
             if connect:
                 self._connect()
             self._sleep()

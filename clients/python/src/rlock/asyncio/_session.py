@@ -1,4 +1,5 @@
-"""A session of one event loop: replies are taken as they come, a timer beats, who calls sends."""
+"""A session of one event loop: replies are taken as they come, a timer beats, who calls sends.
+A task of its own it has only while it connects."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from .._clock import now
 from .._connect import refusal
 from .._core import Core
 from ._acker import Acker
+from ._at_end import AtEnd
 
 T = TypeVar("T")
 log = logging.getLogger("rlock")
@@ -47,10 +49,11 @@ class Session:
         self.acker = Acker(self)
         core.on_unsure = self.acker.wanted
         self._connection: Any = None
-        self._changed = asyncio.Event()  # there may be something to do without a connection
+        self._connecting: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._ended = self.loop.create_future()
+        self._at_end: AtEnd | None = None  # while there is a connection
         _sessions.add(self)
 
     def act(self, step: Callable[[Core, float], T]) -> T:
@@ -72,9 +75,7 @@ class Session:
         return result
 
     def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = self.loop.create_task(work, name="rlock")
-        _ours.add(task)
-        return task
+        return self.loop.create_task(work, name="rlock")
 
     def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
         """What to wait for, and what ends that."""
@@ -88,9 +89,8 @@ class Session:
 
     async def close(self, wait: float) -> None:
         self.act(lambda core, at: core.close(at))
-        self._changed.set()
-        if wait and self._task and self._task is not asyncio.current_task():
-            await asyncio.wait([self._task], timeout=wait)
+        if not self._ended.done():
+            await asyncio.wait([self._ended], timeout=wait)
 
     def close_soon(self) -> None:
         """From wherever."""
@@ -101,12 +101,10 @@ class Session:
 
     def _arm(self) -> None:
         core = self.core
-        if self._task is None:
-            if core.busy:
-                self._task = self.task(self._run())
-        elif core.closed or not core.connected:
-            self._changed.set()
-        due = core.next_time()
+        if core.wants_connection(now()):
+            core.connecting = True
+            self._connecting = self.task(self._connect())
+        due = None if self._ended.done() else core.next_time()
         if due is None or (self._timer and self._due <= due):
             return  # one that comes too early does no harm, and costs less than a new one
         if self._timer:
@@ -121,74 +119,62 @@ class Session:
 
     # The connection.
 
-    async def _run(self) -> None:
-        try:
-            await self._serve()
-        except asyncio.CancelledError:
-            await self._last_words()
-            raise
-        finally:
-            self._part(now())
-            self.acker.close()
-            if self._timer:
-                self._timer.cancel()
-
-    async def _serve(self) -> None:
-        while not self._over():
-            if self.core.wants_connection(now()):
-                await self._connect()
-            else:
-                self._changed.clear()
-                await self._changed.wait()
-
-    async def _last_words(self) -> None:
-        """The loop ends, and other tasks may still clean up with locks in their hands."""
-        serve = self.task(self._serve())
-        end = now() + self.core.timeout
-        while now() < end and not serve.done() and not asyncio.all_tasks() <= set(_ours):
-            await asyncio.wait([serve], timeout=0.05)
-        await self.close(0)
-        await asyncio.wait([serve], timeout=max(0.0, end - now()))
-        serve.cancel()
-
     def _over(self) -> bool:
         core = self.core
         return core.closed and not (core.ready and core.flight)
 
     async def _connect(self) -> None:
         connection = self.make()
-        error: Exception | None = None
+        error: BaseException | None = None
         try:
             await connection.connect()
-        except Exception as caught:
+        except BaseException as caught:
             error = caught
 
         def step(core: Core, at: float) -> None:
+            self._connecting = None
             if error is None:
                 self._connection = connection
+                self._at_end = AtEnd(lambda: self.close(core.timeout))
                 connection._writer.transport.set_protocol(Replies(self, connection))
                 core.began(at)
             else:
+                self._abort(connection)
                 why = refusal(error)
                 if why:
                     core._never(*why, at)
                 core.ended(at, str(error))
 
         self.act(step)
+        if isinstance(error, asyncio.CancelledError):
+            raise error
 
     def _part(self, at: float) -> None:
         connection, self._connection = self._connection, None
         if connection:
-            if not self.loop.is_closed():
-                connection._writer.transport.abort()
-            connection._reader = connection._writer = None
+            self._abort(connection)
+        if self._at_end:
+            self._at_end.cancel()
         self.core.ended(at, "")
+        if self.core.closed and not self._ended.done():
+            self._ended.set_result(None)
+            self.acker.close()
+            for one in (self._connecting, self._timer):
+                if one:
+                    one.cancel()
+
+    def _abort(self, connection: Any) -> None:
+        if connection._writer and not self.loop.is_closed():
+            connection._writer.transport.abort()
+        connection._reader = connection._writer = None
 
     def _in_child(self) -> None:
         """The child's copy of the socket is closed; the loop it belonged to is not touched,
         for what the child does to it the parent would feel."""
         self.forked = True
         self.core.forked()
+        if self._at_end:
+            self._at_end.cancel()
         self.core.calls.clear()
         for connection in (self._connection, self.acker.connection):
             if connection and connection._writer:
@@ -199,7 +185,6 @@ class Session:
 
 
 _sessions: weakref.WeakSet[Session] = weakref.WeakSet()
-_ours: weakref.WeakSet[asyncio.Task[None]] = weakref.WeakSet()
 
 
 def _after_in_child() -> None:
