@@ -127,8 +127,8 @@ impl Request {
         ask
     }
 
-    /// Ends one hold, and no other than that.
-    pub fn release(&self, token: u64) -> Cmd {
+    /// Ends one hold, and no other than that; whichever there is if its token may not be known.
+    pub fn release(&self, token: Option<u64>) -> Cmd {
         let mut ask = self.command("RELEASE");
         if self.keys.len() > 1 {
             return ask;
@@ -137,7 +137,10 @@ impl Request {
         if let Mode::Permits { permits, .. } = self.mode {
             ask.arg(permits);
         }
-        ask.arg("IFTOKEN").arg(token);
+        match token {
+            Some(token) => ask.arg("IFTOKEN").arg(token),
+            None => ask.arg("IFHELD"),
+        };
         ask
     }
 

@@ -99,7 +99,7 @@ impl Actor {
     /// still, and where its loss is told. Its deadline stays.
     pub fn regain(&mut self, id: u64) -> Option<Sent> {
         let entry = self.entries.get_mut(&id)?;
-        let Phase::Held(held) = &entry.phase else {
+        let Phase::Held(held) = &mut entry.phase else {
             return None;
         };
         let node = self.nodes.get_mut(entry.node)?;
@@ -111,6 +111,7 @@ impl Actor {
         self.last_tag += 1;
         entry.tag = self.last_tag;
         entry.regains = true;
+        held.regained = true;
         self.by_tag.insert(entry.tag, id);
         let mut renew = entry.request.renew(left, None);
         renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
@@ -156,7 +157,8 @@ impl Actor {
             if let Some(reason) = held.state.reason() {
                 end = Err(Error::Lost(reason));
             } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
-                let release = entry.request.release(held.token);
+                let token = (!held.regained).then_some(held.token);
+                let release = entry.request.release(token);
                 let sent = link.send(entry.node, What::Release { id }, release);
                 let phase = Phase::Released(Released {
                     to,

@@ -61,6 +61,8 @@ pub(super) struct Held {
     pub lease: Duration,
     /// Of `max`.
     pub until: Option<Time>,
+    /// It is not on its first connection: a server that was restarted does not know its token.
+    pub regained: bool,
 }
 
 impl Asked {

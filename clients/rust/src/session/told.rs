@@ -223,6 +223,7 @@ impl Actor {
             token,
             lease: request.lease,
             until: request.max.map(|max| clock::now() + max),
+            regained: false,
         };
         self.by_tag.insert(entry.tag, id);
         entry.phase = Phase::Held(held);

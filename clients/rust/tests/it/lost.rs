@@ -94,6 +94,19 @@ async fn by_a_server_that_comes_back_without_it() {
 }
 
 #[tokio::test]
+async fn not_by_a_server_that_comes_back_with_it() {
+    let mut server = Server::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let locks = server.locks();
+    let hold = locks.acquire("jobs").plain().lease(s(60)).await.unwrap();
+    server.kill();
+    server.restart();
+    server.renewed(1).await;
+    assert!(!hold.is_lost());
+    assert_eq!(hold.release().await, Ok(()));
+    assert!(server.is_free("jobs"));
+}
+
+#[tokio::test]
 async fn by_a_server_that_stands_still_within_one_lease() {
     let server = Server::start();
     let locks = server.locks();

@@ -73,6 +73,12 @@ impl Server {
         ask.query(&mut connection)
     }
 
+    /// Until it has renewed so many.
+    pub async fn renewed(&self, times: usize) {
+        let counted = format!("rlock_renewed:{times}\r\n");
+        until(|| self.ask::<String>("INFO rlock").contains(&counted)).await;
+    }
+
     pub fn is_free(&self, key: &str) -> bool {
         self.ask::<i64>(&format!("EXISTS {key}")) == 0
     }
