@@ -11,7 +11,7 @@ use crate::report::{grouped, Mark, Report, Table};
 /// By how much it is to beat the best peer of its language, among processes.
 const BETTER: f64 = 10.0;
 
-const NOTES: [&str; 10] = [
+const NOTES: [&str; 11] = [
     "Each worker takes one and the same lock, reads the clock twice, gives the lock back, and",
     "asks again at once. A hand-over is a turn whose predecessor was another worker's: with",
     "libraries that poll, who gives a lock back often takes it again before any other has",
@@ -21,7 +21,8 @@ const NOTES: [&str; 10] = [
     "it. In one process the workers are tasks (Python, Node, Go) or threads (Java) that share",
     "rlock's one connection, as its users would; the others have a client object each. The",
     "mark is for processes, against the best peer of the language. Peers run on a server",
-    "without the module.",
+    "without the module. Turns of rlock that overlap end the run; those of peers are counted",
+    "here.",
 ];
 
 /// How a crowd is spread.
