@@ -12,7 +12,7 @@ from ._hold import Hold, Loss
 from ._lock import Lock
 from ._locks import Job, Locks
 from ._quorum import Quorum
-from ._session import Cancel
+from ._wait import Cancel
 from .errors import (
     Cancelled,
     ConnectionError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable
 
@@ -44,14 +45,14 @@ class Timers:
             heapq.heapify(self._heap)
             self._dead = 0
 
-    def next(self) -> float | None:
+    def next(self) -> float:
         while self._heap and not self._heap[0][2].due:
             heapq.heappop(self._heap)
             self._dead -= 1
-        return self._heap[0][0] if self._heap else None
+        return self._heap[0][0] if self._heap else math.inf
 
     def run(self, now: float) -> None:
-        while (when := self.next()) is not None and when <= now:
+        while self.next() <= now:
             due, timer = None, heapq.heappop(self._heap)[2]
             due, timer.due = timer.due, None
             if due:

@@ -116,15 +116,18 @@ class Line:
             for call in again:
                 self.send(call, now)
 
-    def next_time(self) -> float | None:
+    def next_time(self) -> float:
         """When `tick`, or a new connection, is due."""
-        times = [self.timers.next()]
+        due = self.timers.next()
         if self.connected:
-            times += [self._dead_at(), self.beat.ask_at() if self.ready else None]
-            times += [self._again_at] if self.refused else []
+            due = min(due, self._dead_at())
+            if self.ready:
+                due = min(due, self.beat.ask_at())
+            if self.refused:
+                due = min(due, self._again_at)
         elif self.busy and not self.connecting:
-            times.append(self._connect_at)
-        return min((time for time in times if time is not None), default=None)
+            due = min(due, self._connect_at)
+        return due
 
     def wants_connection(self, now: float) -> bool:
         return not (self.connected or self.connecting or self.closed) and self.busy and now >= self._connect_at

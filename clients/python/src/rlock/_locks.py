@@ -15,7 +15,8 @@ from ._hold import Hold
 from ._router import router
 from ._session import Session
 from ._states import JobState, Request
-from .errors import Cancelled, ConnectionError
+from ._wait import taken
+from .errors import ConnectionError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,17 +44,8 @@ class _Takes:
         session = self._home()._session(wanted)
         event = threading.Event()
         request = session.act(lambda core, now: core.ask(wanted, job, event.set, now))
-        try:
-            if not session.wait(request, event, cancel):
-                raise Cancelled(f"the wait for {wanted.name} was called off")
-        except BaseException:  # KeyboardInterrupt too: the server is to hear of it
-            while not _given_up(request):
-                time.sleep(0.001)  # it is just going from one node to another
-            raise
-        if request.error:
-            raise request.error
-        assert request.held
-        return Hold(request.held, request.home.face, self._home())
+        held = taken(request, lambda: session.wait(request, event, cancel), lambda: _give_up(request))
+        return Hold(held, request.home.face, self._home())
 
     @contextmanager
     def hold(
@@ -65,9 +57,9 @@ class _Takes:
             yield hold
 
 
-def _given_up(request: Request) -> bool:
-    home = request.home
-    return bool(home and home.face.act(lambda core, now: core.give_up(request, now)))
+def _give_up(request: Request) -> None:
+    while not (request.home and request.home.face.act(lambda core, now: core.give_up(request, now))):
+        time.sleep(0.001)  # it is just going from one node to another
 
 
 class Job(_Takes):

@@ -16,10 +16,10 @@ from ._clock import Timer
 from ._hold import Hold
 from ._router import Router
 from ._seat import SeatCore
-from ._session import Cancel
 from ._states import Pending
 from ._ticker import Ticker
-from .errors import Cancelled, ConnectionError
+from ._wait import taken, wait
+from .errors import ConnectionError
 
 
 class ThreadBench(Bench):
@@ -29,18 +29,7 @@ class ThreadBench(Bench):
         self._timer: Timer | None = None
 
     def wait(self, pending: Pending, event: threading.Event, cancel: threading.Event | None = None) -> bool:
-        """Until it is over; False: `cancel` was set before."""
-        if isinstance(cancel, Cancel):
-            cancel.wakes(event)
-        try:
-            while not pending.finished:
-                if cancel is not None and cancel.is_set():
-                    return False
-                event.wait(0.1 if cancel is not None and not isinstance(cancel, Cancel) else None)
-        finally:
-            if isinstance(cancel, Cancel):
-                cancel.forgets(event)
-        return True
+        return wait(pending, event, cancel)
 
     def _arm(self, due: float) -> None:
         if due < float("inf"):
@@ -98,16 +87,9 @@ class Quorum(BaseQuorum):
         wanted = self._wanted(key, wait, lease)
         bench, event = self._bench(), threading.Event()
         request = bench.act(lambda core, now: core.ask(wanted, event.set, now))
-        try:
-            if not bench.wait(request, event, cancel):
-                raise Cancelled(f"the wait for {wanted.name} was called off")
-        except BaseException:
-            bench.act(lambda core, now: core.give_up(now))
-            raise
-        if request.error:
-            raise request.error
-        assert request.held
-        return Hold(request.held, bench, self)
+        give_up = lambda: bench.act(lambda core, now: core.give_up(now))  # noqa: E731
+        held = taken(request, lambda: bench.wait(request, event, cancel), give_up)
+        return Hold(held, bench, self)
 
     @contextmanager
     def hold(

@@ -21,30 +21,12 @@ from ._clock import now
 from ._connect import refusal
 from ._core import GRACE, Core
 from ._states import Pending, Request
+from ._wait import wait
 
 T = TypeVar("T")
 log = logging.getLogger("rlock")
 
 LATER = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class Cancel(threading.Event):
-    """`set` calls off the waits that were given it (`cancel=`), at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._wakes: dict[threading.Event, None] = {}
-
-    def set(self) -> None:
-        super().set()
-        for event in list(self._wakes):
-            event.set()
-
-    def wakes(self, event: threading.Event) -> None:
-        self._wakes[event] = None
-
-    def forgets(self, event: threading.Event) -> None:
-        self._wakes.pop(event, None)
 
 
 class Session:
@@ -90,30 +72,18 @@ class Session:
         return result
 
     def wait(self, pending: Pending, event: threading.Event, cancel: threading.Event | None = None) -> bool:
-        """Until it is over; False: `cancel` was set before."""
-        if isinstance(cancel, Cancel):
-            cancel.wakes(event)
-        try:
-            while not pending.finished:
-                if cancel is not None and cancel.is_set():
-                    return False
-                event.wait(self._patience(pending, cancel))
-                # The thread may be busy with connecting: nobody's time waits for that.
-                if not pending.finished:
-                    self.act(lambda core, at: core.timers.run(at))
-        finally:
-            if isinstance(cancel, Cancel):
-                cancel.forgets(event)
-        return True
+        # The thread may be busy with connecting: nobody's time waits for that.
+        return wait(pending, event, cancel, lambda: self._patience(pending), self._look)
 
-    def _patience(self, pending: Pending, cancel: threading.Event | None) -> float | None:
+    def _look(self) -> None:
+        self.act(lambda core, at: core.timers.run(at))
+
+    def _patience(self, pending: Pending) -> float | None:
         at = now()
         times = [at + self.core.timeout]
         if isinstance(pending, Request):
             times = [pending.until, pending.until + GRACE, pending.last] if pending.timer else []
         left = min((time - at for time in times if time > at), default=1.0 if times else None)
-        if cancel is not None and not isinstance(cancel, Cancel):
-            left = min(left or 0.1, 0.1)  # a plain Event tells nobody that it was set
         return left and min(left + 0.001, threading.TIMEOUT_MAX)
 
     def close(self, wait: float) -> None:
@@ -156,7 +126,7 @@ class Session:
             self._thread = threading.Thread(target=self._run, name="rlock", daemon=True)
             self._thread.start()
         due = self.core.next_time()
-        return bool(self._doomed or self.core.out or (due is not None and due < self._sleeps_until))
+        return bool(self._doomed or self.core.out or due < self._sleeps_until)
 
     def _wake(self) -> None:
         try:
@@ -194,11 +164,11 @@ class Session:
             due, core = self.core.next_time(), self.core
             if core.closed and not core.ready:
                 due = 0.0
-            self._sleeps_until = float("inf") if due is None else due
+            self._sleeps_until = due
             if self._connection:
                 events = selectors.EVENT_READ | (selectors.EVENT_WRITE if core.out else 0)
                 self._selector.modify(self._connection._sock, events)
-        timeout = None if due is None else min(max(0.0, due - now()) + 0.0005, 3600.0)
+        timeout = min(max(0.0, due - now()) + 0.0005, 3600.0)
         self._selector.select(timeout)
         self._sleeps_until = 0.0
         try:

@@ -3,6 +3,7 @@ busy with connecting just then.)"""
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -32,7 +33,7 @@ class Ticker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="rlock-quorum", daemon=True)
                 self._thread.start()
-            if first is None or when < first:
+            if when < first:
                 self._changed.notify()
             return timer
 
@@ -53,9 +54,9 @@ class Ticker:
                 due, self._due = self._due, []
                 if not due:
                     first = self._timers.next()
-                    if self._ended and first is None:
+                    if self._ended and first == math.inf:
                         self._thread = None
                         return
-                    self._changed.wait(None if first is None else min(3600, max(0.0, first - now()) + 0.0005))
+                    self._changed.wait(min(3600, max(0.0, first - now()) + 0.0005))
             for call in due:
                 call()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from .._ask import Duration
 from .._hold import Acts, BaseHold, BaseLoss
-from .._states import Pending
+from .._states import Held, Pending, Request
 from ..errors import Lost
 
 
@@ -79,6 +79,20 @@ class Hold(BaseHold):
         except Exception:
             if error is None:  # else what the body raised says more
                 raise
+
+
+async def taken(request: Request, future: asyncio.Future[None], give_up: Callable[[], object]) -> Held:
+    """What the request became, or its error."""
+    try:
+        if not request.finished:
+            await future
+    except BaseException:
+        give_up()
+        raise
+    if request.error:
+        raise request.error
+    assert request.held
+    return request.held
 
 
 async def _over(pending: Pending, future: asyncio.Future[None]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._ask import Ask, Duration, Keys, Options, ask, seconds
 from .._states import JobState
 from ..errors import ConnectionError
-from ._hold import Hold, Scope
+from ._hold import Hold, Scope, taken
 from ._router import router
 from ._session import Session
 
@@ -38,16 +38,9 @@ class _Takes:
         session = await self._home()._session(wanted)
         future, done = session.waker()
         request = session.act(lambda core, now: core.ask(wanted, job, done, now))
-        try:
-            if not request.finished:
-                await future
-        except BaseException:
-            request.home.face.act(lambda core, now: core.give_up(request, now))
-            raise
-        if request.error:
-            raise request.error
-        assert request.held
-        return Hold(request.held, request.home.face, self._home())
+        give_up = lambda: request.home.face.act(lambda core, now: core.give_up(request, now))  # noqa: E731
+        held = await taken(request, future, give_up)
+        return Hold(held, request.home.face, self._home())
 
     def hold(self, key: Keys, **options: Unpack[Options]) -> Scope:
         """`async with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the

@@ -15,7 +15,7 @@ from .._clock import now
 from .._quorum import BaseQuorum
 from .._seat import SeatCore
 from ..errors import ConnectionError
-from ._hold import Hold, Scope
+from ._hold import Hold, Scope, taken
 from ._router import Router
 
 
@@ -69,16 +69,8 @@ class Quorum(BaseQuorum):
         bench = TaskBench([await router.session(b"") for router in self._routers], self._timeout)
         future, done = bench.waker()
         request = bench.act(lambda core, now: core.ask(wanted, done, now))
-        try:
-            if not request.finished:
-                await future
-        except BaseException:
-            bench.act(lambda core, now: core.give_up(now))
-            raise
-        if request.error:
-            raise request.error
-        assert request.held
-        return Hold(request.held, bench, self)
+        held = await taken(request, future, lambda: bench.act(lambda core, now: core.give_up(now)))
+        return Hold(held, bench, self)
 
     def hold(self, key: Key, *, wait: Duration | None = None, lease: Duration = 10) -> Scope:
         """`async with quorum.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import weakref
 from collections.abc import Callable, Coroutine
@@ -104,8 +105,8 @@ class Session:
         if core.wants_connection(now()):
             core.connecting = True
             self._connecting = self.task(self._connect())
-        due = None if self._ended.done() else core.next_time()
-        if due is None or (self._timer and self._due <= due):
+        due = math.inf if self._ended.done() else core.next_time()
+        if due == math.inf or (self._timer and self._due <= due):
             return  # one that comes too early does no harm, and costs less than a new one
         if self._timer:
             self._timer.cancel()
