@@ -95,29 +95,6 @@ impl Actor {
         Some(sent)
     }
 
-    /// A plain hold outlives its connection: on the next one it is asked whether it is held
-    /// still, and where its loss is told. Its deadline stays.
-    pub fn regain(&mut self, id: u64) -> Option<Sent> {
-        let entry = self.entries.get_mut(&id)?;
-        let Phase::Held(held) = &mut entry.phase else {
-            return None;
-        };
-        let node = self.nodes.get_mut(entry.node)?;
-        let Some(link) = &node.link else {
-            node.wanted = true;
-            return None;
-        };
-        let left = held.state.deadline()?.checked_sub(clock::now())?;
-        self.last_tag += 1;
-        entry.tag = self.last_tag;
-        entry.regains = true;
-        held.regained = true;
-        self.by_tag.insert(entry.tag, id);
-        let mut renew = entry.request.renew(left, None);
-        renew.arg("NOTIFY").arg(&link.channel).arg(entry.tag);
-        Some(link.send(entry.node, What::Regain { id }, renew))
-    }
-
     /// Another node has its slot: asked again there, when it is known which.
     pub fn ask_elsewhere(&mut self, id: u64) {
         if let Some(entry) = self.entries.get_mut(&id)

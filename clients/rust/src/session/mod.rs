@@ -14,6 +14,7 @@ mod entry;
 mod link;
 mod lost;
 mod node;
+mod regain;
 mod told;
 
 use std::fmt;

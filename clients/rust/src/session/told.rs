@@ -273,31 +273,6 @@ impl Actor {
         Ok(reply)
     }
 
-    fn regained(&mut self, id: u64, reply: RedisResult<Value>) {
-        let Some(entry) = self.entries.get_mut(&id) else {
-            return;
-        };
-        entry.regains = false;
-        let error = reply.err().map(|error| Error::from_redis(&error));
-        match (&mut entry.phase, error) {
-            (Phase::Held(_), Some(Error::Lost(reason))) => self.lose(id, reason),
-            // Which node has it now is found out; that one is asked.
-            (Phase::Held(_), Some(error)) if error.is_elsewhere() => {
-                self.by_tag.remove(&entry.tag);
-                entry.tag = 0;
-                self.read_slots();
-            }
-            (Phase::Released(released), Some(error @ Error::Lost(_))) => {
-                let was = released.end.replace(Err(error));
-                if was.is_some() {
-                    self.released(id);
-                }
-            }
-            (Phase::Released(Released { end: Some(_), .. }), _) => self.released(id),
-            _ => {}
-        }
-    }
-
     fn release_replied(&mut self, id: u64, reply: RedisResult<Value>) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
@@ -313,7 +288,7 @@ impl Actor {
     }
 
     /// All replies have come.
-    fn released(&mut self, id: u64) {
+    pub fn released(&mut self, id: u64) {
         let Some(entry) = self.remove(id) else { return };
         let Phase::Released(Released {
             to, end: Some(end), ..
