@@ -139,8 +139,11 @@ fn rule(widths: &[usize], markdown: bool) -> Vec<String> {
 
 /// A count with its thousands apart: 1,234,567.
 pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
+    let digits = format!("{:.0}", number.abs());
     let mut text = String::new();
+    if number <= -0.5 {
+        text.push('-');
+    }
     for (place, digit) in digits.chars().enumerate() {
         let left = digits.len() - place;
         if place > 0 && left.is_multiple_of(3) {
