@@ -68,6 +68,8 @@ for (const how of ['takes over', 'takes over from a killed master']) {
     await heir.free(key);
     if (killed) {
       assert.equal(lease.lost, null); // nobody could say what became of it
+      await lease.renew(120_000);
+      assert((await heir.say('PTTL', plain)) > 100_000);
       await lease.release();
     }
     await heir.free(plain);

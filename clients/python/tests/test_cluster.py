@@ -75,6 +75,8 @@ def test_a_replica_takes_over(cluster, face, how):
     assert until(lambda: heir.is_free(lost))
     if how == "kill":  # nobody could say what became of it
         assert locks.reason(lease) is None
+        locks.renew(lease, 120)
+        assert heir.admin.pttl(plain) > 100_000
         locks.release(lease)
     assert until(lambda: heir.is_free(plain))
     with pytest.raises(rlock.Lost):
