@@ -22,6 +22,7 @@ Keys = Union[Key, Iterable[Key]]
 Duration = Union[float, timedelta]
 Mode = Literal["read", "write"]
 
+HOST = socket.gethostname()
 LONGEST = 2**53 - 1  # ms: the most that the server takes
 
 
@@ -175,7 +176,7 @@ def ms_up(value: float) -> int:
 
 
 def fresh_owner() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4()}"
+    return f"{HOST}:{os.getpid()}:{os.urandom(16).hex()}"
 
 
 def fresh_channel() -> str:
