@@ -112,7 +112,7 @@ func (e replyError) public() error {
 // noMaster tells whether the server says that it is no master now.
 func (e replyError) noMaster() bool {
 	switch e.code() {
-	case "READONLY", "MASTERDOWN", "LOADING", "NOTYET":
+	case "READONLY", "MASTERDOWN", "LOADING":
 		return true
 	case "UNBLOCKED":
 		return !strings.Contains(string(e), "superseded")

@@ -19,6 +19,7 @@ type Hold struct {
 	link     *link // where it is told of
 	tag      uint64
 	telling  *task // has it told of on a new connection
+	regained bool  // and it was: a server that was restarted does not know its token
 	number   uint64
 	state    state
 	nested   int
@@ -228,7 +229,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	done := make(chan error, 1)
 	h.settle()
-	h.leave(true).hear(done)
+	h.leave(!h.regained).hear(done)
 	locks.mutex.Unlock()
 	select {
 	case err := <-done:

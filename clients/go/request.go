@@ -32,6 +32,9 @@ type request struct {
 // A server that is late to say that the wait is over is given so long.
 const grace = time.Second
 
+// A server that grants nothing yet is asked again after so long.
+const notYet = 500 * time.Millisecond
+
 // acquire is the way of all requests.
 func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Option) (*Hold, error) {
 	t := newTerms(opts)
@@ -305,7 +308,24 @@ func (h *Hold) failed(err replyError) {
 		h.stray(other)
 		return
 	}
+	if h.state == asking && err.code() == "NOTYET" {
+		h.askLater(err)
+		return
+	}
 	h.refuse(err.public())
+}
+
+// askLater asks again, as long as there is time: the server grants nothing yet.
+func (h *Hold) askLater(err error) {
+	h.link.forget(h)
+	h.session.failure = err
+	h.request.queued = false
+	time.AfterFunc(notYet, func() {
+		defer h.session.locks.lock()()
+		if h.state == asking && h.link == nil && h.session.link != nil {
+			h.ask()
+		}
+	})
 }
 
 // refuse ends a request that has nothing.

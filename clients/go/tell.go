@@ -40,6 +40,7 @@ func (h *Hold) tellOn(l *link, lease time.Duration) []string {
 		h.link.forget(h)
 	}
 	tag := l.enter(h)
+	h.regained = true
 	return append(h.renewal(lease), "NOTIFY", l.channel, tag)
 }
 
