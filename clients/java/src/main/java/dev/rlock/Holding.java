@@ -20,6 +20,8 @@ final class Holding implements Ticket {
     long tag;
     /** Has it told of on a new connection, until that is answered. */
     Errand telling;
+    /** And it was: a server that was restarted does not know its token. */
+    boolean regained;
     /** Of the program's holds, those that are not released. */
     int holds = 1;
     boolean released;

@@ -118,6 +118,7 @@ final class Holds {
             holding.session = session;
         }
         holding.tag = session.put(holding);
+        holding.regained = true;
         return holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag);
     }
 
@@ -171,7 +172,7 @@ final class Holds {
                 return CompletableFuture.completedFuture(null);
             }
             if (lost == null) {
-                return end(holding, release(holding, false));
+                return end(holding, release(holding, holding.regained));
             }
             if (!holding.released && holding.request.keys.size() > 1) {
                 session.run(release(holding, true)); // the others of its keys

@@ -9,7 +9,7 @@ import java.util.Set;
 /** What a server replies to a command of rlock: a number, a text, or null. */
 final class Reply extends CommandOutput<String, String, Object> {
     /** The server is no master now, or not yet. */
-    private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING", "NOTYET");
+    private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING");
     /** The server may not write now, or not this key. */
     private static final Set<String> NOT_NOW =
             Set.of("NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY");

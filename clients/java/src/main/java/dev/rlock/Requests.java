@@ -118,6 +118,9 @@ final class Requests {
         } else if (moves && (text.startsWith("ASK ") || text.startsWith("TRYAGAIN"))) {
             forget(asking);
             session.timer.schedule(() -> session.router.ask(asking), 50, TimeUnit.MILLISECONDS);
+        } else if (text.startsWith("NOTYET")) { // asked again as long as there is time
+            forget(asking);
+            session.timer.schedule(() -> session.router.ask(asking), 500, TimeUnit.MILLISECONDS);
         } else if (text.startsWith("NOTHELD")) { // its grant ended before it could be renewed
             fail(asking, new LostException(asking.request.key(), "expired"));
         } else {
