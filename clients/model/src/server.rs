@@ -19,7 +19,7 @@ pub struct Server<T> {
 
 impl<T: Copy + Ord + Default> Server<T> {
     /// A token that is given now is greater than this. (And greater than the last one that
-    /// this run of the server gave. That is left away, for a restart forgets it.)
+    /// this run of the server gave. That is left out, for a restart forgets it.)
     pub fn least(&self) -> T {
         self.counter.max(self.clock)
     }

@@ -25,7 +25,7 @@ impl Screen {
     pub fn show(mut command: Command) -> Self {
         let (mut master, mut slave) = (-1, -1);
         let null = std::ptr::null_mut();
-        // SAFETY: two numbers that may be written; the rest is left away.
+        // SAFETY: two numbers that may be written; the rest is left out.
         let opened =
             unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
         assert_eq!(opened, 0);
