@@ -9,8 +9,8 @@ use crate::report::{grouped, Report, Table};
 
 const NOTES: [&str; 3] = [
     "A process holds so many locks, and waits for as many others, all over one session. Bytes:",
-    "what its memory grew by (resident, after a collection where the language has one), for",
-    "each hold and each wait.",
+    "what its memory grew by (resident; of Node what its heap has in use; after a collection",
+    "where the language has one), for each hold and each wait.",
 ];
 
 /// Measures each language and prints.
