@@ -10,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 
 /**
  * Locks of one server, or of one cluster. A program makes one for each process:
@@ -290,9 +291,16 @@ public final class Locks implements AutoCloseable {
             return;
         }
         closed = true;
-        var sessions = router.sessions();
+        settle(Session::close);
+        settle(Session::disconnect); // so that nobody else closes it too
+        router.close();
+        timer.shutdownNow();
+    }
+
+    /** With all sessions, but for as long as that may take. */
+    private void settle(Function<Session, CompletableFuture<Void>> end) {
         var done = CompletableFuture.allOf(
-                sessions.stream().map(Session::close).toArray(CompletableFuture[]::new));
+                router.sessions().stream().map(end).toArray(CompletableFuture[]::new));
         try {
             done.get(Math.min(timeout, 1_000), TimeUnit.MILLISECONDS);
         } catch (InterruptedException error) {
@@ -300,8 +308,5 @@ public final class Locks implements AutoCloseable {
         } catch (ExecutionException | java.util.concurrent.TimeoutException error) {
             // The server ends by itself what it did not answer: with the connection or the lease.
         }
-        sessions.forEach(Session::disconnect);
-        router.close();
-        timer.shutdownNow();
     }
 }

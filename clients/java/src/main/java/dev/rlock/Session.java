@@ -359,13 +359,16 @@ final class Session {
         }
     }
 
-    void disconnect() {
+    /** Completes when there is no connection any more. */
+    CompletableFuture<Void> disconnect() {
         Wire last;
         synchronized (lock) {
             last = wire;
         }
-        if (last != null) {
-            last.close();
+        if (last == null) {
+            return CompletableFuture.completedFuture(null);
         }
+        last.close();
+        return last.ended;
     }
 }

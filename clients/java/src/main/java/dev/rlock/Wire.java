@@ -19,6 +19,7 @@ import java.util.function.Consumer;
 final class Wire {
     private final StatefulRedisConnection<String, String> connection;
     private final AtomicBoolean broken = new AtomicBoolean();
+    final CompletableFuture<Void> ended = new CompletableFuture<>();
     private final Consumer<Wire> onBreak;
     final long opened = System.nanoTime();
     private boolean sharded;
@@ -101,7 +102,7 @@ final class Wire {
 
     void close() {
         if (broken.compareAndSet(false, true)) {
-            ((StatefulConnection<?, ?>) connection).closeAsync();
+            ((StatefulConnection<?, ?>) connection).closeAsync().whenComplete((nothing, error) -> ended.complete(null));
             onBreak.accept(this);
         }
     }
