@@ -9,6 +9,8 @@ libc = ctypes.CDLL(None)
 
 def dies_with_us():
     libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    # Who runs this in the background may have had it ignored, and that is inherited.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 async def spawn(words, **options):

@@ -98,13 +98,22 @@ pub fn free_port() -> u16 {
 }
 
 pub fn dies_with_us(command: &mut Command) {
-    // SAFETY: prctl may be called between fork and exec.
+    // SAFETY: prctl and signal may be called between fork and exec.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            hears_signals();
             Ok(())
         })
     };
+}
+
+/// Who runs the tests in the background may have had these ignored, and that is inherited.
+pub fn hears_signals() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        // SAFETY: takes numbers.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 pub fn until(condition: impl Fn() -> bool) {

@@ -5,8 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 
-use crate::server::{Server, dies_with_us, until};
+use crate::server::{PATIENCE, Server, dies_with_us, until};
 
 pub struct Done {
     /// As a shell shows it.
@@ -34,7 +35,16 @@ pub fn done(server: &Server, words: &[&str]) -> Done {
 }
 
 pub fn end(child: Child) -> Done {
+    let id = i32::try_from(child.id()).unwrap();
+    let (is_over, over) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if over.recv_timeout(PATIENCE * 4) == Err(RecvTimeoutError::Timeout) {
+            // SAFETY: takes numbers.
+            unsafe { libc::kill(id, libc::SIGKILL) };
+        }
+    });
     let done = child.wait_with_output().unwrap();
+    drop(is_over);
     let by_signal = || 128 + done.status.signal().unwrap();
     Done {
         code: done.status.code().unwrap_or_else(by_signal),
