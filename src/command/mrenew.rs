@@ -32,10 +32,7 @@ impl Command for Mrenew {
         let id = owner.id(call)?;
         let address = options.address(call)?;
         let renewal = options.renewal(call, &id, lease, address.as_ref())?;
-        call.decide(|d| lock::renew_many(d, &keys, &renewal))?;
-        if !renewal.binding().is_empty() {
-            call.watches();
-        }
+        call.renew(&renewal, |d| lock::renew_many(d, &keys, &renewal))?;
         Ok(call.after_long_work(&keys, Outcome::Done(1), None))
     }
 }

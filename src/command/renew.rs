@@ -38,10 +38,7 @@ impl Command for Renew {
         let id = owner.id(call)?;
         let address = options.address(call)?;
         let renewal = options.renewal(call, &id, lease, address.as_ref())?;
-        let fenced = call.decide(|d| lock::renew(d, key, &renewal))?;
-        if !renewal.binding().is_empty() {
-            call.watches();
-        }
+        let fenced = call.renew(&renewal, |d| lock::renew(d, key, &renewal))?;
         Ok(Responder::Integer(fenced.map_or(1, |token| token.0)))
     }
 }

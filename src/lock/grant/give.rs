@@ -70,7 +70,7 @@ pub fn give(
         d.core.subscribers.count_grant(key);
     }
     d.tell(key, Event::Acquired);
-    if want.watch || want.notify.is_some() || !is_first || want.mode != Mode::Exclusive {
+    if !want.binding().is_empty() || !is_first || want.mode != Mode::Exclusive {
         watchdog::on_acquired(d.core, key, want, &before, now);
     }
     d.joined(key, &want.owner);

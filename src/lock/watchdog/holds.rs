@@ -56,7 +56,7 @@ pub fn change_watch<T>(
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
 pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
     let owner = &want.owner;
-    if count(before) == 0 && !want.watch && want.notify.is_none() {
+    if count(before) == 0 && want.binding().is_empty() {
         let client = want.client;
         core.locks
             .change_hold(key, owner, |hold| hold.client = client);

@@ -11,7 +11,7 @@ use super::{docs, key_events, tick, watching};
 use crate::error::{self, Error};
 use crate::lock::{
     self, Address, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Once, Outcome,
-    Refusal, Verdict, WaiterId,
+    Refusal, Renewal, Verdict, WaiterId,
 };
 use crate::redisson;
 use crate::server::outbound::replication::{By, Replication};
@@ -178,7 +178,7 @@ impl<'a> Call<'a> {
     }
 
     /// A hold may belong to a connection from now on.
-    pub fn watches(&self) {
+    fn watches(&self) {
         watching::update(self.shell(), self.ctx());
     }
 
@@ -247,6 +247,19 @@ impl<'a> Call<'a> {
         run: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         self.put(false, |with| with.decide(run))
+    }
+
+    /// The same for a renewal, which may bind holds to a connection.
+    pub fn renew<T>(
+        &self,
+        renewal: &Renewal<'_>,
+        run: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Error> {
+        let renewed = self.decide(run)?;
+        if !renewal.binding().is_empty() {
+            self.watches();
+        }
+        Ok(renewed)
     }
 
     /// Puts a request for locks to the core, which may have to stand in their queues. Its
