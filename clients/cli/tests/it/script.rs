@@ -9,10 +9,12 @@ use crate::terminal::Screen;
 fn script(server: &Server, shell: &str, words: &str) -> Screen {
     let own = env!("CARGO_BIN_EXE_rlock");
     let text = format!("{own} run {words}\nsaid=$?\necho \"next after $said\"\nexit 3");
+    shown(server, shell, &text)
+}
+
+fn shown(server: &Server, shell: &str, text: &str) -> Screen {
     let mut script = Command::new(shell);
-    script
-        .args(["-c", &text])
-        .env("RLOCK_URL", server.address());
+    script.args(["-c", text]).env("RLOCK_URL", server.address());
     dies_with_us(&mut script);
     Screen::show(script)
 }
@@ -94,12 +96,7 @@ fn it_has_the_terminal_again_after_jobs_that_had_it() {
         "{own} run --lease 3s jobs -- bash --norc -i -c 'echo ready; sleep 600'; \
          read line; echo \"got $line\""
     );
-    let mut script = Command::new("bash");
-    script
-        .args(["-c", &text])
-        .env("RLOCK_URL", server.address());
-    dies_with_us(&mut script);
-    let mut screen = Screen::show(script);
+    let mut screen = shown(&server, "bash", &text);
     screen.see("ready");
     server.ask::<i64>("DEL jobs");
     screen.see("before the command had ended");
@@ -115,12 +112,7 @@ fn it_goes_on_after_a_command_that_another_signal_ends() {
     let text = format!(
         "{own} run jobs -- sh -c 'echo ready; kill -TERM $$; sleep 600'\necho next after $?"
     );
-    let mut script = Command::new("bash");
-    script
-        .args(["-c", &text])
-        .env("RLOCK_URL", server.address());
-    dies_with_us(&mut script);
-    let mut screen = Screen::show(script);
+    let mut screen = shown(&server, "bash", &text);
     screen.see("next after 143");
     assert_eq!(screen.end(), 0);
 }

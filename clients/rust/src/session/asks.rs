@@ -66,8 +66,15 @@ impl Actor {
         None
     }
 
+    /// Nobody but the session is there to take the reply.
+    pub fn ask_again(&mut self, id: u64) {
+        if let Some(sent) = self.ask(id) {
+            self.follow(sent);
+        }
+    }
+
     /// On the connection that there is, with a new tag.
-    pub fn ask(&mut self, id: u64) -> Option<Sent> {
+    fn ask(&mut self, id: u64) -> Option<Sent> {
         let entry = self.entries.get_mut(&id)?;
         let Phase::Asked(asked) = &mut entry.phase else {
             return None;

@@ -201,17 +201,9 @@ impl Actor {
             self.read_slots();
         }
         self.pay();
-        for id in held {
-            if let Some(sent) = self.regain(id) {
-                self.follow(sent);
-            }
-        }
+        held.into_iter().for_each(|id| self.regain(id));
         asked.sort_unstable();
-        for (_, id) in asked {
-            if let Some(sent) = self.ask(id) {
-                self.follow(sent);
-            }
-        }
+        asked.into_iter().for_each(|(_, id)| self.ask_again(id));
     }
 }
 

@@ -56,9 +56,7 @@ impl Actor {
         match &mut entry.phase {
             Phase::Asked(asked) if asked.again.is_some_and(|at| at <= now) => {
                 asked.again = None;
-                if let Some(sent) = self.ask(id) {
-                    self.follow(sent);
-                }
+                self.ask_again(id);
                 self.look_again(id);
             }
             Phase::Asked(asked) => {
@@ -179,9 +177,7 @@ impl Actor {
         self.is_connected.store(true, Ordering::Relaxed);
         self.pay();
         for id in self.entries_at(number) {
-            if let Some(sent) = self.regain(id) {
-                self.follow(sent);
-            }
+            self.regain(id);
         }
         let asked = |(id, entry): (&u64, &super::entry::Entry)| match &entry.phase {
             Phase::Asked(asked) if entry.node == number => Some((asked.since, *id)),
@@ -189,10 +185,6 @@ impl Actor {
         };
         let mut asked: Vec<_> = self.entries.iter().filter_map(asked).collect();
         asked.sort_unstable();
-        for (_, id) in asked {
-            if let Some(sent) = self.ask(id) {
-                self.follow(sent);
-            }
-        }
+        asked.into_iter().for_each(|(_, id)| self.ask_again(id));
     }
 }

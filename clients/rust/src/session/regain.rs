@@ -12,7 +12,13 @@ use super::entry::{Phase, Released};
 impl Actor {
     /// Asks whether it is held still, and says where its loss is told from now on. Its deadline
     /// stays.
-    pub fn regain(&mut self, id: u64) -> Option<Sent> {
+    pub fn regain(&mut self, id: u64) {
+        if let Some(sent) = self.ask_whether_held(id) {
+            self.follow(sent);
+        }
+    }
+
+    fn ask_whether_held(&mut self, id: u64) -> Option<Sent> {
         let entry = self.entries.get_mut(&id)?;
         let Phase::Held(held) = &mut entry.phase else {
             return None;
