@@ -62,6 +62,11 @@ def taken(request: Request, wait: Callable[[], bool], give_up: Callable[[], obje
     except BaseException:  # KeyboardInterrupt too: the server is to hear of it
         give_up()
         raise
+    return outcome(request)
+
+
+def outcome(request: Request) -> Held:
+    """Of a request that is over."""
     if request.error:
         raise request.error
     assert request.held

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from .._ask import Duration
 from .._hold import Acts, BaseHold, BaseLoss
 from .._states import Held, Pending, Request
+from .._wait import outcome
 from ..errors import Lost
 
 
@@ -89,10 +90,7 @@ async def taken(request: Request, future: asyncio.Future[None], give_up: Callabl
     except BaseException:
         give_up()
         raise
-    if request.error:
-        raise request.error
-    assert request.held
-    return request.held
+    return outcome(request)
 
 
 async def _over(pending: Pending, future: asyncio.Future[None]) -> None:
