@@ -33,7 +33,7 @@ impl Cause {
 
     /// What is told of a lease that ended at this moment, for this cause.
     pub fn event(self, end: Option<WallMs>, now: Now) -> Option<Event> {
-        let overdue = end.is_some_and(|at| at < now.wall_ms());
+        let overdue = end.is_some_and(|at| now.may_be_past(at));
         match self {
             Self::Expired => Some(Event::Expired),
             Self::Evicted => Some(Event::Evicted),

@@ -7,10 +7,6 @@ use super::Cause;
 use crate::lock::table::{Entry, Shared};
 use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Whom};
 
-/// The server looks at its clock once before it calls us, and can take a lease to
-/// run that is over by ours. It is due again as long as it may be that.
-const CLOCKS_APART_MS: i64 = 10;
-
 /// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
 /// after that: it is looked at once more.
 const NOT_YET_GONE_MS: i64 = 1;
@@ -70,8 +66,8 @@ fn expire_one(d: &mut Decision<'_>, key: &Key) {
     let entry = d.core.locks.get(key);
     let deadline = entry.and_then(|entry| entry.deadline);
     let is_foreign = entry.is_some_and(|entry| entry.foreign);
-    let long_ago = d.now.wall_ms().plus_ms(-CLOCKS_APART_MS);
-    if deadline.is_some_and(|at| at < long_ago) {
+    // Till then the server can take a lease to run that is over by our clock.
+    if deadline.is_some_and(|at| d.now.must_be_past(at)) {
         let expires = d.ks.look(key, &[]).expires;
         let to = expires.filter(|at| *at >= d.now.wall_ms());
         if is_foreign {

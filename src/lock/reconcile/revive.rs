@@ -10,10 +10,7 @@ pub fn revive(d: &mut Decision<'_>, key: &Key, owner: &Owner, ended: Option<Wall
         return false;
     };
     let at = watch.renewed_to(d.now);
-    let now_ms = d.now.wall_ms();
-    // Ended before its time, it was ended by somebody.
-    let in_time = ended.is_some_and(|ended| ended < now_ms);
-    if !in_time || !watch.stalled(ended) || at < now_ms {
+    if !watch.stalled(ended, d.now) || at < d.now.wall_ms() {
         return false;
     }
     let plain = watch.holds(Mode::Exclusive);

@@ -268,10 +268,11 @@ impl Watch {
         self.next = Some(now.deadline(third));
     }
 
-    /// The lease was to be renewed before it ended at this moment, and was not:
-    /// the server stood still, or may not write.
-    pub fn stalled(&self, ended: Option<WallMs>) -> bool {
-        self.next.zip(ended).is_some_and(|(next, at)| next <= at)
+    /// The lease was to be renewed by now and before it ended at this moment, and was not:
+    /// the server stood still, or may not write. If not so, it was ended by somebody.
+    pub fn stalled(&self, ended: Option<WallMs>, now: Now) -> bool {
+        let by = ended.map(|at| at.min(now.wall_ms()));
+        self.next.zip(by).is_some_and(|(next, by)| next <= by)
     }
 }
 

@@ -99,6 +99,10 @@ impl MonoUs {
     }
 }
 
+/// The server reads its clock at other moments than we: once before it calls us, or as it
+/// looks at a key, while a decision reads ours once. So far apart they can be.
+const CLOCKS_APART_MS: i64 = 10;
+
 impl Now {
     /// The wall clock in ms, as PEXPIREAT counts it.
     pub fn wall_ms(self) -> WallMs {
@@ -108,6 +112,16 @@ impl Now {
     /// When a lease of `lease` ms ends that begins now.
     pub fn deadline(self, lease: i64) -> WallMs {
         self.wall_ms().plus_ms(lease)
+    }
+
+    /// A lease that ends at this moment can be over by the server's clock.
+    pub fn may_be_past(self, at: WallMs) -> bool {
+        at < self.wall_ms().plus_ms(CLOCKS_APART_MS)
+    }
+
+    /// A lease that ends at this moment is over by the server's clock, too.
+    pub fn must_be_past(self, at: WallMs) -> bool {
+        at < self.wall_ms().plus_ms(CLOCKS_APART_MS.saturating_neg())
     }
 
     /// When a wait of `ms` ends that begins now.
