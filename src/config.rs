@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use redis_module::enum_configuration;
 
 use crate::error;
-use crate::lock::Rules;
+use crate::lock::{Limits, Rules};
 
 /// `rlock.redisson-compat yes|no` (default yes): publish the message that wakes
 /// Redisson's waiters when a lock is left free.
@@ -66,6 +66,18 @@ pub fn stock_max() -> usize {
     usize::try_from(STOCK_MAX.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
+/// `rlock.max-waiters n` (default 0, no bound): so many requests may wait,
+pub static MAX_WAITERS: AtomicI64 = AtomicI64::new(0);
+
+/// `rlock.max-waiters-per-key n`: for one lock,
+pub static MAX_WAITERS_PER_KEY: AtomicI64 = AtomicI64::new(0);
+
+/// `rlock.max-waiters-per-client n`: of one connection.
+pub static MAX_WAITERS_PER_CLIENT: AtomicI64 = AtomicI64::new(0);
+
+/// The greatest of these.
+pub const MOST_WAITERS: i64 = 1_000_000_000;
+
 /// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
 pub const LONGEST_TURN_MS: i64 = 10_000;
 
@@ -109,6 +121,12 @@ fn set_ms(setting: &AtomicI64) -> Option<i64> {
     (ms > 0).then_some(ms)
 }
 
+/// A number that is set; none: it is set to 0.
+fn set_number(setting: &AtomicI64) -> usize {
+    let number = set_ms(setting).map(usize::try_from);
+    number.and_then(Result::ok).unwrap_or(usize::MAX)
+}
+
 /// What of the settings concerns the core. `age_ms`: since when the module runs.
 pub fn rules(age_ms: impl FnOnce() -> i64) -> Rules {
     let left = |ms: i64| ms.saturating_sub(age_ms());
@@ -123,6 +141,11 @@ pub fn rules(age_ms: impl FnOnce() -> i64) -> Rules {
             .map(|ms| ms.saturating_mul(1000)),
         keep_place: set_ms(&KEEP_PLACE),
         grants_in: set_ms(&GRANT_AFTER).map(left).filter(|ms| *ms > 0),
+        most_waiters: Limits {
+            in_all: set_number(&MAX_WAITERS),
+            of_a_key: set_number(&MAX_WAITERS_PER_KEY),
+            of_a_client: set_number(&MAX_WAITERS_PER_CLIENT),
+        },
     }
 }
 
@@ -137,7 +160,7 @@ enum Allowed {
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 10] = [
+const SETTINGS: [(&str, Allowed); 13] = [
     ("redisson-compat", YES_NO),
     ("watchdog-lost", Allowed::Words(&["close", "keep"])),
     ("watchdog-max", Allowed::Ms(MOST_MS)),
@@ -146,6 +169,9 @@ const SETTINGS: [(&str, Allowed); 10] = [
     ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
     ("keep-place", Allowed::Ms(LONGEST_KEEP_MS)),
     ("grant-after", Allowed::Ms(MOST_MS)),
+    ("max-waiters", Allowed::Number(MOST_WAITERS)),
+    ("max-waiters-per-key", Allowed::Number(MOST_WAITERS)),
+    ("max-waiters-per-client", Allowed::Number(MOST_WAITERS)),
     ("stock", YES_NO),
     ("stock-max", Allowed::Number(MOST_STOCK)),
 ];
@@ -208,6 +234,7 @@ mod tests {
             &[b"fencing", b"counter", b"redisson-turn", b"0"],
             &[b"grant-after", b"30000"],
             &[b"stock", b"no", b"stock-max", b"1000000000"],
+            &[b"max-waiters", b"1000000000", b"max-waiters-per-key", b"0"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
         }
@@ -226,6 +253,7 @@ mod tests {
             &[b"grant-after", b"-1"],
             &[b"stock", b"0"],
             &[b"stock-max", b"-1"],
+            &[b"max-waiters-per-client", b"1000000001"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
         }

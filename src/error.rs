@@ -1,7 +1,7 @@
 //! What a client is told when a request is refused: one line that starts with a
 //! code, says what was wrong and what to do, and is at most 512 bytes long.
 
-use crate::lock::{Foreign, Link, Mode, NoPermits, Refusal};
+use crate::lock::{Crowd, Foreign, Link, Mode, NoPermits, Refusal};
 
 /// Longer lines are cut.
 const LONGEST: usize = 512;
@@ -98,6 +98,7 @@ pub fn of(refusal: &Refusal) -> Error {
              more (rlock.grant-after)"
         ),
         Refusal::Deadlock { cycle } => deadlock(cycle),
+        Refusal::TooManyWait { which, most } => too_many_wait(which, *most),
         Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
         Refusal::TagInUse { tag } => tag_in_use(&shown(tag)),
         Refusal::Superseded => SUPERSEDED.to_owned(),
@@ -140,6 +141,19 @@ fn no_permits(key: &str, why: &NoPermits) -> String {
             format!("WRONGMODE {key} is not held by permits, so it has no limit")
         }
     }
+}
+
+/// A request that would wait, beyond one of the settings `rlock.max-waiters*`.
+fn too_many_wait(which: &Crowd, most: usize) -> String {
+    let (whose, setting) = match which {
+        Crowd::Everybody => ("wait on this server".to_owned(), ""),
+        Crowd::AtKey(key) => (format!("wait for {}", shown(&key.name)), "-per-key"),
+        Crowd::OnConnection => ("of this connection wait".to_owned(), "-per-client"),
+    };
+    format!(
+        "MAXWAITERS {most} requests {whose} already (rlock.max-waiters{setting}): ask again later, \
+         or without waiting"
+    )
 }
 
 const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";

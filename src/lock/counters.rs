@@ -18,6 +18,8 @@ pub struct Counters {
     pub timed_out: u64,
     pub cancelled: u64,
     pub deadlocks: u64,
+    /// Requests that were refused because too many wait.
+    pub turned_away: u64,
     pub taken_back: u64,
     /// Holds that ONCE has bound to another connection or by another tag.
     pub rebound: u64,

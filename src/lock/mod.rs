@@ -62,7 +62,7 @@ mod write;
 
 pub use address::Address;
 pub use ask::{Aim, Ask, Ended, Once, Only, Renewal, Share, Verdict, Wait};
-pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Rules, Waiting, Wanted};
+pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Limits, Rules, Waiting, Wanted};
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{
@@ -76,7 +76,7 @@ pub use leaving::{disconnected, leave};
 pub use moved::demoted;
 pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};
 pub use reconcile::Cause;
-pub use refusal::{Link, NoPermits, Refusal};
+pub use refusal::{Crowd, Link, NoPermits, Refusal};
 pub use request::{
     acquire, acquire_many, force, limit, release, release_many, renew, renew_many, MOST_KEYS,
 };

@@ -37,6 +37,8 @@ pub enum Refusal {
     NotYet { ms: i64 },
     /// The request would close a cycle of waiting: DEADLOCK.
     Deadlock { cycle: Vec<Link> },
+    /// As many requests wait as may: MAXWAITERS.
+    TooManyWait { which: Crowd, most: usize },
     /// A key beside the lock is needed that may be on another node, for their slot is
     /// on its way: TRYAGAIN.
     OnItsWay { key: Key },
@@ -55,6 +57,14 @@ pub enum Refusal {
     Unheard,
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Owner },
+}
+
+/// Of whom too many would wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Crowd {
+    Everybody,
+    AtKey(Key),
+    OnConnection,
 }
 
 /// Why a request about permits is refused.

@@ -61,6 +61,12 @@ impl Sessions {
         waits.map(|(_, id)| *id)
     }
 
+    /// How many requests of a connection wait by QUEUE.
+    pub fn waiting(&self, client: ClientId) -> usize {
+        let session = self.by_client.get(&client);
+        session.map_or(0, |session| session.waits.len())
+    }
+
     fn of(&mut self, address: &Address) -> &mut Session {
         let session = self.by_client.entry(address.client);
         session.or_insert_with(|| Session {

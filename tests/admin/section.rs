@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::support::{code, eventually, now_ms, pass, Ask, Bound, RawClient, Server, Waiter};
 
 /// What only goes up.
-const COUNTED: [&str; 15] = [
+const COUNTED: [&str; 16] = [
     "acquired",
     "contended",
     "granted_after_wait",
@@ -17,6 +17,7 @@ const COUNTED: [&str; 15] = [
     "evicted",
     "cancelled",
     "deadlocks_refused",
+    "max_waiters_refused",
     "grants_taken_back",
     "once_rebound",
     "redisson_turns",

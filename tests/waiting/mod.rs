@@ -5,6 +5,7 @@ mod behind_unblocked;
 mod chain;
 mod gone;
 mod leaving;
+mod limits;
 mod lost_grants;
 mod overwritten;
 mod queue;

@@ -43,6 +43,25 @@ pub struct Rules {
     /// Nothing is granted for so many ms more: the server has started, and may have lost
     /// locks.
     pub grants_in: Option<i64>,
+    /// Beyond these a request is refused that would wait.
+    pub most_waiters: Limits,
+}
+
+/// How many requests may wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub in_all: usize,
+    pub of_a_key: usize,
+    /// Of a connection.
+    pub of_a_client: usize,
+}
+
+impl Limits {
+    pub const NONE: Self = Self {
+        in_all: usize::MAX,
+        of_a_key: usize::MAX,
+        of_a_client: usize::MAX,
+    };
 }
 
 impl Rules {
@@ -54,6 +73,7 @@ impl Rules {
         redisson_turn_us: None,
         keep_place: None,
         grants_in: None,
+        most_waiters: Limits::NONE,
     };
 }
 

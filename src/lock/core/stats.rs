@@ -27,6 +27,7 @@ impl Core {
             (c"evicted", counters.evicted),
             (c"cancelled", counters.cancelled),
             (c"deadlocks_refused", counters.deadlocks),
+            (c"max_waiters_refused", counters.turned_away),
             (c"grants_taken_back", counters.taken_back),
             (c"once_rebound", counters.rebound),
             (c"redisson_turns", counters.turns),

@@ -1,6 +1,7 @@
 //! Waiting, and how a lock goes to the next.
 
 mod again;
+mod crowd;
 mod drain;
 mod judge;
 mod wait;

@@ -1,6 +1,7 @@
 //! A request that cannot have its lock now waits for it.
 
 use super::again::{same_request, take_over};
+use super::crowd;
 use super::drain::drain;
 
 use crate::lock::ask::{Ask, Once, Want};
@@ -49,7 +50,7 @@ pub fn wait_for(
     }
     let now = d.now;
     d.asking = Some(id);
-    let kept = stand_in_line(d, id, waiter);
+    let kept = stand_in_line(d, id, waiter)?;
     // Those who kept it out may have come after it.
     if kept && try_grant(d, id) != Tried::Waits {
         return Ok(Verdict::Waits(id));
@@ -83,15 +84,16 @@ pub fn wait_for(
 }
 
 /// Puts a request into its queues: with ONCE in the place that it has there already, or had
-/// until its connection closed. Whether it was the latter.
-fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> bool {
+/// until its connection closed. Whether it was the latter. If it is one more, there may be too
+/// many.
+fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> Result<bool, Refusal> {
     let mut is_kept = false;
     if waiter.want.once == Once::IsTheSame {
         let (keys, owner) = (&*waiter.keys, &waiter.want.owner);
         let asked = (waiter.want.mode, waiter.want.share);
         if let Some(old) = same_request(d.core, keys, owner, asked) {
             take_over(d, old, id, waiter);
-            return false;
+            return Ok(false);
         }
         let kept = d.core.queues.kept().take(keys, owner, asked, d.now);
         // An upgrade has a place of its own.
@@ -100,6 +102,9 @@ fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> bool
             is_kept = true;
         }
     }
+    if !is_kept {
+        crowd::admit(d.core, &waiter)?;
+    }
     leaving::enqueue(d.core, id, waiter);
-    is_kept
+    Ok(is_kept)
 }
