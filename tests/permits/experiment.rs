@@ -87,14 +87,17 @@ fn run(server: &Server, seconds: u64) -> Outcome {
     });
     let begin = moment();
     let length = seconds as i64 * 1_000_000_000;
-    for Process(worker) in &mut workers {
+    let every = PROCESSES / KILLED;
+    for (number, Process(worker)) in workers.iter_mut().enumerate() {
+        // Those that are to be killed go on until they are, however busy the machine is.
+        let longer = if number % every == 0 { 10 * length } else { 0 };
         let input = worker.stdin.as_mut().expect("its input");
-        writeln!(input, "{}", begin + length).expect("it reads");
+        writeln!(input, "{}", begin + length + longer).expect("it reads");
     }
     let mut killed = vec![None; PROCESSES];
     // Evenly over the processes and over the time.
     for nth in 0..KILLED {
-        let number = nth * (PROCESSES / KILLED);
+        let number = nth * every;
         let not_before = begin + length * (nth as i64 + 1) / (KILLED as i64 + 1);
         killed[number] = Some(kill(server, number, &mut workers[number], not_before));
     }

@@ -235,7 +235,7 @@ fn a_block_time_of_a_reader_and_of_a_writer_ends_with_null(by: Way) {
     let server = Server::start();
     let mut client = server.raw();
     client.take_read("doc", "alice");
-    let mut writer = by.with(&server, "doc w 1000 WRITE BLOCK 60");
+    let mut writer = by.with(&server, "doc w 1000 WRITE BLOCK 1000");
     let mut reader = by.with(&server, "doc r 1000 READ BLOCK 20");
     assert_eq!(reader.end(), Value::Nil);
     assert_eq!(writer.end(), Value::Nil);

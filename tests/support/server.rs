@@ -235,6 +235,11 @@ impl Server {
             .args(["--repl-diskless-sync-delay", "0"])
             .arg("--dir")
             .arg(&self.dir)
+            .args(
+                env::var("RLOCK_SERVER_OPTIONS")
+                    .iter()
+                    .flat_map(|all| all.split(' ')),
+            )
             .args(module_options(self.has_module))
             .args(&self.options)
             .envs(self.environment.iter().cloned())

@@ -20,6 +20,7 @@ pub enum Record {
     Stall(Stall),
     Ping(Ping),
     Stray(Stray),
+    Message(Message),
     Sample(Sample),
     Rest(Rest),
     Copies(Copies),
@@ -81,6 +82,9 @@ pub enum Out {
     /// The connection ended before the reply came.
     #[serde(rename = "l")]
     Lost,
+    /// What RLOCK.LIST told: whether that was all, and each holder's key and owner.
+    #[serde(rename = "k")]
+    List(bool, Vec<(String, String)>),
     /// The connection was open to the end, and no reply came.
     #[serde(rename = "u")]
     Unanswered,
@@ -164,6 +168,14 @@ pub struct Ping {
 /// A reply that nobody had asked for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stray {
+    pub conn: u32,
+    pub at: u64,
+    pub text: String,
+}
+
+/// What a session was told on its channel; `sunsubscribe`, when its server ended that.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Message {
     pub conn: u32,
     pub at: u64,
     pub text: String,

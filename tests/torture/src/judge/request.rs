@@ -5,12 +5,14 @@ pub enum Mode {
     Plain,
     Read,
     Write,
+    Permits,
 }
 
 impl Mode {
-    /// Whether two owners may hold a lock in these modes at once.
+    /// Whether two owners may hold a lock in these modes at once; of permits it depends
+    /// on how many.
     pub fn goes_with(self, other: Self) -> bool {
-        self == Self::Read && other == Self::Read
+        self == other && matches!(self, Self::Read | Self::Permits)
     }
 }
 
@@ -23,6 +25,10 @@ pub enum Verb {
     Mrelease,
     Mrenew,
     Info,
+    Cancel,
+    Force,
+    Limit,
+    List,
     Echo,
     Other,
 }
@@ -34,9 +40,19 @@ pub struct Request {
     pub owner: String,
     pub lease_us: u64,
     pub mode: Mode,
-    /// us; none: a try.
+    /// By BLOCK or QUEUE, us; none: a try.
     pub block: Option<u64>,
+    pub queues: bool,
     pub watchdog: bool,
+    pub once: bool,
+    /// Of permits: the limit that is said, or is to be; and how many of them.
+    pub limit: Option<i64>,
+    pub permits: i64,
+    pub all: bool,
+    pub if_held: bool,
+    pub if_token: Option<i64>,
+    /// Channel and tag.
+    pub notify: Option<(String, String)>,
 }
 
 impl Request {
@@ -49,6 +65,10 @@ impl Request {
             "RLOCK.MRELEASE" => Verb::Mrelease,
             "RLOCK.MRENEW" => Verb::Mrenew,
             "RLOCK.INFO" => Verb::Info,
+            "RLOCK.CANCEL" => Verb::Cancel,
+            "RLOCK.FORCE" => Verb::Force,
+            "RLOCK.LIMIT" => Verb::Limit,
+            "RLOCK.LIST" => Verb::List,
             "ECHO" => Verb::Echo,
             _ => Verb::Other,
         };
@@ -56,29 +76,48 @@ impl Request {
         let number = |at: usize| args.get(at).and_then(|word| word.parse::<u64>().ok());
         let count = match verb {
             Verb::Macquire | Verb::Mrelease | Verb::Mrenew => number(1).unwrap_or(0) as usize,
-            Verb::Other | Verb::Echo => 0,
+            Verb::Other | Verb::Echo | Verb::List => 0,
             _ => 1,
         };
         let first = 1 + usize::from(args[0].starts_with("RLOCK.M"));
         let keys = args.iter().skip(first).take(count).cloned().collect();
         let rest = first + count;
         let words = args.get(rest + 1..).unwrap_or_default();
-        let has = |word: &str| words.iter().any(|one| one == word);
-        let mode = match (has("READ"), has("WRITE")) {
-            (true, _) => Mode::Read,
-            (_, true) => Mode::Write,
+        let behind = |word: &str, nth: usize| {
+            let at = words.iter().position(|one| one == word)?;
+            words.get(at + nth)
+        };
+        let has = |word: &str| behind(word, 0).is_some();
+        let value = |word| behind(word, 1).and_then(|text| text.parse::<i64>().ok());
+        let mode = match verb {
+            _ if has("PERMITS") || value("LIMIT").is_some() => Mode::Permits,
+            _ if has("READ") => Mode::Read,
+            _ if has("WRITE") => Mode::Write,
             _ => Mode::Plain,
         };
-        let at = words.iter().position(|word| word == "BLOCK");
-        let block = at.and_then(|at| words.get(at + 1)?.parse::<u64>().ok());
+        let queues = has("QUEUE");
+        let block = value(if queues { "QUEUE" } else { "BLOCK" });
+        let limit = match verb {
+            Verb::Limit => number(2).map(|limit| limit as i64),
+            _ => value("LIMIT"),
+        };
+        let notify = behind("NOTIFY", 1).zip(behind("NOTIFY", 2));
         Self {
             verb,
             keys,
             owner: word(rest),
             lease_us: number(rest + 1).unwrap_or(0).saturating_mul(1000),
             mode,
-            block: block.map(|ms| ms * 1000),
+            block: block.map(|ms| ms.unsigned_abs() * 1000),
+            queues,
             watchdog: has("WATCHDOG"),
+            once: has("ONCE"),
+            limit,
+            permits: value("PERMITS").unwrap_or(1),
+            all: has("ALL"),
+            if_held: has("IFHELD"),
+            if_token: value("IFTOKEN"),
+            notify: notify.map(|(channel, tag)| (channel.clone(), tag.clone())),
         }
     }
 

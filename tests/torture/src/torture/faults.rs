@@ -132,7 +132,7 @@ impl World {
         for line in text.lines() {
             let flags = field(line, "flags=").unwrap_or_default();
             let name = field(line, "name=").unwrap_or_default();
-            let ours = name.is_empty() && !flags.contains(['S', 'M', 'P']);
+            let ours = name.is_empty() && !flags.contains(['S', 'M']);
             if ours && (!blocked || flags.contains('b')) {
                 ids.extend(field(line, "id="));
             }

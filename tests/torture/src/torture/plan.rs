@@ -146,8 +146,8 @@ impl Plan {
         match rng.u32(0..100) {
             0..20 => Act::KillClients(rng.usize(1..6)),
             20..34 => Act::Unblock(rng.usize(1..6), rng.bool()),
-            34..50 => Act::Force(self.hot(rng, "prmx")),
-            50..64 => Act::Del(self.hot(rng, "prmx")),
+            34..50 => Act::Force(self.hot(rng, "prmxtu")),
+            50..64 => Act::Del(self.hot(rng, "prmxtu")),
             64..74 => Act::Pexpire(self.hot(rng, "x"), rng.u64(1..900)),
             74..80 => Act::Persist(self.hot(rng, "x")),
             80..86 => {

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use rlock_torture::clock::now_us;
-use rlock_torture::history::{self, End, Op, Out, Record, Recorder, Stray};
+use rlock_torture::history::{self, End, Message, Op, Out, Record, Recorder, Stray};
 
 use crate::resp::{encode, parse, Value};
 use crate::traffic::out;
@@ -57,6 +57,10 @@ pub struct Conn {
     client_id: Option<i64>,
     pub owner: Option<String>,
     refused: bool,
+    /// Nothing that is asked here blocks what is behind it.
+    flows: bool,
+    /// What came on its channels, and nobody has looked at yet.
+    pub messages: Vec<String>,
 }
 
 impl Conn {
@@ -79,6 +83,8 @@ impl Conn {
             client_id: None,
             owner: None,
             refused: false,
+            flows: false,
+            messages: Vec::new(),
         };
         let mut bytes = Vec::new();
         let mut ask = |line: &str, step| {
@@ -94,6 +100,13 @@ impl Conn {
         ask("CLIENT ID", Setup::ClientId);
         ask("RLOCK.OWNER", Setup::Owner);
         conn.stream.write_all(&bytes)?;
+        Ok(conn)
+    }
+
+    /// One that never blocks, and is told by messages.
+    pub fn open_session(id: u32, port: u16, db: u32) -> io::Result<Self> {
+        let mut conn = Self::open(id, port, db, true)?;
+        conn.flows = true;
         Ok(conn)
     }
 
@@ -131,7 +144,7 @@ impl Conn {
                 call,
                 sent: u64::MAX,
                 multi,
-                behind: at > 0 || first > 0 || multi,
+                behind: multi || (!self.flows && (at > 0 || first > 0)),
             };
             match multi {
                 true => {
@@ -199,6 +212,11 @@ impl Conn {
         answers: &mut Vec<Answer>,
     ) -> io::Result<()> {
         let at = Some(self.last);
+        if let Value::Push(parts) = &value {
+            if !self.confirms(parts) {
+                return self.told(parts, to);
+            }
+        }
         match self.expected.pop_front() {
             None => self.stray(format!("{value:?}"), to)?,
             Some(Expect::Skip) => (),
@@ -226,6 +244,29 @@ impl Conn {
             }
         }
         Ok(())
+    }
+
+    /// Whether a push is the reply to what is next in turn, such as SUBSCRIBE.
+    fn confirms(&self, parts: &[Value]) -> bool {
+        let word = parts.first().and_then(Value::text).unwrap_or_default();
+        match self.expected.front() {
+            Some(Expect::Op(one)) => one.args[0].eq_ignore_ascii_case(word),
+            _ => false,
+        }
+    }
+
+    fn told(&mut self, parts: &[Value], to: &mut Recorder) -> io::Result<()> {
+        let words: Vec<&str> = parts.iter().filter_map(Value::text).collect();
+        let text = match words[..] {
+            ["message" | "smessage", _, text] => text.to_owned(),
+            ["sunsubscribe", _] => "sunsubscribe".to_owned(),
+            // RESET and UNSUBSCRIBE of channels that are gone tell so once more.
+            ["unsubscribe", ..] => return Ok(()),
+            _ => return self.stray(format!("{parts:?}"), to),
+        };
+        let (conn, at) = (self.id, self.last);
+        self.messages.push(text.clone());
+        to.write(&Record::Message(Message { conn, at, text }))
     }
 
     fn stray(&self, text: String, to: &mut Recorder) -> io::Result<()> {

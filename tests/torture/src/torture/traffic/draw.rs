@@ -37,7 +37,7 @@ impl Wish {
     }
 }
 
-fn args(line: &str) -> Args {
+pub fn args(line: &str) -> Args {
     line.split(' ').map(str::to_owned).collect()
 }
 
@@ -51,7 +51,7 @@ pub fn key_of(args: &Args) -> &str {
 
 pub fn mode_of(args: &Args) -> String {
     let mut words = args.iter().skip(3);
-    let mode = words.find(|word| ["READ", "WRITE"].contains(&word.as_str()));
+    let mode = words.find(|word| ["READ", "WRITE", "PERMITS"].contains(&word.as_str()));
     mode.cloned().unwrap_or_default()
 }
 
@@ -110,7 +110,7 @@ fn block(rng: &mut Rng, class: Class) -> String {
     }
 }
 
-fn lease(rng: &mut Rng, fate: Fate, class: Class, watched: bool) -> u64 {
+pub fn lease(rng: &mut Rng, fate: Fate, class: Class, watched: bool) -> u64 {
     let long = [20, 200, 1000, 3000, 10_000, 60_000];
     let short = [1, 3, 10, 20, 50, 50, 200, LONG_MS];
     let choice = match (fate, class, watched) {
@@ -167,11 +167,7 @@ pub fn begin(rng: &mut Rng, shared: &Shared, fresh: &str) -> (Wish, Fate) {
         return (finish(rng, vec![args(&line)], multi), fate);
     }
     let (key, is_shared) = class.key(tag, rng);
-    let mode = match (is_shared, rng.u32(0..10)) {
-        (false, _) => "",
-        (true, 0..6) => " READ",
-        (true, _) => " WRITE",
-    };
+    let mode = mode_words(rng, &key, is_shared);
     let acquire = args(&format!(
         "RLOCK.ACQUIRE {key} {owner} {lease}{mode}{}{words}",
         block(rng, class)
@@ -179,13 +175,33 @@ pub fn begin(rng: &mut Rng, shared: &Shared, fresh: &str) -> (Wish, Fate) {
     let mut requests = vec![acquire];
     // All of it in one go: to hold and to have held.
     if rng.u32(0..12) == 0 && fate == Fate::Release {
-        requests.push(args(&format!("RLOCK.RENEW {key} {owner} {lease}{mode}")));
-        requests.push(args(&format!("RLOCK.RELEASE {key} {owner}{mode}")));
+        let mode = mode_of(&requests[0]);
+        let renew = format!("RLOCK.RENEW {key} {owner} {lease} {mode}");
+        requests.push(args(renew.trim_end()));
+        requests.push(args(
+            format!("RLOCK.RELEASE {key} {owner} {mode}").trim_end(),
+        ));
     }
     (finish(rng, requests, multi), fate)
 }
 
-fn some_keys(rng: &mut Rng, tag: &str) -> Vec<String> {
+/// The words of a mode, where there are several.
+pub fn mode_words(rng: &mut Rng, key: &str, is_shared: bool) -> String {
+    if let Some(limit) = names::limit(key) {
+        let most = limit.min(3) + 1;
+        // Somebody has got it wrong.
+        let said = limit + u32::from(rng.u32(0..40) == 0);
+        return format!(" LIMIT {said} PERMITS {}", rng.u32(1..most));
+    }
+    match (is_shared, rng.u32(0..10)) {
+        (false, _) => "",
+        (true, 0..6) => " READ",
+        (true, _) => " WRITE",
+    }
+    .to_owned()
+}
+
+pub fn some_keys(rng: &mut Rng, tag: &str) -> Vec<String> {
     let mut numbers = [0, 1, 2, 3];
     rng.shuffle(&mut numbers);
     let count = rng.usize(1..=4);
@@ -215,7 +231,13 @@ pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<W
         "" => String::new(),
         mode => format!(" {mode}"),
     };
+    let permits = held.mode == "PERMITS";
     let line = match rng.u32(0..100) {
+        0..8 if permits => format!(
+            "RLOCK.ACQUIRE {key} {owner} {lease}{} BLOCK {}",
+            mode_words(rng, key, false),
+            rng.u32(1..300)
+        ),
         0..8 if !star => format!(
             "RLOCK.ACQUIRE {key} {owner} {lease}{mode}{}",
             block(rng, class)
@@ -282,7 +304,10 @@ pub fn give_back(rng: &mut Rng, holds: &[Held], held: &Held) -> Wish {
 pub fn look(rng: &mut Rng, shared: &Shared) -> Wish {
     let tag = *rng.choice(shared.tags).expect("a tag");
     let (key, _) = Class::draw(rng).key(tag, rng);
-    Wish::one(args(&match rng.u32(0..20) {
+    Wish::one(args(&match rng.u32(0..23) {
+        20 => format!("RLOCK.LIMIT {tag}u0 {}", rng.u32(1..7)),
+        21 => "RLOCK.LIST COUNT 250".to_owned(),
+        22 => format!("RLOCK.FORCE {key} IFOWNER nobody"),
         0..11 => format!("RLOCK.INFO {key}"),
         11..14 => format!("RLOCK.WAITERS {key}"),
         14..16 => "RLOCK.TOP".to_owned(),

@@ -10,7 +10,7 @@ use rlock_torture::history::{End, Out, Recorder};
 use super::conn::{Answer, Args, Conn};
 use super::draw::{self, Fate, Wish};
 use super::names::tag_of;
-use super::Shared;
+use super::{Party, Shared};
 
 /// A lease that long nobody waits for: whoever loses such a hold from sight has it
 /// released in another way.
@@ -58,27 +58,29 @@ impl Lane {
         }
     }
 
-    pub fn conns(&self) -> impl Iterator<Item = &Conn> {
-        self.conns.iter()
+    fn busy(&self) -> bool {
+        self.conns.iter().any(Conn::busy)
+    }
+}
+
+impl Party for Lane {
+    fn conns(&self) -> Vec<&Conn> {
+        self.conns.iter().collect()
     }
 
-    pub fn due(&self) -> u64 {
+    fn due(&self) -> u64 {
         match self.busy() {
             true => u64::MAX,
             false => self.next_at,
         }
     }
 
-    pub fn busy(&self) -> bool {
-        self.conns.iter().any(Conn::busy)
-    }
-
-    pub fn rests(&self) -> bool {
+    fn rests(&self) -> bool {
         self.conns.is_empty() && self.holds.is_empty()
     }
 
     /// Does the next thing, if it is time for it.
-    pub fn act(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
+    fn act(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
         if self.busy() || now_us() < self.next_at {
             return Ok(());
         }
@@ -106,6 +108,59 @@ impl Lane {
         self.send(port, wish, false, shared, to).map(drop)
     }
 
+    /// Reads the replies that have come on a connection.
+    fn read(&mut self, at: usize, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
+        let mut answers = Vec::new();
+        let open = self.conns[at].read(to, &mut answers)?;
+        for answer in answers {
+            self.learn(answer, shared);
+        }
+        if !open {
+            self.lose(at, shared, to)?;
+        }
+        Ok(())
+    }
+
+    /// Ends all connections; with what was not answered as `end` says.
+    fn end_all(
+        &mut self,
+        end: End,
+        hard: bool,
+        shared: &mut Shared,
+        to: &mut Recorder,
+    ) -> io::Result<()> {
+        for conn in std::mem::take(&mut self.conns) {
+            self.leave(conn, end, hard, shared, to)?;
+        }
+        self.again = None;
+        Ok(())
+    }
+
+    /// The last thing before a rest: gives back what it holds, and leaves.
+    fn wind_up(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
+        if self.busy() || now_us() < self.next_at {
+            return Ok(());
+        }
+        self.next_at = now_us() + 3_000;
+        self.again = None;
+        let Some(held) = self.holds.last().cloned() else {
+            return match shared.orphan() {
+                Some(held) => self.give_back(held, shared, to),
+                None if shared.has_orphans() => Ok(()),
+                None => self.close_all(false, shared, to),
+            };
+        };
+        let port = shared.port_of(&held.key);
+        let wish = Wish::one(draw::release(&held, true));
+        // Whom a release does not reach, nothing helps.
+        if self.send(port, wish, false, shared, to)? && self.rng.u32(0..9) == 0 {
+            self.holds.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
     fn pause(&mut self) -> u64 {
         match (self.watches, self.rng.u32(0..40)) {
             (true, _) => self.rng.u64(5_000..40_000),
@@ -186,19 +241,6 @@ impl Lane {
         Ok(true)
     }
 
-    /// Reads the replies that have come on a connection.
-    pub fn read(&mut self, at: usize, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
-        let mut answers = Vec::new();
-        let open = self.conns[at].read(to, &mut answers)?;
-        for answer in answers {
-            self.learn(answer, shared);
-        }
-        if !open {
-            self.lose(at, shared, to)?;
-        }
-        Ok(())
-    }
-
     /// The server has closed a connection.
     fn lose(&mut self, at: usize, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
         let conn = self.conns.remove(at);
@@ -207,28 +249,8 @@ impl Lane {
         Ok(())
     }
 
-    pub fn close_all(
-        &mut self,
-        hard: bool,
-        shared: &mut Shared,
-        to: &mut Recorder,
-    ) -> io::Result<()> {
+    fn close_all(&mut self, hard: bool, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
         self.end_all(End::Client, hard, shared, to)
-    }
-
-    /// Ends all connections; with what was not answered as `end` says.
-    pub fn end_all(
-        &mut self,
-        end: End,
-        hard: bool,
-        shared: &mut Shared,
-        to: &mut Recorder,
-    ) -> io::Result<()> {
-        for conn in std::mem::take(&mut self.conns) {
-            self.leave(conn, end, hard, shared, to)?;
-        }
-        self.again = None;
-        Ok(())
     }
 
     fn leave(
@@ -266,7 +288,11 @@ impl Lane {
             }
             ("RLOCK.RELEASE", Out::Int(left)) => {
                 let mode = draw::mode_of(&args);
-                let left = usize::try_from(*left).unwrap_or(0);
+                let left = match (mode.as_str(), *left) {
+                    // Of permits it is how many of them, whoever asked for how many.
+                    ("PERMITS", 1..) => usize::MAX,
+                    _ => usize::try_from(*left).unwrap_or(0),
+                };
                 let mut seen = 0;
                 self.holds.retain(|held| {
                     let same = held.key == args[1] && held.owner == args[2] && held.mode == mode;
@@ -315,28 +341,5 @@ impl Lane {
             ("ASK", Some(target)) => self.again = Some((target, true, args.clone())),
             _ => (),
         }
-    }
-
-    /// The last thing before a rest: gives back what it holds, and leaves.
-    pub fn wind_up(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()> {
-        if self.busy() || now_us() < self.next_at {
-            return Ok(());
-        }
-        self.next_at = now_us() + 3_000;
-        self.again = None;
-        let Some(held) = self.holds.last().cloned() else {
-            return match shared.orphan() {
-                Some(held) => self.give_back(held, shared, to),
-                None if shared.has_orphans() => Ok(()),
-                None => self.close_all(false, shared, to),
-            };
-        };
-        let port = shared.port_of(&held.key);
-        let wish = Wish::one(draw::release(&held, true));
-        // Whom a release does not reach, nothing helps.
-        if self.send(port, wish, false, shared, to)? && self.rng.u32(0..9) == 0 {
-            self.holds.pop();
-        }
-        Ok(())
     }
 }

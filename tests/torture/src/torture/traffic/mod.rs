@@ -6,6 +6,7 @@ mod draw;
 mod lane;
 pub mod names;
 mod out;
+mod session;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -16,7 +17,9 @@ use fastrand::Rng;
 use rlock_torture::clock::now_us;
 use rlock_torture::history::{End, Record, Recorder, Stall};
 
+use conn::Conn;
 use lane::{Held, Lane};
+use session::Session;
 
 /// What a client process is to do.
 #[derive(Clone, Debug)]
@@ -81,6 +84,27 @@ impl Shared {
     }
 }
 
+/// One that asks by itself, with the connections that it has for that.
+trait Party {
+    fn conns(&self) -> Vec<&Conn>;
+    /// When it will do something next; never, while it waits for replies.
+    fn due(&self) -> u64;
+    fn rests(&self) -> bool;
+    fn act(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()>;
+    /// Reads what has come on a connection.
+    fn read(&mut self, at: usize, shared: &mut Shared, to: &mut Recorder) -> io::Result<()>;
+    /// Ends all connections; with what was not answered as `end` says.
+    fn end_all(
+        &mut self,
+        end: End,
+        hard: bool,
+        shared: &mut Shared,
+        to: &mut Recorder,
+    ) -> io::Result<()>;
+    /// The last things before a rest: gives back what it holds, and leaves.
+    fn wind_up(&mut self, shared: &mut Shared, to: &mut Recorder) -> io::Result<()>;
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Busy,
@@ -89,7 +113,7 @@ enum State {
 
 struct Process {
     shared: Shared,
-    lanes: Vec<Lane>,
+    lanes: Vec<Box<dyn Party>>,
     state: State,
     to: Recorder,
 }
@@ -99,14 +123,20 @@ const REST_US: u64 = 12_000_000;
 /// From here on a turn of the loop counts as a stall.
 const STALL_US: u64 = 150_000;
 const TURN_MS: u64 = 10;
+/// In each process, beside the lanes.
+const SESSIONS: u32 = 1;
 
 pub fn run(orders: &Orders) -> io::Result<()> {
     let mut rng = Rng::with_seed(orders.seed);
     let lanes = (0..orders.lanes).map(|number| {
         let db = u32::from(orders.dbs && rng.u32(0..4) == 0);
-        Lane::new(number, number == 0, db, rng.fork())
+        Box::new(Lane::new(number, number == 0, db, rng.fork())) as Box<dyn Party>
     });
-    let lanes = lanes.collect();
+    let mut lanes: Vec<Box<dyn Party>> = lanes.collect();
+    for number in 0..SESSIONS {
+        let db = u32::from(orders.dbs && rng.u32(0..4) == 0);
+        lanes.push(Box::new(Session::new(number, db, rng.fork())));
+    }
     let shared = Shared {
         process: orders.process,
         ports: orders.ports.clone(),
@@ -157,12 +187,17 @@ impl Process {
         let mut fds = vec![poll(io::stdin().as_raw_fd())];
         let mut whose = Vec::new();
         for (at, lane) in self.lanes.iter().enumerate() {
-            for (nth, conn) in lane.conns().enumerate() {
+            for (nth, conn) in lane.conns().into_iter().enumerate() {
                 fds.push(poll(conn.fd()));
                 whose.push((at, nth));
             }
         }
-        let due = self.lanes.iter().map(Lane::due).min().unwrap_or(u64::MAX);
+        let due = self
+            .lanes
+            .iter()
+            .map(|lane| lane.due())
+            .min()
+            .unwrap_or(u64::MAX);
         let ms = (due.saturating_sub(now_us()) / 1000).min(TURN_MS);
         // SAFETY: the array is ours and as long as it is said to be.
         unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, ms as i32) };
@@ -217,7 +252,7 @@ impl Process {
             }
         }
         let orphans = self.shared.has_orphans() && !late;
-        if !orphans && self.lanes.iter().all(Lane::rests) {
+        if !orphans && self.lanes.iter().all(|lane| lane.rests()) {
             self.to.flush()?;
             println!("rests");
             io::stdout().flush()?;

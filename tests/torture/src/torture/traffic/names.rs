@@ -13,6 +13,8 @@ pub enum Class {
     Many,
     /// all of it, by few owners who hold several at a time, and by hand;
     Mixed,
+    /// permits, each owner used once;
+    Permits,
     /// very many, seldom contended.
     Wide,
 }
@@ -20,10 +22,11 @@ pub enum Class {
 impl Class {
     pub fn draw(rng: &mut Rng) -> Self {
         match rng.u32(0..100) {
-            0..35 => Self::Plain,
-            35..62 => Self::Shared,
-            62..76 => Self::Many,
-            76..88 => Self::Mixed,
+            0..30 => Self::Plain,
+            30..52 => Self::Shared,
+            52..64 => Self::Many,
+            64..75 => Self::Mixed,
+            75..90 => Self::Permits,
             _ => Self::Wide,
         }
     }
@@ -35,6 +38,7 @@ impl Class {
             Some('r') => Self::Shared,
             Some('m') => Self::Many,
             Some('x') => Self::Mixed,
+            Some('t' | 'u') => Self::Permits,
             _ => Self::Wide,
         }
     }
@@ -49,6 +53,11 @@ impl Class {
                 let number = rng.u32(0..4);
                 ("x", number, number > 1)
             }
+            // Of one of them the limit is changed meanwhile.
+            Self::Permits => match rng.u32(0..5) {
+                3.. => ("u", 0, false),
+                number => ("t", number, false),
+            },
             Self::Wide => {
                 let number = rng.u32(0..300);
                 ("n", number, number % 2 == 1)
@@ -60,11 +69,22 @@ impl Class {
 
 /// The keys that are watched, and that others lay hands on.
 pub fn hot(tag: &str) -> Vec<String> {
-    let all = [("p", 3), ("r", 3), ("m", 4), ("x", 4)];
+    let all = [("p", 3), ("r", 3), ("m", 4), ("x", 4), ("t", 3), ("u", 1)];
     let names = all
         .iter()
         .flat_map(|(letter, count)| (0..*count).map(move |n| format!("{tag}{letter}{n}")));
     names.collect()
+}
+
+/// How many permits there are of a lock of the class that has some.
+pub fn limit(key: &str) -> Option<u32> {
+    match &key[tag_of(key).len()..] {
+        "t0" => Some(2),
+        "t1" => Some(3),
+        "t2" => Some(5),
+        "u0" => Some(4),
+        _ => None,
+    }
 }
 
 /// One for each slot that is used: outside a cluster a single, empty one.

@@ -14,7 +14,12 @@ pub fn of(args: &[String], value: Value) -> Out {
             Some(view) => Out::View(view),
             None => Out::Other(format!("{value:?}")),
         },
+        value if args[0] == "RLOCK.LIST" => match list(&value) {
+            Some(holders) => Out::List(holders.0 && args.len() == 3, holders.1),
+            None => Out::Other(format!("{value:?}")),
+        },
         value @ (Value::Array(_) | Value::Push(_)) => match args[0].as_str() {
+            word if word.ends_with("SUBSCRIBE") => Out::Text("OK".to_owned()),
             "RLOCK.WAITERS" | "RLOCK.TOP" => Out::Text(format!("{}", value.array().len())),
             _ => Out::Other(format!("{value:?}")),
         },
@@ -33,4 +38,15 @@ fn view(value: &Value) -> Option<View> {
         holders: holders.collect::<Option<_>>()?,
         waiters: *waiters,
     })
+}
+
+/// Whether the cursor says that this was all, and who holds what.
+fn list(value: &Value) -> Option<(bool, Vec<(String, String)>)> {
+    let [cursor, holders] = value.array() else {
+        return None;
+    };
+    let text = |holder: &Value, name| Some(holder.get(name)?.text()?.to_owned());
+    let holders = holders.array().iter();
+    let holders = holders.map(|one| Some((text(one, "key")?, text(one, "owner")?)));
+    Some((cursor.text()? == "0", holders.collect::<Option<_>>()?))
 }
