@@ -1,0 +1,91 @@
+//! Sends rlock what nobody should send, and looks that it stands: no crash, no fault in the
+//! log, replies as documented, nothing changed by what is refused, and all can be freed.
+//!
+//! `hostile --seconds=60 --seed=8`, with RLOCK_MODULE and RLOCK_SERVER as in the Makefile.
+
+mod draw;
+mod figures;
+mod gambits;
+mod link;
+mod peer;
+mod resp;
+mod rest;
+mod server;
+mod shape;
+mod storm;
+
+use std::env;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use figures::Figures;
+use server::Server;
+use storm::Storm;
+
+/// So many commands of a storm are a round.
+const ROUND: u64 = 100_000;
+/// What memory may differ by from one round at rest to another.
+const SLACK: u64 = 2 << 20;
+
+fn main() -> ExitCode {
+    let seconds = said("seconds")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(60);
+    let seed = said("seed").and_then(|text| text.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(1..1_000_000));
+    let commands = said("commands")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(u64::MAX);
+    println!("hostile: SEED={seed} for {seconds} s");
+    let mut figures = Figures::default();
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let ran = run(seed, end, commands, &mut figures);
+    println!("{figures}");
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(what) => {
+            println!("FOUND with SEED={seed}, round {}: {what}", figures.rounds);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What stands behind `--name=`, if anything.
+fn said(name: &str) -> Option<String> {
+    let is_it = |arg: String| {
+        Some(
+            arg.strip_prefix("--")?
+                .strip_prefix(name)?
+                .strip_prefix('=')?
+                .to_owned(),
+        )
+    };
+    env::args().find_map(is_it).filter(|text| !text.is_empty())
+}
+
+fn run(seed: u64, end: Instant, commands: u64, figures: &mut Figures) -> Result<(), String> {
+    let mut server = Server::start().map_err(|error| error.to_string())?;
+    let mut used = Vec::new();
+    while Instant::now() < end && figures.total() < commands {
+        figures.rounds += 1;
+        let part = seed.wrapping_mul(1_000_003).wrapping_add(figures.rounds);
+        Storm::new(&mut server, figures, part)
+            .map_err(|error| error.to_string())?
+            .run(ROUND, end)?;
+        used.push(rest::rest(&mut server)?);
+    }
+    println!("memory at rest, bytes: {used:?}");
+    grows(&used)
+}
+
+/// The first rounds fill what is kept for good, such as histograms and tables of the server.
+fn grows(used: &[u64]) -> Result<(), String> {
+    let (Some(first), Some(last)) = (used.iter().take(5).max(), used.iter().rev().take(3).min())
+    else {
+        return Ok(());
+    };
+    if used.len() > 8 && *last > first + SLACK {
+        return Err(format!("memory grows from round to round: {used:?}"));
+    }
+    Ok(())
+}
