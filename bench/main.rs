@@ -13,6 +13,7 @@
 //! - `deadlock`: what it costs a request that blocks to look for a cycle;
 //! - `memory`: what a held lock and a waiter take;
 //! - `stalls`: how long others wait while the server is at a long piece of work;
+//! - `floods`: the same beside very many who wait, or locks, to which something happens;
 //! - `sessions`: the same beside very many waits of one connection;
 //! - `list`: the same beside a listing of very many locks;
 //! - `stock`: the same beside taking stock of very many hashes;
@@ -27,6 +28,7 @@ mod clients;
 mod costs;
 mod deadlock;
 mod expiry;
+mod floods;
 mod handover;
 mod held;
 mod latency;
@@ -102,6 +104,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
             Measurement::Stalls => stalls::measure(options, &mut report)?,
+            Measurement::Floods => floods::measure(options, &mut report)?,
             Measurement::Sessions => sessions::measure(options, &mut report)?,
             Measurement::List => list::measure(options, &mut report)?,
             Measurement::Stock => stock::measure(options, &mut report)?,

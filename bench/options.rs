@@ -8,7 +8,7 @@ pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
 
   --only LIST    of pairs,handover,queue,permits,latency,expiry,others,deadlock,memory,
-                 stalls,sessions,list,stock,clients,costs
+                 stalls,floods,sessions,list,stock,clients,costs
   --quick        a short form (some 60 s) that judges nothing
   --check        exit with status 1 if a mark is missed
   --markdown     print the tables as markdown
@@ -36,6 +36,7 @@ pub enum Measurement {
     Deadlock,
     Memory,
     Stalls,
+    Floods,
     Sessions,
     List,
     Stock,
@@ -45,7 +46,7 @@ pub enum Measurement {
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 15] = [
+    const ALL: [(Measurement, &'static str); 16] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Handover, "handover"),
         (Measurement::Queue, "queue"),
@@ -56,6 +57,7 @@ impl Measurement {
         (Measurement::Deadlock, "deadlock"),
         (Measurement::Memory, "memory"),
         (Measurement::Stalls, "stalls"),
+        (Measurement::Floods, "floods"),
         (Measurement::Sessions, "sessions"),
         (Measurement::List, "list"),
         (Measurement::Stock, "stock"),

@@ -28,9 +28,9 @@ impl Waits {
         quantile(&self.each(|wait| wait.took), 1.0)
     }
 
-    /// 99 in 100 took no longer.
-    pub fn p99(&self) -> f64 {
-        quantile(&self.each(|wait| wait.took), 0.99)
+    /// 999 in 1,000 took no longer.
+    pub fn p999(&self) -> f64 {
+        quantile(&self.each(|wait| wait.took), 0.999)
     }
 
     /// The most that the server worked during one of them, so that a long piece of work is
@@ -96,11 +96,11 @@ pub fn beside(server: &Server, work: impl FnOnce() -> Outcome<()>) -> Outcome<Wa
 pub const COLUMNS: [&str; 10] = [
     "PING every ms",
     "n",
-    "p99 ms",
+    "p99.9 ms",
     "longest ms",
     "server at it",
     "beside",
-    "p99 ms",
+    "p99.9 ms",
     "longest ms",
     "mark",
     "",
@@ -150,11 +150,11 @@ impl Comparison {
         table.row([
             self.name.clone(),
             grouped(self.size as f64),
-            format!("{:.2}", middle(&self.ours, Waits::p99)),
+            format!("{:.2}", middle(&self.ours, Waits::p999)),
             format!("{longest:.1}"),
             format!("{:.1}", middle(&self.ours, Waits::most_work)),
             self.like.to_owned(),
-            format!("{:.2}", middle(&self.theirs, Waits::p99)),
+            format!("{:.2}", middle(&self.theirs, Waits::p999)),
             format!("{like_longest:.1}"),
             mark,
             verdict,

@@ -29,6 +29,11 @@ impl Connection {
         })
     }
 
+    /// What closes it while another thread reads.
+    pub fn closer(&self) -> Outcome<TcpStream> {
+        Ok(self.stream.try_clone()?)
+    }
+
     /// Sends prepared bytes.
     pub fn send(&mut self, bytes: &[u8]) -> Outcome<()> {
         Ok(self.stream.write_all(bytes)?)

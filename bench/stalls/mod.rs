@@ -150,17 +150,17 @@ fn beside(
 }
 
 /// Waits until so many clients are blocked.
-fn until_blocked(control: &mut Connection, count: usize) -> Outcome<()> {
+pub fn until_blocked(control: &mut Connection, count: usize) -> Outcome<()> {
     while blocked(control)? < count {}
     Ok(())
 }
 
-fn blocked(control: &mut Connection) -> Outcome<usize> {
+pub fn blocked(control: &mut Connection) -> Outcome<usize> {
     Ok(control.info_number("clients", "blocked_clients")? as usize)
 }
 
 /// So many connections, each with one request outstanding.
-fn outstanding(
+pub fn outstanding(
     server: &Server,
     count: usize,
     request: impl Fn(usize) -> Vec<u8>,
