@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::{
-    eventually, int, list, map, now_ms, pass, text, Ask, RawClient, Server, LONG,
+    eventually, int, list, map, now_ms, pass, text, Ask, RawClient, Server, BOUND, LONG,
 };
 
 const OWNERS: usize = 100_000;
@@ -129,13 +129,21 @@ fn all_are_known_after_a_load() {
 /// Leases of which some end while the server is down, and some when it is there again.
 #[test]
 fn each_lease_ends_in_time_after_a_restart() {
+    // On a machine that is too busy all has to last longer.
+    let in_time = [5_000, 30_000].into_iter().any(end_after_a_restart);
+    assert!(in_time, "this machine is too slow for the test");
+}
+
+/// Half of the leases end in so many ms, the rest later. Whether the server was down and
+/// up again in time.
+fn end_after_a_restart(ms: i64) -> bool {
     const HALF: usize = 5000;
     let mut server = Server::start();
     let mut client = server.raw();
-    let down = now_ms() + 5000;
-    let up = down + 8000;
+    let down = now_ms() + ms;
+    let up = down + ms / 5 * 8;
     let take = |n: usize| {
-        let lease = [down, up][n % 2] - now_ms();
+        let lease = ([down, up][n % 2] - now_ms()).max(1);
         format!("RLOCK.ACQUIRE k o{n:06} {lease} LIMIT 1000000")
     };
     for part in 0..10 {
@@ -143,7 +151,9 @@ fn each_lease_ends_in_time_after_a_restart() {
         client.succeed(&part.map(take).collect::<Vec<_>>());
     }
     client.take_permits("k", "stays", "LIMIT 1000000");
-    assert!(now_ms() < down, "this machine is too slow for the test");
+    if now_ms() >= down {
+        return false;
+    }
     client.ok("SAVE");
     server.kill();
     pass(down + 1);
@@ -158,14 +168,21 @@ fn each_lease_ends_in_time_after_a_restart() {
             .expect("a number")
     };
     eventually("the first half has ended", || out(&mut client) <= HALF + 1);
-    assert!(now_ms() < up, "this machine is too slow for the test");
-    assert_eq!(out(&mut client), HALF + 1);
+    let left = out(&mut client);
+    if now_ms() >= up {
+        return false;
+    }
+    assert_eq!(left, HALF + 1);
     eventually("all but one have ended", || out(&mut client) == 1);
     let late = now_ms() - up;
-    assert!((0..3000).contains(&late), "{late} ms late");
+    assert!(
+        (0..BOUND.as_millis() as i64).contains(&late),
+        "{late} ms late"
+    );
     assert_eq!(
         client.permits("k"),
         "mode=permits 1000000 1000000 1 stays=1"
     );
     assert_eq!(client.counter("rlock_expired"), 2 * HALF as i64);
+    true
 }
