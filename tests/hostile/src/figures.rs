@@ -19,6 +19,8 @@ pub struct Figures {
     pub let_in: u64,
     pub denied: u64,
     pub rounds: u64,
+    /// Changes that did not come again when the same was done again.
+    pub not_seen_again: u64,
 }
 
 impl Figures {
@@ -79,8 +81,9 @@ impl fmt::Display for Figures {
         writeln!(f, "refused {refused}: {}", of(&self.refused))?;
         writeln!(
             f,
-            "refused and seen to change nothing {unchanged}: {}",
-            of(&self.unchanged)
+            "refused and seen to change nothing {unchanged}: {}; changed once and not again {}",
+            of(&self.unchanged),
+            self.not_seen_again
         )?;
         write!(
             f,
@@ -89,6 +92,8 @@ impl fmt::Display for Figures {
         )
     }
 }
+
+const MOST_SHOWN: usize = 40;
 
 /// A command as it could be typed.
 pub fn shown(args: &Args) -> String {
@@ -106,7 +111,9 @@ pub fn shown(args: &Args) -> String {
         };
         format!("\"{text}\"{more}")
     };
-    args.iter().map(word).collect::<Vec<_>>().join(" ")
+    let more = if args.len() > MOST_SHOWN { " ..." } else { "" };
+    let words: Vec<_> = args.iter().take(MOST_SHOWN).map(word).collect();
+    words.join(" ") + more
 }
 
 fn byte_shown(byte: u8) -> String {

@@ -61,7 +61,6 @@ fn version(peer: &mut Peer, draw: &mut Draw, figures: &mut Figures) {
     let version = draw.pick(&["3", "3", "2", "4", "x"]);
     if version == "2" && peer.channel.take().is_some() {
         // It may do little more than this then.
-        peer.mixed = true;
         peer.say(figures, args!["HELLO", "2"], Some(Due::Hello));
         plain(peer, figures, draw.rlock());
         peer.say(figures, args!["RESET"], Some(Due::Reset));

@@ -29,6 +29,11 @@ impl Link {
         })
     }
 
+    /// A reply that takes longer is an error, of the kind that says so.
+    pub fn set_patience(&mut self, patience: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(patience))
+    }
+
     pub fn send<A: AsRef<[u8]>>(&mut self, args: &[A]) -> io::Result<()> {
         let mut bytes = Vec::new();
         encode(args, &mut bytes);

@@ -3,11 +3,13 @@
 //!
 //! `hostile --seconds=60 --seed=8`, with RLOCK_MODULE and RLOCK_SERVER as in the Makefile.
 
+mod acl;
 mod draw;
 mod figures;
 mod gambits;
 mod link;
 mod peer;
+mod quiet;
 mod resp;
 mod rest;
 mod server;
@@ -24,6 +26,8 @@ use storm::Storm;
 
 /// So many commands of a storm are a round.
 const ROUND: u64 = 100_000;
+/// So long a round looks at single requests.
+const QUIET: Duration = Duration::from_secs(2);
 /// What memory may differ by from one round at rest to another.
 const SLACK: u64 = 2 << 20;
 
@@ -72,6 +76,10 @@ fn run(seed: u64, end: Instant, commands: u64, figures: &mut Figures) -> Result<
         Storm::new(&mut server, figures, part)
             .map_err(|error| error.to_string())?
             .run(ROUND, end)?;
+        let quiet = end.min(Instant::now() + QUIET);
+        quiet::run(&mut server, figures, part, quiet)?;
+        let quiet = end.min(Instant::now() + QUIET);
+        acl::run(&mut server, figures, part, quiet)?;
         used.push(rest::rest(&mut server)?);
     }
     println!("memory at rest, bytes: {used:?}");

@@ -54,8 +54,8 @@ pub struct Peer {
     /// The last replies, each with what it is to.
     answered: VecDeque<String>,
     resp3: bool,
-    /// Subscribed in RESP2: messages come as arrays.
-    pub mixed: bool,
+    /// It said HELLO 2, perhaps with a subscription: messages come as arrays then.
+    mixed: bool,
     queued: Vec<Args>,
     pub moved: Instant,
     pub is_open: bool,
@@ -184,7 +184,10 @@ impl Peer {
         let wrong = || Err("the wrong kind of reply".to_owned());
         match due {
             Due::Reply(args) => return shape::check(args, value, self.resp3),
-            Due::Hello if value.error().is_none() => self.resp3 = matches!(value, Value::Map(_)),
+            Due::Hello if value.error().is_none() => {
+                self.resp3 = matches!(value, Value::Map(_));
+                self.mixed = !self.resp3;
+            }
             Due::Hello => {}
             Due::Reset if value.bytes() == Some(b"RESET") => {
                 (self.resp3, self.mixed) = (false, false);

@@ -29,7 +29,7 @@ pub enum Value {
 impl Value {
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
-            Self::Simple(bytes) | Self::Bulk(bytes) => Some(bytes),
+            Self::Simple(bytes) | Self::Bulk(bytes) | Self::Other(b'=', bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -64,6 +64,17 @@ impl Value {
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.items().chunks_exact(2);
         pairs.find_map(|pair| (pair[0].bytes() == Some(key.as_bytes())).then_some(&pair[1]))
+    }
+
+    /// All words in it.
+    pub fn all_text(&self) -> String {
+        let own = match self {
+            Self::Int(number) => number.to_string(),
+            other => String::from_utf8_lossy(other.bytes().or(other.error()).unwrap_or_default())
+                .into_owned(),
+        };
+        let items = self.items().iter().map(Value::all_text);
+        [own].into_iter().chain(items).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether it may be said in this version of the protocol.

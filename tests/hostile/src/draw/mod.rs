@@ -25,6 +25,8 @@ pub struct Draw {
     pub calm: bool,
     /// The channel of the connection that is drawn for, if it has a session.
     pub channel: Option<String>,
+    /// Only these names are drawn, if any are given.
+    pub names: &'static [&'static str],
     /// Tokens, dumps and client ids that were seen of late.
     pub tokens: Vec<i64>,
     pub dumps: Vec<Vec<u8>>,
@@ -41,6 +43,7 @@ impl Draw {
             rng: Rng::with_seed(seed),
             calm,
             channel: None,
+            names: &[],
             tokens: vec![1],
             dumps: Vec::new(),
             ids: vec![1],

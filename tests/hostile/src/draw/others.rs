@@ -48,7 +48,7 @@ impl Draw {
             24 => args!["PTTL", key],
             25 => args!["TYPE", key],
             26 => args!["EXISTS", key, self.key()],
-            27 => args!["INCRBY", key, self.number(&["1", "9007199254740990"])],
+            27 => args!["INCRBY", key, self.number(&["1", "4503599627370490"])],
             28 => self.of_field_ttl(key),
             29 => args!["GETEX", key, "PX", self.ms()],
             30 => args!["SELECT", self.pick(&["0", "0", "0", "1", "99"])],

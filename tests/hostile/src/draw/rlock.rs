@@ -61,12 +61,12 @@ impl Draw {
                 more.push(args!["BLOCK", ms]);
             }
             3..6 if self.channel.is_some() => {
-                let ms = if self.calm {
-                    &["0"][..]
-                } else {
-                    &["1", "10", "0"]
+                let ms = match self.calm {
+                    true if self.once_in(16) => self.ms(),
+                    true => b"0".to_vec(),
+                    false => self.number(&["1", "10", "0"]),
                 };
-                more.push(args!["QUEUE", self.number(ms)]);
+                more.push(args!["QUEUE", ms]);
                 more.push(self.notify());
             }
             6 if self.channel.is_some() || self.once_in(10) => more.push(self.notify()),

@@ -94,6 +94,9 @@ pub const NUMBERS: [&str; 30] = [
 
 impl Draw {
     pub fn key(&mut self) -> Vec<u8> {
+        if !self.names.is_empty() {
+            return self.pick(self.names).into();
+        }
         match self.rng.u32(0..100) {
             0..80 => self.pick(&KEYS).to_vec(),
             80..98 => self.pick(&ODD_KEYS).to_vec(),
@@ -117,7 +120,6 @@ impl Draw {
         }
     }
 
-    /// A lock that most have by one name, to be fought for.
     pub fn bytes(&mut self, most: usize) -> Vec<u8> {
         let length = self.rng.usize(0..=most);
         (0..length).map(|_| self.rng.u8(..)).collect()
@@ -134,7 +136,13 @@ impl Draw {
     /// A lease or another time, ms.
     pub fn ms(&mut self) -> Vec<u8> {
         if self.calm {
-            return self.number(&["1000000", "2000000", "9007199254740991"]);
+            // Also of what is wrong none that is a time soon over.
+            return loop {
+                let ms = self.number(&["1000000", "2000000", "9007199254740991"]);
+                if !matches!(ms.as_slice(), b"1" | b"2") {
+                    break ms;
+                }
+            };
         }
         self.number(&["1", "5", "20", "100", "1000", "60000", "9007199254740991"])
     }
