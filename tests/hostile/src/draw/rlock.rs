@@ -61,10 +61,12 @@ impl Draw {
                 more.push(args!["BLOCK", ms]);
             }
             3..6 if self.channel.is_some() => {
-                let ms = match self.calm {
-                    true if self.once_in(16) => self.ms(),
-                    true => b"0".to_vec(),
-                    false => self.number(&["1", "10", "0"]),
+                let ms = if !self.calm {
+                    self.number(&["1", "10", "0"])
+                } else if self.once_in(16) {
+                    self.ms()
+                } else {
+                    b"0".to_vec()
                 };
                 more.push(args!["QUEUE", ms]);
                 more.push(self.notify());
