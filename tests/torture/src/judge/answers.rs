@@ -9,7 +9,7 @@ use crate::past::{Asked, Past};
 use crate::request::{Request, Verb};
 
 /// Refusals that the documentation names, and the server's own.
-const CODES: [&str; 20] = [
+pub const CODES: [&str; 23] = [
     "NOTHELD",
     "HELD",
     "DEADLOCK",
@@ -30,9 +30,12 @@ const CODES: [&str; 20] = [
     "MASTERDOWN",
     "BUSY",
     "REDIRECT",
+    "WRONGLIMIT",
+    "MAXWAITERS",
+    "NOTYET",
 ];
 /// The least that a token can be: microseconds since 1970.
-const FIRST_TOKEN: i64 = 1_000_000_000_000_000;
+pub const FIRST_TOKEN: i64 = 1_000_000_000_000_000;
 const EARLY: u64 = 2_000;
 const LATE: u64 = 1_000_000;
 
@@ -116,6 +119,14 @@ fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> 
         (Out::View(_), Verb::Info) => None,
         (Out::Text(text), Verb::Echo) if *text == args[1] => None,
         (Out::Text(_), Verb::Other) => None,
+        (Out::Text(text), Verb::Acquire | Verb::Macquire) if request.queues => {
+            (text != "QUEUED").then_some("no answer to a wait")
+        }
+        (Out::Int(0..=64), Verb::Cancel) => None,
+        // The condition is one that no lock fulfils.
+        (Out::Int(0), Verb::Force) => None,
+        (Out::Int(1..=9), Verb::Limit) => None,
+        (Out::List(..), Verb::List) => None,
         _ => Some("no answer to what was asked"),
     }
 }
@@ -127,7 +138,7 @@ fn out_of_time(past: &Past, asked: &Asked) -> Option<String> {
     match asked.waits() {
         Some(block) if block > 0 => {
             let due = asked.op.call + block;
-            if timed_out && reply + EARLY < due && !unblocked(past, asked, reply) {
+            if timed_out && reply + EARLY < due && !asked.again && !unblocked(past, asked, reply) {
                 let ms = (due - reply) / 1000;
                 return Some(format!("timed out {ms} ms before its time"));
             }
@@ -150,6 +161,9 @@ fn out_of_time(past: &Past, asked: &Asked) -> Option<String> {
 
 /// Whether somebody sent it away before its time.
 pub fn unblocked(past: &Past, asked: &Asked, reply: u64) -> bool {
+    if cancelled(past, asked, reply) {
+        return true;
+    }
     let Some(conn) = past.conns.get(&asked.op.conn) else {
         return false;
     };
@@ -158,5 +172,15 @@ pub fn unblocked(past: &Past, asked: &Asked, reply: u64) -> bool {
             && fault.begin <= reply
             && fault.end >= asked.op.call
             && names(fault, conn)
+    })
+}
+
+/// Whether its owner called it off.
+fn cancelled(past: &Past, asked: &Asked, reply: u64) -> bool {
+    let cancels = past.cancels.get(&(asked.db, asked.owner.clone()));
+    let mut cancels = cancels.into_iter().flatten().map(|at| &past.ops[*at]);
+    cancels.any(|one| {
+        let key = asked.request.keys.contains(&one.request.keys[0]);
+        key && one.op.call <= reply && one.done >= asked.op.call && one.op.out != Out::Int(0)
     })
 }

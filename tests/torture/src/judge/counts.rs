@@ -123,12 +123,21 @@ fn counts(asked: &Asked) -> Vec<(&'static str, i64, i64)> {
     };
     // It may have been CLIENT UNBLOCK, or a try after all.
     let late = asked.waits().map(|_| ("timed_out", 0, 1));
+    let request = &asked.request;
+    let maybe = request.if_held || request.if_token.is_some();
     match asked.op.out {
-        Out::Int(count) if asked.request.verb == Verb::Mrelease => vec![(name, count, count)],
+        Out::Int(count) if request.verb == Verb::Mrelease => vec![(name, count, count)],
+        Out::Int(0) if maybe => vec![(name, 0, 1)],
+        // It may hold it already, and is given no more.
+        Out::Int(_) if request.once => vec![(name, 0, keys), ("renewed", 0, keys)],
         Out::Int(_) => vec![(name, keys, keys)],
         // Its time can have been over when the server sent it away.
         Out::Null | Out::Error(_) => late.into_iter().collect(),
-        Out::Lost | Out::Unanswered => late.into_iter().chain([(name, 0, keys)]).collect(),
+        Out::Lost | Out::Unanswered => {
+            let again = (request.once).then_some(("renewed", 0, keys));
+            let all = late.into_iter().chain(again);
+            all.chain([(name, 0, keys)]).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -5,9 +5,15 @@ use std::collections::BTreeMap;
 use crate::past::Lock;
 
 /// All checks that there are, so that one that never had anything to do shows.
-pub const CHECKS: [&str; 11] = [
+pub const CHECKS: [&str; 17] = [
     "exclusion",
+    "permits",
     "held",
+    "messages",
+    "lost",
+    "cancel",
+    "once",
+    "list",
     "order",
     "tokens",
     "answers",
@@ -35,11 +41,17 @@ pub struct Finding {
 pub struct Findings {
     pub all: Vec<Finding>,
     pub counts: BTreeMap<&'static str, usize>,
+    /// How many holds were overlapped by others, which a fault of that kind excused.
+    pub excused: BTreeMap<String, usize>,
 }
 
 impl Findings {
     pub fn add(&mut self, finding: Finding) {
         self.all.push(finding);
+    }
+
+    pub fn excuse(&mut self, kind: &str) {
+        *self.excused.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// Something was looked at by a check.

@@ -2,8 +2,10 @@
 //! first moment at which anything may have ended it. Nothing is certain but that;
 //! where two accounts are possible the shorter one counts.
 
-use crate::past::{ends_all, ends_key, Past, NEVER};
-use crate::request::Mode;
+use rlock_torture::history::Out;
+
+use crate::past::{ends_all, ends_key, Asked, Past, NEVER};
+use crate::request::{Mode, Verb};
 
 /// What a server may be off by when it counts from a request to its deadline, us.
 const ROUNDING: u64 = 5_000;
@@ -11,40 +13,60 @@ const ROUNDING: u64 = 5_000;
 /// enough to lose them.
 const SAFE_WATCHDOG: u64 = 1_500_000;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     /// The operation whose reply says so.
     pub op: usize,
     pub mode: Mode,
     pub start: u64,
     pub end: u64,
+    /// When it would have ended if nothing had been done to the lock or its server.
+    pub natural: u64,
+    /// The fault that cut it short.
+    pub by: Option<String>,
+    /// How many permits: so many more, or so many in all.
+    pub permits: i64,
+    pub adds: bool,
+}
+
+impl Hold {
+    /// It was surely there for a while.
+    pub fn lasts(&self) -> bool {
+        self.end > self.start
+    }
 }
 
 /// Bounds of the form: what was not over by `until` ends holds at `end` at the latest.
 #[derive(Default)]
 struct Bounds {
-    all: Vec<(u64, u64)>,
+    all: Vec<(u64, u64, Option<String>)>,
 }
 
 impl Bounds {
     fn add(&mut self, until: u64, end: u64) {
-        self.all.push((until, end));
+        self.all.push((until, end, None));
     }
 
     /// Makes each end the least of it and those that are over later.
     fn close(&mut self) {
-        self.all.sort_unstable();
-        let mut least = NEVER;
-        for (_, end) in self.all.iter_mut().rev() {
-            least = least.min(*end);
-            *end = least;
+        self.all.sort();
+        let mut least = (NEVER, None);
+        for (_, end, by) in self.all.iter_mut().rev() {
+            if *end < least.0 {
+                least = (*end, by.clone());
+            }
+            (*end, *by) = least.clone();
         }
     }
 
     /// The end that is set to what began at this moment.
     fn after(&self, from: u64) -> u64 {
-        let at = self.all.partition_point(|(until, _)| *until < from);
-        self.all.get(at).map_or(NEVER, |(_, end)| *end)
+        self.find(from).map_or(NEVER, |(_, end, _)| *end)
+    }
+
+    fn find(&self, from: u64) -> Option<&(u64, u64, Option<String>)> {
+        let at = self.all.partition_point(|(until, ..)| *until < from);
+        self.all.get(at)
     }
 }
 
@@ -58,11 +80,12 @@ impl Ends {
         let mut bounds = Bounds::default();
         for fault in &past.faults {
             let here = fault.db == db && fault.keys.iter().any(|one| one == key);
+            let kind = Some(fault.kind.clone());
             if ends_all(&fault.kind) {
-                bounds.add(fault.end, fault.begin);
+                bounds.all.push((fault.end, fault.begin, kind));
             } else if here && ends_key(&fault.kind) {
                 let later = (fault.ms * 1000).saturating_sub(ROUNDING);
-                bounds.add(fault.end, fault.begin + later);
+                bounds.all.push((fault.end, fault.begin + later, kind));
             }
         }
         bounds.close();
@@ -70,66 +93,160 @@ impl Ends {
     }
 }
 
-/// All that one owner surely held of a lock, by what it was told in `ops`.
-pub fn certain(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
-    // A release of a mode ends holds of that mode only; else all is common.
-    let mut released = [Bounds::default(), Bounds::default(), Bounds::default()];
-    let mut common = Bounds::default();
-    for at in ops {
-        let asked = &past.ops[*at];
-        let harmless = matches!(asked.op.out, rlock_torture::history::Out::Error(_));
-        if harmless {
-            continue;
+/// What one owner did itself that may have ended its holds on a lock.
+struct Own {
+    /// A release of a mode ends holds of that mode only.
+    released: [Bounds; 4],
+    /// And one that names a token only those that have it.
+    by_token: Vec<(i64, Bounds)>,
+    common: Bounds,
+    /// Connections took its holds over from others, and may have left them unwatched.
+    rebinds: bool,
+}
+
+impl Own {
+    fn new(past: &Past, ops: &[usize]) -> Self {
+        let all = || ops.iter().map(|at| &past.ops[*at]);
+        let watched = all().any(|asked| asked.request.watchdog);
+        let mut own = Self {
+            released: Default::default(),
+            by_token: Vec::new(),
+            common: Bounds::default(),
+            rebinds: all().any(|asked| asked.request.notify.is_some() && !asked.request.watchdog),
+        };
+        for asked in all().filter(|asked| !matches!(asked.op.out, Out::Error(_))) {
+            own.add(past, asked, watched);
         }
-        if asked.request.releases() {
+        own.released.iter_mut().for_each(Bounds::close);
+        own.by_token.iter_mut().for_each(|(_, one)| one.close());
+        own.common.close();
+        own
+    }
+
+    fn add(&mut self, past: &Past, asked: &Asked, watched: bool) {
+        let (request, span) = (&asked.request, (asked.done, asked.op.call));
+        if request.releases() {
             let left = match asked.op.out {
-                rlock_torture::history::Out::Int(left) => left,
+                Out::Int(left) => left,
                 _ => 0,
             };
-            let many = asked.request.verb == crate::request::Verb::Mrelease;
-            if left == 0 || many {
-                released[asked.mode() as usize].add(asked.done, asked.op.call);
+            let many = request.verb == Verb::Mrelease || request.mode == Mode::Permits;
+            match request.if_token {
+                Some(token) if request.mode != Mode::Permits => {
+                    let mut one = Bounds::default();
+                    one.add(span.0, span.1);
+                    self.by_token.push((token, one));
+                }
+                // Too small for a token: it was none, and nothing is given back.
+                Some(token) if token < crate::answers::FIRST_TOKEN => (),
+                _ if left == 0 || many => self.released[request.mode as usize].add(span.0, span.1),
+                _ => (),
             }
         }
-        if asked.request.renews() {
-            let end = asked.op.call + asked.request.lease_us;
-            common.add(asked.done, end.saturating_sub(ROUNDING));
+        if request.renews() {
+            let end = asked.op.call + request.lease_us;
+            self.common.add(asked.done, end.saturating_sub(ROUNDING));
         }
-        if asked.request.watchdog {
+        if request.watchdog || (watched && request.notify.is_some()) {
             let (from, by) = past.death(asked.op.conn);
-            common.add(by, from);
+            self.common.add(by, from);
         }
     }
-    released.iter_mut().for_each(Bounds::close);
-    common.close();
 
+    fn released(&self, mode: Mode, call: u64, token: Option<i64>) -> u64 {
+        let end = self.released[mode as usize].after(call);
+        let named = self.by_token.iter();
+        let named = named.filter(|(one, _)| token.is_none_or(|token| token == *one));
+        named.map(|(_, one)| one.after(call)).fold(end, u64::min)
+    }
+
+    /// When a hold ends by its lease or its connection, as it was granted by this.
+    fn lease(&self, past: &Past, asked: &Asked) -> u64 {
+        let (call, request) = (asked.op.call, &asked.request);
+        let mut end = (call + request.lease_us).saturating_sub(ROUNDING);
+        if request.watchdog && request.lease_us >= SAFE_WATCHDOG && !self.rebinds {
+            end = end.max(past.next_rough(call));
+        }
+        end.min(self.common.after(call))
+    }
+}
+
+fn grants(asked: &Asked) -> bool {
+    match asked.op.out {
+        Out::Int(_) => asked.request.acquires() || asked.request.renews(),
+        _ => false,
+    }
+}
+
+/// A release of some permits, with no other release beside it: what it tells is left.
+fn gives_some_back(past: &Past, ops: &[usize], at: usize) -> bool {
+    let asked = &past.ops[at];
+    if asked.request.verb != Verb::Release || asked.mode() != Mode::Permits {
+        return false;
+    }
+    let mut others = ops
+        .iter()
+        .filter(|one| **one != at)
+        .map(|at| &past.ops[*at]);
+    !others
+        .any(|one| one.request.releases() && one.op.call <= asked.done && one.done >= asked.op.call)
+}
+
+/// All that one owner surely held of a lock, by what it was told in `ops`.
+pub fn certain(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
+    let mut holds = accounts(past, ends, ops);
+    holds.retain(Hold::lasts);
+    holds
+}
+
+/// The same, with those that surely would have been there but for a fault.
+pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
+    let own = Own::new(past, ops);
     let mut holds = Vec::new();
     for at in ops {
         let asked = &past.ops[*at];
-        let told = match asked.op.out {
-            rlock_torture::history::Out::Int(_) if asked.request.acquires() => true,
-            rlock_torture::history::Out::Int(1) if asked.request.renews() => true,
-            _ => false,
-        };
-        let Some(start) = asked.op.reply.filter(|_| told) else {
+        let (Some(start), call, mode) = (asked.op.reply, asked.op.call, asked.mode()) else {
             continue;
         };
-        let call = asked.op.call;
-        let mut end = (call + asked.request.lease_us).saturating_sub(ROUNDING);
-        if asked.request.watchdog && asked.request.lease_us >= SAFE_WATCHDOG {
-            end = end.max(past.next_rough(call));
+        let lease = match asked.op.out {
+            _ if grants(asked) => own.lease(past, asked),
+            Out::Int(1..) if gives_some_back(past, ops, *at) => {
+                let earlier = ops.iter().map(|at| &past.ops[*at]);
+                let earlier = earlier.filter(|one| grants(one) && one.op.reply <= Some(call));
+                earlier.map(|one| own.lease(past, one)).max().unwrap_or(0)
+            }
+            _ => continue,
+        };
+        // What is left after a release ends by later ones.
+        let from = if asked.request.releases() {
+            start + 1
+        } else {
+            call
+        };
+        let natural = lease.min(own.released(mode, from, asked.token()));
+        let fault = ends.bounds.find(call);
+        let end = natural.min(fault.map_or(NEVER, |(_, end, _)| *end));
+        if natural <= start {
+            continue;
         }
-        let mode = asked.mode();
-        end = end.min(common.after(call)).min(ends.bounds.after(call));
-        end = end.min(released[mode as usize].after(call));
-        if end > start {
-            holds.push(Hold {
-                op: *at,
-                mode,
-                start,
-                end,
-            });
-        }
+        let by = fault
+            .filter(|_| end < natural)
+            .and_then(|(.., by)| by.clone());
+        let (permits, adds) = match (asked.request.verb, &asked.op.out) {
+            (Verb::Release, Out::Int(left)) => (*left, false),
+            (Verb::Acquire, _) => (asked.request.permits, !asked.request.once),
+            _ => (0, true),
+        };
+        holds.push(Hold {
+            op: *at,
+            mode,
+            start,
+            end,
+            natural,
+            by,
+            permits,
+            adds,
+        });
     }
     holds
 }

@@ -5,12 +5,12 @@
 //! For each lock all times are found in which anybody may have held it, by the most
 //! that can be believed; what is left is certainly free.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use rlock_torture::history::Out;
 
 use crate::finding::{Finding, Findings};
-use crate::past::{Lock, Past, NEVER};
+use crate::past::{Asked, Lock, Past, NEVER};
 use crate::request::{Mode, Verb};
 
 /// For how long a free lock may keep somebody waiting, us.
@@ -98,8 +98,10 @@ struct Session {
     watched: Option<u64>,
     plain: bool,
     done: u64,
-    /// The only connection that has to do with it.
+    /// The only connection that has to do with it, if what it asks is done in order.
     conn: Option<u32>,
+    /// All that was given; 0 where nobody knows.
+    tokens: BTreeSet<i64>,
 }
 
 impl Session {
@@ -113,6 +115,7 @@ impl Session {
             plain: false,
             done: 0,
             conn: Some(conn),
+            tokens: BTreeSet::new(),
         }
     }
 
@@ -151,6 +154,10 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
             };
             let session = session.get_or_insert_with(|| Session::new(start, conn));
             session.modes.push(asked.mode());
+            session.tokens.extend(match (renews, asked.token()) {
+                (true, _) => None,
+                (_, token) => Some(token.unwrap_or(0)),
+            });
             session.lease = session.lease.max(request.lease_us);
             let deadline = asked.done.saturating_add(request.lease_us);
             match request.watchdog {
@@ -161,11 +168,10 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
                 session.deadline = session.deadline.max(deadline);
             }
         }
-        let gone = asked.op.out == Out::Int(0) || asked.error("NOTHELD");
         if let Some(one) = session.as_mut() {
             one.done = one.done.max(asked.done);
-            one.conn = one.conn.filter(|one| *one == conn);
-            if request.verb == Verb::Release && gone && ordered {
+            one.conn = one.conn.filter(|one| *one == conn && !request.queues);
+            if request.verb == Verb::Release && ordered && ends(past, asked, one) {
                 one.modes.retain(|mode| *mode != asked.mode());
                 let lossy = past.faults.iter().any(|fault| {
                     fault.kind == "demote"
@@ -181,6 +187,19 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
     }
     windows.extend(session.map(|session| (session.start, session.end(past))));
     windows
+}
+
+/// Whether its owner had surely nothing in that mode after this release.
+fn ends(past: &Past, asked: &Asked, session: &Session) -> bool {
+    let request = &asked.request;
+    if let Some(token) = request.if_token {
+        // Another token, or one that the server has forgotten, ends nothing.
+        let known = session.tokens.len() == 1 && session.tokens.contains(&token);
+        let known = known && !past.bonds_cut(session.start, asked.done);
+        return known && asked.op.out == Out::Int(0);
+    }
+    let fewer = request.mode == Mode::Permits && request.permits > 1;
+    asked.op.out == Out::Int(0) || (asked.error("NOTHELD") && !fewer)
 }
 
 /// What no window covers, up to `last`.
@@ -254,7 +273,7 @@ fn refused(past: &Past, free: &[(u64, u64)], firsts: &[usize], found: &mut Findi
             continue;
         }
         found.checked("refused");
-        if asked.op.out == Out::Null {
+        if asked.op.out == Out::Null || asked.error("WRONGLIMIT") {
             found.add(Finding {
                 check: "refused",
                 text: format!(
@@ -271,34 +290,47 @@ fn refused(past: &Past, free: &[(u64, u64)], firsts: &[usize], found: &mut Findi
     }
 }
 
-/// RLOCK.INFO that tells of a holder where there can be none.
+/// RLOCK.INFO and RLOCK.LIST that tell of a holder where there can be none.
 fn seen_held(past: &Past, last: u64, found: &mut Findings) {
     for (at, asked) in past.ops.iter().enumerate() {
-        let (Out::View(view), Some(reply)) = (&asked.op.out, asked.op.reply) else {
-            continue;
-        };
-        let lock = (asked.db, asked.request.keys[0].clone());
-        let Some(owners) = past.locks.get(&lock).filter(|_| !altered(past, &lock)) else {
-            continue;
-        };
-        for holder in &view.holders {
-            let windows = match owners.get(holder) {
-                Some(ops) => possible(past, ops),
-                None => Vec::new(),
-            };
-            let from = asked.op.call;
-            found.checked("refused");
-            let free = gaps(windows, last);
-            if within(&free, from, reply) && past.calm(from.saturating_sub(IDLE), reply) {
-                found.add(Finding {
-                    check: "refused",
-                    text: format!("{holder} was told to hold {}, which it did not", lock.1),
-                    key: Some(lock.clone()),
-                    ops: vec![at],
-                    from,
-                    to: reply,
-                });
+        match &asked.op.out {
+            Out::View(view) => {
+                for holder in &view.holders {
+                    seen(past, at, (&asked.request.keys[0], holder), last, found);
+                }
             }
+            Out::List(_, holders) => {
+                for (key, holder) in holders {
+                    seen(past, at, (key, holder), last, found);
+                }
+            }
+            _ => (),
         }
+    }
+}
+
+fn seen(past: &Past, at: usize, who: (&String, &String), last: u64, found: &mut Findings) {
+    let (asked, (key, holder)) = (&past.ops[at], who);
+    let lock = (asked.db, key.clone());
+    let owners = past.locks.get(&lock).filter(|_| !altered(past, &lock));
+    let (Some(owners), Some(reply)) = (owners, asked.op.reply) else {
+        return;
+    };
+    let windows = match owners.get(holder) {
+        Some(ops) => possible(past, ops),
+        None => Vec::new(),
+    };
+    let from = asked.op.call;
+    found.checked("refused");
+    let free = gaps(windows, last);
+    if within(&free, from, reply) && past.calm(from.saturating_sub(IDLE), reply) {
+        found.add(Finding {
+            check: "refused",
+            text: format!("{holder} was told to hold {key}, which it did not"),
+            key: Some(lock),
+            ops: vec![at],
+            from,
+            to: reply,
+        });
     }
 }

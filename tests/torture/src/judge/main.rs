@@ -2,6 +2,7 @@
 //! true. It knows nothing of rlock's code. What it cannot be sure of it lets pass.
 
 mod answers;
+mod cancels;
 mod closes;
 mod copies;
 mod counts;
@@ -9,13 +10,19 @@ mod exclusion;
 mod finding;
 mod holds;
 mod idle;
+mod listed;
+mod losses;
+mod messages;
+mod once;
 mod order;
 mod past;
+mod permits;
 mod report;
 mod request;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod told;
 
 use std::env;
 use std::path::Path;
@@ -49,10 +56,16 @@ fn main() -> ExitCode {
 fn judge(past: &Past) -> Findings {
     let mut found = Findings::default();
     exclusion::check(past, &mut found);
+    permits::check(past, &mut found);
     order::check(past, &mut found);
     tokens::check(past, &mut found);
     answers::check(past, &mut found);
     idle::check(past, &mut found);
+    messages::check(past, &mut found);
+    losses::check(past, &mut found);
+    cancels::check(past, &mut found);
+    once::check(past, &mut found);
+    listed::check(past, &mut found);
     counts::check(past, &mut found);
     copies::check(past, &mut found);
     found

@@ -111,7 +111,7 @@ impl Heard {
                 .push((ping.call, ping.reply));
         }
         for asked in &past.ops {
-            if let Some(reply) = asked.op.reply {
+            if let Some(reply) = asked.queued.or(asked.op.reply) {
                 by_server
                     .entry(asked.server)
                     .or_default()
@@ -130,6 +130,9 @@ impl Heard {
     }
 
     fn by(&self, past: &Past, asked: &Asked) -> Option<u64> {
+        if asked.queued.is_some() {
+            return asked.queued;
+        }
         let all = self.by_server.get(&asked.server)?;
         let next = all.partition_point(|(call, _)| *call <= asked.op.sent);
         let (_, reply) = all.get(next)?;

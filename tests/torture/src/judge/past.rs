@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rlock_torture::history::{
-    Conn, Copies, Crash, Fault, Op, Out, Ping, Record, Rest, Round, Run, Sample, Stall, Stray,
+    Conn, Copies, Crash, Fault, Message, Op, Out, Ping, Record, Rest, Round, Run, Sample, Stall,
+    Stray,
 };
 
 use crate::answers;
 use crate::closes;
-use crate::request::{Mode, Request};
+use crate::request::{Mode, Request, Verb};
+use crate::told::{self, Tag, Told};
 
 /// After a fault of a whole server it takes so long until all is as before, us.
 const SETTLE: u64 = 1_500_000;
@@ -34,6 +36,12 @@ pub struct Asked {
     /// What it was told on a connection whose replies do not fit its requests: nobody
     /// knows which belongs to which, so that all of them count as lost.
     pub spoiled: Option<Out>,
+    /// When it was told that it waits by QUEUE. Its `op` has then what the message said,
+    /// and when that came, as if it were the reply.
+    pub queued: Option<u64>,
+    /// It is one of several of that name, which were sent again: nobody can tell which
+    /// of them a message is for.
+    pub again: bool,
 }
 
 impl Asked {
@@ -77,8 +85,17 @@ pub struct Past {
     pub rests: Vec<Rest>,
     pub copies: Vec<Copies>,
     pub crashes: Vec<Crash>,
+    /// What sessions were told, in order; by connection and tag.
+    pub told: BTreeMap<Tag, Vec<(u64, Told)>>,
+    /// What was told that is no message of rlock.
+    pub babble: Vec<Message>,
+    /// When connections ceased to listen: by request, or by their server.
+    pub deaf: HashMap<u32, Vec<(u64, u64)>>,
     /// Indices of operations, by lock and then by owner.
     pub locks: BTreeMap<Lock, BTreeMap<String, Vec<usize>>>,
+    /// CANCELs, by database and owner; and LIMITs, by lock.
+    pub cancels: HashMap<(u32, String), Vec<usize>>,
+    pub limits: BTreeMap<Lock, Vec<usize>>,
     /// When time was no measure, in order and apart.
     rough: Vec<(u64, u64)>,
     deaths: HashMap<u32, (u64, u64)>,
@@ -88,6 +105,7 @@ impl Past {
     pub fn new(records: Vec<Record>) -> Self {
         let mut past = Self::default();
         let mut ops = Vec::new();
+        let mut messages = Vec::new();
         for record in records {
             match record {
                 Record::Round(round) => past.round = round,
@@ -104,6 +122,7 @@ impl Past {
                 Record::Rest(rest) => past.rests.push(rest),
                 Record::Copies(copies) => past.copies.push(copies),
                 Record::Crash(crash) => past.crashes.push(crash),
+                Record::Message(message) => messages.push(message),
             }
         }
         past.faults.sort_by_key(|fault| fault.begin);
@@ -114,6 +133,7 @@ impl Past {
         let spoiled: HashSet<u32> = wrong.map(|op| op.conn).chain(strays).collect();
         let ops = ops.into_iter();
         past.ops = ops.map(|op| past.asked(op, &spoiled)).collect();
+        told::resolve(&mut past, messages);
         past.index();
         past.deaths = closes::deaths(&past);
         past
@@ -141,6 +161,8 @@ impl Past {
             db: conn.map_or(0, |conn| conn.db),
             done,
             spoiled: told,
+            queued: None,
+            again: false,
             request,
             op,
         }
@@ -149,6 +171,17 @@ impl Past {
     fn index(&mut self) {
         for (at, asked) in self.ops.iter().enumerate() {
             let request = &asked.request;
+            match request.verb {
+                Verb::Cancel => {
+                    let whose = (asked.db, asked.owner.clone());
+                    self.cancels.entry(whose).or_default().push(at);
+                }
+                Verb::Limit => {
+                    let lock = (asked.db, request.keys[0].clone());
+                    self.limits.entry(lock).or_default().push(at);
+                }
+                _ => (),
+            }
             let touches = request.acquires() || request.releases() || request.renews();
             if !touches || request.is_wrong() {
                 continue;

@@ -94,13 +94,18 @@ fn line(past: &Past, asked: &Asked, mark: &str) -> String {
         Out::Null => "null".to_owned(),
         Out::Error(text) | Out::Text(text) | Out::Other(text) => text.chars().take(90).collect(),
         Out::View(view) => format!("{view:?}"),
+        Out::List(_, holders) => format!("{} holders", holders.len()),
         Out::Lost => "(connection lost)".to_owned(),
         Out::Unanswered => "(never answered)".to_owned(),
+    };
+    let queued = match asked.queued {
+        Some(at) => format!(" QUEUED {}", time(past, at)),
+        None => String::new(),
     };
     let multi = if op.multi { " (MULTI)" } else { "" };
     let begin = time(past, op.call);
     format!(
-        "{mark} {begin} .. {end} c{}{multi} {} -> {out}",
+        "{mark} {begin} .. {end} c{}{multi} {} ->{queued} {out}",
         op.conn,
         op.args.join(" ")
     )
@@ -145,6 +150,12 @@ fn summary(past: &Past, found: &Findings) {
         past.conns.len(),
         list(faults),
         past.stalls.len()
+    );
+    let excused = found.excused.iter();
+    let excused = excused.map(|(kind, count)| format!("{kind} {count}"));
+    println!(
+        "holds that others had at once, excused by faults: {}",
+        list(excused.collect())
     );
     println!(
         "checked: {}; found: {}",

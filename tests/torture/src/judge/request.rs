@@ -48,7 +48,6 @@ pub struct Request {
     /// Of permits: the limit that is said, or is to be; and how many of them.
     pub limit: Option<i64>,
     pub permits: i64,
-    pub all: bool,
     pub if_held: bool,
     pub if_token: Option<i64>,
     /// Channel and tag.
@@ -89,10 +88,10 @@ impl Request {
         };
         let has = |word: &str| behind(word, 0).is_some();
         let value = |word| behind(word, 1).and_then(|text| text.parse::<i64>().ok());
-        let mode = match verb {
+        let mode = match (has("READ"), has("WRITE")) {
             _ if has("PERMITS") || value("LIMIT").is_some() => Mode::Permits,
-            _ if has("READ") => Mode::Read,
-            _ if has("WRITE") => Mode::Write,
+            (true, _) => Mode::Read,
+            (_, true) => Mode::Write,
             _ => Mode::Plain,
         };
         let queues = has("QUEUE");
@@ -114,7 +113,6 @@ impl Request {
             once: has("ONCE"),
             limit,
             permits: value("PERMITS").unwrap_or(1),
-            all: has("ALL"),
             if_held: has("IFHELD"),
             if_token: value("IFTOKEN"),
             notify: notify.map(|(channel, tag)| (channel.clone(), tag.clone())),

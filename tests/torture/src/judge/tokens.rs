@@ -91,13 +91,15 @@ fn fresh_in(past: &Past, ops: &[usize], brought: u64, fresh: &mut BTreeMap<usize
         busy_until = busy_until.max(asked.done);
         let request = &asked.request;
         if request.acquires() && (asked.token().is_some() || asked.lost()) {
-            if clean && ordered && asked.token().is_some() {
+            // Each that is given more permits gets a new one.
+            let more = asked.mode() == Mode::Permits && !request.once;
+            if (more || (clean && ordered)) && asked.token().is_some() {
                 *fresh.entry(*at).or_default() += 1;
             }
             clean = false;
         } else if request.verb == Verb::Release && asked.mode() == Mode::Plain {
             let over = asked.op.out == Out::Int(0) || asked.error("NOTHELD");
-            clean |= over && ordered;
+            clean |= over && ordered && request.if_token.is_none();
         }
     }
 }

@@ -5,13 +5,17 @@ mod answers;
 mod closes;
 mod exclusion;
 mod idle;
+mod losses;
 mod order;
+mod permits;
+mod sessions;
 mod sums;
 
 use std::collections::BTreeMap;
 
 use rlock_torture::history::{
-    Conn, Copies, Crash, End, Entry, Fault, Op, Out, Ping, Record, Rest, Run, Sample, Stall, Stray,
+    Conn, Copies, Crash, End, Entry, Fault, Message, Op, Out, Ping, Record, Rest, Run, Sample,
+    Stall, Stray,
 };
 
 use crate::judge;
@@ -113,6 +117,15 @@ impl Story {
             }
         }
         self
+    }
+
+    /// A message of a session.
+    fn told(self, conn: u32, at: u64, text: &str) -> Self {
+        self.with(Record::Message(Message {
+            conn,
+            at: at * MS,
+            text: text.to_owned(),
+        }))
     }
 
     fn ping(mut self, call: u64, reply: u64) -> Self {

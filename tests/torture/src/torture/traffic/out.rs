@@ -19,7 +19,7 @@ pub fn of(args: &[String], value: Value) -> Out {
             None => Out::Other(format!("{value:?}")),
         },
         value @ (Value::Array(_) | Value::Push(_)) => match args[0].as_str() {
-            word if word.ends_with("SUBSCRIBE") => Out::Text("OK".to_owned()),
+            word if word.ends_with("SUBSCRIBE") || word == "HELLO" => Out::Text("OK".to_owned()),
             "RLOCK.WAITERS" | "RLOCK.TOP" => Out::Text(format!("{}", value.array().len())),
             _ => Out::Other(format!("{value:?}")),
         },
