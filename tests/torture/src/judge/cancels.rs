@@ -4,10 +4,10 @@
 use rlock_torture::history::Out;
 
 use crate::finding::Findings;
-use crate::messages::{add, LATE};
+use crate::messages::add;
 use crate::past::{Asked, Past};
 use crate::request::Mode;
-use crate::told::hears_until;
+use crate::told::due;
 
 pub fn check(past: &Past, found: &mut Findings) {
     let cancels = past.cancels.values().flatten();
@@ -46,8 +46,7 @@ fn only_wait(past: &Past, cancel: &Asked, reply: u64) -> Option<usize> {
 
 fn wrong(past: &Past, cancel: &Asked, wait: &Asked, count: i64, reply: u64) -> Option<String> {
     let owner = &wait.owner;
-    let by = reply + LATE;
-    let quiet = past.calm(wait.op.call, by) && hears_until(past, wait) > by;
+    let due = due(past, wait, reply);
     match (count, &wait.op.out) {
         (1.., Out::Int(token)) => Some(format!(
             "the wait of {owner} was called off, and then granted: {token}"
@@ -55,13 +54,13 @@ fn wrong(past: &Past, cancel: &Asked, wait: &Asked, count: i64, reply: u64) -> O
         (2.., _) => Some(format!(
             "{count} waits of {owner} were called off, which had one"
         )),
-        (_, Out::Lost) if quiet => Some(format!(
+        (_, Out::Lost) if due.is_some() => Some(format!(
             "{owner} said CANCEL, and was never told how its wait ended"
         )),
-        (0, Out::Int(_) | Out::Null) if quiet && wait.op.reply > Some(by) => {
-            let cancelled = cancel.op.call;
+        (0, Out::Int(_) | Out::Null) if due.is_some_and(|due| wait.op.reply > Some(due)) => {
             Some(format!(
-                "CANCEL found no wait of {owner} at {cancelled}, which waited on"
+                "CANCEL by connection {} found no wait of {owner}, which waited on",
+                cancel.op.conn
             ))
         }
         _ => None,

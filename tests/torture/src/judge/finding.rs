@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::past::Lock;
 
 /// All checks that there are, so that one that never had anything to do shows.
-pub const CHECKS: [&str; 17] = [
+pub const CHECKS: [&str; 18] = [
     "exclusion",
     "permits",
     "held",
     "messages",
+    "silence",
     "lost",
     "cancel",
     "once",
@@ -52,6 +53,16 @@ impl Findings {
 
     pub fn excuse(&mut self, kind: &str) {
         *self.excused.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    /// The first findings of each check, so many.
+    pub fn first_of_each(&self, most: usize) -> impl Iterator<Item = &Finding> {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        self.all.iter().filter(move |finding| {
+            let count = seen.entry(finding.check).or_default();
+            *count += 1;
+            *count <= most
+        })
     }
 
     /// Something was looked at by a check.

@@ -5,10 +5,10 @@ use rlock_torture::history::{Fault, Out};
 use crate::answers::FIRST_TOKEN;
 use crate::finding::Findings;
 use crate::holds::{certain, Ends, Hold};
-use crate::messages::{add, named, LATE};
+use crate::messages::{add, named};
 use crate::past::{Asked, Lock, Past};
 use crate::request::Verb;
-use crate::told::{hears_until, Tag, Told};
+use crate::told::{due, Tag, Told};
 
 pub fn check(past: &Past, found: &mut Findings) {
     for (tag, ops) in named(past) {
@@ -188,15 +188,14 @@ fn untold(past: &Past, lock: &Lock, ops: &[usize], found: &mut Findings) {
     let Some(gone) = deadline.into_iter().chain(by_hand).min().filter(|_| !later) else {
         return;
     };
-    let by = gone + LATE;
-    if hears_until(past, last) <= by || !past.calm(start, by) {
+    let Some(by) = due(past, last, gone) else {
         return;
-    }
-    found.checked("lost");
+    };
+    found.checked("silence");
     let all = losses(past, &tag);
     if !all.iter().any(|(at, _)| *at <= by) {
         let text = format!("{} has lost {} and was not told", last.owner, lock.1);
-        add(past, found, "lost", text, ops.to_vec(), by);
+        add(past, found, "silence", text, ops.to_vec(), by);
     }
 }
 

@@ -6,6 +6,7 @@ mod cancels;
 mod closes;
 mod copies;
 mod counts;
+mod drawing;
 mod exclusion;
 mod finding;
 mod holds;
@@ -47,6 +48,12 @@ fn main() -> ExitCode {
     };
     let found = judge(&past);
     report::print(&past, &found);
+    if !found.all.is_empty() {
+        match drawing::draw(&past, &found, Path::new(&path)) {
+            Ok(drawn) => println!("drawn: {}", drawn.display()),
+            Err(error) => eprintln!("torture-judge: it could not be drawn: {error}"),
+        }
+    }
     match found.all.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,

@@ -8,10 +8,8 @@ use rlock_torture::history::Out;
 use crate::answers::{CODES, FIRST_TOKEN};
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Past};
-use crate::told::{hears_until, Tag, Told};
+use crate::told::{due, Tag, Told};
 
-/// A message comes in less than that, us.
-pub const LATE: u64 = 1_000_000;
 pub const SUPERSEDED: &str = "UNBLOCKED superseded";
 
 pub fn check(past: &Past, found: &mut Findings) {
@@ -113,15 +111,16 @@ fn wrong(past: &Past, ops: &[usize], at: u64, told: &Told) -> Option<&'static st
 
 /// A wait that is over, of which nobody was told, though its connection listened.
 fn untold(past: &Past, at: usize, asked: &Asked, found: &mut Findings) {
-    let (Some(_), Some(block @ 1..), false) = (asked.queued, asked.waits(), asked.again) else {
+    let (Some(queued), Some(block @ 1..), false) = (asked.queued, asked.waits(), asked.again)
+    else {
         return;
     };
-    found.checked("messages");
-    let by = asked.op.sent + block + LATE;
-    if asked.op.out != Out::Lost || hears_until(past, asked) <= by || !past.calm(asked.op.call, by)
-    {
+    let Some(due) = due(past, asked, queued + block) else {
         return;
+    };
+    found.checked("silence");
+    if asked.op.out == Out::Lost {
+        let text = format!("{} was never told how its wait ended", asked.owner);
+        add(past, found, "silence", text, vec![at], due);
     }
-    let text = format!("{} was never told how its wait ended", asked.owner);
-    add(past, found, "messages", text, vec![at], by);
 }

@@ -3,10 +3,10 @@
 use rlock_torture::history::Out;
 
 use crate::finding::Findings;
-use crate::messages::{add, LATE};
+use crate::messages::add;
 use crate::past::{Asked, Past};
 use crate::request::{Mode, Verb};
-use crate::told::hears_until;
+use crate::told::due;
 
 pub fn check(past: &Past, found: &mut Findings) {
     for owners in past.locks.values() {
@@ -78,13 +78,13 @@ fn two_places(past: &Past, ops: &[usize], found: &mut Findings) {
         let Some(new) = newer else {
             continue;
         };
-        let queued = past.ops[*new].queued.unwrap_or(0);
-        let by = queued + LATE;
-        let ended = asked.op.reply.is_some_and(|end| end <= by);
+        let Some(due) = due(past, asked, past.ops[*new].queued.unwrap_or(0)) else {
+            continue;
+        };
         found.checked("once");
-        if !ended && past.calm(asked.op.call, by) && hears_until(past, asked) > by {
+        if asked.op.reply.is_none_or(|end| end > due) {
             let text = format!("{} has a new place, and the old one waits on", asked.owner);
-            add(past, found, "once", text, vec![*old, *new], by);
+            add(past, found, "once", text, vec![*old, *new], due);
         }
     }
 }

@@ -93,6 +93,7 @@ pub struct Past {
     pub deaf: HashMap<u32, Vec<(u64, u64)>>,
     /// Indices of operations, by lock and then by owner.
     pub locks: BTreeMap<Lock, BTreeMap<String, Vec<usize>>>,
+    pub by_conn: HashMap<u32, Vec<usize>>,
     /// CANCELs, by database and owner; and LIMITs, by lock.
     pub cancels: HashMap<(u32, String), Vec<usize>>,
     pub limits: BTreeMap<Lock, Vec<usize>>,
@@ -171,6 +172,7 @@ impl Past {
     fn index(&mut self) {
         for (at, asked) in self.ops.iter().enumerate() {
             let request = &asked.request;
+            self.by_conn.entry(asked.op.conn).or_default().push(at);
             match request.verb {
                 Verb::Cancel => {
                     let whose = (asked.db, asked.owner.clone());
@@ -249,6 +251,14 @@ impl Past {
     pub fn bonds_cut(&self, from: u64, to: u64) -> bool {
         let mut all = self.faults.iter();
         all.any(|fault| cuts_bonds(&fault.kind) && fault.begin <= to && fault.end >= from)
+    }
+
+    /// Whether a server was kept from what it does of its own accord, though it answered.
+    pub fn put_off(&self, from: u64, to: u64) -> bool {
+        let kinds = ["pause", "min-replicas", "memory", "detach"];
+        let keeps = |kind: &str| kinds.contains(&kind) || cuts_bonds(kind);
+        let mut all = self.faults.iter().filter(|fault| keeps(&fault.kind));
+        all.any(|fault| fault.begin <= to && fault.end + SHORT >= from)
     }
 
     /// From when on somebody may hold this lock who never asked for it by this name.

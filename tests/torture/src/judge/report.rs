@@ -9,7 +9,7 @@ use crate::finding::{Finding, Findings, CHECKS};
 use crate::past::{Asked, Past};
 
 /// Of each check so many are told in full.
-const IN_FULL: usize = 3;
+pub const IN_FULL: usize = 3;
 const LINES: usize = 40;
 /// Before and after a finding, us.
 const AROUND: u64 = 300_000;
@@ -17,11 +17,10 @@ const AROUND: u64 = 300_000;
 pub fn print(past: &Past, found: &Findings) {
     let mut told: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in &found.all {
-        let count = told.entry(finding.check).or_default();
-        *count += 1;
-        if *count <= IN_FULL {
-            tell(past, finding);
-        }
+        *told.entry(finding.check).or_default() += 1;
+    }
+    for finding in found.first_of_each(IN_FULL) {
+        tell(past, finding);
     }
     for (check, count) in told.iter().filter(|(_, count)| **count > IN_FULL) {
         println!("... and {} more of {check}", count - IN_FULL);
@@ -83,7 +82,7 @@ fn time(past: &Past, at: u64) -> String {
     format!("{:.6}", at.saturating_sub(past.round.at) as f64 / 1e6)
 }
 
-fn line(past: &Past, asked: &Asked, mark: &str) -> String {
+pub fn line(past: &Past, asked: &Asked, mark: &str) -> String {
     let op = &asked.op;
     let end = match op.reply {
         Some(reply) => time(past, reply),

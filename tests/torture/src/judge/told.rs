@@ -135,3 +135,29 @@ pub fn hears_until(past: &Past, asked: &Asked) -> u64 {
     let (closed, _) = past.death(asked.op.conn);
     deaf.chain(cut).chain([closed]).min().unwrap_or(NEVER)
 }
+
+/// A message comes in less than that where nothing is in its way, us.
+const LATE: u64 = 1_000_000;
+/// What is due has been done when the loop has turned for so long, us.
+const TURNS: u64 = 500_000;
+
+/// When a connection must have been told of what its server did, or should have done, at
+/// this moment; none where nobody knows.
+pub fn due(past: &Past, asked: &Asked, moment: u64) -> Option<u64> {
+    let calm = past.calm(moment, moment + LATE).then_some(moment + LATE);
+    let due = calm.into_iter().chain(behind(past, asked, moment)).min()?;
+    (hears_until(past, asked) > due).then_some(due)
+}
+
+/// What is told stands in the stream before the reply to what was asked long after: asked
+/// when the server had answered something else that was asked after that moment.
+fn behind(past: &Past, asked: &Asked, moment: u64) -> Option<u64> {
+    let ops = past.by_conn.get(&asked.op.conn)?;
+    let next = |from: u64| {
+        let first = ops.partition_point(|at| past.ops[*at].op.call <= from);
+        let mut later = ops[first..].iter().map(|at| &past.ops[*at]);
+        later.find_map(|one| one.queued.or(one.op.reply))
+    };
+    let reply = next(next(moment)? + TURNS)?;
+    (!past.put_off(moment, reply)).then_some(reply)
+}

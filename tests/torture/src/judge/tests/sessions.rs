@@ -104,13 +104,31 @@ fn a_wait_that_is_over_is_told() {
             queued(),
         )
     };
-    assert_eq!(silent().found(), ["messages"]);
+    assert_eq!(silent().found(), ["silence"]);
     assert!(silent().told(2, 511, "timeout t").found().is_empty());
     assert_eq!(silent().told(2, 411, "timeout t").found(), ["time-outs"]);
     assert!(silent().conn(2, 600, End::Client).found().is_empty());
     let deaf = silent().op(2, "UNSUBSCRIBE c", (300, 301), Out::Text("OK".to_owned()));
     assert!(deaf.found().is_empty());
     assert!(silent().told(2, 300, "sunsubscribe").found().is_empty());
+}
+
+#[test]
+fn what_is_told_stands_before_what_is_asked_later() {
+    let echo = || Out::Text("x".to_owned());
+    let story = |second| {
+        Story::new()
+            .op(1, &acquire("a", ""), (0, 1), ok(T))
+            .op(2, &wait(500, "t"), (10, 11), queued())
+            .fault("stop", &[], (400, 500), "")
+            .op(2, "ECHO x", (600, 601), echo())
+            .op(2, "ECHO x", (second, second + 1), echo())
+            .conn(2, 1300, End::Client)
+    };
+    assert_eq!(story(1200).found(), ["silence"]);
+    assert!(story(900).found().is_empty());
+    let paused = story(1200).fault("pause", &[], (550, 650), "");
+    assert!(paused.found().is_empty());
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl Session {
         let Some(at) = self.line(None) else {
             return Ok(true);
         };
-        match self.rng.u32(0..1500) {
+        match self.rng.u32(0..5000) {
             0..3 => {
                 let hard = self.rng.bool();
                 self.drop_line(at, End::Client, hard, s, to)?;
