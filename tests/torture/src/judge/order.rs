@@ -110,13 +110,19 @@ impl Heard {
                 .or_default()
                 .push((ping.call, ping.reply));
         }
+        // One that came behind another of its connection may be read with that, before what
+        // others had sent meanwhile: it tells nothing.
+        let mut busy: HashMap<u32, u64> = HashMap::new();
         for asked in &past.ops {
-            if let Some(reply) = asked.queued.or(asked.op.reply) {
+            let until = busy.entry(asked.op.conn).or_default();
+            let reply = asked.queued.or(asked.op.reply);
+            if let Some(reply) = reply.filter(|_| *until < asked.op.call) {
                 by_server
                     .entry(asked.server)
                     .or_default()
                     .push((asked.op.call, reply));
             }
+            *until = reply.unwrap_or(asked.done).max(*until);
         }
         for all in by_server.values_mut() {
             all.sort_unstable();

@@ -24,6 +24,17 @@ fn whoever_came_first_is_served_first() {
 }
 
 #[test]
+fn a_request_behind_another_tells_nothing_of_what_was_read() {
+    let story = |answered| {
+        queue(9, 5, false)
+            .op(4, "ECHO y", (8, answered), Out::Text("y".to_owned()))
+            .op(4, "ECHO x", (12, 14), Out::Text("x".to_owned()))
+    };
+    assert!(story(13).found().is_empty());
+    assert_eq!(story(9).found(), ["order"]);
+}
+
+#[test]
 fn a_try_does_not_overtake() {
     let story = Story::new()
         .op(1, "RLOCK.ACQUIRE k a 50", (0, 1), ok(T))
