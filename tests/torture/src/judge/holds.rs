@@ -97,8 +97,9 @@ impl Ends {
 struct Own {
     /// A release of a mode ends holds of that mode only.
     released: [Bounds; 4],
-    /// And one that names a token only those that have it.
-    by_token: Vec<(i64, Bounds)>,
+    /// And one that names a token, and is answered by then, only those that have it, or had
+    /// another before the server forgot it.
+    by_token: Vec<(i64, u64, Bounds)>,
     common: Bounds,
     /// Connections took its holds over from others, and may have left them unwatched.
     rebinds: bool,
@@ -118,7 +119,6 @@ impl Own {
             own.add(past, asked, watched);
         }
         own.released.iter_mut().for_each(Bounds::close);
-        own.by_token.iter_mut().for_each(|(_, one)| one.close());
         own.common.close();
         own
     }
@@ -135,7 +135,8 @@ impl Own {
                 Some(token) if request.mode != Mode::Permits => {
                     let mut one = Bounds::default();
                     one.add(span.0, span.1);
-                    self.by_token.push((token, one));
+                    one.close();
+                    self.by_token.push((token, asked.done, one));
                 }
                 // Too small for a token: it was none, and nothing is given back.
                 Some(token) if token < crate::answers::FIRST_TOKEN => (),
@@ -153,11 +154,12 @@ impl Own {
         }
     }
 
-    fn released(&self, mode: Mode, call: u64, token: Option<i64>) -> u64 {
+    fn released(&self, past: &Past, mode: Mode, call: u64, token: Option<i64>) -> u64 {
         let end = self.released[mode as usize].after(call);
-        let named = self.by_token.iter();
-        let named = named.filter(|(one, _)| token.is_none_or(|token| token == *one));
-        named.map(|(_, one)| one.after(call)).fold(end, u64::min)
+        let named = self.by_token.iter().filter(|(one, done, _)| {
+            token.is_none_or(|token| token == *one) || past.bonds_cut(call, *done)
+        });
+        named.map(|(.., one)| one.after(call)).fold(end, u64::min)
     }
 
     /// When a hold ends by its lease or its connection, as it was granted by this.
@@ -223,7 +225,7 @@ pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
         } else {
             call
         };
-        let natural = lease.min(own.released(mode, from, asked.token()));
+        let natural = lease.min(own.released(past, mode, from, asked.token()));
         let fault = ends.bounds.find(call);
         let end = natural.min(fault.map_or(NEVER, |(_, end, _)| *end));
         if natural <= start {
