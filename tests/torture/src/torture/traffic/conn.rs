@@ -11,6 +11,7 @@ use rlock_torture::clock::now_us;
 use rlock_torture::history::{self, End, Message, Op, Out, Record, Recorder, Stray};
 
 use crate::resp::{encode, parse, Value};
+use crate::traffic::abort::reset_on_close;
 use crate::traffic::out;
 
 pub type Args = Vec<String>;
@@ -337,24 +338,5 @@ impl Conn {
             reset_on_close(&self.stream);
         }
         Ok(answers)
-    }
-}
-
-fn reset_on_close(stream: &TcpStream) {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    let size = std::mem::size_of::<libc::linger>() as libc::socklen_t;
-    let value: *const libc::linger = &linger;
-    // SAFETY: the socket is open, and the option is as large as it is said to be.
-    unsafe {
-        libc::setsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            value.cast(),
-            size,
-        );
     }
 }

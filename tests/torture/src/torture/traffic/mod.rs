@@ -1,6 +1,7 @@
 //! A client process: some lanes, each of them one client with its connections, in
 //! one loop. It is told by lines on its standard input when to rest, go on and end.
 
+mod abort;
 mod conn;
 mod draw;
 mod lane;
