@@ -26,7 +26,7 @@ pub fn check(past: &Past, found: &mut Findings) {
     }
 }
 
-/// The one request that it can be about, where that was surely queued before.
+/// The one request that it can be about.
 fn only_wait(past: &Past, cancel: &Asked, reply: u64) -> Option<usize> {
     let lock = (cancel.db, cancel.request.keys[0].clone());
     let ops = past.locks.get(&lock)?.get(&cancel.owner)?;
@@ -40,13 +40,14 @@ fn only_wait(past: &Past, cancel: &Asked, reply: u64) -> Option<usize> {
     let asked = &past.ops[*at];
     let mode = cancel.mode();
     let fits = mode == Mode::Plain || mode == asked.mode();
-    let queued = asked.queued.is_some_and(|queued| queued <= cancel.op.call);
-    (fits && queued && asked.server == cancel.server).then_some(*at)
+    (fits && asked.server == cancel.server).then_some(*at)
 }
 
 fn wrong(past: &Past, cancel: &Asked, wait: &Asked, count: i64, reply: u64) -> Option<String> {
     let owner = &wait.owner;
-    let due = due(past, wait, reply);
+    // By QUEUE it was surely there before.
+    let queued = wait.queued.filter(|queued| *queued <= cancel.op.call);
+    let due = queued.and_then(|_| due(past, wait, reply));
     match (count, &wait.op.out) {
         (1.., Out::Int(token)) => Some(format!(
             "the wait of {owner} was called off, and then granted: {token}"

@@ -163,6 +163,21 @@ fn what_was_called_off_is_not_granted() {
 }
 
 #[test]
+fn a_wait_by_block_is_called_off_too() {
+    let story = |count, out: Out| {
+        Story::new()
+            .op(1, &acquire("a", ""), (0, 1), ok(T))
+            .op(2, &acquire("b", "BLOCK 500"), (10, 120), out)
+            .op(3, "RLOCK.CANCEL k b", (100, 101), ok(count))
+            .op(1, "RLOCK.RELEASE k a", (110, 111), ok(0))
+    };
+    assert!(story(1, Out::Null).found().is_empty());
+    assert_eq!(story(0, Out::Null).found(), ["time-outs"]);
+    assert!(story(0, ok(T + 1)).found().is_empty());
+    assert_eq!(story(1, ok(T + 1)).found(), ["cancel"]);
+}
+
+#[test]
 fn once_gives_one_hold() {
     let story = |words: &str, left| {
         Story::new()

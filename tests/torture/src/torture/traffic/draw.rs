@@ -301,7 +301,10 @@ pub fn give_back(rng: &mut Rng, holds: &[Held], held: &Held) -> Wish {
 }
 
 /// A request that changes nothing, now and then a wrong one.
-pub fn look(rng: &mut Rng, shared: &Shared) -> Wish {
+pub fn look(rng: &mut Rng, shared: &mut Shared) -> Wish {
+    if let Some(whose) = shared.waits.pop_back().filter(|_| rng.u32(0..8) == 0) {
+        return Wish::one(args(&format!("RLOCK.CANCEL {whose}")));
+    }
     let tag = *rng.choice(shared.tags).expect("a tag");
     let (key, _) = Class::draw(rng).key(tag, rng);
     Wish::one(args(&match rng.u32(0..23) {

@@ -232,6 +232,7 @@ impl Lane {
         if !self.conns[at].ready() {
             return Ok(false);
         }
+        wish.requests.iter().for_each(|args| shared.waits(args));
         if self.conns[at]
             .send(&wish.requests, wish.multi, asking)
             .is_err()

@@ -42,6 +42,8 @@ pub struct Shared {
     routes: HashMap<String, u16>,
     tags: &'static [&'static str],
     orphans: VecDeque<(u64, u32, Held)>,
+    /// Some of those who wait by BLOCK, or did: the words that call them off.
+    waits: VecDeque<String>,
     conns: u32,
 }
 
@@ -65,6 +67,17 @@ impl Shared {
     fn orphans(&mut self, holds: impl Iterator<Item = Held>) {
         let due = now_us() + 200_000;
         self.orphans.extend(holds.map(|held| (due, 2, held)));
+    }
+
+    /// Somebody else may call off this wait.
+    fn waits(&mut self, args: &[String]) {
+        let blocks = args.iter().any(|word| word == "BLOCK");
+        if args[0] == "RLOCK.ACQUIRE" && blocks && args[2] != "*" {
+            self.waits.push_back(format!("{} {}", args[1], args[2]));
+            if self.waits.len() > 8 {
+                self.waits.pop_front();
+            }
+        }
     }
 
     fn has_orphans(&self) -> bool {
@@ -144,6 +157,7 @@ pub fn run(orders: &Orders) -> io::Result<()> {
         routes: HashMap::new(),
         tags: names::tags(orders.cluster),
         orphans: VecDeque::new(),
+        waits: VecDeque::new(),
         conns: 0,
     };
     let mut process = Process {
