@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants mutants bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ explore: module server ## run the core against its model, and the library agains
 
 torture: module server judge ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1)
 	@$(TORTURE_SERVER) $(TARGET)/debug/torture --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS) --topology=$(TOPOLOGY)
+
+failover: module server ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5)
+	@cargo build --quiet --locked -p rlock-failover
+	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS)
 
 torture-mutants: server judge ## whether torture notices ten ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)

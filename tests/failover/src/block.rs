@@ -4,12 +4,7 @@ use crate::clock::{now_us, pause};
 use crate::conn::{Conn, Gone};
 use crate::judge::{Hold, Kind, ROUNDING};
 use crate::resp::Value;
-use crate::world::{code, World, LEASE};
-
-/// For so long he waits at most, ms.
-pub const WAIT: u64 = 25_000;
-/// And for so long after that he expects the answer.
-pub const GRACE: u64 = 5_000;
+use crate::world::{code, World};
 
 pub struct Waiter<'a> {
     pub world: &'a World,
@@ -23,7 +18,7 @@ impl Waiter<'_> {
         let world = self.world;
         let mut on_old = true;
         let mut holding = None;
-        while !world.is_over() && holding.is_none() {
+        while !world.is_quiet() && holding.is_none() {
             let port = match on_old {
                 true => Some(world.ways.servers[0]),
                 false => world.ways.new_master(),
@@ -51,8 +46,10 @@ impl Waiter<'_> {
         let world = self.world;
         let watchdog = if self.watchdog { " WATCHDOG" } else { "" };
         let (key, owner) = (&self.key, &self.owner);
-        let line = format!("RLOCK.ACQUIRE {key} {owner} {LEASE} BLOCK {WAIT} ONCE{watchdog}");
-        let until = now_us() + (WAIT + GRACE) * 1000;
+        let (lease, wait) = (world.times.lease, world.times.wait);
+        let line = format!("RLOCK.ACQUIRE {key} {owner} {lease} BLOCK {wait} ONCE{watchdog}");
+        let until = now_us() + (wait + world.times.grace) * 1000;
+        world.waits(1);
         let reply = conn.send(&[line]).and_then(|()| loop {
             match conn.next((now_us() + 200_000).min(until)) {
                 Err(Gone::Silent) if now_us() < until && !world.is_over() => {}
@@ -67,6 +64,10 @@ impl Waiter<'_> {
             Err(Gone::Silent) if now_us() < until => "still waiting",
             Err(Gone::Silent) => "nothing",
         };
+        world.waits(match reply {
+            Err(Gone::Silent) => 0,
+            _ => -1,
+        });
         world.told(Kind::Block, what, on_old);
         let Ok(Value::Int(token)) = reply else {
             return None;
@@ -81,7 +82,7 @@ impl Waiter<'_> {
     fn begin(&self, conn: &mut Conn, on_old: bool, token: i64, bound: u64) -> bool {
         let world = self.world;
         let (key, owner) = (&self.key, &self.owner);
-        let mut lines = vec![format!("RLOCK.RENEW {key} {owner} {LEASE}")];
+        let mut lines = vec![format!("RLOCK.RENEW {key} {owner} {}", world.times.lease)];
         lines.extend(world.rule.wait_line(on_old));
         let call = now_us();
         let mut replies = Vec::new();
@@ -105,7 +106,7 @@ impl Waiter<'_> {
             on_old,
             bound: self.watchdog.then_some(bound),
             from: now_us(),
-            to: (call + LEASE * 1000).saturating_sub(ROUNDING),
+            to: (call + world.times.lease * 1000).saturating_sub(ROUNDING),
             token,
         }]);
         true

@@ -1,6 +1,6 @@
 //! Who held what from when to when, and what was held twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a server may be off by when it counts a lease, us.
 pub const ROUNDING: u64 = 5_000;
@@ -55,9 +55,17 @@ pub fn judge(holds: &[Hold], closed: &HashMap<u64, u64>, fault: u64) -> Verdict 
     let mut verdict = Verdict::default();
     for holds in keys.values_mut() {
         holds.sort_by_key(|hold| hold.from);
+        let mut seen = HashSet::new();
         for (at, second) in holds.iter().enumerate() {
             for first in &holds[..at] {
-                pair(first, second, closed, fault, &mut verdict);
+                // Two owners count once, however often they nest.
+                if first.owner != second.owner && !seen.contains(&(&first.owner, &second.owner)) {
+                    let found = pair(first, second, closed, fault, &mut verdict);
+                    if found {
+                        seen.insert((&first.owner, &second.owner));
+                        seen.insert((&second.owner, &first.owner));
+                    }
+                }
             }
         }
     }
@@ -65,17 +73,14 @@ pub fn judge(holds: &[Hold], closed: &HashMap<u64, u64>, fault: u64) -> Verdict 
     verdict
 }
 
-/// `first` began before `second`.
+/// `first` began before `second`; whether they held it at once.
 fn pair(
     first: &Hold,
     second: &Hold,
     closed: &HashMap<u64, u64>,
     fault: u64,
     verdict: &mut Verdict,
-) {
-    if first.owner == second.owner {
-        return;
-    }
+) -> bool {
     let bound = first.bound;
     let close = bound.and_then(|conn| closed.get(&conn).copied());
     let close = close.unwrap_or(u64::MAX);
@@ -83,7 +88,7 @@ fn pair(
         // Its server renews it for as long as the connection is open.
         let watched = first.kind == Kind::Watchdog;
         verdict.open += u64::from(watched && second.from < close);
-        return;
+        return false;
     }
     let waiter = |hold: &Hold| matches!(hold.kind, Kind::Block | Kind::Queue);
     let (class, kind) = match (waiter(first), waiter(second)) {
@@ -112,6 +117,7 @@ fn pair(
         text(first),
         text(second)
     ));
+    true
 }
 
 #[cfg(test)]
@@ -148,6 +154,9 @@ mod tests {
         assert_eq!(count(&before, &[]), (vec![Class::Forgotten], 0));
         let both = [hold("b", 120, 300), hold("a", 110, 150)];
         assert_eq!(count(&both, &[]), (vec![Class::BothSides], 0));
+        let nested = [both[0].clone(), both[1].clone(), hold("b", 130, 400)];
+        let verdict = judge(&nested, &HashMap::new(), 100);
+        assert_eq!(verdict.examples.len(), 1);
         let mut waiter = both.clone();
         waiter[0].kind = Kind::Queue;
         assert_eq!(count(&waiter, &[]), (vec![Class::Waiter], 0));

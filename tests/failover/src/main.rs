@@ -29,6 +29,7 @@ use fault::{Fault, FAULTS};
 use report::Report;
 use round::{Options, Outcome};
 use rule::{Rule, RULES};
+use world::Times;
 
 struct Plan {
     faults: Vec<Fault>,
@@ -47,6 +48,12 @@ fn plan() -> Result<Plan, String> {
         rounds: 5,
         options: Options {
             delay: 15,
+            down_after: 1500,
+            times: Times {
+                lease: 15_000,
+                wait: 25_000,
+                grace: 5_000,
+            },
             bare: false,
             take: false,
         },
@@ -91,7 +98,7 @@ fn main() -> ExitCode {
         }
     };
     let done = match plan.short {
-        true => short::run(&plan.dir),
+        true => short::run(&plan),
         false => full(&plan),
     };
     match done {
@@ -131,13 +138,14 @@ fn full(plan: &Plan) -> io::Result<bool> {
 fn say(fault: Fault, rule: Rule, number: u32, outcome: &Outcome) {
     let verdict = &outcome.verdict;
     eprintln!(
-        "{}, {}, round {number}: {} holds, doubles {:?}, open {}, known {}, stuck {:?}",
+        "{}, {}, round {number}: {} holds, doubles {:?}, open {}, known {}, unanswered {}, stuck {:?}",
         fault.name(),
         rule.name(),
         outcome.notes.holds.len(),
         verdict.doubles,
         verdict.open,
         outcome.known,
+        outcome.unanswered,
         outcome.stuck.as_ref().map(|(keys, all)| (keys.len(), all)),
     );
     for line in &outcome.faults {

@@ -15,7 +15,7 @@ use crate::rule::Rule;
 use crate::session::Session;
 use crate::set::Set;
 use crate::worker::Worker;
-use crate::world::{Notes, World, LEASE};
+use crate::world::{Notes, Times, World};
 
 const BLOCKED: usize = 90;
 const SESSIONS: usize = 3;
@@ -25,8 +25,11 @@ const QUEUED: usize = 60;
 pub struct Options {
     /// ms that what the master writes is under way.
     pub delay: u64,
+    /// For how long Sentinel bears with silence, ms.
+    pub down_after: u64,
+    pub times: Times,
     pub bare: bool,
-    /// At the end all locks are taken once more.
+    /// At the end all waits must be answered, and all locks be taken once more.
     pub take: bool,
 }
 
@@ -36,6 +39,8 @@ pub struct Outcome {
     pub fault: u64,
     /// The old master learnt that it is one no more.
     pub known: bool,
+    /// Waits without an answer long after their time.
+    pub unanswered: i64,
     /// Locks that nobody can have after their leases; of those looked at.
     pub stuck: Option<(Vec<String>, usize)>,
     /// Lines of the servers' logs that tell of a fault of theirs.
@@ -44,8 +49,9 @@ pub struct Outcome {
 
 /// None where the server has no such command.
 pub fn run(dir: &Path, fault: Fault, rule: Rule, options: Options) -> io::Result<Option<Outcome>> {
-    let set = Set::start(dir, rule, options.delay, fault.has_sentinels())?;
-    let world = World::new(set.ways(), rule);
+    let sentinels = fault.has_sentinels().then_some(options.down_after);
+    let set = Set::start(dir, rule, options.delay, sentinels)?;
+    let world = World::new(set.ways(), rule, options.times);
     let sessions: Vec<Session> = (0..SESSIONS)
         .map(|name| Session {
             world: &world,
@@ -101,12 +107,18 @@ pub fn run(dir: &Path, fault: Fault, rule: Rule, options: Options) -> io::Result
         let at = fault.begin(&set).filter(|_| ready && planned.is_ok());
         at.into_iter().for_each(|at| world.set_fault(at));
         let known = at.is_some() && fault.finish(&set);
+        world.be_quiet();
+        if options.take {
+            let times = options.times;
+            within(times.wait + times.grace, || world.unanswered() == 0);
+        }
         world.stop();
         // Who waits for the reply of one that stands still would never come to the end.
         set.master().signal(libc::SIGCONT);
         (at, known)
     });
     let Some(at) = at else { return Ok(None) };
+    let unanswered = world.unanswered();
     let mut stuck = None;
     if options.take {
         stuck = Some(take_all(&world));
@@ -121,6 +133,7 @@ pub fn run(dir: &Path, fault: Fault, rule: Rule, options: Options) -> io::Result
         verdict,
         fault: at,
         known,
+        unanswered,
         stuck,
         faults: servers.flat_map(|server| faults(&server.log())).collect(),
     }))
@@ -148,7 +161,7 @@ fn take_all(world: &World) -> (Vec<String>, usize) {
     left.sort();
     left.dedup();
     let all = left.len();
-    let done = within(2 * LEASE + 15_000, || {
+    let done = within(2 * world.times.lease + 15_000, || {
         let conn = world.ways.new_master().map(Conn::open);
         if let Some(Ok(mut conn)) = conn {
             left = left

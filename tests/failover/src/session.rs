@@ -1,14 +1,13 @@
 //! One connection that waits for many locks by QUEUE, and comes back with those that it
 //! still wants.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::block::WAIT;
 use crate::clock::{now_us, pause};
 use crate::conn::{Conn, Gone};
 use crate::judge::{Hold, Kind, ROUNDING};
 use crate::resp::Value;
-use crate::world::{code, World, LEASE};
+use crate::world::{code, World};
 
 pub struct Session<'a> {
     pub world: &'a World,
@@ -30,6 +29,8 @@ struct Life {
     conn: Conn,
     on_old: bool,
     next: VecDeque<Next>,
+    /// Those without an answer.
+    open: BTreeSet<usize>,
     /// Tag to the token, and when RENEW was sent; and whether that said 1.
     begins: BTreeMap<usize, (i64, u64, bool)>,
     /// What its holds are bound to.
@@ -47,7 +48,7 @@ impl Session<'_> {
         let world = self.world;
         let mut wanted: Vec<usize> = (0..self.keys).collect();
         let mut on_old = true;
-        while !world.is_over() && !wanted.is_empty() {
+        while !world.is_quiet() && !wanted.is_empty() {
             let port = match on_old {
                 true => Some(world.ways.servers[0]),
                 false => world.ways.new_master(),
@@ -55,6 +56,9 @@ impl Session<'_> {
             let conn = port.and_then(|port| Conn::open(port).ok());
             if let Some(mut life) = conn.and_then(|conn| self.enter(conn, on_old).ok()) {
                 let gone = self.live(&mut life, &mut wanted);
+                if gone == Gone::Closed {
+                    world.waits(-(life.open.len() as i64));
+                }
                 let what = match gone {
                     Gone::Closed => "connection closed",
                     Gone::Silent => "still waiting",
@@ -82,6 +86,7 @@ impl Session<'_> {
             conn,
             on_old,
             next: VecDeque::new(),
+            open: BTreeSet::new(),
             begins: BTreeMap::new(),
             bound: BTreeMap::new(),
             leaves: None,
@@ -92,9 +97,12 @@ impl Session<'_> {
     /// refused for good is not wanted any more.
     fn live(&self, life: &mut Life, wanted: &mut Vec<usize>) -> Gone {
         let name = &self.name;
+        let (lease, wait) = (self.world.times.lease, self.world.times.wait);
+        self.world.waits(wanted.len() as i64);
+        life.open = wanted.iter().copied().collect();
         let line = |tag: &usize| {
             let (key, watchdog) = (self.key(*tag), if tag % 2 == 1 { " WATCHDOG" } else { "" });
-            format!("RLOCK.ACQUIRE {key} s{name}-{tag} {LEASE} QUEUE {WAIT} NOTIFY rlock:{name} {tag} ONCE{watchdog}")
+            format!("RLOCK.ACQUIRE {key} s{name}-{tag} {lease} QUEUE {wait} NOTIFY rlock:{name} {tag} ONCE{watchdog}")
         };
         let lines: Vec<String> = wanted.iter().map(line).collect();
         life.next.extend(wanted.iter().map(|tag| Next::Asked(*tag)));
@@ -130,6 +138,9 @@ impl Session<'_> {
         else {
             return Ok(());
         };
+        if *what != "lost" && life.open.remove(&tag) {
+            self.world.waits(-1);
+        }
         match *what {
             "granted" => {
                 let token = words.get(2).and_then(|token| token.parse().ok());
@@ -162,7 +173,10 @@ impl Session<'_> {
         let key = self.key(tag);
         let mut lines = Vec::new();
         if !self.bare {
-            lines.push(format!("RLOCK.RENEW {key} s{}-{tag} {LEASE}", self.name));
+            lines.push(format!(
+                "RLOCK.RENEW {key} s{}-{tag} {}",
+                self.name, self.world.times.lease
+            ));
             life.next.push_back(Next::Renewed(tag));
         }
         // Without a rule PING stands for it, so that there is one way through here.
@@ -174,7 +188,13 @@ impl Session<'_> {
     }
 
     fn replied(&self, life: &mut Life, wanted: &mut Vec<usize>, reply: &Value) -> Result<(), Gone> {
-        match (life.next.pop_front(), reply) {
+        let next = life.next.pop_front();
+        if let (Some(Next::Asked(tag)), Value::Int(_) | Value::Error(_)) = (&next, reply) {
+            if life.open.remove(tag) {
+                self.world.waits(-1);
+            }
+        }
+        match (next, reply) {
             (Some(Next::Asked(tag)), Value::Int(token)) => {
                 return self.granted(life, tag, *token);
             }
@@ -225,7 +245,7 @@ impl Session<'_> {
             on_old: life.on_old,
             bound: Some(bound),
             from: now_us(),
-            to: (call + LEASE * 1000).saturating_sub(ROUNDING),
+            to: (call + world.times.lease * 1000).saturating_sub(ROUNDING),
             token,
         }]);
         Ok(())

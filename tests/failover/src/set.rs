@@ -11,8 +11,6 @@ use crate::rule::Rule;
 use crate::server::{role, words, Server};
 use crate::wire::Wire;
 
-/// Below how many ms of silence Sentinel thinks nothing of it.
-const DOWN_AFTER: u64 = 1500;
 const LONG: u64 = 60_000;
 
 pub struct Set {
@@ -24,7 +22,8 @@ pub struct Set {
 
 impl Set {
     /// What the master writes reaches the replicas `delay` and `3 * delay` ms later.
-    pub fn start(dir: &Path, rule: Rule, delay: u64, with_sentinels: bool) -> io::Result<Self> {
+    /// Sentinels, if there are any, bear with so many ms of silence.
+    pub fn start(dir: &Path, rule: Rule, delay: u64, sentinels: Option<u64>) -> io::Result<Self> {
         let options = rule.options();
         let master = Server::start(&dir.join("server-0"), &options)?;
         let mut set = Self {
@@ -47,17 +46,17 @@ impl Set {
             text.matches("state=online").count() == 2
         };
         require(within(LONG, attached), "replicas")?;
-        if with_sentinels {
-            set.watch(dir)?;
+        if let Some(down_after) = sentinels {
+            set.watch(dir, down_after)?;
         }
         Ok(set)
     }
 
-    fn watch(&mut self, dir: &Path) -> io::Result<()> {
+    fn watch(&mut self, dir: &Path, down_after: u64) -> io::Result<()> {
         for number in 0..3 {
             let lines = [
                 format!("sentinel monitor m 127.0.0.1 {} 2", self.wires[2].port),
-                format!("sentinel down-after-milliseconds m {DOWN_AFTER}"),
+                format!("sentinel down-after-milliseconds m {down_after}"),
                 "sentinel failover-timeout m 60000".to_owned(),
             ];
             let dir = dir.join(format!("sentinel-{number}"));

@@ -5,7 +5,7 @@ use crate::clock::{now_us, pause};
 use crate::conn::{Conn, Gone};
 use crate::judge::{Hold, Kind, ROUNDING};
 use crate::resp::Value;
-use crate::world::{code, World, LEASE};
+use crate::world::{code, World};
 
 /// Keys of his own, and of the other side, in one write.
 const OWN: usize = 48;
@@ -37,7 +37,7 @@ impl Worker<'_> {
     pub fn run(&self, from_the_start: bool) {
         let world = self.world;
         let mut on_old = from_the_start;
-        while !world.is_over() {
+        while !world.is_quiet() {
             let port = match on_old {
                 true => Some(world.ways.servers[0]),
                 false => world.fault().and_then(|_| world.ways.new_master()),
@@ -55,7 +55,7 @@ impl Worker<'_> {
                 on_old,
             };
             let mut count = 0;
-            while !world.is_over() && self.batch(&mut life, count).is_ok() {
+            while !world.is_quiet() && self.batch(&mut life, count).is_ok() {
                 count += 1;
                 let crowded = on_old && world.fault().is_none();
                 pause(if crowded { 10 } else { 60 });
@@ -77,7 +77,7 @@ impl Worker<'_> {
     /// An error: this connection is of no use any more.
     fn batch(&self, life: &mut Life, count: u64) -> Result<(), Gone> {
         let world = self.world;
-        let others = world.to_challenge(life.on_old, OTHERS);
+        let mut others = world.to_challenge(life.on_old, OTHERS);
         let own = (0..OWN).map(|at| format!("n{}-{count}-{at}", life.number));
         let keys: Vec<String> = others
             .iter()
@@ -86,7 +86,7 @@ impl Worker<'_> {
             .collect();
         let lease = match self.watchdog && count % 2 == 1 {
             true => SHORT,
-            false => LEASE,
+            false => world.times.lease,
         };
         let watchdog = if self.watchdog { " WATCHDOG" } else { "" };
         let owner = &life.owner;
@@ -99,20 +99,23 @@ impl Worker<'_> {
             .send(&lines)
             .and_then(|()| self.replies(life, &keys));
         let asked = match granted {
-            Ok((grants, demoted)) => self.begin(life, grants, call, lease).and(match demoted {
-                true => Err(Gone::Closed),
-                false => Ok(()),
-            }),
+            Ok((grants, demoted)) => {
+                let has = |key: &String| grants.iter().any(|grant| grant.key == *key);
+                others.retain(|(key, _)| !has(key));
+                self.begin(life, grants, call, lease).and(match demoted {
+                    true => Err(Gone::Closed),
+                    false => Ok(()),
+                })
+            }
             Err(gone) => Err(gone),
         };
+        world.challenge_later(life.on_old, others);
         if let Err(gone) = asked {
             let what = format!("connection {gone:?}").to_lowercase();
             if !world.is_over() {
                 world.told(self.kind(), &what, life.on_old);
             }
         }
-        // What he has now does no harm in the list: he is refused.
-        world.challenge_later(life.on_old, others);
         asked
     }
 

@@ -1,7 +1,7 @@
 //! What all threads of a round share, and write down.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock::now_us;
@@ -9,8 +9,15 @@ use crate::judge::{Hold, Kind};
 use crate::rule::Rule;
 use crate::set::Ways;
 
-/// ms
-pub const LEASE: u64 = 15_000;
+/// All in ms.
+#[derive(Clone, Copy)]
+pub struct Times {
+    pub lease: u64,
+    /// For so long they wait at most, by BLOCK and by QUEUE.
+    pub wait: u64,
+    /// And for so long after that they expect the answer.
+    pub grace: u64,
+}
 
 /// How many were told this, and after how many ms from the fault the last.
 #[derive(Clone, Copy, Default)]
@@ -45,7 +52,12 @@ pub struct Notes {
 pub struct World {
     pub ways: Ways,
     pub rule: Rule,
+    pub times: Times,
+    /// Who is told something does not ask again.
+    quiet: AtomicBool,
     stop: AtomicBool,
+    /// Waits without an answer yet.
+    open: AtomicI64,
     fault: AtomicU64,
     next: AtomicU64,
     /// Keys that were taken at the old master and at the new one, and until when it is
@@ -55,16 +67,36 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(ways: Ways, rule: Rule) -> Self {
+    pub fn new(ways: Ways, rule: Rule, times: Times) -> Self {
         Self {
             ways,
             rule,
+            times,
+            quiet: AtomicBool::new(false),
+            open: AtomicI64::new(0),
             stop: AtomicBool::new(false),
             fault: AtomicU64::new(0),
             next: AtomicU64::new(1),
             lists: Default::default(),
             notes: Mutex::default(),
         }
+    }
+
+    pub fn be_quiet(&self) {
+        self.quiet.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::SeqCst)
+    }
+
+    /// So many more waits, or fewer.
+    pub fn waits(&self, more: i64) {
+        self.open.fetch_add(more, Ordering::SeqCst);
+    }
+
+    pub fn unanswered(&self) -> i64 {
+        self.open.load(Ordering::SeqCst)
     }
 
     pub fn stop(&self) {
