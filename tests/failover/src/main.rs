@@ -3,6 +3,7 @@
 
 mod block;
 mod clock;
+mod cluster;
 mod conn;
 mod fault;
 mod first;
@@ -37,6 +38,8 @@ struct Plan {
     rounds: u32,
     options: Options,
     short: bool,
+    /// The cluster and not Sentinel: all moves, or one.
+    cluster: Option<String>,
     dir: PathBuf,
 }
 
@@ -58,6 +61,7 @@ fn plan() -> Result<Plan, String> {
             take: false,
         },
         short: false,
+        cluster: None,
         dir: env::temp_dir().join(format!("rlock-failover-{}", std::process::id())),
     };
     for arg in env::args().skip(1) {
@@ -80,6 +84,7 @@ fn plan() -> Result<Plan, String> {
             }
             "--rounds" => plan.rounds = value.parse().map_err(wrong)?,
             "--delay" => plan.options.delay = value.parse().map_err(wrong)?,
+            "--cluster" => plan.cluster = Some(value.to_owned()),
             "--bare" => plan.options.bare = true,
             "--take" => plan.options.take = true,
             "--short" => plan.short = value != "0",
@@ -97,9 +102,14 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let done = match plan.short {
-        true => short::run(&plan),
-        false => full(&plan),
+    let done = match &plan.cluster {
+        Some(only) => cluster::run(
+            &plan.dir,
+            plan.rounds,
+            Some(only.as_str()).filter(|only| *only != "all"),
+        ),
+        None if plan.short => short::run(&plan),
+        None => full(&plan),
     };
     match done {
         Ok(true) => {
