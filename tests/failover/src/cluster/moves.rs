@@ -85,8 +85,8 @@ fn reshard(nodes: &Nodes, load: &Load) -> io::Result<()> {
         pause(500);
     }
     let done = load.notes().counts.get("reshards").copied().unwrap_or(0);
-    let lines: Vec<&str> = last.lines().filter(|line| line.contains("ERR")).collect();
-    require(done > 0, &format!("no reshard: {lines:?}"))
+    let lines: Vec<&str> = last.lines().rev().take(4).collect();
+    require(last.is_empty(), &format!("{done} reshards; then: {lines:?}"))
 }
 
 /// Who hears first that the slot moves, and who first that it has moved.
