@@ -47,7 +47,11 @@ impl<'a> Client<'a> {
                 Ok(reply) => reply,
                 Err(gone) => {
                     self.conns.remove(&port);
-                    self.load.count(&format!("{gone:?}").to_lowercase());
+                    // No reply to a request that waits for far less than that.
+                    self.load.count(match gone {
+                        Gone::Silent => "UNANSWERED",
+                        Gone::Closed => "closed",
+                    });
                     self.look_again();
                     continue;
                 }

@@ -136,7 +136,7 @@ impl Load {
             ),
         };
         let Some(answer) = client.call(&key, &line, PATIENCE) else {
-            return self.count("UNANSWERED");
+            return self.count("gave up");
         };
         match &answer.value {
             Value::Int(_) => {}
@@ -195,7 +195,7 @@ impl Load {
             let reply = client.call(key, &format!("RLOCK.RELEASE {key} {owner}{word}"), PATIENCE);
             let late = now_us() + 500_000 > to;
             match reply.map(|answer| answer.value) {
-                None => self.count("UNANSWERED"),
+                None => self.count("gave up"),
                 Some(Value::Int(_)) => self.count("released"),
                 // Also the reply to a release that was sent again.
                 Some(Value::Error(text)) if open && !late => {

@@ -86,7 +86,10 @@ fn reshard(nodes: &Nodes, load: &Load) -> io::Result<()> {
     }
     let done = load.notes().counts.get("reshards").copied().unwrap_or(0);
     let lines: Vec<&str> = last.lines().rev().take(4).collect();
-    require(last.is_empty(), &format!("{done} reshards; then: {lines:?}"))
+    require(
+        last.is_empty(),
+        &format!("{done} reshards; then: {lines:?}"),
+    )
 }
 
 /// Who hears first that the slot moves, and who first that it has moved.

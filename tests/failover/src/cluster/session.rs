@@ -45,7 +45,7 @@ pub fn work(load: &Load, key: &str, owner: &str) {
             return;
         }
     }
-    load.count("UNANSWERED");
+    load.count("gave up");
 }
 
 fn wait(load: &Load, conn: &mut Conn, key: &str, owner: &str) -> Result<End, Gone> {
