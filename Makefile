@@ -51,9 +51,9 @@ explore: module server ## run the core against its model, and the library agains
 torture: module server judge ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1)
 	@$(TORTURE_SERVER) $(TARGET)/debug/torture --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS) --topology=$(TOPOLOGY)
 
-failover: module server ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5)
+failover: module server ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5; CLUSTER=all: slots and masters of a cluster)
 	@cargo build --quiet --locked -p rlock-failover
-	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS)
+	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS) --cluster=$(CLUSTER)
 
 torture-mutants: server judge ## whether torture notices ten ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)

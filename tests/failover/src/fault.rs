@@ -56,7 +56,12 @@ impl Fault {
                 start = told(set.sentinels[0].port, "SENTINEL FAILOVER m COORDINATED")?;
             }
             Self::FailoverTo => {
-                let line = format!("FAILOVER TO 127.0.0.1 {}", set.servers[1].port);
+                // Without TIMEOUT the master pings its replicas meanwhile, and may stay paused
+                // for half a minute until one of them has heard all.
+                let line = format!(
+                    "FAILOVER TO 127.0.0.1 {} TIMEOUT 30000",
+                    set.servers[1].port
+                );
                 start = told(master.port, &line)?;
             }
         }

@@ -52,22 +52,7 @@ pub fn run(dir: &Path, fault: Fault, rule: Rule, options: Options) -> io::Result
     let sentinels = fault.has_sentinels().then_some(options.down_after);
     let set = Set::start(dir, rule, options.delay, sentinels)?;
     let world = World::new(set.ways(), rule, options.times);
-    let sessions: Vec<Session> = (0..SESSIONS)
-        .map(|name| Session {
-            world: &world,
-            name: name.to_string(),
-            keys: QUEUED,
-            bare: options.bare,
-        })
-        .collect();
-    let waiters: Vec<Waiter> = (0..BLOCKED)
-        .map(|at| Waiter {
-            world: &world,
-            key: format!("w{at}"),
-            owner: format!("b{at}"),
-            watchdog: at % 2 == 1,
-        })
-        .collect();
+    let (waiters, sessions) = all_who_wait(&world, options.bare);
     let queued = sessions
         .iter()
         .flat_map(|session| (0..QUEUED).map(|tag| session.key(tag)));
@@ -118,25 +103,40 @@ pub fn run(dir: &Path, fault: Fault, rule: Rule, options: Options) -> io::Result
         (at, known)
     });
     let Some(at) = at else { return Ok(None) };
-    let unanswered = world.unanswered();
-    let mut stuck = None;
-    if options.take {
-        stuck = Some(take_all(&world));
-    }
-    let mut notes = std::mem::take(&mut *world.notes());
-    let holds = std::mem::take(&mut notes.holds);
-    let verdict = judge(&holds, &notes.closed, at);
-    notes.holds = holds;
+    let stuck = options.take.then(|| take_all(&world));
+    let mut outcome = sum(&set, &world, at, stuck);
+    outcome.known = known;
+    Ok(Some(outcome))
+}
+
+fn all_who_wait(world: &World, bare: bool) -> (Vec<Waiter<'_>>, Vec<Session<'_>>) {
+    let sessions = (0..SESSIONS).map(|name| Session {
+        world,
+        name: name.to_string(),
+        keys: QUEUED,
+        bare,
+    });
+    let waiters = (0..BLOCKED).map(|at| Waiter {
+        world,
+        key: format!("w{at}"),
+        owner: format!("b{at}"),
+        watchdog: at % 2 == 1,
+    });
+    (waiters.collect(), sessions.collect())
+}
+
+fn sum(set: &Set, world: &World, fault: u64, stuck: Option<(Vec<String>, usize)>) -> Outcome {
+    let notes = std::mem::take(&mut *world.notes());
     let servers = set.servers.iter().chain(&set.sentinels);
-    Ok(Some(Outcome {
+    Outcome {
+        verdict: judge(&notes.holds, &notes.closed, fault),
         notes,
-        verdict,
-        fault: at,
-        known,
-        unanswered,
+        fault,
+        known: false,
+        unanswered: world.unanswered(),
         stuck,
         faults: servers.flat_map(|server| faults(&server.log())).collect(),
-    }))
+    }
 }
 
 fn faults(log: &str) -> Vec<String> {
