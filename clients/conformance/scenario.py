@@ -9,7 +9,7 @@ from expect import fill, fits, plain
 from server import Down
 from world import World
 
-SOON = 10_000  # ms: for whatever must come
+SOON = 30_000  # ms: for whatever must come
 BOUND = 60  # s: for a scenario that does not say it
 NOTHING = object()
 
