@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,8 +55,19 @@ failover: module server ## replace masters under load, and count what is held tw
 	@cargo build --quiet --locked -p rlock-failover
 	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS) --cluster=$(CLUSTER)
 
-torture-mutants: server judge ## whether torture notices ten ways of breaking rlock (some minutes; SECONDS=150 at most for each)
+torture-mutants: server judge ## whether torture notices 22 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
+
+hostile: module server ## send what nobody should send over many connections, and look that the server stands (SECONDS=60 SEED=8 SERVER=valkey-9.1; COMMANDS=10000000 at most, ONLY=storm)
+	@cargo build --quiet --locked --release -p rlock-hostile
+	@$(TORTURE_SERVER) $(TARGET)/release/hostile --seed=$(SEED) --seconds=$(SECONDS) --commands=$(COMMANDS) --only=$(ONLY)
+
+hostile-mutants: server ## whether it notices ways of breaking rlock (some minutes; ONLY="panic-on-a-name")
+	@cargo build --quiet --locked --release -p rlock-hostile
+	@$(TORTURE_SERVER) HOSTILE=$(TARGET)/release/hostile tests/hostile/mutants/run "$(TARGET)/hostile-mutants" $(ONLY)
+
+fuzz: ## drive the reading of arguments, of keys and of notes by libFuzzer (SECONDS=60 for each; ONLY=hashes; needs a C++ compiler)
+	@tests/hostile/fuzz/run "$(TARGET)/fuzz" $(or $(SECONDS),60) $(ONLY)
 
 mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/5: a fifth of all ways, an hour; needs cargo-mutants)
 	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
