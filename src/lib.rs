@@ -29,6 +29,11 @@ mod command;
 mod config;
 #[forbid(unsafe_code)]
 mod error;
+/// Properties that hostile input is tried on.
+#[cfg(test)]
+#[forbid(unsafe_code)]
+#[path = "../tests/hostile/fuzz/mod.rs"]
+mod hostile;
 #[forbid(unsafe_code)]
 mod lock;
 #[forbid(unsafe_code)]

@@ -325,3 +325,7 @@ mod tests {
         assert_eq!(number(b"99999999999999999999999", 0), None);
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/hostile/fuzz/args.rs"]
+mod hostile;

@@ -8,6 +8,10 @@ mod family;
 mod fence;
 mod foreign;
 mod grants;
+#[path = "../../../tests/hostile/fuzz/hash.rs"]
+mod hostile_hashes;
+#[path = "../../../tests/hostile/fuzz/notes.rs"]
+mod hostile_notes;
 mod keys;
 mod no_ttl;
 mod parts;

@@ -290,7 +290,7 @@ fn against_the_rules(
     if !user.channels && foreign && reply.error().is_none() {
         return Some("told on a channel that it may not use".to_owned());
     }
-    if may_run && all_fit && denied && !(foreign && !user.channels) {
+    if may_run && all_fit && denied && (user.channels || !foreign) {
         return Some("denied, though its rules allow it".to_owned());
     }
     None
@@ -321,11 +321,16 @@ fn tells(user: &User, args: &Args, reply: &Value, tokens: &[String]) -> Option<S
         return None;
     }
     let may_read = |name: &str| user.reads.iter().any(|prefix| name.starts_with(prefix));
+    // In a script numbers are doubles: beyond this two tokens can look the same.
+    let is_exact = |token: &str| token.parse().is_ok_and(|token: i64| token < 1 << 53);
     let hidden = SECRETS
         .iter()
         .zip(tokens)
         .filter(|(name, _)| !may_read(name));
-    let mut words = hidden.flat_map(|(name, token)| [*name, token.as_str()]);
+    let mut words = hidden.flat_map(|(name, token)| {
+        let token = Some(token.as_str()).filter(|token| is_exact(token));
+        [Some(*name), token].into_iter().flatten()
+    });
     let told = words.find(|word| said.contains(word) && !asked.contains(word))?;
     Some(format!("it learnt {told:?}"))
 }

@@ -229,9 +229,12 @@ impl Peer {
     pub fn told(&self) -> String {
         let lines = self.recent.iter().map(|args| format!("  {}", shown(args)));
         let lines: Vec<_> = lines.collect();
-        let due = self.due.len();
+        let due = match self.due.front() {
+            Some(first) => format!("{} replies due, the first to {first}", self.due.len()),
+            None => "no reply due".to_owned(),
+        };
         format!(
-            "connection {} (id {}, {due} replies due):\n{}",
+            "connection {} (id {}, {due}):\n{}",
             self.number,
             self.id,
             lines.join("\n")

@@ -15,7 +15,10 @@ const BOUND: Duration = Duration::from_secs(20);
 const DATABASES: u32 = 4;
 
 /// As they are to be at rest.
-const SETTINGS: [&str; 11] = [
+const SETTINGS: [&str; 14] = [
+    "CONFIG SET rlock.max-waiters 0",
+    "CONFIG SET rlock.max-waiters-per-key 0",
+    "CONFIG SET rlock.max-waiters-per-client 0",
     "CONFIG SET rlock.watchdog-lost close",
     "CONFIG SET rlock.fencing clock",
     "CONFIG SET rlock.deadlock-detection yes",
@@ -29,8 +32,8 @@ const SETTINGS: [&str; 11] = [
     "DEBUG SET-ACTIVE-EXPIRE 1",
 ];
 
-/// Frees everything; the memory that is used then.
-pub fn rest(server: &mut Server) -> Result<u64, String> {
+/// Settings as they are by default, and connections that are gone.
+pub fn calm_down(server: &Server) -> Result<Link, String> {
     let lost = |error: io::Error| format!("at rest: {error}");
     let mut link = Link::open(server.port).map_err(lost)?;
     for line in ["REPLICAOF NO ONE", "CLIENT UNPAUSE"]
@@ -40,6 +43,13 @@ pub fn rest(server: &mut Server) -> Result<u64, String> {
         link.must(line).map_err(lost)?;
     }
     only_one_left(&mut link)?;
+    Ok(link)
+}
+
+/// Frees everything; the memory that is used then.
+pub fn rest(server: &mut Server) -> Result<u64, String> {
+    let lost = |error: io::Error| format!("at rest: {error}");
+    let mut link = calm_down(server)?;
     for db in 0..DATABASES {
         link.must(&format!("SELECT {db}")).map_err(lost)?;
         free_all(&mut link)?;

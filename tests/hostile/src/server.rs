@@ -49,8 +49,11 @@ impl Server {
     }
 
     fn launch() -> io::Result<Self> {
-        let module = env::var_os("RLOCK_MODULE")
-            .ok_or_else(|| Error::other("RLOCK_MODULE is to name the module: use make"))?;
+        let built = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../target/release/librlock.so"
+        );
+        let module = env::var_os("RLOCK_MODULE").unwrap_or(built.into());
         let (port, dir) = (free_port()?, new_dir()?);
         let program = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
         let mut command = Command::new(program);
@@ -108,8 +111,9 @@ impl Server {
     pub fn faults(&self) -> Option<String> {
         let log = self.log();
         let lines: Vec<&str> = log.lines().collect();
-        let is_fault = |line: &&str| FAULTS.iter().any(|fault| line.contains(fault));
-        let at = lines.iter().position(|line| is_fault(&line))?;
+        let at = lines
+            .iter()
+            .position(|line| FAULTS.iter().any(|fault| line.contains(fault)))?;
         let end = lines.len().min(at + 40);
         Some(lines[at.saturating_sub(3)..end].join("\n"))
     }

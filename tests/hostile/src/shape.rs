@@ -4,7 +4,8 @@ use crate::draw::Args;
 use crate::resp::Value;
 
 /// The codes of rlock's errors, and those that the server refuses its commands by.
-const CODES: [&str; 23] = [
+const CODES: [&str; 24] = [
+    "MAXWAITERS",
     "ERR",
     "NOTHELD",
     "HELD",

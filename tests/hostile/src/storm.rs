@@ -143,7 +143,17 @@ impl<'a> Storm<'a> {
             let how = self.draw.pick(&["TIMEOUT", "ERROR"]);
             let let_go = unblock(&mut self.control, peer.id, how).map_err(gone)?;
             if !let_go && peer.moved.elapsed() > BOUND {
-                return Err(format!("connection {} gets no answer", peer.number));
+                let id = peer.id.to_string();
+                let about = self.control.ask(&["CLIENT", "LIST", "ID", &id]);
+                let info = self.control.ask(&["INFO", "rlock"]);
+                let told = [about, info].map(|reply| {
+                    reply.map_or_else(|error| error.to_string(), |reply| reply.all_text())
+                });
+                return Err(format!(
+                    "connection {} gets no answer\n{}",
+                    peer.number,
+                    told.join("\n")
+                ));
             }
         }
         Ok(())

@@ -3,7 +3,10 @@
 use super::{Args, Draw};
 use crate::args;
 
-const SETTINGS: [(&str, &[&str]); 9] = [
+const SETTINGS: [(&str, &[&str]); 12] = [
+    ("rlock.max-waiters", &["0", "0", "3", "-1"]),
+    ("rlock.max-waiters-per-key", &["0", "0", "2"]),
+    ("rlock.max-waiters-per-client", &["0", "0", "1"]),
     ("rlock.watchdog-lost", &["close", "keep", "x"]),
     ("rlock.fencing", &["clock", "counter"]),
     ("rlock.deadlock-detection", &["yes", "no", "yes"]),

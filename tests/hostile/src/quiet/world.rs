@@ -47,7 +47,7 @@ impl World {
         }
         until_all_are_closed(&mut control)?;
         control.must("FLUSHALL")?;
-        control.must("RLOCK.INFO x")?;
+        until_all_are_over(&mut control, "rlock_held")?;
         let mut world = Self {
             control,
             links: Vec::new(),
@@ -123,15 +123,18 @@ pub fn channel(number: usize) -> String {
 
 /// Waits and watched holds of those who left are over.
 pub fn until_all_are_closed(control: &mut Link) -> io::Result<()> {
+    until_all_are_over(control, "rlock_waiting")?;
+    until_all_are_over(control, "rlock_watchdog_holds")
+}
+
+fn until_all_are_over(control: &mut Link, name: &str) -> io::Result<()> {
     for _ in 0..5000 {
-        let waiting = crate::rest::gauge(control, "rlock", "rlock_waiting")?;
-        let watched = crate::rest::gauge(control, "rlock", "rlock_watchdog_holds")?;
-        if waiting + watched == 0 {
+        if crate::rest::gauge(control, "rlock", name)? == 0 {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    Err(io::Error::other(
-        "connections are closed, and still wait or hold",
-    ))
+    Err(io::Error::other(format!(
+        "nobody is left, and {name} is not 0"
+    )))
 }
