@@ -13,7 +13,7 @@ use crate::server::Server;
 
 const PEERS: usize = 16;
 /// No more replies are due to a connection at a time.
-const MOST_DUE: usize = 400;
+const MOST_DUE: usize = 120;
 /// A connection without a reply for so long is taken for one that waits, and let go.
 const PATIENCE: Duration = Duration::from_millis(25);
 /// An answer that takes longer than this is none.
