@@ -50,6 +50,20 @@ const VALUES: [&[u8]; 22] = [
     b"9223372036854775808",
 ];
 
+/// What names of lease keys are made of.
+const PARTS: [&[u8]; 10] = [
+    b":rwlock_timeout:",
+    b":rwlock_timeout:1",
+    b"{",
+    b"}",
+    b":",
+    b"k",
+    b"{k}",
+    b"o1",
+    b"1",
+    b"07",
+];
+
 /// A number as the server writes it, by printing it.
 fn number(value: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(value).ok()?;
@@ -192,7 +206,11 @@ fn names(data: &[u8]) {
         );
     }
     // The other way round: whoever a name could be of would have it named so.
-    let whole = input.0;
+    let mut whole: Vec<u8> = Vec::new();
+    while !input.is_over() && whole.len() < 600 {
+        whole.extend(input.word(&PARTS));
+    }
+    let whole = &whole[..];
     let digits = whole
         .iter()
         .rev()

@@ -142,7 +142,9 @@ fn chapter(
 ) -> io::Result<Option<String>> {
     let (mut control, _holder, tokens) = secrets(port)?;
     let mut link = log_in(port, &mut control, user)?;
-    draw.channel = user.channels.then(|| format!("{SESSION}1"));
+    // That of the secrets' holder, where it may use none.
+    let number = u8::from(user.channels);
+    draw.channel = Some(format!("{SESSION}{number}"));
     for _ in 0..STEPS {
         let args = of_rlock(draw);
         figures.sent(&args);
