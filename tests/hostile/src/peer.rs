@@ -233,12 +233,13 @@ impl Peer {
             Some(first) => format!("{} replies due, the first to {first}", self.due.len()),
             None => "no reply due".to_owned(),
         };
-        format!(
-            "connection {} (id {}, {due}):\n{}",
-            self.number,
-            self.id,
-            lines.join("\n")
-        )
+        let part = &self.read[..self.read.len().min(300)];
+        let part = match part {
+            [] => String::new(),
+            part => format!("begun and not ended: {}\n", part.escape_ascii()),
+        };
+        let who = format!("connection {} (id {}, {due})", self.number, self.id);
+        format!("{who}:\n{part}{}", lines.join("\n"))
     }
 }
 
