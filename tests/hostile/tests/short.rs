@@ -3,6 +3,7 @@
 use std::process::Command;
 
 #[test]
+#[ignore = "make hostile runs it for longer"]
 fn some_seconds_of_hostile_commands() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostile"));
     let output = command
