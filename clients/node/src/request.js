@@ -130,9 +130,15 @@ export class Request {
   }
 
   /** @param {Refusal} refusal */
-  #failed(refusal) {
+  async #failed(refusal) {
+    const { tag } = this;
     const notYet = refusal.code === 'NOTYET';
-    if (!notYet && !this.session.redirect(refusal, this)) return this.#fail(fromServer(refusal.message));
+    if (!notYet && !this.session.redirect(refusal, this)) {
+      await this.session.findChannel(refusal);
+      // Otherwise it is asked for again, or over.
+      if (this.tag === tag && !this.over) this.#fail(fromServer(refusal.message));
+      return;
+    }
     this.link?.tags.delete(this.tag);
     this.#unasked();
     if (notYet) new Alarm(now() + NOT_YET, () => this.tag || this.ask());

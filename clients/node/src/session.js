@@ -179,7 +179,7 @@ export class Session {
 
   #onbeat() {
     this.answered();
-    if (this.cluster) this.link?.checkChannel().catch(() => {});
+    this.#checkChannel();
     for (const debt of this.debts) if (debt.refused) this.#pay(debt);
   }
 
@@ -260,6 +260,19 @@ export class Session {
     if (!this.elsewhere(refusal)) return false;
     this.cluster?.moved(this, work);
     return true;
+  }
+
+  /**
+   * A request may have been refused because the slot of the channel has moved, before that was
+   * heard of here. All work is cut then, and asked for by another channel.
+   * @param {Refusal} refusal
+   */
+  async findChannel(refusal) {
+    if (refusal.code === 'ERR') await this.#checkChannel();
+  }
+
+  async #checkChannel() {
+    if (this.cluster) await this.link?.checkChannel().catch(() => {});
   }
 
   /** What another node was to be told. @param {Session} from @param {Debt} debt */
