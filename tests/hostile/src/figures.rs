@@ -13,6 +13,8 @@ pub struct Figures {
     pub replies: u64,
     pub messages: u64,
     pub closed: u64,
+    /// Of connections that the server left half closed (see `stuck`).
+    pub half_closed: u64,
     /// Refused requests before and after which everything was compared, by their code.
     pub unchanged: BTreeMap<String, u64>,
     /// Requests of users who may little: let in, and denied.
@@ -75,8 +77,8 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "replies {}, messages {}, connections closed {}",
-            self.replies, self.messages, self.closed
+            "replies {}, messages {}, connections closed {}, left half closed by the server {}",
+            self.replies, self.messages, self.closed, self.half_closed
         )?;
         writeln!(f, "refused {refused}: {}", of(&self.refused))?;
         writeln!(

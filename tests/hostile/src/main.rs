@@ -16,6 +16,7 @@ mod rest;
 mod server;
 mod shape;
 mod storm;
+mod stuck;
 
 use std::env;
 use std::process::ExitCode;
@@ -73,13 +74,16 @@ fn said(name: &str) -> Option<String> {
 fn run(seed: u64, end: Instant, commands: u64, figures: &mut Figures) -> Result<(), String> {
     let mut server = Server::start().map_err(|error| error.to_string())?;
     let mut used = Vec::new();
+    let looks = said("only").is_none_or(|only| only != "storm");
     while Instant::now() < end && figures.total() < commands {
         figures.rounds += 1;
         let part = seed.wrapping_mul(1_000_003).wrapping_add(figures.rounds);
+        // The last round, or the only one, has its looks too.
+        let storm = if looks { end - 2 * QUIET } else { end };
         Storm::new(&mut server, figures, part)
             .map_err(|error| error.to_string())?
-            .run(ROUND, end)?;
-        if said("only").is_none_or(|only| only != "storm") {
+            .run(ROUND, storm)?;
+        if looks {
             rest::calm_down(&server)?;
             let quiet = end.min(Instant::now() + QUIET);
             quiet::run(&mut server, figures, part, quiet)?;

@@ -12,8 +12,11 @@ use crate::link::{is_confirmation, Link};
 use crate::resp::{encode, parse, Value};
 use crate::shape;
 
-/// So many commands of a connection are told of when something was found.
-const TOLD: usize = 50;
+/// So many commands are remembered: more than can be due.
+const REMEMBERED: usize = 200;
+/// So many commands up to the one that is due, and behind it, are told when something was found.
+const TOLD: u64 = 20;
+const TOLD_BEHIND: u64 = 3;
 const TOLD_ANSWERS: usize = 12;
 
 /// What comes next.
@@ -49,14 +52,18 @@ pub struct Peer {
     pub number: usize,
     out: Vec<u8>,
     read: Vec<u8>,
-    pub due: VecDeque<Due>,
+    /// Each with the number of its command.
+    pub due: VecDeque<(u64, Due)>,
+    /// The last commands, the newest last.
     recent: VecDeque<Args>,
+    said: u64,
     /// The last replies, each with what it is to.
     answered: VecDeque<String>,
     resp3: bool,
     /// It said HELLO 2, perhaps with a subscription: messages come as arrays then.
     mixed: bool,
     queued: Vec<Args>,
+    /// Its last reply, or since when one is due.
     pub moved: Instant,
     pub is_open: bool,
     /// The channel of its session, if it has one.
@@ -75,6 +82,7 @@ impl Peer {
             read: Vec::new(),
             due: VecDeque::new(),
             recent: VecDeque::new(),
+            said: 0,
             answered: VecDeque::new(),
             resp3: false,
             mixed: false,
@@ -91,7 +99,8 @@ impl Peer {
                 count => peer.read.extend(&buffer[..count]),
             }
             if let Some((reply, taken)) = parse(&peer.read).map_err(io::Error::other)? {
-                peer.id = reply.int().unwrap_or(-1);
+                let id = reply.int();
+                peer.id = id.ok_or_else(|| io::Error::other(format!("CLIENT ID: {reply}")))?;
                 peer.read.drain(..taken);
             }
         }
@@ -110,11 +119,15 @@ impl Peer {
     pub fn say(&mut self, figures: &mut Figures, args: Args, due: Option<Due>) {
         figures.sent(&args);
         encode(&args, &mut self.out);
-        if self.recent.len() == TOLD {
+        if self.recent.len() == REMEMBERED {
             self.recent.pop_front();
         }
         self.recent.push_back(args);
-        self.due.extend(due);
+        self.said += 1;
+        if self.due.is_empty() {
+            self.moved = Instant::now();
+        }
+        self.due.extend(due.map(|due| (self.said, due)));
     }
 
     /// Writes and reads what it can. An error is a finding.
@@ -126,7 +139,6 @@ impl Peer {
         let mut at = 0;
         while let Some((value, taken)) = parse(&self.read[at..])? {
             at += taken;
-            self.moved = Instant::now();
             self.take(value, draw, figures)?;
         }
         self.read.drain(..at);
@@ -163,7 +175,8 @@ impl Peer {
             return message(&value);
         }
         let due = self.due.pop_front();
-        let due = due.ok_or_else(|| format!("a reply that nobody asked for: {value}"))?;
+        let (_, due) = due.ok_or_else(|| format!("a reply that nobody asked for: {value}"))?;
+        self.moved = Instant::now();
         figures.replied(&value);
         let checked = self.fits(&due, &value);
         if let Due::Reply(args) = &due {
@@ -225,13 +238,51 @@ impl Peer {
         }
     }
 
-    /// Its last commands, the newest last.
+    /// The command whose reply is due, if it is one that stands alone.
+    pub fn waits_for(&self) -> Option<&Args> {
+        match self.due.front() {
+            Some((_, Due::Reply(args) | Due::Queued(args))) => Some(args),
+            _ => None,
+        }
+    }
+
+    /// Whether it asked for silence before the reply that is due.
+    pub fn asked_for_silence(&self) -> bool {
+        let asks = |args: &Args| {
+            let words = args.iter().map(Vec::as_slice);
+            matches!(
+                words.collect::<Vec<_>>()[..],
+                [b"CLIENT", b"REPLY", b"OFF" | b"SKIP"]
+            )
+        };
+        self.until_due().any(|(_, args)| asks(args))
+    }
+
+    /// What was said up to the command whose reply is due, with the numbers of the commands.
+    fn until_due(&self) -> impl Iterator<Item = (u64, &Args)> {
+        let first = self.said - self.recent.len() as u64 + 1;
+        let last = self.due.front().map_or(self.said, |(number, _)| *number);
+        let numbered = (first..).zip(&self.recent);
+        numbered.take_while(move |(number, _)| *number <= last + TOLD_BEHIND)
+    }
+
+    /// Its last commands up to the one that is due, and some behind it.
     pub fn told(&self) -> String {
-        let lines = self.recent.iter().map(|args| format!("  {}", shown(args)));
-        let lines: Vec<_> = lines.collect();
+        let first = self.due.front().map(|(number, _)| *number);
+        let from = first.unwrap_or(self.said).saturating_sub(TOLD);
+        let line = |(number, args): (u64, &Args)| {
+            let sign = if Some(number) == first { '>' } else { ' ' };
+            format!(" {sign}{}", shown(args))
+        };
+        let last = self.until_due().filter(|(number, _)| *number > from);
+        let lines: Vec<_> = last.map(line).collect();
         let due = match self.due.front() {
-            Some(first) => format!("{} replies due, the first to {first}", self.due.len()),
+            Some((_, first)) => format!("{} replies due, the first to {first}", self.due.len()),
             None => "no reply due".to_owned(),
+        };
+        let replied = match self.answered.back() {
+            Some(last) => format!("the last reply: {last}\n"),
+            None => String::new(),
         };
         let part = &self.read[..self.read.len().min(300)];
         let part = match part {
@@ -239,7 +290,11 @@ impl Peer {
             part => format!("begun and not ended: {}\n", part.escape_ascii()),
         };
         let who = format!("connection {} (id {}, {due})", self.number, self.id);
-        format!("{who}:\n{part}{}", lines.join("\n"))
+        let unsent = match self.out.len() {
+            0 => String::new(),
+            bytes => format!("{bytes} bytes that the server has not taken\n"),
+        };
+        format!("{who}:\n{replied}{part}{unsent}{}", lines.join("\n"))
     }
 }
 

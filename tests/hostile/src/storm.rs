@@ -10,12 +10,15 @@ use crate::gambits;
 use crate::link::Link;
 use crate::peer::{unblock, Peer};
 use crate::server::Server;
+use crate::stuck;
 
 const PEERS: usize = 16;
 /// No more replies are due to a connection at a time.
 const MOST_DUE: usize = 120;
 /// A connection without a reply for so long is taken for one that waits, and let go.
 const PATIENCE: Duration = Duration::from_millis(25);
+/// After so long without a reply the server is asked about the connection.
+const SUSPECT: Duration = Duration::from_secs(1);
 /// An answer that takes longer than this is none.
 const BOUND: Duration = Duration::from_secs(30);
 
@@ -136,24 +139,21 @@ impl<'a> Storm<'a> {
             let words: Vec<&str> = line.split(' ').collect();
             self.ask(&words)?;
         }
-        for peer in &self.peers {
+        for peer in &mut self.peers {
             if peer.due.is_empty() || peer.moved.elapsed() < PATIENCE {
                 continue;
             }
             let how = self.draw.pick(&["TIMEOUT", "ERROR"]);
-            let let_go = unblock(&mut self.control, peer.id, how).map_err(gone)?;
-            if !let_go && peer.moved.elapsed() > BOUND {
-                let id = peer.id.to_string();
-                let about = self.control.ask(&["CLIENT", "LIST", "ID", &id]);
-                let info = self.control.ask(&["INFO", "rlock"]);
-                let told = [about, info].map(|reply| {
-                    reply.map_or_else(|error| error.to_string(), |reply| reply.all_text())
-                });
-                return Err(format!(
-                    "connection {} gets no answer\n{}",
-                    peer.number,
-                    told.join("\n")
-                ));
+            let let_go =
+                stuck::may_wait(peer) && unblock(&mut self.control, peer.id, how).map_err(gone)?;
+            if let_go || peer.moved.elapsed() < SUSPECT {
+                continue;
+            }
+            if stuck::is_left_half_closed(&mut self.control, peer).map_err(gone)? {
+                peer.is_open = false;
+                self.figures.half_closed += 1;
+            } else if peer.moved.elapsed() > BOUND {
+                return Err(stuck::told(&mut self.control, peer));
             }
         }
         Ok(())

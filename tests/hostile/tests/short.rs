@@ -7,7 +7,7 @@ use std::process::Command;
 fn some_seconds_of_hostile_commands() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostile"));
     let output = command
-        .args(["--seed=8", "--seconds=10"])
+        .args(["--seed=8", "--seconds=7"])
         .output()
         .expect("run it");
     let text = String::from_utf8_lossy(&output.stdout);

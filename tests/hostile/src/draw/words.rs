@@ -100,7 +100,7 @@ impl Draw {
         match self.rng.u32(0..100) {
             0..80 => self.pick(&KEYS).to_vec(),
             80..98 => self.pick(&ODD_KEYS).to_vec(),
-            98 => vec![b'k'; self.pick(&[127, 128, 129, 512, 2000])],
+            98 => self.long(b"k\0\xff"),
             _ => self.bytes(12),
         }
     }
@@ -109,7 +109,8 @@ impl Draw {
         match self.rng.u32(0..100) {
             0..85 => self.pick(&OWNERS).to_vec(),
             85..96 => self.pick(&ODD_OWNERS).to_vec(),
-            96 => vec![b'o'; self.pick(&[511, 512, 513, 600, 5000])],
+            96 if self.once_in(2) => vec![b'o'; self.pick(&[511, 512, 513, 600, 5000])],
+            96 => self.long(b"o\0\xff"),
             97 => {
                 let mut long = vec![b'o'; self.pick(&[506, 507, 512])];
                 long.extend(b":write");
@@ -118,6 +119,15 @@ impl Draw {
             98 => [self.pick(&OWNERS), b":write"].concat(),
             _ => self.bytes(8),
         }
+    }
+
+    /// One byte again and again: each length up to 64, and around each power of two.
+    fn long(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let length = match self.rng.u32(0..2) {
+            0 => self.rng.usize(0..=64),
+            _ => (1 << self.rng.u32(0..=16)) + self.rng.usize(0..3) - 1,
+        };
+        vec![self.pick(bytes); length]
     }
 
     pub fn bytes(&mut self, most: usize) -> Vec<u8> {
