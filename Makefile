@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ torture: module server judge ## drive it by many clients under faults, and judge
 failover: module server ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5; CLUSTER=all: slots and masters of a cluster)
 	@cargo build --quiet --locked -p rlock-failover
 	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS) --cluster=$(CLUSTER)
+
+durability: module server ## kill servers under load and look at what they are after it, and compare replicas and AOFs whatever is done to them (SHORT=1 for CI; SECONDS=60, SEED=8 and ROUND=5 repeat one; SERVER=valkey-9.1, ONLY=crash or copies)
+	@cargo build --quiet --locked -p rlock-durability
+	@$(TORTURE_SERVER) $(TARGET)/debug/durability --short=$(SHORT) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --only=$(ONLY)
 
 torture-mutants: server judge ## whether torture notices 22 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
