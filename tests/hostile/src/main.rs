@@ -2,7 +2,7 @@
 //! log, replies as documented, nothing changed by what is refused, and all can be freed.
 //!
 //! `hostile --seconds=60 --seed=8`, `--commands=10000000` at most, `--only=storm` without the looks
-//! at single requests; with RLOCK_MODULE and RLOCK_SERVER as in the Makefile.
+//! at single requests, `--only=looks` without the storm; with RLOCK_MODULE and RLOCK_SERVER as in the Makefile.
 
 mod acl;
 mod draw;
@@ -74,15 +74,22 @@ fn said(name: &str) -> Option<String> {
 fn run(seed: u64, end: Instant, commands: u64, figures: &mut Figures) -> Result<(), String> {
     let mut server = Server::start().map_err(|error| error.to_string())?;
     let mut used = Vec::new();
-    let looks = said("only").is_none_or(|only| only != "storm");
+    let only = said("only");
+    let (storms, looks) = match only.as_deref() {
+        Some("storm") => (true, false),
+        Some("looks") => (false, true),
+        _ => (true, true),
+    };
     while Instant::now() < end && figures.total() < commands {
         figures.rounds += 1;
         let part = seed.wrapping_mul(1_000_003).wrapping_add(figures.rounds);
         // The last round, or the only one, has its looks too.
         let storm = if looks { end - 2 * QUIET } else { end };
-        Storm::new(&mut server, figures, part)
-            .map_err(|error| error.to_string())?
-            .run(ROUND, storm)?;
+        if storms {
+            Storm::new(&mut server, figures, part)
+                .map_err(|error| error.to_string())?
+                .run(ROUND, storm)?;
+        }
         if looks {
             rest::calm_down(&server)?;
             let quiet = end.min(Instant::now() + QUIET);
