@@ -1,5 +1,6 @@
 //! One who waits by BLOCK for what others have, gives it back, and waits again.
 
+use super::heir::Goes;
 use super::Client;
 use crate::clock::pause;
 use crate::conn::{Conn, Gone};
@@ -12,10 +13,10 @@ const WAIT: u64 = 30_000;
 impl Client<'_> {
     pub(super) fn block(&mut self) -> Result<(), Gone> {
         while !self.load.is_over() {
-            if self.rng.u8(..8) == 0 {
-                self.block_for_two()?;
-            } else {
-                self.block_for_one()?;
+            match self.rng.u8(..8) {
+                0 => self.block_for_two()?,
+                1..4 => self.inherit()?,
+                _ => self.block_for_one()?,
             }
             self.journal.waited += 1;
             let rest = self.rng.u64(..3);
@@ -59,6 +60,26 @@ impl Client<'_> {
         self.say(&line, &[at])
     }
 
+    fn inherit(&mut self) -> Result<(), Gone> {
+        let Some(own) = self.own()? else {
+            return Ok(());
+        };
+        let (key, owner, words) = (own.key, self.owner(), own.words);
+        let mut item = Item::new(0, &key, &owner, own.mode);
+        let lease = item.next_lease();
+        item.ask(1, Some(lease));
+        let at = self.item(item);
+        let line = format!("RLOCK.ACQUIRE {key} {owner} {lease}{words} BLOCK {WAIT}");
+        self.journal.requests += 1;
+        self.conn.send(&[&line])?;
+        match own.goes {
+            Goes::Releases(line, first) => self.beside(&line, first)?,
+            goes => drop(goes),
+        }
+        self.replied(&line, &[at])?;
+        self.keep(at)
+    }
+
     fn block_for_two(&mut self) -> Result<(), Gone> {
         let owner = self.owner();
         let keys = ["c0", "c1"].map(|key| format!("{}{key}", self.load.name));
@@ -81,6 +102,10 @@ impl Client<'_> {
     fn say(&mut self, line: &str, items: &[usize]) -> Result<(), Gone> {
         self.journal.requests += 1;
         self.conn.send(&[line])?;
+        self.replied(line, items)
+    }
+
+    fn replied(&mut self, line: &str, items: &[usize]) -> Result<(), Gone> {
         match self.next()? {
             Value::Int(number) => {
                 let token = line.contains("ACQUIRE").then_some(number);

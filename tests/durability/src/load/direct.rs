@@ -93,7 +93,7 @@ impl Client<'_> {
             for asked in batch {
                 let reply = self.reply(asked.by)?;
                 let slot = &mut slots[asked.slot];
-                self.replied(slot, &asked, &reply)?;
+                self.heard(slot, &asked, &reply)?;
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Client<'_> {
         Ok(first.unwrap_or(last))
     }
 
-    fn replied(&mut self, slot: &mut Slot, asked: &Asked, reply: &Value) -> Result<(), Gone> {
+    fn heard(&mut self, slot: &mut Slot, asked: &Asked, reply: &Value) -> Result<(), Gone> {
         match reply {
             Value::Int(number) if asked.expects.is_none_or(|all| all == *number) => {
                 let fenced = asked.line.contains("FENCE");

@@ -2,9 +2,10 @@
 
 mod block;
 mod direct;
+mod heir;
 mod queue;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -106,6 +107,8 @@ impl Load {
                     who,
                     number,
                     serial: 0,
+                    beside: None,
+                    kept: VecDeque::new(),
                     journal: Journal::default(),
                 };
                 let _ = match kind {
@@ -132,6 +135,9 @@ struct Client<'a> {
     who: String,
     number: usize,
     serial: u64,
+    /// For what is said while the other one waits.
+    beside: Option<Conn>,
+    kept: VecDeque<usize>,
     journal: Journal,
 }
 

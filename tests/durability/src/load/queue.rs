@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::heir::Goes;
 use super::Client;
 use crate::conn::Gone;
 use crate::item::Item;
@@ -16,11 +17,18 @@ enum Due {
     Set(usize),
 }
 
+#[derive(Clone, Copy, PartialEq)]
+enum Then {
+    Release,
+    Expires,
+    Keep,
+}
+
 #[derive(Default)]
 struct Session {
     due: VecDeque<Due>,
-    /// Tag to item; whether its lease is short.
-    waits: BTreeMap<u64, (usize, bool)>,
+    /// Tag to item, and what becomes of it then.
+    waits: BTreeMap<u64, (usize, Then)>,
     tags: u64,
 }
 
@@ -42,25 +50,43 @@ impl Client<'_> {
     }
 
     fn wait(&mut self, session: &mut Session) -> Result<(), Gone> {
-        let (key, mode, words) = self.shared();
+        let own = match self.rng.bool() {
+            true => self.own()?,
+            false => None,
+        };
+        let (key, mode, words) = match &own {
+            Some(own) => (own.key.clone(), own.mode, own.words),
+            None => self.shared(),
+        };
         let owner = self.owner();
         session.tags += 1;
         let tag = session.tags;
-        let short = (self.rng.u8(..6) == 0).then(|| self.rng.u64(5..40));
         let mut item = Item::new(0, &key, &owner, mode);
-        item.watched = short.is_none() && self.rng.u8(..4) == 0;
+        let then = match &own {
+            Some(_) => Then::Keep,
+            None if self.rng.u8(..6) == 0 => Then::Expires,
+            None => Then::Release,
+        };
+        item.watched = then == Then::Release && self.rng.u8(..4) == 0;
         let watchdog = if item.watched { " WATCHDOG" } else { "" };
-        let lease = short.unwrap_or_else(|| item.next_lease());
+        let lease = match then {
+            Then::Expires => self.rng.u64(5..40),
+            _ => item.next_lease(),
+        };
         item.ask(1, Some(lease));
         let at = self.item(item);
-        session.waits.insert(tag, (at, short.is_some()));
+        session.waits.insert(tag, (at, then));
         session.due.push_back(Due::Asked(tag));
         let who = &self.who;
         let line = format!(
             "RLOCK.ACQUIRE {key} {owner} {lease}{words} QUEUE 30000 NOTIFY rlock:{who} {tag}{watchdog} ONCE"
         );
         self.journal.requests += 1;
-        self.conn.send(&[line])
+        self.conn.send(&[line])?;
+        match own.map(|own| own.goes) {
+            Some(Goes::Releases(line, first)) => self.beside(&line, first),
+            _ => Ok(()),
+        }
     }
 
     fn told(&mut self, session: &mut Session, words: &[Value]) -> Result<(), Gone> {
@@ -80,14 +106,16 @@ impl Client<'_> {
     }
 
     fn granted(&mut self, session: &mut Session, tag: u64, token: i64) -> Result<(), Gone> {
-        let Some((at, short)) = session.waits.remove(&tag) else {
+        let Some((at, then)) = session.waits.remove(&tag) else {
             let text = Value::Text(format!("{tag} {token}"));
             return Err(self.strange("granted twice", &text));
         };
         self.journal.waited += 1;
         self.done(&[at], Some(token), false);
-        if short {
-            return Ok(());
+        match then {
+            Then::Expires => return Ok(()),
+            Then::Keep => return self.keep(at),
+            Then::Release => {}
         }
         let item = self.at(at);
         let (key, owner, word) = (item.key.clone(), item.owner.clone(), item.mode.word());
