@@ -62,7 +62,7 @@ pub struct Step {
     pub after: State,
     pub token: Option<i64>,
     /// Sets the lease; its end is known from the reply on.
-    lease: Option<u64>,
+    pub lease: Option<u64>,
 }
 
 #[derive(Debug)]

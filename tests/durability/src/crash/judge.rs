@@ -130,3 +130,115 @@ fn tell(what: &str, item: &Item, found: Option<(i64, u64)>) -> String {
     let steps: String = steps.collect();
     format!("{what}: {db} {key}, owner {owner}, {mode:?}, found {found:?}{steps}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::Holders;
+    use super::*;
+    use crate::item::{Mode, State, Step};
+
+    const SECOND: u64 = 1_000_000;
+
+    /// Steps a second apart, each acknowledged 0.1 s later: so many holds after each.
+    fn item(key: &str, from: u64, holds: &[i64]) -> Item {
+        let mut item = Item::new(0, key, "ann", Mode::Plain);
+        item.steps = (from..)
+            .zip(holds)
+            .map(|(at, holds)| step(at, *holds))
+            .collect();
+        item
+    }
+
+    fn step(second: u64, holds: i64) -> Step {
+        let sent = 1000 * SECOND + second * SECOND;
+        let ends = sent + (1000 + 10 * second) * SECOND;
+        Step {
+            sent,
+            replied: Some(sent + SECOND / 10),
+            after: State {
+                holds,
+                ends: (ends, ends + SECOND / 10),
+            },
+            token: None,
+            lease: None,
+        }
+    }
+
+    /// What is found: of each item the state after this step.
+    fn found(items: &[(&Item, usize)]) -> Looked {
+        let holders = |(item, number): &(&Item, usize)| {
+            let state = item.state(*number);
+            let who = ("ann".to_owned(), "exclusive".to_owned());
+            let holders = (state.holds > 0).then_some((who, (state.holds, state.ends.0)));
+            ((0, item.key.clone()), Holders::from_iter(holders))
+        };
+        Looked {
+            at: 1100 * SECOND,
+            locks: items.iter().map(holders).collect(),
+        }
+    }
+
+    fn findings(items: Vec<Item>, looked: &Looked, floor: u64) -> Vec<String> {
+        let verdict = judge(&items, looked, floor, 1099 * SECOND);
+        let first = |text: &String| text.split(':').next().unwrap_or_default().to_owned();
+        verdict.findings.iter().map(first).collect()
+    }
+
+    #[test]
+    fn what_is_as_acknowledged_is_no_finding() {
+        let item = item("a", 1, &[1, 2, 1]);
+        let looked = found(&[(&item, 3)]);
+        assert!(findings(vec![item], &looked, u64::MAX).is_empty());
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_lost() {
+        for last in 0..3 {
+            let item = item("a", 1, &[1, 2, 1]);
+            let looked = found(&[(&item, last)]);
+            assert_eq!(
+                findings(vec![item], &looked, u64::MAX),
+                ["acknowledged, and lost"]
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_under_way_may_be_there_or_not() {
+        for last in 2..4 {
+            let mut item = item("a", 1, &[1, 2, 1]);
+            item.steps[2].replied = None;
+            let looked = found(&[(&item, last)]);
+            assert!(findings(vec![item], &looked, u64::MAX).is_empty(), "{last}");
+        }
+    }
+
+    #[test]
+    fn what_never_was_is_found() {
+        let item = item("a", 1, &[1, 2, 1]);
+        let mut other = item.state(2);
+        other.holds = 5;
+        let mut looked = found(&[(&item, 2)]);
+        for state in looked.locks.values_mut().flat_map(Holders::values_mut) {
+            state.0 = other.holds;
+        }
+        assert_eq!(findings(vec![item], &looked, 0), ["never was so"]);
+    }
+
+    #[test]
+    fn what_is_loaded_was_true_at_one_moment() {
+        let [one, other] = [item("a", 1, &[1, 1, 1]), item("b", 3, &[1, 1])];
+        let looked = found(&[(&one, 2), (&other, 0)]);
+        assert!(findings(vec![one, other], &looked, 0).is_empty());
+        let [one, other] = [item("a", 1, &[1, 1, 1]), item("b", 3, &[1, 1])];
+        let looked = found(&[(&one, 1), (&other, 1)]);
+        assert_eq!(findings(vec![one, other], &looked, 0), ["no moment"]);
+    }
+
+    #[test]
+    fn a_holder_whom_nobody_knows_is_found() {
+        let [one, other] = [item("a", 1, &[1]), item("b", 1, &[1])];
+        let looked = found(&[(&one, 1), (&other, 1)]);
+        assert_eq!(findings(vec![one], &looked, 0), ["nobody knows"]);
+    }
+}
