@@ -138,6 +138,27 @@ impl Heard {
         }
     }
 
+    /// All that is known of keys is void, and so is what was heard of them.
+    pub fn void(&mut self, locks: &mut Locks) {
+        *self = Self::default();
+        self.begin_sweep(locks, None, Cause::Demoted);
+    }
+
+    /// Some keys are known still of which all that is known is void.
+    pub fn is_any_void(&self) -> bool {
+        let next = self.sweeps.front();
+        next.is_some_and(|sweep| sweep.cause == Cause::Demoted)
+    }
+
+    /// The next of those.
+    pub fn next_void(&mut self, locks: &Locks, most: usize) -> Vec<Key> {
+        let mut keys = Vec::new();
+        if self.is_any_void() {
+            self.swept_keys(locks, most, &mut keys);
+        }
+        keys
+    }
+
     /// The next keys that are to be looked at, at most so many of each kind: those of
     /// which something was heard, those of readers, those of whole databases.
     pub fn next_keys(&mut self, locks: &Locks, most: usize) -> Vec<Key> {

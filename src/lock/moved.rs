@@ -6,29 +6,19 @@
 use super::key::exchanged;
 use super::table::Hold;
 use super::{reconcile, watchdog};
-use super::{Core, Decision, Key, Notices, Now, Owner, Reason, Refusal};
+use super::{Core, Decision, Key, Owner, Reason};
 
 /// The server is no master any more: what it knew of holds is out of date as
-/// soon as its new master writes. Who is to know of it.
-pub fn demoted(core: &mut Core, now: Now) -> Notices {
-    let mut lost = Notices::new();
-    for key in core.locks.keys() {
-        for hold in core.locks.forget_holders(&key) {
-            let taken = watchdog::unbind(core, &key, &hold);
-            watchdog::losses(&mut lost, &key, &hold.owner, taken, Reason::Demoted, None);
-        }
-    }
-    core.count_over(now);
-    core.watchdogs = Default::default();
+/// soon as its new master writes. The timer tells who is to know of it, some at a time.
+pub fn demoted(core: &mut Core) {
+    core.heard.void(&mut core.locks);
     // The server sends blocked clients away; what they were granted is void.
-    core.queues.send_all_away(&Refusal::SentAway);
+    core.queues.send_all_away();
     core.in_flight = Default::default();
     core.subscribers = Default::default();
-    core.heard = Default::default();
     core.due = Default::default();
     core.away = Default::default();
     core.pools = Default::default();
-    lost
 }
 
 /// The key was renamed or moved to another database: its hold goes with it,

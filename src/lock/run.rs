@@ -22,6 +22,9 @@ const BATCH: usize = 32;
 /// Each kind of work goes on for so many us, and then other clients have a turn.
 const SLICE_US: i64 = 1500;
 
+/// With so much to be told of, which can take longer than to decide it, they have one too.
+const MOST_TOLD: usize = 512;
+
 /// So many waits of a connection that closes end at once, the rest in slices.
 const FEW: usize = 16;
 
@@ -100,6 +103,7 @@ impl<O: Outside> Run<'_, '_, O> {
         if self.is_timer() {
             self.time_out();
             self.send_away();
+            self.let_go();
         }
         if !self.is_anything_due() {
             return;
@@ -142,12 +146,13 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it
-    /// or its share of the time is over. What is left is due as before.
+    /// or its share of the time is over, or very much is to be told. What is left is due as
+    /// before.
     fn in_slices(&mut self, mut piece: impl FnMut(&mut Self) -> bool) {
         let end = self.with.now.mono.plus_us(SLICE_US);
         while piece(self) {
             self.with.now = self.outside.now();
-            if self.with.now.mono >= end {
+            if self.with.now.mono >= end || self.with.out.len() >= MOST_TOLD {
                 return;
             }
         }
@@ -179,6 +184,20 @@ impl<O: Outside> Run<'_, '_, O> {
                     }
                 });
                 run.with.core.queues.any_sent_away()
+            });
+        }
+    }
+
+    /// Nor is anything to be found at keys of which all that is known is void.
+    fn let_go(&mut self) {
+        if self.with.core.heard.is_any_void() {
+            self.in_slices(|run| {
+                let core = &mut *run.with.core;
+                let keys = core.heard.next_void(&core.locks, BATCH);
+                let attend =
+                    |d: &mut Decision<'_>| keys.iter().for_each(|key| reconcile::attend(d, key));
+                run.with.note(attend);
+                run.with.core.heard.is_any_void()
             });
         }
     }

@@ -214,9 +214,9 @@ impl Core {
         self.sessions.address(client, channel, tag)
     }
 
-    /// Whether requests are to be sent away.
-    pub fn any_sent_away(&self) -> bool {
-        self.queues.any_sent_away()
+    /// Whether requests are to be sent away, or what is known of some keys is void.
+    pub fn any_to_let_go(&self) -> bool {
+        self.queues.any_sent_away() || self.heard.is_any_void()
     }
 
     /// When the first lease ends or is to be renewed.

@@ -7,6 +7,7 @@ mod order;
 mod places;
 mod queues;
 mod rank;
+mod sent_away;
 mod waiter;
 
 pub use keys::Keys;

@@ -11,6 +11,7 @@ use super::kept::Kept;
 use super::line::{Line, NOBODY};
 use super::places::Places;
 use super::rank::Rank;
+use super::sent_away::SentAway;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
@@ -43,9 +44,8 @@ pub struct Queues {
     timeouts: Deadlines<MonoUs, WaiterId>,
     /// How many of them are told at an address how their wait ends,
     queued: usize,
-    /// and which are to be refused, as the server sends blocked clients away. Each once,
-    /// however often it is heard.
-    sent_away: BTreeMap<WaiterId, Refusal>,
+    /// and which are to be refused, as the server sends blocked clients away.
+    sent_away: SentAway,
     /// Of requests that may be sent again.
     kept: Kept,
     /// Since when they wait.
@@ -103,10 +103,8 @@ impl Queues {
     }
 
     /// All of those are to be refused.
-    pub fn send_all_away(&mut self, refusal: &Refusal) {
-        let queued = self.waiters.iter().filter(|(_, waiter)| waiter.queued);
-        let queued = queued.map(|(id, _)| (*id, refusal.clone()));
-        self.sent_away.extend(queued);
+    pub fn send_all_away(&mut self) {
+        self.sent_away.add_all(self.next);
     }
 
     /// These of the requests that wait for a key are.
@@ -114,20 +112,17 @@ impl Queues {
         let ids = self.line(key).queue.ids();
         let theirs = ids.filter(|id| self.get(*id).is_some_and(&which));
         let theirs: Vec<_> = theirs.map(|id| (id, why.clone())).collect();
-        self.sent_away.extend(theirs);
+        self.sent_away.add(theirs);
     }
 
     /// The next that are to be refused, at most so many.
     pub fn take_sent_away(&mut self, most: usize) -> Vec<(WaiterId, Refusal)> {
-        let next = std::iter::from_fn(|| self.sent_away.pop_first());
-        let mut next: Vec<_> = next.take(most).collect();
-        next.retain(|(id, _)| self.get(*id).is_some());
-        next
+        self.sent_away.take(&self.waiters, most)
     }
 
     /// It is gone before that.
     pub fn has_gone(&mut self, id: WaiterId) {
-        self.sent_away.remove(&id);
+        self.sent_away.remove(id);
     }
 
     pub fn any_sent_away(&self) -> bool {

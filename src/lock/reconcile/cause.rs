@@ -20,6 +20,8 @@ pub enum Cause {
     Evicted,
     /// The server expired it.
     Expired,
+    /// The server is no master any more: whatever is there, what was known of it is void.
+    Demoted,
 }
 
 impl Cause {
@@ -38,7 +40,9 @@ impl Cause {
             Self::Expired => Some(Event::Expired),
             Self::Evicted => Some(Event::Evicted),
             Self::Unknown if overdue => Some(Event::Expired),
-            Self::Unknown | Self::Removed | Self::Overwritten | Self::Flushed => None,
+            Self::Unknown | Self::Removed | Self::Overwritten | Self::Flushed | Self::Demoted => {
+                None
+            }
         }
     }
 

@@ -1,11 +1,11 @@
 //! What was heard of a key, and a lease whose end has come.
 
 use super::apply::{bring_in_line, expire_reader};
-use super::over::Over;
+use super::over::{drop_holders, Over};
 use super::pool::read_parts;
 use super::Cause;
 use crate::lock::table::{Entry, Shared};
-use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Whom};
+use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, Whom};
 
 /// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
 /// after that: it is looked at once more.
@@ -114,6 +114,9 @@ fn has_over(shared: &Shared, now: Now) -> bool {
 
 /// Looks at a key again that may have changed without rlock's doing.
 fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
+    if cause == Cause::Demoted {
+        return drop_holders(d, key, Reason::Demoted);
+    }
     if cause > Cause::Unknown {
         d.turn_was_used(key);
     }

@@ -53,6 +53,7 @@ impl Locks {
     }
 
     /// All keys of which anything is remembered.
+    #[cfg(test)]
     pub fn keys(&self) -> Vec<Key> {
         let mut keys = Vec::new();
         for (db, table) in &self.tables {

@@ -151,6 +151,7 @@ impl<T> Names<T> {
         }
     }
 
+    #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (&Bytes, &T)> {
         self.parts.iter().flatten().chain(&self.last)
     }

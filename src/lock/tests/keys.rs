@@ -274,8 +274,7 @@ fn a_demoted_server_forgets_holds_and_keeps_who_waits() {
     s.get(by("a").on("j").lease(10));
     let b = s.wait(by("b"));
     s.told.clear();
-    let now = s.now;
-    crate::lock::demoted(&mut s.core, now);
+    s.demoted();
     assert!(!s.core.knows(0, b"j") && s.core.next_expiry().is_none());
     crate::lock::leave(&mut s.core, b);
     assert!(s.core.is_idle());

@@ -224,6 +224,12 @@ impl Shell {
         self.gate = Gate::Open;
     }
 
+    /// The server turns replica, and the timer fires.
+    pub fn demoted(&mut self) {
+        lock::demoted(&mut self.core);
+        self.lapse();
+    }
+
     pub fn pass_and_tick(&mut self, ms: i64) {
         self.pass(ms);
         self.tick();
@@ -295,8 +301,6 @@ impl Shell {
             lock::attend(&mut self.decider(), found);
         }
     }
-
-    // The way into the core.
 
     fn decider(&mut self) -> Decider<'_> {
         Decider {

@@ -94,7 +94,6 @@ fn what_is_known_stays_and_what_is_presumed_can_be_forgotten() {
     shell.core.check();
     assert_eq!(shell.core.presumed(), 0);
     assert_eq!(shell.core.locks.keys(), [key(0, "k")]);
-    let now = shell.now;
-    crate::lock::demoted(&mut shell.core, now);
+    shell.demoted();
     assert!(shell.core.is_idle());
 }

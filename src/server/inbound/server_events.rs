@@ -8,14 +8,11 @@
 use super::tick::leave;
 use super::{advice, key_events, neighbours, stock};
 use crate::lock::{self, Cause, ClientId, Core, Note};
-use crate::server::outbound::replication::{By, Replication};
-use crate::server::outbound::tell::tell;
 use crate::server::outbound::{answers, messages};
 use crate::server::run::schedule;
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::clock;
 use crate::server::state::{Read, Wakeup};
-use crate::server::sys::{self, Ctx, Given, Listener, MachineUs, ServerEvent, Told};
+use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
 
 /// What is rare.
 const ALWAYS: [ServerEvent; 9] = [
@@ -139,11 +136,7 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
     shell.stock.end();
-    let now = clock::now_by_wall();
-    let demoted = shell.locks.change(|core| lock::demoted(core, now));
-    let mut lost = demoted.unwrap_or_default();
-    let by = By::Ourselves;
-    tell(&Replication { shell, ctx, by }, Given::default(), &mut lost);
+    shell.locks.change(lock::demoted);
     shell.inbox.take();
     shell.alarm.arm_now(ctx);
 }

@@ -46,10 +46,10 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let known = shell.locks.ask(|core| {
         let moments = (core.next_end(), core.next_turn(), core.next_timeout());
-        let still = (core.is_any_away(), core.any_sent_away(), core.any_unread());
+        let still = (core.is_any_away(), core.any_to_let_go(), core.any_unread());
         (moments, core.is_watching(), still)
     });
-    let ((end, turn, timeout), watching, (away, sent_away, unread)) = known.unwrap_or_default();
+    let ((end, turn, timeout), watching, (away, let_go, unread)) = known.unwrap_or_default();
     let all = [
         end.map(|at| again(at.since(now.wall_ms()))),
         turn.map(|at| again(at.ms_from(now.mono))),
@@ -60,7 +60,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         away.then_some(AWAY_POLL_MS),
         shell.subscriptions.clients.get().then_some(IDLE_MS),
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
-        sent_away.then_some(1),
+        let_go.then_some(1),
         unread.then(&overdue),
         shell.stock.next_ms().map(again),
     ];
@@ -73,7 +73,7 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_timeout(), core.next_turn()];
-        let due = core.has_due() || core.any_unread() || core.any_sent_away();
+        let due = core.has_due() || core.any_unread() || core.any_to_let_go();
         (end, waits, due, core.is_watching())
     });
     let Some((end, waits, due, watching)) = known else {

@@ -186,9 +186,7 @@ impl Shell {
     /// timer. Later it is a master again.
     pub fn demoted(&mut self, blocked: &[WaiterId]) {
         self.gate = Gate::Shut;
-        let now = self.now;
-        let lost = lock::demoted(&mut self.core, now);
-        self.told.extend(lost);
+        lock::demoted(&mut self.core);
         for id in blocked {
             lock::leave(&mut self.core, *id);
         }

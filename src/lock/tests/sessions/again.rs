@@ -126,7 +126,7 @@ fn once_finds_out_when_a_hold_ends_that_was_not_known() {
     for watched in [false, true] {
         let mut s = Shell::new();
         s.get(by("b").lease(60));
-        lock::demoted(&mut s.core, s.now);
+        s.demoted();
         let again = by("b").lease(50).from(ONE).tag("t").once();
         s.get(if watched { again.watched() } else { again });
         s.told.clear();

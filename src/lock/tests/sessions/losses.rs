@@ -32,10 +32,7 @@ fn the_loss_of_a_hold_is_told_with_its_reason() {
             s.changed(&key(0, "k"), Cause::Overwritten);
             s.read_notes();
         }),
-        ("Demoted", |s| {
-            let lost = lock::demoted(&mut s.core, s.now);
-            s.told.extend(lost);
-        }),
+        ("Demoted", Shell::demoted),
         ("Moved", |s| {
             let value = s.ks.keys.remove(&key(0, "k")).unwrap();
             s.ks.keys.insert(key(0, "j"), value);
@@ -170,4 +167,39 @@ fn who_is_told_and_who_is_closed_are_both_known_where_a_watch_has_moved_alone() 
     s.force().unwrap();
     assert_eq!(watchers(&s.told), [client(ONE), client(OTHER)]);
     assert_eq!(said(&mut s), ["1: lost t Forced"]);
+}
+
+#[test]
+fn a_demotion_tells_of_holds_in_slices_and_what_a_request_comes_to_is_told_then() {
+    let mut s = Shell::new();
+    let keys: Vec<String> = (0..1000).map(|number| format!("k{number}")).collect();
+    for key in &keys {
+        s.get(by("b").on(key).from(ONE).tag(key).watched());
+    }
+    s.told.clear();
+    s.piece_us = 200;
+    s.demoted();
+    let mut told = said(&mut s);
+    assert!((100..1000).contains(&told.len()), "{}", told.len());
+    // It is a master again.
+    let left = |key: &&String| !told.contains(&format!("1: lost {key} Demoted"));
+    let key = keys.iter().find(left).unwrap();
+    assert!(s
+        .acquire(by("c").on(key))
+        .is_ok_and(|v| v == Verdict::Refused));
+    assert_eq!(said(&mut s), [format!("1: lost {key} Demoted")]);
+    told.push(format!("1: lost {key} Demoted"));
+    while s.core.any_to_let_go() {
+        s.lapse();
+        told.extend(said(&mut s));
+    }
+    let mut all: Vec<_> = keys
+        .iter()
+        .map(|key| format!("1: lost {key} Demoted"))
+        .collect();
+    all.sort();
+    told.sort();
+    assert_eq!(told, all);
+    assert!(!s.core.is_watching() && s.core.sessions.is_empty());
+    assert_eq!(s.core.locks.keys(), [super::super::shell::key(0, key)]);
 }

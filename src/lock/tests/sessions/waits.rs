@@ -148,13 +148,13 @@ fn a_demotion_sends_all_away_in_slices_each_once() {
         s.wait(queued("b").tag(&number.to_string()));
     }
     s.told.clear();
-    lock::demoted(&mut s.core, s.now);
-    lock::demoted(&mut s.core, s.now);
+    lock::demoted(&mut s.core);
+    lock::demoted(&mut s.core);
     s.piece_us = 200;
     s.lapse();
     let first = said(&mut s).len();
     assert!((100..1000).contains(&first), "{first}");
-    while s.core.any_sent_away() {
+    while s.core.any_to_let_go() {
         s.lapse();
     }
     assert_eq!(first + said(&mut s).len(), 1000);

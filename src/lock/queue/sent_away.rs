@@ -1,0 +1,52 @@
+//! Requests that are to be refused, some at a time: their keys are another server's, or this
+//! one is no master any more.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::waiter::Waiter;
+use crate::lock::{Refusal, WaiterId};
+
+#[derive(Clone, Debug, Default)]
+pub struct SentAway {
+    /// Each once, however often it is heard.
+    some: BTreeMap<WaiterId, Refusal>,
+    /// And all that are queued, of these numbers.
+    all: Range<WaiterId>,
+}
+
+impl SentAway {
+    pub fn add(&mut self, some: impl IntoIterator<Item = (WaiterId, Refusal)>) {
+        self.some.extend(some);
+    }
+
+    /// All with a smaller number than this one.
+    pub fn add_all(&mut self, before: WaiterId) {
+        self.all = WaiterId::FIRST..before;
+    }
+
+    /// It is gone before that.
+    pub fn remove(&mut self, id: WaiterId) {
+        self.some.remove(&id);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.some.is_empty() && self.all.is_empty()
+    }
+
+    /// The next of those that wait still, at most so many.
+    pub fn take(
+        &mut self,
+        waiters: &BTreeMap<WaiterId, Box<Waiter>>,
+        most: usize,
+    ) -> Vec<(WaiterId, Refusal)> {
+        if !self.some.is_empty() {
+            let next = std::iter::from_fn(|| self.some.pop_first()).take(most);
+            return next.filter(|(id, _)| waiters.contains_key(id)).collect();
+        }
+        let all: Vec<_> = waiters.range(self.all.clone()).take(most).collect();
+        self.all.start = all.last().map_or(self.all.end, |(id, _)| id.next());
+        let queued = all.into_iter().filter(|(_, waiter)| waiter.queued);
+        queued.map(|(id, _)| (*id, Refusal::SentAway)).collect()
+    }
+}
