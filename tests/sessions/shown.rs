@@ -106,6 +106,32 @@ fn a_lost_hold_is_a_line_of_the_log_with_key_owner_address_and_reason() {
 }
 
 #[test]
+fn of_very_many_lost_holds_at_once_the_log_names_some_and_counts_the_rest() {
+    const MANY: usize = 5000;
+    let server = Server::start();
+    let mut session = Session::new(&server);
+    for number in 0..MANY {
+        session.hold(&format!("k{number}"), "a", "", &format!("t{number}"));
+    }
+    server.raw().ok("FLUSHALL");
+    let count = |lines: &[String]| -> (usize, usize) {
+        let more = |line: &String| -> Option<usize> {
+            let line = line.strip_prefix("rlock: lost: ")?;
+            let (more, _) = line.split_once(" more, not named one by one")?;
+            more.parse().ok()
+        };
+        let named = lines.iter().filter(|line| line.contains(": key '"));
+        (named.count(), lines.iter().filter_map(more).sum())
+    };
+    eventually("all are in the log", || {
+        let (named, more) = count(&lost(&server));
+        named + more == MANY
+    });
+    let (named, more) = count(&lost(&server));
+    assert!(more > 0 && named >= 1000, "{named} and {more}");
+}
+
+#[test]
 fn a_hold_that_is_taken_over_from_another_machine_is_a_line_of_the_log() {
     let server = Server::start_with(&["--bind", "127.0.0.1", "-::1", "--protected-mode", "no"]);
     // It stands for another machine.

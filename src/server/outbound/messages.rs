@@ -53,18 +53,20 @@ pub fn lost(to: &Replication<'_>, loss: Loss) {
         return;
     }
     let closing = at_once.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
-    to.shell.outbox.put_line(format!(
-        "rlock: lost: key {}, owner {}, client {}, {}{}",
-        shown(&loss.key.name),
-        shown(&loss.owner),
-        from.as_deref().unwrap_or("gone"),
-        word(reason),
-        if closing {
-            "; closing its connection (rlock.watchdog-lost)"
-        } else {
-            ""
-        }
-    ));
+    to.shell.outbox.put_line(|| {
+        format!(
+            "rlock: lost: key {}, owner {}, client {}, {}{}",
+            shown(&loss.key.name),
+            shown(&loss.owner),
+            from.as_deref().unwrap_or("gone"),
+            word(reason),
+            if closing {
+                "; closing its connection (rlock.watchdog-lost)"
+            } else {
+                ""
+            }
+        )
+    });
     to.shell.alarm.arm_now(to.ctx);
 }
 

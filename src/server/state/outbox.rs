@@ -1,7 +1,7 @@
 //! What is to go out when the turn of the event loop ends: messages, where they may not leave
 //! in the middle of a command, and lines of the log, of which there may be very many.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use crate::lock::{Address, ClientId, WaiterId};
@@ -23,10 +23,16 @@ pub enum Unheard {
     Close(ClientId),
 }
 
+/// Of more lines than this at once it is only said how many they were: a log with a hundred
+/// thousand of them helps nobody at night.
+const MOST_LINES: usize = 1000;
+
 #[derive(Default)]
 pub struct Outbox {
     messages: RefCell<Vec<Letter>>,
     lines: RefCell<VecDeque<String>>,
+    /// So many lines more were left out.
+    left_out: Cell<u64>,
 }
 
 impl Outbox {
@@ -46,8 +52,14 @@ impl Outbox {
         self.messages.take()
     }
 
-    pub fn put_line(&self, line: String) {
-        self.lines.borrow_mut().push_back(line);
+    /// A line that tells of a lost hold.
+    pub fn put_line(&self, line: impl FnOnce() -> String) {
+        let mut lines = self.lines.borrow_mut();
+        if lines.len() < MOST_LINES {
+            lines.push_back(line());
+        } else {
+            self.left_out.set(self.left_out.get().saturating_add(1));
+        }
     }
 
     pub fn has_lines(&self) -> bool {
@@ -57,6 +69,13 @@ impl Outbox {
     pub fn take_lines(&self, most: usize) -> Vec<String> {
         let mut lines = self.lines.borrow_mut();
         let most = most.min(lines.len());
-        lines.drain(..most).collect()
+        let mut taken: Vec<_> = lines.drain(..most).collect();
+        if lines.is_empty() && self.left_out.get() > 0 {
+            let left_out = self.left_out.take();
+            taken.push(format!(
+                "rlock: lost: {left_out} more, not named one by one"
+            ));
+        }
+        taken
     }
 }
