@@ -176,8 +176,8 @@ const CASES: [Case; 18] = [
         "the leases of n owners of permits end in one ms",
         QUEUED,
         held::permits_end,
-        "a server at rest",
-        theirs::rest,
+        "a hash of n fields ends",
+        theirs::hash_ends,
     ),
 ];
 

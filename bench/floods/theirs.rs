@@ -94,6 +94,17 @@ pub fn demoted_hashes(options: &Options, count: usize) -> Outcome<Waits> {
     })
 }
 
+/// One hash of so many fields that expires.
+pub fn hash_ends(options: &Options, count: usize) -> Outcome<Waits> {
+    let server = start(options)?;
+    let mut control = server.connect()?;
+    in_batches(&mut control, count, |number| {
+        command(&["HSET", "permits", &format!("holder:{number}"), "1"])
+    })?;
+    control.call(&["PEXPIRE", "permits", "1000"])?;
+    beside(&server, || until_empty(&mut server.connect()?))
+}
+
 pub fn flush(options: &Options, count: usize) -> Outcome<Waits> {
     let server = start(options)?;
     hashes(&server, count)?;
