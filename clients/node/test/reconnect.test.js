@@ -1,5 +1,6 @@
 // Plain holds over a new connection: asked for there, and told of from then on.
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, LostError } from 'rlock';
 import { forEach } from './tools/libraries.js';
 import { Proxy } from './tools/proxy.js';
@@ -135,10 +136,12 @@ for (const kept of [true, false]) {
 }
 
 forEach('a server that grants nothing yet is asked again', async (t, open) => {
-  const server = await Server.start(t, '--rlock.grant-after', '2000');
+  const server = await Server.start(t, '--rlock.grant-after', '600000');
   const [locks, impatient] = [open(server.port, { timeout: 20_000 }), open(server.port, { timeout: 300 })];
   assert((await failure(impatient.acquire('jobs'))) instanceof ConnectionError);
   assert((await failure(impatient.acquire('jobs', { wait: 100 }))) instanceof ConnectionError);
-  await (await locks.acquire('jobs')).release();
-  await (await locks.acquire('jobs', { wait: 20_000 })).release();
+  const later = [locks.acquire('one'), locks.acquire('two', { wait: 20_000 })];
+  await sleep(700);
+  await server.say('CONFIG', 'SET', 'rlock.grant-after', 0);
+  for (const hold of await Promise.all(later)) await hold.release();
 });

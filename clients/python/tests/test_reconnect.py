@@ -1,5 +1,6 @@
 """Plain holds over a new connection: asked for there, and told of from then on."""
 
+import threading
 import time
 
 import pytest
@@ -130,14 +131,18 @@ def test_a_server_that_starts_again(tmp_path, face, key, kept):
 
 @pytest.mark.parametrize("face", [Threads, Tasks])
 def test_a_server_that_grants_nothing_yet(tmp_path, face, key):
-    server = Server(tmp_path, "--rlock.grant-after", "2000")
+    server = Server(tmp_path, "--rlock.grant-after", "600000")
     locks, short = face(server.port, timeout=20), face(server.port, timeout=0.3)
     with pytest.raises(rlock.ConnectionError):
         short.acquire(key)
     with pytest.raises(rlock.ConnectionError):
         short.acquire(key, wait=0.1)
-    locks.release(locks.acquire(key))
-    locks.release(locks.acquire(key, wait=20))
+    for wait in (None, 20):
+        server.say("CONFIG SET rlock.grant-after 600000")
+        later = threading.Timer(0.7, server.say, ["CONFIG SET rlock.grant-after 0"])
+        later.start()
+        locks.release(locks.acquire(key, wait=wait))
+        later.join()
     for one in (locks, short):
         one.close()
     server.kill()
