@@ -145,14 +145,14 @@ impl Item {
     }
 
     /// Whether after this step it can look so at that time.
-    pub fn can_be(&self, number: usize, found: Option<(i64, u64)>, at: u64) -> bool {
+    pub fn can_be(&self, number: usize, found: Option<State>, at: u64) -> bool {
         let state = self.state(number);
         match found {
             None => state.holds == 0 || state.ends.0 <= at + SLACK,
-            Some((holds, ends)) => {
+            Some(State { holds, ends }) => {
                 let (from, to) = state.ends;
-                let is_in = from <= ends + SLACK && ends <= to.saturating_add(SLACK);
-                holds == state.holds && is_in
+                let meet = from <= ends.1.saturating_add(SLACK);
+                holds == state.holds && meet && ends.0 <= to.saturating_add(SLACK)
             }
         }
     }

@@ -46,7 +46,7 @@ const WEIGHTS: [(Act, u32); 20] = [
     (Act::Save, 3),
     (Act::Rewrite, 8),
     (Act::Backlog, 8),
-    (Act::DropBacklog, 3),
+    (Act::DropBacklog, 6),
     (Act::Diskless, 8),
     (Act::Fencing, 3),
     (Act::Promote, 5),
@@ -98,27 +98,6 @@ pub fn act(set: &mut Set, act: Act, rng: &mut fastrand::Rng) -> io::Result<Optio
             }
             other
         }
-        Act::KillReplicas => {
-            set.nodes[any].say("CLIENT KILL TYPE replica");
-            any
-        }
-        Act::KillMasterLink if attached => {
-            set.nodes[other].say("CLIENT KILL TYPE master");
-            other
-        }
-        Act::CutWire => {
-            set.nodes[any].wire.cut();
-            pause(rng.u64(..120));
-            set.nodes[any].wire.heal();
-            any
-        }
-        Act::StopReplica if attached => {
-            let server = set.nodes[other].server();
-            server.signal(libc::SIGSTOP);
-            pause(rng.u64(10..250));
-            server.signal(libc::SIGCONT);
-            other
-        }
         Act::RestartReplica => {
             set.restart(other, rng)?;
             other
@@ -139,9 +118,46 @@ pub fn act(set: &mut Set, act: Act, rng: &mut fastrand::Rng) -> io::Result<Optio
             drop_backlog(set, rng);
             master
         }
+        Act::KillReplicas | Act::KillMasterLink | Act::CutWire | Act::StopReplica => {
+            return Ok(link(set, act, (any, other), rng));
+        }
         _ => return Ok(setting(set, act, any, rng)),
     };
     Ok(Some(done))
+}
+
+/// What happens between servers: to any, or to one that is no master.
+fn link(
+    set: &Set,
+    act: Act,
+    (any, other): (usize, usize),
+    rng: &mut fastrand::Rng,
+) -> Option<usize> {
+    let done = match act {
+        Act::KillReplicas => {
+            set.nodes[any].say("CLIENT KILL TYPE replica");
+            any
+        }
+        Act::KillMasterLink if set.nodes[other].of.is_some() => {
+            set.nodes[other].say("CLIENT KILL TYPE master");
+            other
+        }
+        Act::CutWire => {
+            set.nodes[any].wire.cut();
+            pause(rng.u64(..120));
+            set.nodes[any].wire.heal();
+            any
+        }
+        Act::StopReplica if set.nodes[other].of.is_some() => {
+            let server = set.nodes[other].server();
+            server.signal(libc::SIGSTOP);
+            pause(rng.u64(10..250));
+            server.signal(libc::SIGCONT);
+            other
+        }
+        _ => return None,
+    };
+    Some(done)
 }
 
 fn setting(set: &mut Set, act: Act, any: usize, rng: &mut fastrand::Rng) -> Option<usize> {

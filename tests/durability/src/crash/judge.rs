@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::look::Looked;
-use crate::item::{Item, SLACK};
+use crate::item::{Item, State, SLACK};
 
 #[derive(Default)]
 pub struct Verdict {
@@ -115,7 +115,7 @@ fn unknown(items: &[Item], looked: &Looked) -> Vec<String> {
     all
 }
 
-fn tell(what: &str, item: &Item, found: Option<(i64, u64)>) -> String {
+fn tell(what: &str, item: &Item, found: Option<State>) -> String {
     let Item {
         db,
         key,
@@ -135,7 +135,7 @@ fn tell(what: &str, item: &Item, found: Option<(i64, u64)>) -> String {
 mod tests {
     use super::super::look::Holders;
     use super::*;
-    use crate::item::{Mode, State, Step};
+    use crate::item::{Mode, Step};
 
     const SECOND: u64 = 1_000_000;
 
@@ -169,7 +169,7 @@ mod tests {
         let holders = |(item, number): &(&Item, usize)| {
             let state = item.state(*number);
             let who = ("ann".to_owned(), "exclusive".to_owned());
-            let holders = (state.holds > 0).then_some((who, (state.holds, state.ends.0)));
+            let holders = (state.holds > 0).then_some((who, state));
             ((0, item.key.clone()), Holders::from_iter(holders))
         };
         Looked {
@@ -216,11 +216,9 @@ mod tests {
     #[test]
     fn what_never_was_is_found() {
         let item = item("a", 1, &[1, 2, 1]);
-        let mut other = item.state(2);
-        other.holds = 5;
         let mut looked = found(&[(&item, 2)]);
         for state in looked.locks.values_mut().flat_map(Holders::values_mut) {
-            state.0 = other.holds;
+            state.holds = 5;
         }
         assert_eq!(findings(vec![item], &looked, 0), ["never was so"]);
     }

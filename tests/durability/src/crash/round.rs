@@ -185,8 +185,10 @@ fn compare(
     let steps = journal.items.iter().flat_map(|item| &item.steps);
     let most = steps.filter_map(|step| step.token).max().unwrap_or(0);
     let (mut doubles, mut repeated) = (0, 0);
-    for (lock, (reply, _)) in locks.iter().zip(&replies) {
-        let Value::Int(token) = reply else { continue };
+    for (lock, reply) in locks.iter().zip(&replies) {
+        let Value::Int(token) = &reply.value else {
+            continue;
+        };
         if *token <= most {
             repeated += 1;
             let text = format!("token {token} of {lock:?} after {most}");
@@ -214,8 +216,8 @@ fn counters(journal: &Journal, port: u16, verdict: &mut Verdict) -> Result<(), c
     let locks: Vec<(u8, String)> = journal.counters.keys().cloned().collect();
     let line = |_: usize, key: &str| format!("GET redisson_lock_token:{{{key}}}");
     let replies = look::ask(port, &locks, line)?;
-    for (lock, (reply, _)) in locks.iter().zip(&replies) {
-        let found = reply.text().and_then(|text| text.parse::<i64>().ok());
+    for (lock, reply) in locks.iter().zip(&replies) {
+        let found = reply.value.text().and_then(|text| text.parse::<i64>().ok());
         let least = journal.counters[lock];
         if found.is_none_or(|found| found < least) {
             let text = format!("the counter of {lock:?} is {found:?}, and was {least}");

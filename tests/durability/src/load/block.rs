@@ -8,7 +8,7 @@ use crate::item::{Item, Mode};
 use crate::resp::Value;
 use std::sync::atomic::Ordering;
 
-const WAIT: u64 = 30_000;
+const WAIT: u64 = 120_000;
 
 impl Client<'_> {
     pub(super) fn block(&mut self) -> Result<(), Gone> {

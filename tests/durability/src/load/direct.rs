@@ -179,7 +179,7 @@ impl Client<'_> {
         let key = &slot.keys()[0];
         match self.rng.u8(..8) {
             0 => format!("DEL {key}"),
-            1 => format!("PEXPIRE {key} {}", self.rng.u64(50_000..900_000)),
+            1 => format!("PEXPIRE {key} {}", self.rng.u64(300_000..900_000)),
             2 => format!("RLOCK.LIMIT {key} {}", self.rng.u8(1..9)),
             3 => format!("RENAME {key} {}:old", slot.key),
             _ => format!("RLOCK.FORCE {key}"),

@@ -79,7 +79,7 @@ impl Client<'_> {
         session.due.push_back(Due::Asked(tag));
         let who = &self.who;
         let line = format!(
-            "RLOCK.ACQUIRE {key} {owner} {lease}{words} QUEUE 30000 NOTIFY rlock:{who} {tag}{watchdog} ONCE"
+            "RLOCK.ACQUIRE {key} {owner} {lease}{words} QUEUE 120000 NOTIFY rlock:{who} {tag}{watchdog} ONCE"
         );
         self.journal.requests += 1;
         self.conn.send(&[line])?;
