@@ -78,9 +78,9 @@ impl<'a> Storm<'a> {
         Ok(())
     }
 
-    /// Waits for all that is due.
+    /// Waits for all that is due. Who gets no answer is found by `look_after` before the end.
     fn settle(&mut self) -> Result<(), String> {
-        let end = Instant::now() + BOUND;
+        let end = Instant::now() + 2 * BOUND;
         while self
             .peers
             .iter()
