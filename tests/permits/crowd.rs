@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::support::{
-    eventually, int, list, map, now_ms, pass, text, Ask, RawClient, Server, BOUND, LONG,
+    eventually, eventually_within, int, list, map, now_ms, pass, text, Ask, RawClient, Server, BOUND, LONG,
 };
 
 const OWNERS: usize = 100_000;
@@ -100,7 +100,7 @@ fn listed(client: &mut RawClient) -> BTreeMap<String, usize> {
 fn all_are_known(server: &Server, owners: usize) {
     let mut client = server.raw();
     let mut all = BTreeMap::new();
-    eventually("all are known", || {
+    eventually_within(3 * BOUND, "all are known", || {
         all = listed(&mut client);
         all.len() == owners
     });
