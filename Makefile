@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,13 @@ test: module server ## run the unit tests, and the suite on the installed server
 
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
+
+test-threads: module judge ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
+	@RLOCK_SERVER_OPTIONS="--io-threads 4" tests/servers/matrix "$(TARGET)/servers" $(THREADED)
+	@for server in $(THREADED); do RLOCK_SERVER_OPTIONS="--io-threads 4" RLOCK_SERVER="$(TARGET)/servers/$$server/run" "$(TARGET)/debug/torture" --seconds=$(or $(SECONDS),60) || exit; done
+
+test-tls: module server judge ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
+	@tests/tls/run "$(TARGET)" "$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER),$(RLOCK_SERVER))" $(or $(SECONDS),60)
 
 test-clients: module server ## test the clients by the scenarios they share, and client libraries as they come, where the toolchain is there (ONLY=python, ONLY=ioredis)
 	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
@@ -87,6 +94,7 @@ lint: tools house ## check format, lints and how src/ is put together
 	cargo fmt --manifest-path clients/conformance/raw/redis-rs/Cargo.toml --check
 	cargo fmt --manifest-path clients/Cargo.toml --all --check
 	cargo fmt --manifest-path clients/model/Cargo.toml --check
+	cargo fmt --manifest-path tests/tls/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/Cargo.toml --target-dir $(TARGET)/packages/rust --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
@@ -111,6 +119,8 @@ bindings-check: tools ## tell whether the checked-in bindings have drifted (need
 
 clean: ## remove all that was built and fetched
 	cargo clean
+
+THREADED = $(or $(SERVERS),redis-8.2 valkey-9.1)
 
 # A server of the matrix by its name, or any by its path.
 TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER)))

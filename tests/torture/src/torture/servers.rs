@@ -66,7 +66,8 @@ impl Server {
         if let Some(module) = &self.module {
             command.arg("--loadmodule").arg(module);
         }
-        command.args(&self.options);
+        let more = env::var("RLOCK_SERVER_OPTIONS").unwrap_or_default();
+        command.args(more.split_whitespace()).args(&self.options);
         let output = File::create(self.dir.join("server.out"))?;
         command.stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
