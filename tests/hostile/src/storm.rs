@@ -170,7 +170,11 @@ impl<'a> Storm<'a> {
 }
 
 fn is_old(control: &mut Link) -> io::Result<bool> {
-    let about = control.ask(&["INFO", "server"])?;
-    let about = String::from_utf8_lossy(about.bytes().unwrap_or_default()).into_owned();
-    Ok(about.contains("redis_version:7.0") && !about.contains("valkey_version"))
+    let about = control.ask(&["INFO", "server"])?.all_text();
+    let old = if about.contains("valkey_version") {
+        ["valkey_version:7.", "valkey_version:8.0"]
+    } else {
+        ["redis_version:7.", "redis_version:8.0"]
+    };
+    Ok(old.iter().any(|version| about.contains(version)))
 }

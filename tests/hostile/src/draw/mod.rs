@@ -31,7 +31,7 @@ pub struct Draw {
     pub tokens: Vec<i64>,
     pub dumps: Vec<Vec<u8>>,
     pub ids: Vec<i64>,
-    /// Redis 7.0, which lets CLIENT UNBLOCK end a CLIENT PAUSE with a reply too many.
+    /// Redis until 8.0 or Valkey until 8.0, which CLIENT UNBLOCK of who is paused ends.
     pub is_old: bool,
     /// The last tag.
     tag: u64,
