@@ -165,7 +165,7 @@ fn setting(set: &mut Set, act: Act, any: usize, rng: &mut fastrand::Rng) -> Opti
     let mut choose = |words: &[&str]| words[rng.usize(..words.len())].to_owned();
     let (number, line) = match act {
         Act::Aof => {
-            let aof = choose(&["yes", "yes", "no"]);
+            let aof = choose(&["yes", "no"]);
             set.nodes[any].aof = aof == "yes";
             (any, format!("CONFIG SET appendonly {aof}"))
         }
@@ -217,7 +217,7 @@ fn promote(set: &mut Set, other: usize, rng: &mut fastrand::Rng) {
     }
 }
 
-/// Nobody listens for so long that the server forgets that anybody did.
+/// There is no AOF, and nobody listens for so long that the server forgets that anybody did.
 fn drop_backlog(set: &mut Set, rng: &mut fastrand::Rng) {
     for number in 0..set.nodes.len() {
         if number != set.master {
@@ -225,11 +225,9 @@ fn drop_backlog(set: &mut Set, rng: &mut fastrand::Rng) {
         }
         set.nodes[number].say("CONFIG SET repl-backlog-ttl 1");
     }
-    if rng.bool() {
-        let master = set.master;
-        set.nodes[master].aof = false;
-        set.nodes[master].say("CONFIG SET appendonly no");
-    }
+    let master = set.master;
+    set.nodes[master].aof = false;
+    set.nodes[master].say("CONFIG SET appendonly no");
     pause(1_200 + rng.u64(..1_500));
     set.master().say("CONFIG SET repl-backlog-ttl 3600");
 }

@@ -91,7 +91,11 @@ fn under_load(
         let mut acted = Ok(());
         while now_us() < begin + life * 1000 && acted.is_ok() {
             pause(rng.u64(..150));
-            let act = acts::draw(rng);
+            // Often a bout begins with nobody who listens.
+            let act = match trace.is_empty() && rng.u8(..4) == 0 {
+                true => acts::Act::DropBacklog,
+                false => acts::draw(rng),
+            };
             let at = (now_us() - begin) / 1000;
             match acts::act(set, act, rng) {
                 Ok(Some(number)) => trace.push((act, number, at)),

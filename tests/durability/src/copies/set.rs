@@ -89,8 +89,16 @@ impl Set {
         let mut nodes = Vec::new();
         for number in 0..3 {
             let dir = dir.join(format!("server-{number}"));
-            let aof = rng.u8(..3) == 0;
+            // The master begins without anybody who listens.
+            let aof = number > 0 && rng.bool();
             nodes.push(Node::start(&dir, aof, rng)?);
+        }
+        // Not on every server: a full sync by a connection of its own.
+        if rng.bool() {
+            for name in ["repl-rdb-channel", "dual-channel-replication-enabled"] {
+                let line = format!("CONFIG SET {name} yes");
+                nodes.iter().for_each(|node| drop(node.say(&line)));
+            }
         }
         Ok(Self {
             nodes,
