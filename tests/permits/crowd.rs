@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::support::{
-    eventually, eventually_within, int, list, map, now_ms, pass, text, Ask, RawClient, Server, BOUND, LONG,
+    eventually, eventually_within, int, list, map, now_ms, pass, text, Ask, RawClient, Server,
+    BOUND, LONG,
 };
 
 const OWNERS: usize = 100_000;
