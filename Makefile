@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 test-threads: module judge ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
 	@RLOCK_SERVER_OPTIONS="--io-threads 4" tests/servers/matrix "$(TARGET)/servers" $(THREADED)
 	@for server in $(THREADED); do RLOCK_SERVER_OPTIONS="--io-threads 4" RLOCK_SERVER="$(TARGET)/servers/$$server/run" "$(TARGET)/debug/torture" --seconds=$(or $(SECONDS),60) || exit; done
+
+valgrind: tools server valgrind-tool ## run the suite on a server under valgrind, and print what that reports of rlock (hours; ONLY="sessions:: permits::")
+	@tests/valgrind/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
 
 test-tls: module server judge ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
 	@tests/tls/run "$(TARGET)" "$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER),$(RLOCK_SERVER))" $(or $(SECONDS),60)
@@ -69,7 +72,7 @@ durability: module server ## kill servers under load and look at what they are a
 torture-mutants: server judge ## whether torture notices 22 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
 
-hostile: module server ## send what nobody should send over many connections, and look that the server stands (SECONDS=60 SEED=8 SERVER=valkey-9.1; COMMANDS=10000000 at most, ONLY=storm)
+hostile: module server ## send what nobody should send over many connections, and look that the server stands (SECONDS=60 SEED=8 SERVER=valkey-9.1; COMMANDS=10000000 at most, ONLY=storm or looks)
 	@cargo build --quiet --locked --release -p rlock-hostile
 	@$(TORTURE_SERVER) $(TARGET)/release/hostile --seed=$(SEED) --seconds=$(SECONDS) --commands=$(COMMANDS) --only=$(ONLY)
 
@@ -86,7 +89,7 @@ mutants: ## whether the core's own tests notice that it is broken somewhere (SHA
 bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
 	cargo bench --locked --bench locks -- $(BENCH)
 
-costs: $(if $(MODULES),,module) server valgrind ## count instructions and bytes (MODULES="before.so after.so" side by side)
+costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
 lint: tools house ## check format, lints and how src/ is put together
@@ -140,5 +143,5 @@ tools:
 server:
 	@build-support/ensure-server
 
-valgrind:
+valgrind-tool:
 	@build-support/ensure-valgrind

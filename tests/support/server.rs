@@ -296,6 +296,12 @@ impl Drop for Server {
         let mut gone = false;
         if let Some(mut child) = self.slot().take() {
             gone = !matches!(child.try_wait(), Ok(None));
+            if env::var_os("RLOCK_STOPS_GENTLY").is_some() {
+                // So that a tool can say at its end what it has seen.
+                signal(&child, libc::SIGCONT);
+                signal(&child, libc::SIGTERM);
+                poll(2 * BOUND, || child.try_wait().ok().flatten());
+            }
             let _ = child.kill();
             let _ = child.wait();
         }
