@@ -164,7 +164,7 @@ fn setting(set: &mut Set, act: Act, any: usize, rng: &mut fastrand::Rng) -> Opti
     let master = set.master;
     let mut choose = |words: &[&str]| words[rng.usize(..words.len())].to_owned();
     let (number, line) = match act {
-        Act::Aof => {
+        Act::Aof if !set.two_channels => {
             let aof = choose(&["yes", "no"]);
             set.nodes[any].aof = aof == "yes";
             (any, format!("CONFIG SET appendonly {aof}"))
@@ -185,8 +185,6 @@ fn setting(set: &mut Set, act: Act, any: usize, rng: &mut fastrand::Rng) -> Opti
                 // Not on every server.
                 "CONFIG SET repl-rdb-channel yes",
                 "CONFIG SET repl-rdb-channel no",
-                "CONFIG SET dual-channel-replication-enabled yes",
-                "CONFIG SET dual-channel-replication-enabled no",
             ]);
             (any, line)
         }

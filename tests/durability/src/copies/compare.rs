@@ -10,9 +10,12 @@ use crate::clock::{pause, within};
 use crate::conn::Gone;
 use crate::item::wall_us;
 use crate::node;
+use crate::resp::Value;
 
 /// What must have an end left, so that nothing ends while it is looked at; ms.
 const REST: u64 = 20_000;
+
+const MARK: &str = "mark";
 
 #[derive(Default)]
 pub struct Compared {
@@ -24,13 +27,17 @@ pub struct Compared {
 
 pub fn compare(set: &Set, dir: &Path) -> io::Result<Compared> {
     let mut done = Compared::default();
-    let master = rest(set)?;
+    rest(set)?;
+    // Who has this has carried out what came before it; an offset alone does not say so.
+    let mark = wall_us().to_string();
+    set.master().say(&format!("SET {MARK} {mark}"));
+    let master = dump(set.master().port()).map_err(gone)?;
     done.keys = master.len() as u64;
     for number in 0..set.nodes.len() {
         if number == set.master || !set.follows(number) {
             continue;
         }
-        if !within(60_000, || in_step(set, number)) {
+        if !within(60_000, || in_step(set, number, &mark)) {
             let (log, master) = (
                 set.nodes[number].server().log(),
                 set.master().server().log(),
@@ -76,14 +83,14 @@ fn gone(_: Gone) -> Error {
     Error::other("a server does not answer")
 }
 
-/// What the master has when nothing changes any more.
-fn rest(set: &Set) -> io::Result<Keys> {
+/// Until nothing changes any more on the master.
+fn rest(set: &Set) -> io::Result<()> {
     let port = set.master().port();
     for _ in 0..600 {
         let (one, other) = (dump(port).map_err(gone)?, dump(port).map_err(gone)?);
         let due = wall_us() / 1000 + REST;
         if one == other && next_end(&one).is_none_or(|end| end > due) {
-            return Ok(one);
+            return Ok(());
         }
         pause(50);
     }
@@ -91,12 +98,18 @@ fn rest(set: &Set) -> io::Result<Keys> {
 }
 
 /// Whether it has all that the master has written.
-fn in_step(set: &Set, number: usize) -> bool {
+fn in_step(set: &Set, number: usize, mark: &str) -> bool {
     let (own, master) = (set.nodes[number].port(), set.master().port());
     let field = |port, name| node::info(port, "replication", name);
     field(own, "master_link_status") == "up"
         && field(own, "master_replid") == field(master, "master_replid")
         && field(own, "master_repl_offset") == field(master, "master_repl_offset")
+        && has_mark(set, number, mark)
+}
+
+fn has_mark(set: &Set, number: usize, mark: &str) -> bool {
+    let reply = set.nodes[number].say(&format!("GET {MARK}"));
+    reply.as_ref().and_then(Value::text) == Some(mark)
 }
 
 /// What a server has that loads a copy of the AOF.

@@ -30,6 +30,9 @@ pub struct Syncs {
 pub struct Set {
     pub nodes: Vec<Node>,
     pub master: usize,
+    /// Full syncs go by a connection of their own, and there is no AOF: on Valkey 9.1 that of
+    /// a replica lacks what was streamed while it loaded.
+    pub two_channels: bool,
     /// Of lives that are over.
     syncs: Syncs,
     pub faults: Vec<String>,
@@ -37,6 +40,9 @@ pub struct Set {
 
 /// Two in three forget at once what they have sent.
 const BACKLOGS: [&str; 3] = ["16kb", "16kb", "1mb"];
+
+/// Valkey alone knows it.
+const TWO_CHANNELS: &str = "CONFIG SET dual-channel-replication-enabled yes";
 
 impl Node {
     fn start(dir: &Path, aof: bool, rng: &mut fastrand::Rng) -> io::Result<Self> {
@@ -86,23 +92,20 @@ impl Syncs {
 
 impl Set {
     pub fn start(dir: &Path, rng: &mut fastrand::Rng) -> io::Result<Self> {
-        let mut nodes = Vec::new();
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut two = rng.bool();
         for number in 0..3 {
             let dir = dir.join(format!("server-{number}"));
             // The master begins without anybody who listens.
-            let aof = number > 0 && rng.bool();
-            nodes.push(Node::start(&dir, aof, rng)?);
-        }
-        // Not on every server: a full sync by a connection of its own.
-        if rng.bool() {
-            for name in ["repl-rdb-channel", "dual-channel-replication-enabled"] {
-                let line = format!("CONFIG SET {name} yes");
-                nodes.iter().for_each(|node| drop(node.say(&line)));
-            }
+            let aof = number > 0 && !two && rng.bool();
+            let node = Node::start(&dir, aof, rng)?;
+            two = two && matches!(node.say(TWO_CHANNELS), Some(Value::Simple(_)));
+            nodes.push(node);
         }
         Ok(Self {
             nodes,
             master: 0,
+            two_channels: two,
             syncs: Syncs::default(),
             faults: Vec::new(),
         })
@@ -142,6 +145,9 @@ impl Set {
         let of = node.of;
         let mut again = Node::start(&node.dir, node.aof, rng)?;
         again.of = of;
+        if self.two_channels {
+            again.say(TWO_CHANNELS);
+        }
         self.nodes[number] = again;
         if let Some(of) = of {
             self.attach(number, of);
