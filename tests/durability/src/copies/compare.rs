@@ -27,7 +27,7 @@ pub struct Compared {
 
 pub fn compare(set: &Set, dir: &Path) -> io::Result<Compared> {
     let mut done = Compared::default();
-    rest(set)?;
+    rest(set.master().port())?;
     // Who has this has carried out what came before it; an offset alone does not say so.
     let mark = wall_us().to_string();
     set.master().say(&format!("SET {MARK} {mark}"));
@@ -60,6 +60,8 @@ pub fn compare(set: &Set, dir: &Path) -> io::Result<Compared> {
     }
     for number in 0..set.nodes.len() {
         if set.nodes[number].aof {
+            // One that was detached has leases of its own to end.
+            rest(set.nodes[number].port())?;
             let own = dump(set.nodes[number].port()).map_err(gone)?;
             let copy = load(set, number, &dir.join(format!("aof-of-{number}")))?;
             done.aofs += 1;
@@ -83,9 +85,8 @@ fn gone(_: Gone) -> Error {
     Error::other("a server does not answer")
 }
 
-/// Until nothing changes any more on the master.
-fn rest(set: &Set) -> io::Result<()> {
-    let port = set.master().port();
+/// Until nothing changes any more on this server.
+fn rest(port: u16) -> io::Result<()> {
     for _ in 0..600 {
         let (one, other) = (dump(port).map_err(gone)?, dump(port).map_err(gone)?);
         let due = wall_us() / 1000 + REST;
@@ -94,7 +95,7 @@ fn rest(set: &Set) -> io::Result<()> {
         }
         pause(50);
     }
-    Err(Error::other("the master does not come to rest"))
+    Err(Error::other("a server does not come to rest"))
 }
 
 /// Whether it has all that the master has written.
