@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,11 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 test-threads: module judge ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
 	@RLOCK_SERVER_OPTIONS="--io-threads 4" tests/servers/matrix "$(TARGET)/servers" $(THREADED)
 	@for server in $(THREADED); do RLOCK_SERVER_OPTIONS="--io-threads 4" RLOCK_SERVER="$(TARGET)/servers/$$server/run" "$(TARGET)/debug/torture" --seconds=$(or $(SECONDS),60) || exit; done
+
+# What is left out is so long that it would take hours.
+miri: tools ## run the core's tests under Miri (an hour; ONLY=sessions::; needs a nightly toolchain with miri)
+	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "make miri needs: rustup toolchain install nightly --component miri,rust-src" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --locked --lib --target-dir "$(TARGET)/miri" -- $(or $(ONLY),lock::tests::) --skip family:: --skip hostile --skip crowds:: --skip _in_slices
 
 valgrind: tools server valgrind-tool ## run the suite on a server under valgrind, and print what that reports of rlock (hours; ONLY="sessions:: permits::")
 	@tests/valgrind/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
