@@ -4,6 +4,7 @@
 
 use rlock_torture::history::Out;
 
+use crate::clocks::{self, FORWARD};
 use crate::past::{ends_all, ends_key, Asked, Past, NEVER};
 use crate::request::{Mode, Verb};
 
@@ -101,6 +102,8 @@ struct Own {
     /// another before the server forgot it.
     by_token: Vec<(i64, u64, Bounds)>,
     common: Bounds,
+    /// Renewals, with what steps of the clock make of them.
+    stepped: Bounds,
     /// Connections took its holds over from others, and may have left them unwatched.
     rebinds: bool,
 }
@@ -113,6 +116,7 @@ impl Own {
             released: Default::default(),
             by_token: Vec::new(),
             common: Bounds::default(),
+            stepped: Bounds::default(),
             rebinds: all().any(|asked| asked.request.notify.is_some() && !asked.request.watchdog),
         };
         for asked in all().filter(|asked| !matches!(asked.op.out, Out::Error(_))) {
@@ -120,6 +124,7 @@ impl Own {
         }
         own.released.iter_mut().for_each(Bounds::close);
         own.common.close();
+        own.stepped.close();
         own
     }
 
@@ -145,7 +150,9 @@ impl Own {
             }
         }
         if request.renews() {
-            let end = asked.op.call + request.lease_us;
+            let end = clocks::lease_over(past, asked);
+            self.stepped.add(asked.done, end.saturating_sub(ROUNDING));
+            let end = end.max(asked.op.call + request.lease_us);
             self.common.add(asked.done, end.saturating_sub(ROUNDING));
         }
         if request.watchdog || (watched && request.notify.is_some()) {
@@ -163,14 +170,26 @@ impl Own {
     }
 
     /// When a hold ends by its lease or its connection, as it was granted by this.
-    fn lease(&self, past: &Past, asked: &Asked) -> u64 {
+    fn lease(&self, past: &Past, asked: &Asked) -> Lease {
         let (call, request) = (asked.op.call, &asked.request);
-        let mut end = (call + request.lease_us).saturating_sub(ROUNDING);
+        let mut end = clocks::lease_over(past, asked);
+        let mut natural = end.max(call + request.lease_us).saturating_sub(ROUNDING);
+        end = end.saturating_sub(ROUNDING);
         if request.watchdog && request.lease_us >= SAFE_WATCHDOG && !self.rebinds {
-            end = end.max(past.next_rough(call));
+            natural = natural.max(past.next_rough(call));
+            end = end.max(past.next_rough(call).min(clocks::next_jump(past, asked)));
         }
-        end.min(self.common.after(call))
+        let natural = natural.min(self.common.after(call));
+        let end = end.min(natural).min(self.stepped.after(call));
+        Lease { natural, end }
     }
+}
+
+/// Until when a lease runs: if no clock is stepped, and as they are.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Lease {
+    natural: u64,
+    end: u64,
 }
 
 fn grants(asked: &Asked) -> bool {
@@ -215,7 +234,10 @@ pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
             Out::Int(1..) if gives_some_back(past, ops, *at) => {
                 let earlier = ops.iter().map(|at| &past.ops[*at]);
                 let earlier = earlier.filter(|one| grants(one) && one.op.reply <= Some(call));
-                earlier.map(|one| own.lease(past, one)).max().unwrap_or(0)
+                earlier
+                    .map(|one| own.lease(past, one))
+                    .max()
+                    .unwrap_or_default()
             }
             _ => continue,
         };
@@ -225,15 +247,17 @@ pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
         } else {
             call
         };
-        let natural = lease.min(own.released(past, mode, from, asked.token()));
+        let released = own.released(past, mode, from, asked.token());
+        let (natural, leased) = (lease.natural.min(released), lease.end.min(released));
         let fault = ends.bounds.find(call);
-        let end = natural.min(fault.map_or(NEVER, |(_, end, _)| *end));
+        let end = leased.min(fault.map_or(NEVER, |(_, end, _)| *end));
         if natural <= start {
             continue;
         }
         let by = fault
-            .filter(|_| end < natural)
+            .filter(|_| end < leased)
             .and_then(|(.., by)| by.clone());
+        let by = by.or((end < natural).then(|| FORWARD.to_owned()));
         let (permits, adds) = match (asked.request.verb, &asked.op.out) {
             (Verb::Release, Out::Int(left)) => (*left, false),
             (Verb::Acquire, _) => (asked.request.permits, !asked.request.once),

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rlock_torture::history::Out;
 
+use crate::clocks::lease_gone;
 use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Lock, Past, NEVER};
 use crate::request::{Mode, Verb};
@@ -90,6 +91,7 @@ fn altered(past: &Past, lock: &Lock) -> bool {
 /// What is known of an owner that may hold a lock.
 struct Session {
     start: u64,
+    server: u16,
     modes: Vec<Mode>,
     /// Of its leases, if nothing renews them.
     deadline: u64,
@@ -105,16 +107,17 @@ struct Session {
 }
 
 impl Session {
-    fn new(start: u64, conn: u32) -> Self {
+    fn new(start: u64, asked: &Asked) -> Self {
         Self {
             start,
+            server: asked.server,
             modes: Vec::new(),
             deadline: 0,
             lease: 0,
             watched: None,
             plain: false,
             done: 0,
-            conn: Some(conn),
+            conn: Some(asked.op.conn),
             tokens: BTreeSet::new(),
         }
     }
@@ -124,11 +127,17 @@ impl Session {
         if let Some(gone) = self.watched {
             end = end.max(gone);
             if self.plain {
-                end = end.max(gone.saturating_add(self.lease));
+                end = end.max(lease_gone(
+                    past,
+                    self.server,
+                    (self.start, gone),
+                    self.lease,
+                ));
             }
         }
         if past.bonds_cut(self.start, end) {
-            end = end.saturating_add(self.lease + FOUND_LATE);
+            end = lease_gone(past, self.server, (self.start, end), self.lease);
+            end = end.saturating_add(FOUND_LATE);
         }
         end
     }
@@ -152,14 +161,15 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
                 (Some(_), Some(reply)) => asked.op.call.max(reply.saturating_sub(UNDER_WAY)),
                 _ => asked.op.call,
             };
-            let session = session.get_or_insert_with(|| Session::new(start, conn));
+            let session = session.get_or_insert_with(|| Session::new(start, asked));
             session.modes.push(asked.mode());
             session.tokens.extend(match (renews, asked.token()) {
                 (true, _) => None,
                 (_, token) => Some(token.unwrap_or(0)),
             });
             session.lease = session.lease.max(request.lease_us);
-            let deadline = asked.done.saturating_add(request.lease_us);
+            let lease = request.lease_us;
+            let deadline = lease_gone(past, asked.server, (asked.op.call, asked.done), lease);
             match request.watchdog {
                 true => session.watched = session.watched.max(Some(past.death(conn).1)),
                 false => session.plain = true,

@@ -3,6 +3,7 @@
 use rlock_torture::history::{Fault, Out};
 
 use crate::answers::FIRST_TOKEN;
+use crate::clocks::lease_gone;
 use crate::finding::Findings;
 use crate::holds::{certain, Ends, Hold};
 use crate::messages::{add, named};
@@ -175,10 +176,10 @@ fn untold(past: &Past, lock: &Lock, ops: &[usize], found: &mut Findings) {
     };
     let later = all().any(|asked| asked.op.call < start && asked.done > start);
     let watched = all().any(|asked| asked.request.watchdog);
-    let deadline = all()
-        .filter(holds)
-        .filter(told)
-        .map(|asked| asked.done + asked.request.lease_us);
+    let deadline = all().filter(holds).filter(told).map(|asked| {
+        let lease = asked.request.lease_us;
+        lease_gone(past, asked.server, (asked.op.call, asked.done), lease)
+    });
     let deadline = deadline.max().filter(|_| !watched);
     let by_hand = past
         .faults

@@ -3,6 +3,7 @@
 
 mod answers;
 mod cancels;
+mod clocks;
 mod closes;
 mod copies;
 mod counts;

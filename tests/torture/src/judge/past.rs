@@ -9,6 +9,7 @@ use rlock_torture::history::{
 };
 
 use crate::answers;
+use crate::clocks::{self, Clocks};
 use crate::closes;
 use crate::request::{Mode, Request, Verb};
 use crate::told::{self, Tag, Told};
@@ -20,6 +21,8 @@ const SHORT: u64 = 100_000;
 /// A request that was lost is done or forgotten after so long, us.
 const DONE: u64 = 500_000;
 pub const NEVER: u64 = u64::MAX;
+/// Of the cluster's nodes.
+const NODE_TIMEOUT_MS: u64 = 5_000;
 
 /// A lock, as clients name it.
 pub type Lock = (u32, String);
@@ -85,6 +88,7 @@ pub struct Past {
     pub rests: Vec<Rest>,
     pub copies: Vec<Copies>,
     pub crashes: Vec<Crash>,
+    pub clocks: Clocks,
     /// What sessions were told, in order; by connection and tag.
     pub told: BTreeMap<Tag, Vec<(u64, Told)>>,
     /// What was told that is no message of rlock.
@@ -128,6 +132,7 @@ impl Past {
         }
         past.faults.sort_by_key(|fault| fault.begin);
         past.rough = past.rough_times();
+        past.clocks = Clocks::new(&past.faults);
         ops.sort_by_key(|op| op.call);
         let strays = past.strays.iter().map(|stray| stray.conn);
         let wrong = ops.iter().filter(|op| answers::misfits(op));
@@ -196,7 +201,13 @@ impl Past {
     }
 
     fn rough_times(&self) -> Vec<(u64, u64)> {
-        let of_faults = self.faults.iter().filter(|fault| disturbs(&fault.kind));
+        let cluster = self.round.topology == "cluster";
+        // Nodes take each other for dead by it.
+        let jumps = |fault: &Fault| {
+            cluster && clocks::steps(&fault.kind) && fault.ms >= NODE_TIMEOUT_MS / 2
+        };
+        let of_faults = self.faults.iter();
+        let of_faults = of_faults.filter(|fault| disturbs(&fault.kind) || jumps(fault));
         let mut all: Vec<(u64, u64)> = of_faults.map(|fault| (fault.begin, fault.end)).collect();
         for (_, end) in &mut all {
             *end += SETTLE;
@@ -312,6 +323,11 @@ pub fn cuts_bonds(kind: &str) -> bool {
         "reload",
     ];
     kinds.contains(&kind)
+}
+
+/// Faults after which a server is another process.
+pub fn starts_anew(kind: &str) -> bool {
+    ["restart", "restart-empty"].contains(&kind)
 }
 
 /// Faults that end all holds, as the documentation says.

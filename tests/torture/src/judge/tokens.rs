@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rlock_torture::history::Out;
 
+use crate::clocks::tokens_fall;
 use crate::finding::{Finding, Findings};
 use crate::holds::{certain, Ends};
 use crate::past::{Lock, Past};
@@ -41,7 +42,8 @@ fn rise(past: &Past, found: &mut Findings) {
             found.checked("tokens");
             let before = greatest.filter(|(other, _)| *other >= token);
             let twin = given.insert(token, *at).map(|one| (token, one));
-            if let Some((other, one)) = before.or(twin) {
+            let fell = |one: usize| tokens_fall(past, past.ops[one].op.call, asked);
+            if let Some((other, one)) = before.or(twin).filter(|(_, one)| !fell(*one)) {
                 found.add(Finding {
                     check: "tokens",
                     text: format!("token {token} was given after token {other}"),

@@ -5,11 +5,13 @@
 mod clients;
 mod faults;
 mod link;
+mod means;
 mod plan;
 mod pulse;
 mod resp;
 mod rest;
 mod servers;
+mod shim;
 mod subscriber;
 mod traffic;
 mod world;
@@ -22,6 +24,7 @@ use std::process::{Command, ExitCode};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use means::Means;
 use plan::{Plan, Topology};
 use traffic::Orders;
 use world::World;
@@ -124,16 +127,18 @@ fn options(args: &[String]) -> io::Result<Options> {
 fn rounds(options: &Options) -> io::Result<bool> {
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut fine = true;
+    let means = Means::find(&options.module, &options.dir);
     for number in options.round.unwrap_or(0).. {
         let left = end.saturating_duration_since(Instant::now()).as_secs();
         let seconds = match options.round {
             Some(_) => options.round_seconds,
             None => options.round_seconds.min(left.max(5)),
         };
-        let plan = Plan::draw(options.seed, number, seconds, options.topology);
+        let mut plan = Plan::draw(options.seed, number, seconds, options.topology);
+        means.fit(&mut plan);
         let dir = options.dir.join(format!("{}-{number}", options.seed));
         print!("{}", plan.text());
-        let found = !round(plan, &dir, &options.module)?;
+        let found = !round(plan, &dir, &means)?;
         match found {
             true => println!("kept: {}", dir.display()),
             false if env::var_os("RLOCK_TORTURE_KEEP").is_some() => (),
@@ -149,9 +154,9 @@ fn rounds(options: &Options) -> io::Result<bool> {
 }
 
 /// One round, judged; whether nothing was found.
-fn round(plan: Plan, dir: &Path, module: &Path) -> io::Result<bool> {
+fn round(plan: Plan, dir: &Path, means: &Means) -> io::Result<bool> {
     let schedule = plan.schedule.clone();
-    let mut world = World::start(plan, dir, module)?;
+    let mut world = World::start(plan, dir, means)?;
     let mut begin = Instant::now();
     for (at, act) in &schedule {
         let due = begin + Duration::from_millis(*at);

@@ -62,6 +62,8 @@ pub enum Act {
     Failover,
     /// The slot of a tag moves to the other node, so long between two keys.
     MoveSlot(String, u64, u64),
+    /// The wall clock of a server is set off by so much, and right again after so long.
+    Clock(usize, i64, u64),
     Rest,
 }
 
@@ -165,7 +167,7 @@ impl Plan {
     /// What concerns a whole server.
     fn great(&self, rng: &mut Rng) -> Act {
         let stop = Act::Stop(*rng.choice(&[20, 200, 600, 1500]).expect("a time"));
-        match (rng.u32(0..100), self.topology) {
+        match (rng.u32(0..115), self.topology) {
             (0..50, Topology::Cluster) => {
                 let tag = *rng.choice(names::tags(true)).expect("a tag");
                 Act::MoveSlot(tag.to_owned(), rng.u64(0..4), rng.u64(..))
@@ -179,8 +181,17 @@ impl Plan {
             (60..70, _) => Act::Memory(rng.u64(100..800)),
             (70..80, _) => Act::Pause(rng.u64(50..900), rng.bool()),
             (80..88, Topology::Single | Topology::Replica) => Act::Reload,
+            (100.., _) => self.clock(rng),
             _ => stop,
         }
+    }
+
+    fn clock(&self, rng: &mut Rng) -> Act {
+        let by = *rng
+            .choice(&[5, 40, 300, 1500, 6000, 30_000])
+            .expect("a time");
+        let off = if rng.bool() { by } else { -by };
+        Act::Clock(rng.usize(0..2), off, rng.u64(20..2500))
     }
 
     /// All of it, for a reader.

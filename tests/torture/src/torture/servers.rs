@@ -14,6 +14,7 @@ use rlock_torture::clock::now_us;
 use rlock_torture::history::Run;
 
 use crate::link::Link;
+use crate::shim::Clock;
 
 const LOG: &str = "server.log";
 /// For a server to start, also on a busy machine.
@@ -26,13 +27,25 @@ pub struct Server {
     module: Option<PathBuf>,
     child: Option<Child>,
     since: u64,
+    pub clock: Option<Clock>,
 }
 
 impl Server {
     pub fn start(dir: &Path, module: Option<&Path>, options: &[&str]) -> io::Result<Self> {
+        Self::start_by(None, dir, module, options)
+    }
+
+    /// One whose wall clock goes by that of this library, if there is one.
+    pub fn start_by(
+        shim: Option<&Path>,
+        dir: &Path,
+        module: Option<&Path>,
+        options: &[&str],
+    ) -> io::Result<Self> {
         fs::create_dir_all(dir)?;
         let mut last = Error::other("no free port");
         for _ in 0..10 {
+            let clock = shim.map(|shim| Clock::new(shim, dir.with_extension("clock")));
             let mut server = Self {
                 port: free_port()?,
                 dir: dir.to_owned(),
@@ -40,6 +53,7 @@ impl Server {
                 module: module.map(Path::to_owned),
                 child: None,
                 since: 0,
+                clock: clock.transpose()?,
             };
             match server.launch() {
                 Ok(()) => return Ok(server),
@@ -68,6 +82,9 @@ impl Server {
         }
         let more = env::var("RLOCK_SERVER_OPTIONS").unwrap_or_default();
         command.args(more.split_whitespace()).args(&self.options);
+        if let Some(clock) = &self.clock {
+            command.envs(clock.environment());
+        }
         let output = File::create(self.dir.join("server.out"))?;
         command.stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);

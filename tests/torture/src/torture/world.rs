@@ -13,6 +13,7 @@ use rlock_torture::history::{Crash, Fault, Record, Recorder, Round};
 
 use crate::clients::Client;
 use crate::link::Link;
+use crate::means::Means;
 use crate::plan::{Plan, Topology};
 use crate::pulse::Pulse;
 use crate::servers::Server;
@@ -35,11 +36,11 @@ pub struct World {
 }
 
 impl World {
-    pub fn start(plan: Plan, dir: &Path, module: &Path) -> io::Result<Self> {
+    pub fn start(plan: Plan, dir: &Path, means: &Means) -> io::Result<Self> {
         let _ = fs::remove_dir_all(dir);
         fs::create_dir_all(dir)?;
         fs::write(dir.join("schedule.txt"), plan.text())?;
-        let servers = start_servers(&plan, dir, module)?;
+        let servers = start_servers(&plan, dir, means)?;
         let to = Recorder::create(&dir.join("history.0.jsonl"))?;
         let (words, heard) = channel();
         let mut world = Self {
@@ -212,7 +213,7 @@ pub fn eventually(
     }
 }
 
-fn start_servers(plan: &Plan, dir: &Path, module: &Path) -> io::Result<Vec<Server>> {
+fn start_servers(plan: &Plan, dir: &Path, means: &Means) -> io::Result<Vec<Server>> {
     let mut options = vec!["--appendonly", if plan.aof { "yes" } else { "no" }];
     options.extend(["--appendfsync", "always"]);
     let settings: Vec<(String, &str)> = plan
@@ -236,7 +237,8 @@ fn start_servers(plan: &Plan, dir: &Path, module: &Path) -> io::Result<Vec<Serve
     let mut servers = Vec::new();
     for at in 0..count {
         let dir = dir.join(format!("server-{at}"));
-        servers.push(Server::start(&dir, Some(module), &options)?);
+        let (shim, module) = (means.shim(plan), Some(means.module.as_path()));
+        servers.push(Server::start_by(shim, &dir, module, &options)?);
     }
     match plan.topology {
         Topology::Single => (),

@@ -2,6 +2,7 @@
 //! sound ones that look much alike and must pass.
 
 mod answers;
+mod clocks;
 mod closes;
 mod exclusion;
 mod idle;

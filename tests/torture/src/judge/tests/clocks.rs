@@ -1,0 +1,107 @@
+//! Clocks that are stepped, and what that excuses: leases by the step, and no more.
+
+use super::*;
+
+impl Story {
+    /// A step of so many ms, back if it is less than none, of a server's clock.
+    fn step(mut self, server: u16, at: u64, ms: i64) -> Self {
+        let kind = match ms {
+            0.. => "clock-forward",
+            _ => "clock-back",
+        };
+        self = self.fault(kind, &[], (at, at), "");
+        if let Some(Record::Fault(fault)) = self.0.last_mut() {
+            fault.ms = ms.unsigned_abs();
+            fault.server = server;
+        }
+        self
+    }
+}
+
+fn two_holds(story: Story, lease: u64, second: u64) -> Vec<&'static str> {
+    let line = format!("RLOCK.ACQUIRE k a {lease}");
+    let story = story.op(1, &line, (10, 11), ok(T));
+    story
+        .op(2, &acquire("b", ""), (second, second + 1), ok(T + 1))
+        .found()
+}
+
+#[test]
+fn a_step_forward_ends_leases_by_as_much_and_no_more() {
+    let story = |server| Story::new().step(server, 20, 500);
+    // It runs until 1010, and by that clock until 510.
+    assert_eq!(two_holds(story(1), 1000, 480), ["exclusion"]);
+    assert!(two_holds(story(1), 1000, 520).is_empty());
+    assert!(two_holds(story(1), 400, 21).is_empty());
+    // The clock of another server says nothing.
+    assert_eq!(two_holds(story(2), 400, 21), ["exclusion"]);
+}
+
+#[test]
+fn a_step_back_ends_no_lease() {
+    let story = || Story::new().step(1, 20, -500);
+    assert_eq!(two_holds(story(), 400, 300), ["exclusion"]);
+    // And one forward to where it was ends those that began in between.
+    let both = || story().step(1, 600, 500);
+    assert_eq!(two_holds(both(), 1000, 900), ["exclusion"]);
+    let between = Story::new().step(1, 5, -500).step(1, 600, 500);
+    assert!(two_holds(between, 1000, 601).is_empty());
+}
+
+#[test]
+fn what_a_step_excuses_is_counted() {
+    let story = Story::new().step(1, 20, 500);
+    let story = story.op(1, "RLOCK.ACQUIRE k a 400", (10, 11), ok(T));
+    let story = story.op(2, &acquire("b", ""), (30, 31), ok(T + 1));
+    let found = judge(&Past::new(story.0));
+    assert_eq!(found.excused.get("clock-forward"), Some(&1));
+}
+
+#[test]
+fn a_watchdog_outlasts_a_short_step() {
+    let story = |ms| {
+        let story = Story::new().step(1, 2000, ms);
+        let line = "RLOCK.ACQUIRE k a 2000 WATCHDOG";
+        let story = story.op(1, line, (10, 11), ok(T));
+        story.op(2, &acquire("b", ""), (3000, 3001), ok(T + 1))
+    };
+    assert_eq!(story(100).found(), ["exclusion"]);
+    assert!(story(1900).found().is_empty());
+}
+
+#[test]
+fn a_lease_lasts_longer_by_a_step_back_and_no_more() {
+    let story = |ms| {
+        let story = Story::new().step(1, 20, ms);
+        let story = story.op(1, "RLOCK.ACQUIRE k a 400", (10, 11), ok(T));
+        story.op(2, &acquire("b", ""), (3000, 3001), Out::Null)
+    };
+    assert!(story(-5000).found().is_empty());
+    assert_eq!(story(-500).found(), ["refused"]);
+    assert_eq!(story(500).found(), ["refused"]);
+}
+
+#[test]
+fn waits_go_by_no_clock_that_is_stepped() {
+    let story = |ms, end| {
+        let story = Story::new().step(1, 500, ms);
+        let story = story.op(1, &acquire("a", ""), (10, 11), ok(T));
+        story.op(2, &acquire("b", "BLOCK 1000"), (20, end), Out::Null)
+    };
+    assert!(story(5000, 1020).found().is_empty());
+    assert_eq!(story(5000, 510).found(), ["time-outs"]);
+    assert_eq!(story(-5000, 6000).found(), ["time-outs"]);
+}
+
+#[test]
+fn tokens_fall_only_at_a_start_with_a_clock_that_is_behind() {
+    let story = |kind, at| {
+        let story = Story::new().step(1, 20, 60_000).step(1, 500, -60_000);
+        let story = story.op(1, &acquire("a", ""), (10, 11), ok(T + 9));
+        let story = story.fault(kind, &[], (900, 1000), "");
+        story.op(2, "RLOCK.ACQUIRE l b 100", (at, at + 1), ok(T))
+    };
+    assert!(story("restart", 2000).found().is_empty());
+    assert_eq!(story("stop", 2000).found(), ["tokens"]);
+    assert_eq!(story("restart", 70_000).found(), ["tokens"]);
+}
