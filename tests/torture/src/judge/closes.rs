@@ -75,7 +75,7 @@ fn may_close(fault: &Fault, conn: &Conn, watched: &BTreeSet<String>) -> bool {
             watched.iter().any(moves)
         }
         // Nothing is renewed meanwhile.
-        "stop" | "pause" | "min-replicas" | "clock-forward" => here,
+        "stop" | "pause" | "min-replicas" | "disk-full" | "clock-forward" => here,
         kind if ends_key(kind) => {
             let lost = fault.keys.iter().any(|key| watched.contains(key));
             here && fault.db == conn.db && lost

@@ -266,7 +266,7 @@ impl Past {
 
     /// Whether a server was kept from what it does of its own accord, though it answered.
     pub fn put_off(&self, from: u64, to: u64) -> bool {
-        let kinds = ["pause", "min-replicas", "memory", "detach"];
+        let kinds = ["pause", "min-replicas", "memory", "detach", "disk-full"];
         let keeps = |kind: &str| kinds.contains(&kind) || cuts_bonds(kind);
         let mut all = self.faults.iter().filter(|fault| keeps(&fault.kind));
         all.any(|fault| fault.begin <= to && fault.end + SHORT >= from)
@@ -292,6 +292,8 @@ impl Past {
 /// Faults after which time is no measure for a while.
 fn disturbs(kind: &str) -> bool {
     let kinds = [
+        "disk-exit",
+        "disk-full",
         "restart",
         "restart-empty",
         "stop",
@@ -313,6 +315,7 @@ fn disturbs(kind: &str) -> bool {
 /// Faults after which connections and holds are no longer bound to each other.
 pub fn cuts_bonds(kind: &str) -> bool {
     let kinds = [
+        "disk-exit",
         "restart",
         "restart-empty",
         "demote",
@@ -327,7 +330,7 @@ pub fn cuts_bonds(kind: &str) -> bool {
 
 /// Faults after which a server is another process.
 pub fn starts_anew(kind: &str) -> bool {
-    ["restart", "restart-empty"].contains(&kind)
+    ["restart", "restart-empty", "disk-exit"].contains(&kind)
 }
 
 /// Faults that end all holds, as the documentation says.

@@ -59,11 +59,12 @@ impl World {
             Act::Demote(gap) => self.demote(*gap),
             Act::Failover => self.failover(),
             Act::MoveSlot(tag, gap, seed) => self.move_slot(tag, *gap, *seed),
+            Act::Full(at, time, everysec) => self.fill_disk(*at, *time, *everysec),
             Act::Clock(at, off, time) => self.step_clock(*at, *off, *time),
         }
     }
 
-    fn fault(&self, kind: &str) -> Fault {
+    pub fn fault(&self, kind: &str) -> Fault {
         Fault {
             kind: kind.to_owned(),
             server: self.master().port,
@@ -76,7 +77,7 @@ impl World {
         }
     }
 
-    fn done(&mut self, mut fault: Fault) -> io::Result<()> {
+    pub fn done(&mut self, mut fault: Fault) -> io::Result<()> {
         fault.end = now_us();
         self.record(fault)
     }

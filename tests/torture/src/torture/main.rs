@@ -3,7 +3,9 @@
 //! another program.
 
 mod clients;
+mod disk;
 mod faults;
+mod full;
 mod link;
 mod means;
 mod plan;
@@ -35,6 +37,8 @@ struct Options {
     round: Option<u32>,
     round_seconds: u64,
     topology: Option<Topology>,
+    /// `clock`, `full`: of what is done to whole servers this alone.
+    only: Option<String>,
     /// No further round after one in which something was found.
     stop: bool,
     dir: PathBuf,
@@ -94,6 +98,7 @@ fn options(args: &[String]) -> io::Result<Options> {
         round: None,
         round_seconds: 20,
         topology: None,
+        only: None,
         stop: false,
         dir: env::temp_dir().join(format!("rlock-torture-{}", std::process::id())),
         module: PathBuf::from(module).canonicalize()?,
@@ -113,6 +118,7 @@ fn options(args: &[String]) -> io::Result<Options> {
             "--topology" => {
                 options.topology = Some(Topology::parse(&value).ok_or_else(|| bad(&value))?);
             }
+            "--only" => options.only = Some(value),
             "--dir" => options.dir = value.into(),
             "--stop" => options.stop = true,
             _ => return Err(bad(arg)),
@@ -134,7 +140,8 @@ fn rounds(options: &Options) -> io::Result<bool> {
             Some(_) => options.round_seconds,
             None => options.round_seconds.min(left.max(5)),
         };
-        let mut plan = Plan::draw(options.seed, number, seconds, options.topology);
+        let only = options.only.as_deref();
+        let mut plan = Plan::draw(options.seed, number, seconds, options.topology, only);
         means.fit(&mut plan);
         let dir = options.dir.join(format!("{}-{number}", options.seed));
         print!("{}", plan.text());

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::disk;
 use crate::plan::{Act, Plan};
 use crate::shim;
 
@@ -10,6 +11,8 @@ pub struct Means {
     pub module: PathBuf,
     /// The library that steps clocks.
     shim: Option<PathBuf>,
+    /// Small disks can be mounted.
+    disks: bool,
 }
 
 impl Means {
@@ -18,20 +21,35 @@ impl Means {
         if shim.is_none() {
             println!("clocks are not stepped: there is no C compiler");
         }
-        let module = module.to_owned();
-        Self { module, shim }
+        let disks = disk::keep_to_ourselves(dir);
+        if let Err(error) = &disks {
+            println!("no disk is filled: none can be mounted ({error})");
+        }
+        Self {
+            module: module.to_owned(),
+            shim,
+            disks: disks.is_ok(),
+        }
     }
 
     /// Takes out what cannot be done.
     pub fn fit(&self, plan: &mut Plan) {
-        let can = |act: &Act| !matches!(act, Act::Clock(..)) || self.shim.is_some();
-        plan.schedule.retain(|(_, act)| can(act));
+        plan.schedule.retain(|(_, act)| match act {
+            Act::Clock(..) => self.shim.is_some(),
+            Act::Full(..) => self.disks,
+            _ => true,
+        });
     }
 
     /// Only where a clock is stepped: it takes the server a little longer to read one.
     pub fn shim(&self, plan: &Plan) -> Option<&Path> {
-        let mut acts = plan.schedule.iter().map(|(_, act)| act);
-        let steps = acts.any(|act| matches!(act, Act::Clock(..)));
+        let steps = plan.has(|act| matches!(act, Act::Clock(..)));
         self.shim.as_deref().filter(|_| steps)
+    }
+
+    /// How large the servers' disks are to be, MB, if one of them is filled.
+    pub fn disk_mb(plan: &Plan) -> Option<u64> {
+        let fills = plan.has(|act| matches!(act, Act::Full(..)));
+        fills.then_some(24 + plan.seconds)
     }
 }

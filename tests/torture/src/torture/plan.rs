@@ -64,6 +64,8 @@ pub enum Act {
     MoveSlot(String, u64, u64),
     /// The wall clock of a server is set off by so much, and right again after so long.
     Clock(usize, i64, u64),
+    /// The disk of a server is full for so long; with `true` it writes once a second.
+    Full(usize, u64, bool),
     Rest,
 }
 
@@ -90,7 +92,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn draw(seed: u64, round: u32, seconds: u64, topology: Option<Topology>) -> Self {
+    /// With `only`, of what is done to whole servers nothing else.
+    pub fn draw(
+        seed: u64,
+        round: u32,
+        seconds: u64,
+        topology: Option<Topology>,
+        only: Option<&str>,
+    ) -> Self {
         let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(round.into()));
         let all = [Topology::Single, Topology::Replica, Topology::Cluster];
         let drawn = all[(seed as usize).wrapping_add(round as usize) % all.len()];
@@ -108,12 +117,20 @@ impl Plan {
             schedule: Vec::new(),
             rng: Rng::new(),
         };
-        plan.schedule = plan.acts(&mut rng);
+        plan.schedule = plan.acts(&mut rng, only);
+        // A server whose disk is full after a rewrite spoils its AOF, with rlock or without.
+        let fills = plan.has(|act| matches!(act, Act::Full(..)));
+        plan.schedule
+            .retain(|(_, act)| !fills || *act != Act::Rewrite);
         plan.rng = rng;
         plan
     }
 
-    fn acts(&self, rng: &mut Rng) -> Vec<(u64, Act)> {
+    pub fn has(&self, is: impl Fn(&Act) -> bool) -> bool {
+        self.schedule.iter().any(|(_, act)| is(act))
+    }
+
+    fn acts(&self, rng: &mut Rng, only: Option<&str>) -> Vec<(u64, Act)> {
         let end = self.seconds * 1000;
         let mut acts = Vec::new();
         let mut at = 400;
@@ -126,7 +143,7 @@ impl Plan {
             // A calm stretch now and then: some things can be told only there.
             let (act, calm) = match rng.u32(0..10) {
                 0..7 => (self.small(rng), rng.u64(50..500)),
-                _ => (self.great(rng), rng.u64(1500..4500)),
+                _ => (self.great(rng, only), rng.u64(1500..4500)),
             };
             acts.push((at, act));
             at += calm;
@@ -165,9 +182,14 @@ impl Plan {
     }
 
     /// What concerns a whole server.
-    fn great(&self, rng: &mut Rng) -> Act {
+    fn great(&self, rng: &mut Rng, only: Option<&str>) -> Act {
+        match only {
+            Some("clock") => return self.clock(rng),
+            Some("full") if self.aof => return self.full(rng),
+            _ => (),
+        }
         let stop = Act::Stop(*rng.choice(&[20, 200, 600, 1500]).expect("a time"));
-        match (rng.u32(0..115), self.topology) {
+        match (rng.u32(0..127), self.topology) {
             (0..50, Topology::Cluster) => {
                 let tag = *rng.choice(names::tags(true)).expect("a tag");
                 Act::MoveSlot(tag.to_owned(), rng.u64(0..4), rng.u64(..))
@@ -181,7 +203,8 @@ impl Plan {
             (60..70, _) => Act::Memory(rng.u64(100..800)),
             (70..80, _) => Act::Pause(rng.u64(50..900), rng.bool()),
             (80..88, Topology::Single | Topology::Replica) => Act::Reload,
-            (100.., _) => self.clock(rng),
+            (100..115, _) => self.clock(rng),
+            (115.., _) if self.aof => self.full(rng),
             _ => stop,
         }
     }
@@ -192,6 +215,10 @@ impl Plan {
             .expect("a time");
         let off = if rng.bool() { by } else { -by };
         Act::Clock(rng.usize(0..2), off, rng.u64(20..2500))
+    }
+
+    fn full(&self, rng: &mut Rng) -> Act {
+        Act::Full(rng.usize(0..2), rng.u64(0..800), rng.bool())
     }
 
     /// All of it, for a reader.

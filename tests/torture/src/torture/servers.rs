@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use rlock_torture::clock::now_us;
 use rlock_torture::history::Run;
 
+use crate::disk::Disk;
 use crate::link::Link;
 use crate::shim::Clock;
 
-const LOG: &str = "server.log";
 /// For a server to start, also on a busy machine.
 const START: Duration = Duration::from_secs(20);
 
@@ -28,6 +28,8 @@ pub struct Server {
     child: Option<Child>,
     since: u64,
     pub clock: Option<Clock>,
+    /// Its folder, if it can be filled.
+    pub disk: Option<Disk>,
 }
 
 impl Server {
@@ -54,6 +56,7 @@ impl Server {
                 child: None,
                 since: 0,
                 clock: clock.transpose()?,
+                disk: None,
             };
             match server.launch() {
                 Ok(()) => return Ok(server),
@@ -68,12 +71,14 @@ impl Server {
         let mut command = Command::new(program);
         command
             .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--logfile", LOG, "--daemonize", "no"])
+            .args(["--save", "", "--daemonize", "no"])
             .args(["--enable-debug-command", "yes"])
             .args(["--repl-diskless-sync-delay", "0", "--repl-timeout", "20"])
             .args(["--repl-backlog-size", "16mb", "--databases", "2"])
             .args(["--auto-aof-rewrite-percentage", "0"])
             .args(["--notify-keyspace-events", "Ed"])
+            .arg("--logfile")
+            .arg(self.log_file())
             .arg("--dir")
             .arg(&self.dir)
             .current_dir(&self.dir);
@@ -85,7 +90,7 @@ impl Server {
         if let Some(clock) = &self.clock {
             command.envs(clock.environment());
         }
-        let output = File::create(self.dir.join("server.out"))?;
+        let output = File::create(self.dir.with_extension("out"))?;
         command.stdin(Stdio::null());
         command.stdout(output.try_clone()?).stderr(output);
         self.child = Some(spawn(command)?);
@@ -148,8 +153,13 @@ impl Server {
         }
     }
 
+    /// Beside its folder, where there is room for it.
+    fn log_file(&self) -> PathBuf {
+        self.dir.with_extension("log")
+    }
+
     pub fn log(&self) -> String {
-        let bytes = fs::read(self.dir.join(LOG)).unwrap_or_default();
+        let bytes = fs::read(self.log_file()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 

@@ -12,6 +12,7 @@ use rlock_torture::clock::now_us;
 use rlock_torture::history::{Crash, Fault, Record, Recorder, Round};
 
 use crate::clients::Client;
+use crate::disk::Disk;
 use crate::link::Link;
 use crate::means::Means;
 use crate::plan::{Plan, Topology};
@@ -237,8 +238,12 @@ fn start_servers(plan: &Plan, dir: &Path, means: &Means) -> io::Result<Vec<Serve
     let mut servers = Vec::new();
     for at in 0..count {
         let dir = dir.join(format!("server-{at}"));
+        let disk = Means::disk_mb(plan).map(|mb| Disk::mount(&dir, mb));
+        let disk = disk.transpose()?;
         let (shim, module) = (means.shim(plan), Some(means.module.as_path()));
-        servers.push(Server::start_by(shim, &dir, module, &options)?);
+        let mut server = Server::start_by(shim, &dir, module, &options)?;
+        server.disk = disk;
+        servers.push(server);
     }
     match plan.topology {
         Topology::Single => (),

@@ -120,6 +120,8 @@ fn what_the_documentation_says_ends_holds() {
         "failover",
         "pause",
         "move-slot",
+        "disk-full",
+        "disk-exit",
     ] {
         assert_eq!(story(kind, &[]).found(), ["exclusion"], "{kind}");
     }
