@@ -213,6 +213,22 @@ fn gives_some_back(past: &Past, ops: &[usize], at: usize) -> bool {
         .any(|one| one.request.releases() && one.op.call <= asked.done && one.done >= asked.op.call)
 }
 
+/// The lease of what an owner holds at this moment: its last grant's, at least. Those before
+/// may be of holds that have ended since; of two under way at once either may be the last.
+fn last_lease(past: &Past, ops: &[usize], own: &Own, at: u64) -> Lease {
+    let all = ops.iter().map(|at| &past.ops[*at]);
+    let grants = || {
+        all.clone()
+            .filter(|one| grants(one) && one.op.reply <= Some(at))
+    };
+    let last = grants().map(|one| one.op.call).max();
+    let could_be = grants().filter(|one| one.op.reply >= last);
+    could_be
+        .map(|one| own.lease(past, one))
+        .min()
+        .unwrap_or_default()
+}
+
 /// All that one owner surely held of a lock, by what it was told in `ops`.
 pub fn certain(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
     let mut holds = accounts(past, ends, ops);
@@ -231,14 +247,7 @@ pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
         };
         let lease = match asked.op.out {
             _ if grants(asked) => own.lease(past, asked),
-            Out::Int(1..) if gives_some_back(past, ops, *at) => {
-                let earlier = ops.iter().map(|at| &past.ops[*at]);
-                let earlier = earlier.filter(|one| grants(one) && one.op.reply <= Some(call));
-                earlier
-                    .map(|one| own.lease(past, one))
-                    .max()
-                    .unwrap_or_default()
-            }
+            Out::Int(1..) if gives_some_back(past, ops, *at) => last_lease(past, ops, &own, call),
             _ => continue,
         };
         // What is left after a release ends by later ones.

@@ -52,6 +52,27 @@ fn what_is_left_after_a_release_counts() {
 }
 
 #[test]
+fn a_lease_of_permits_that_have_come_back_counts_no_more() {
+    let story = |all: &str, lease| {
+        let short = format!("RLOCK.ACQUIRE k a {lease} LIMIT 2 PERMITS 2");
+        Story::new()
+            .op(1, &take("a", "2 PERMITS 1"), (0, 1), ok(T))
+            .op(1, all, (2, 3), ok(0))
+            .op(1, &short, (4, 5), ok(T + 1))
+            .op(1, "RLOCK.RELEASE k a PERMITS", (6, 7), ok(1))
+            .op(
+                1,
+                "RLOCK.RENEW k a 1000 PERMITS",
+                (40, 41),
+                error("NOTHELD"),
+            )
+    };
+    let all = "RLOCK.RELEASE k a PERMITS ALL";
+    assert!(story(all, 20).found().is_empty());
+    assert_eq!(story(all, 1000).found(), ["held"]);
+}
+
+#[test]
 fn those_who_hold_at_once_said_the_same_limit() {
     let story = |limit: &str, at| {
         Story::new()
