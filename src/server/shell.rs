@@ -3,7 +3,7 @@
 
 use super::state::{
     Alarm, Clients, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server, Situation, Stock,
-    Subscriptions,
+    Subscriptions, Unpublished,
 };
 use super::sys::{Global, Run};
 use crate::lock::Core;
@@ -24,6 +24,7 @@ pub struct Shell {
     pub locks: Locks,
     pub own_work: OwnWork,
     pub stock: Stock,
+    pub unpublished: Unpublished,
 }
 
 impl Shell {
@@ -42,6 +43,7 @@ impl Shell {
             locks: Locks::default(),
             own_work: OwnWork::default(),
             stock: Stock::default(),
+            unpublished: Unpublished::default(),
         }
     }
 

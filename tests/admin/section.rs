@@ -25,10 +25,11 @@ const COUNTED: [&str; 16] = [
 ];
 
 /// What goes up and down.
-const NOW: [&str; 17] = [
+const NOW: [&str; 18] = [
     "stock_presumed",
     "stock_running",
     "stock_scanned",
+    "subscribers_seen",
     "held",
     "watchdog_holds",
     "oldest_hold_ms",

@@ -30,6 +30,7 @@ fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays
     for key in ["k", "later"] {
         let channel = format!("redisson_lock__channel:{{{key}}}");
         subscriber.ask(&["SSUBSCRIBE", &channel]);
+        one.sees_subscribers();
         slot.here.token(&format!("RLOCK.ACQUIRE {key} a 100000"));
         assert_eq!(slot.here.int(&format!("RLOCK.RELEASE {key} a")), 0);
     }

@@ -43,6 +43,11 @@ impl Side {
         }
         let mut hears = server.raw();
         hears.ask("PSUBSCRIBE *");
+        if language == Language::Module {
+            // Messages go out at once then, as the library's do.
+            hears.ask("SUBSCRIBE redisson_lock__channel:{nobody}");
+            server.sees_subscribers();
+        }
         Self {
             language,
             client,

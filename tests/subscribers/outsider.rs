@@ -18,6 +18,9 @@ impl Outsider {
     pub fn on(server: &Server, subscribe: &str, channel: &str) -> Self {
         let mut subscriber = server.raw();
         subscriber.ask(&[subscribe, channel]);
+        if subscribe != "PSUBSCRIBE" {
+            server.sees_subscribers();
+        }
         let client = server.raw();
         Self { subscriber, client }
     }

@@ -5,9 +5,15 @@ use super::{eventually, Ask, RawClient, Server};
 /// Tells the end of what happened so far from what happens next.
 const MARK: &str = "rlock-test:mark";
 
+/// A channel of Redisson's, of a lock that nobody takes: while somebody listens there,
+/// messages go out at once.
+const THEIRS: &str = "redisson_lock__channel:{rlock-test:nobody}";
+
 pub struct Listener {
     subscriber: RawClient,
     marker: RawClient,
+    /// Waits as Redisson does.
+    _redisson: Option<RawClient>,
 }
 
 impl Listener {
@@ -26,9 +32,12 @@ impl Listener {
         for pattern in [&[MARK], patterns].concat() {
             subscriber.ask(&["PSUBSCRIBE", pattern]);
         }
+        let theirs = patterns.iter().any(|p| p.starts_with("redisson_"));
+        let redisson = theirs.then(|| server.waits_as_redisson(THEIRS));
         Self {
             subscriber,
             marker: server.raw(),
+            _redisson: redisson,
         }
     }
 

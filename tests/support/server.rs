@@ -143,6 +143,23 @@ impl Server {
         })
     }
 
+    /// Somebody who waits by subscription, as Redisson does, is known to the module, if it is
+    /// there.
+    #[track_caller]
+    pub fn sees_subscribers(&self) {
+        let seen = || self.info_field("rlock", "rlock_subscribers_seen");
+        eventually("who subscribes is seen", || seen().as_deref() != Some("0"));
+    }
+
+    /// Somebody subscribes to this channel, and that was seen.
+    #[track_caller]
+    pub fn waits_as_redisson(&self, channel: &str) -> RawClient {
+        let mut client = self.raw();
+        client.ask(&["SUBSCRIBE", channel]);
+        self.sees_subscribers();
+        client
+    }
+
     #[track_caller]
     pub fn version(&self) -> Version {
         match self.info_field("server", "valkey_version") {

@@ -8,7 +8,7 @@
 use super::tick::leave;
 use super::{advice, key_events, neighbours, stock};
 use crate::lock::{self, Cause, ClientId, Core, Note};
-use crate::server::outbound::{answers, messages};
+use crate::server::outbound::{answers, messages, reach};
 use crate::server::run::schedule;
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{Read, Wakeup};
@@ -95,11 +95,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Saved => {}
         // One that goes is shown still.
         Told::Modules => neighbours::look(shell, ctx),
-        Told::Cron { hz } => {
-            shell.pulse.beat(MachineUs::now(), hz);
-            shell.listeners.forget();
-            schedule::mend(shell, ctx);
-        }
+        Told::Cron { hz } => beat(shell, ctx, hz),
         Told::Closed(client) => closed(shell, ctx, client),
         Told::EventLoop { slept } => {
             shell.alarm.awake.set(slept);
@@ -115,6 +111,18 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Settings(names) => changed(shell, ctx, &names),
         Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
     }
+}
+
+/// The server's cron has run.
+fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
+    let now = MachineUs::now();
+    shell.pulse.beat(now, hz);
+    shell.listeners.forget();
+    let waits = || reach::anybody_waits(ctx, shell.server.cluster);
+    if shell.unpublished.beat(now, waits) {
+        shell.alarm.arm_now(ctx);
+    }
+    schedule::mend(shell, ctx);
 }
 
 /// Settings were changed.
@@ -136,6 +144,7 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
     shell.stock.end();
+    shell.unpublished.forget();
     shell.locks.change(lock::demoted);
     shell.inbox.take();
     shell.alarm.arm_now(ctx);

@@ -3,8 +3,8 @@
 
 use crate::config;
 use crate::lock::{self, Gate, Note, Now, Occasion};
-use crate::server::outbound::answers;
 use crate::server::outbound::replication::{By, Replication};
+use crate::server::outbound::{answers, publish};
 use crate::server::run::{attend, decide, gate, schedule, Asked};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{clock, Read, Wakeup};
@@ -48,6 +48,19 @@ pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
     }
     if occasion == Occasion::Timer && shell.server.wakeup == Wakeup::ByTimer {
         answers::deliver(shell);
+    }
+}
+
+/// Wakes those who wait by subscription, if that was put off and somebody does by now.
+pub(super) fn catch_up(shell: &Shell, ctx: Ctx<'_>) {
+    let is_due = shell.unpublished.is_due();
+    if is_due && gate::look(&shell.pulse, ctx, false) == Gate::Open {
+        let to = Replication {
+            shell,
+            ctx,
+            by: By::Ourselves,
+        };
+        attend(to, publish::catch_up(&to));
     }
 }
 

@@ -12,6 +12,9 @@ use crate::server::sys::{self, Text, To};
 /// Tells those who wait by subscription that the lock was left free; whether anybody
 /// does, if that matters to the core.
 pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
+    if can_be_late(to, key) && to.shell.unpublished.put_off(key, whom) {
+        return None;
+    }
     let shared = whom != Whom::One;
     let reaches = |channel: &[u8]| publish(to, channel, whom) && is_heard(to, channel);
     find(to, key, shared, Listening::Woken { shared }, reaches)
@@ -28,8 +31,25 @@ pub fn wake_listeners(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Ke
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
 /// nobody does, and none was known to.
 pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<(Key, Listening)> {
+    if can_be_late(to, key) && !to.shell.unpublished.is_at_once() {
+        return None;
+    }
     let waits = |channel: &[u8]| is_heard(to, channel);
     find(to, key, shared, Listening::Waiting { shared }, waits)
+}
+
+/// Whether it can be left for the next beat: who subscribes does so on this server, and
+/// nobody is known to.
+fn can_be_late(to: &Replication<'_>, key: &Key) -> bool {
+    let known = to.shell.locks.ask(|core| core.knows_subscribers(key));
+    !to.shell.situation.replicas.get() && known == Some(false)
+}
+
+/// The messages that were put off, if somebody listens by now; who does.
+pub fn catch_up(to: &Replication<'_>) -> Vec<(Key, Listening)> {
+    let late = to.shell.unpublished.take().into_iter();
+    late.filter_map(|(key, whom)| wake(to, &key, whom))
+        .collect()
 }
 
 /// Looks at the lock's channels for those who wait there. What is `found` if there are any.
@@ -49,6 +69,7 @@ fn find(
         }
     }
     if any {
+        to.shell.unpublished.seen();
         return Some((key.clone(), found));
     }
     let known = to.shell.locks.ask(|core| core.knows_subscribers(key));

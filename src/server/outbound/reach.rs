@@ -1,8 +1,10 @@
 //! Whether somebody would hear what is published.
 
+use redis_module::RedisValue;
+
 use super::replication::Replication;
 use crate::lock::Address;
-use crate::server::sys;
+use crate::server::sys::{self, Ctx, ServerInfo};
 
 /// Whether a client that is told at an address would hear it, as far as the server can say:
 /// it is there and subscribed to something, and the channel has a subscriber. What a
@@ -22,4 +24,26 @@ pub fn is_heard(to: &Replication<'_>, channel: &[u8]) -> bool {
     };
     // The channel, and how many subscribe to it.
     sys::number_at(to.ctx, c"PUBSUB", &[which, channel], 1).is_some_and(|count| count > 0)
+}
+
+/// With more channels than this they are not looked through: somebody may listen.
+const MOST_CHANNELS: i64 = 1024;
+
+/// Whether anybody may wait for some lock by subscription, to a channel of Redisson's.
+pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
+    let (field, which): (_, &[u8]) = match cluster {
+        true => (c"pubsubshard_channels", b"SHARDCHANNELS"),
+        false => (c"pubsub_channels", b"CHANNELS"),
+    };
+    let stats = ServerInfo::section(ctx, c"stats");
+    let count = stats.and_then(|stats| stats.number(field));
+    let is_one_theirs = || match sys::ask(ctx, "PUBSUB", &[which, b"redisson_*"]) {
+        Some(RedisValue::Array(channels)) => !channels.is_empty(),
+        _ => true,
+    };
+    match count {
+        Some(0) => false,
+        Some(..=MOST_CHANNELS) => is_one_theirs(),
+        _ => true,
+    }
 }

@@ -20,6 +20,7 @@ mod server;
 mod situation;
 mod stock;
 mod subscriptions;
+mod unpublished;
 
 pub use alarm::Alarm;
 pub use clients::{Clients, Ended, Wake};
@@ -33,3 +34,4 @@ pub use server::{Publishing, Server, Wakeup};
 pub use situation::Situation;
 pub use stock::{Stock, Task, Walk};
 pub use subscriptions::Subscriptions;
+pub use unpublished::Unpublished;

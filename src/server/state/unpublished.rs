@@ -1,0 +1,139 @@
+//! Locks that were left free without a message to those who wait by subscription.
+//!
+//! The message costs a lock that is taken and released a tenth, and more where many
+//! clients subscribe to patterns; and on most servers nobody waits so. So at each beat of
+//! the server it is looked for those who do. As long as nobody was seen, messages are put off to
+//! the next beat: they go out then, if somebody listens by that time. From then on they go
+//! out at once, for a while.
+
+use std::cell::{Cell, RefCell};
+
+use crate::lock::{Key, Whom};
+use crate::server::sys::MachineUs;
+
+/// So many are put off within one beat, at most.
+const MOST: usize = 4096;
+
+/// No two looks are nearer to each other than this, us.
+const APART_US: i64 = 90_000;
+
+/// After somebody was seen to listen, messages go out at once for so long, us: 10 minutes.
+const SEEN_FOR_US: i64 = 600_000_000;
+
+#[derive(Default)]
+pub struct Unpublished {
+    keys: RefCell<Vec<(Key, Whom)>>,
+    /// When it was looked last,
+    looked: Cell<Option<MachineUs>>,
+    /// and when somebody was seen to listen.
+    seen: Cell<Option<MachineUs>>,
+    /// Somebody listens since the last beat.
+    seen_now: Cell<bool>,
+}
+
+impl Unpublished {
+    /// Puts a message off. `false`: it is to go out at once.
+    pub fn put_off(&self, key: &Key, whom: Whom) -> bool {
+        if self.is_at_once() {
+            return false;
+        }
+        let mut keys = self.keys.borrow_mut();
+        if keys.last().is_some_and(|last| *last == (key.clone(), whom)) {
+            return true;
+        }
+        let fits = keys.len() < MOST;
+        if fits {
+            keys.push((key.clone(), whom));
+        }
+        fits
+    }
+
+    /// Somebody listens, or has of late.
+    pub fn is_at_once(&self) -> bool {
+        self.seen_now.get() || self.seen.get().is_some()
+    }
+
+    /// Somebody listens.
+    pub fn seen(&self) {
+        self.seen_now.set(true);
+    }
+
+    /// A beat of the server. `listens`: looks whether anybody may wait by subscription.
+    /// Whether messages are to go out now ([`Self::take`]).
+    pub fn beat(&self, now: MachineUs, listens: impl FnOnce() -> bool) -> bool {
+        let looked = self.looked.get();
+        if looked.is_some_and(|at| now.since(at) < APART_US) {
+            return self.is_due();
+        }
+        self.looked.set(Some(now));
+        let seen = self.seen.get().filter(|at| now.since(*at) < SEEN_FOR_US);
+        let listens = self.seen_now.take() || (seen.is_none() && listens());
+        self.seen.set(if listens { Some(now) } else { seen });
+        if !self.is_at_once() {
+            self.forget();
+        }
+        self.is_due()
+    }
+
+    /// Messages were put off, and somebody listens.
+    pub fn is_due(&self) -> bool {
+        self.is_at_once() && !self.keys.borrow().is_empty()
+    }
+
+    pub fn take(&self) -> Vec<(Key, Whom)> {
+        self.keys.take()
+    }
+
+    /// Nobody has missed anything.
+    pub fn forget(&self) {
+        self.keys.borrow_mut().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEAT: i64 = 100_000;
+
+    fn off() -> (Unpublished, Key) {
+        (Unpublished::default(), Key::new(0, b"k"))
+    }
+
+    #[test]
+    fn messages_are_put_off_until_somebody_listens() {
+        let (off, key) = off();
+        assert!(off.put_off(&key, Whom::One));
+        assert!(off.put_off(&key, Whom::One), "it is kept once");
+        assert!(!off.beat(MachineUs(BEAT), || false));
+        assert_eq!(off.take(), []);
+        assert!(off.put_off(&key, Whom::One));
+        assert!(off.beat(MachineUs(2 * BEAT), || true));
+        assert_eq!(off.take(), [(key.clone(), Whom::One)]);
+        assert!(!off.put_off(&key, Whom::One), "from now on at once");
+        let later = 2 * BEAT + SEEN_FOR_US;
+        off.beat(MachineUs(later - BEAT), || panic!("looked"));
+        off.seen();
+        off.beat(MachineUs(later), || panic!("looked"));
+        assert!(!off.put_off(&key, Whom::One), "somebody was seen");
+        off.beat(MachineUs(later + SEEN_FOR_US), || false);
+        assert!(off.put_off(&key, Whom::One), "nobody was, for long");
+    }
+
+    #[test]
+    fn beats_that_come_fast_look_seldom() {
+        let (off, key) = off();
+        assert!(!off.beat(MachineUs(BEAT), || false));
+        assert!(off.put_off(&key, Whom::One));
+        assert!(!off.beat(MachineUs(BEAT + APART_US - 1), || panic!("looked")));
+        assert!(off.beat(MachineUs(BEAT + APART_US), || true));
+    }
+
+    #[test]
+    fn more_than_so_many_are_not_put_off() {
+        let (off, _) = off();
+        let key = |n: usize| Key::new(0, n.to_string().as_bytes());
+        assert!((0..MOST).all(|n| off.put_off(&key(n), Whom::One)));
+        assert!(!off.put_off(&key(MOST), Whom::One));
+    }
+}
