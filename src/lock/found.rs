@@ -137,6 +137,8 @@ pub struct Look {
     pub expires: Option<WallMs>,
     /// It was there until this very look, which found that it had run out.
     pub ran_out: bool,
+    /// The plain lock is held by the one who was known to.
+    pub as_known: bool,
 }
 
 impl Look {
@@ -149,6 +151,7 @@ impl Look {
         lease: Lease::Gone,
         expires: None,
         ran_out: false,
+        as_known: false,
     };
 }
 

@@ -44,7 +44,12 @@ impl Part {
 pub trait Keyspace {
     /// The key as `owner` sees it. Of a read/write lock the owner's lease keys are
     /// looked at, as [`leases_looked_at`](super::leases_looked_at) says.
-    fn look(&mut self, key: &Key, owner: &[u8]) -> Look;
+    fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
+        self.look_beside(key, owner, None)
+    }
+    /// The same, where somebody else is known to hold the plain lock: if that one does still,
+    /// no other field is looked at.
+    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look;
     /// All fields that stand for holds, also those of readers whose lease is gone;
     /// empty when the lock is free or no lock.
     fn holders(&mut self, key: &Key) -> Vec<Holder>;

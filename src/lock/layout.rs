@@ -99,8 +99,18 @@ fn whole(value: &[u8]) -> Option<i64> {
 
 /// A hash as one owner sees it, without any lease key.
 pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
+    look_beside(hash, owner, None, expires)
+}
+
+/// The same, where this holder of the plain lock is known.
+pub fn look_beside(
+    hash: &impl Hash,
+    owner: &[u8],
+    holder: Option<&[u8]>,
+    expires: Option<WallMs>,
+) -> Look {
     let found = match hash.len() {
-        1 => look_at_one_field(hash, owner),
+        1 => look_at_one_field(hash, owner, holder),
         len => look_at_shared(hash, len, owner),
     };
     let kind = Kind::Foreign(Foreign::OtherHash);
@@ -112,13 +122,21 @@ pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
 }
 
 /// A hash of one field: a plain lock, if its value is a count of holds.
-fn look_at_one_field(hash: &impl Hash, owner: &[u8]) -> Option<Look> {
+fn look_at_one_field(hash: &impl Hash, owner: &[u8], holder: Option<&[u8]>) -> Option<Look> {
     let plain = |holds| Look {
         kind: Kind::Plain,
         fields: 1,
         holds,
         ..Look::FREE
     };
+    let other = holder.filter(|holder| *holder != owner && *holder != MODE);
+    if other.and_then(|other| hash.field(other, count)?).is_some() {
+        let as_known = true;
+        return Some(Look {
+            as_known,
+            ..plain(0)
+        });
+    }
     if let Some(holds) = hash.field(owner, count) {
         return holds.map(plain);
     }

@@ -145,7 +145,7 @@ impl Hash for Fields {
 }
 
 impl Keyspace for Memory {
-    fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
+    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
         self.looks += 1;
         let there = self.keys.contains_key(key);
         let Some((value, expires)) = self.live(key).cloned() else {
@@ -161,7 +161,7 @@ impl Keyspace for Memory {
                 ..Look::FREE
             };
         };
-        let look = layout::look(&fields, owner, expires);
+        let look = layout::look_beside(&fields, owner, holder, expires);
         if !matches!(look.kind, Kind::ReadWrite(_)) {
             return look;
         }

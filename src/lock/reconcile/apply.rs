@@ -30,11 +30,12 @@ pub fn bring_in_line(
 ) -> (Look, Over) {
     let mut over = Over::default();
     for _ in 0..MOST_LOOKS {
-        let found = d.ks.look(key, owner);
+        let known = d.core.locks.get(key);
+        let holder = known.and_then(Entry::plain).map(|hold| &hold.owner[..]);
+        let found = judge(known, d.ks.look_beside(key, owner, holder));
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }
-        let found = judge(d.core.locks.get(key), found);
         let found = pool::judge(d, key, found);
         let known = d.core.locks.get(key);
         let told = heard.take();

@@ -36,7 +36,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             if how == Some(GrantKind::Join) {
                 subscribers::keeps_out(d, &key);
             }
-            waiting::wait_for(d, key, ask)
+            waiting::wait_for(d, key, ask, look.as_known)
         }
     }
 }

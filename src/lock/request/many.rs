@@ -58,7 +58,7 @@ pub fn acquire_many(
             waiting::forget_place(d, &keys, ask);
             Ok(Verdict::Granted(token))
         }
-        None => waiting::wait_for(d, keys, ask),
+        None => waiting::wait_for(d, keys, ask, false),
     }
 }
 

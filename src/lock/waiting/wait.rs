@@ -12,18 +12,19 @@ use crate::lock::{deadlock, leaving, reconcile};
 use crate::lock::{Core, Decision, Refusal, Verdict, WaiterId};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
-/// it would wait for itself.
+/// it would wait for itself. `as_known`: it was just seen who holds it.
 pub fn wait_for(
     d: &mut Decision<'_>,
     keys: impl Into<Keys>,
     ask: &Ask<'_>,
+    as_known: bool,
 ) -> Result<Verdict, Refusal> {
     Counters::up(&mut d.core.counters.contended);
     let Some(wait) = ask.wait else {
         return Ok(Verdict::Refused);
     };
     let (keys, want) = (keys.into(), Want::of(ask));
-    for key in &keys {
+    for key in keys.iter().filter(|_| !as_known) {
         reconcile::know_holder(d, key);
     }
     // Who was found dead on the way may have let somebody else in.

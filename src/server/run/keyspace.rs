@@ -50,7 +50,7 @@ impl<'a> ServerKeyspace<'a> {
     }
 
     /// The key as its own value shows it, without any lease key.
-    fn look_at_hash(&mut self, key: &Key, owner: &[u8]) -> Look {
+    fn look_at_hash(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
         let ran_out = &self.to.shell.own_work.ran_out;
         ran_out.set(false);
         let open = self.keys.open(key);
@@ -68,7 +68,7 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         }
-        layout::look(open, owner, expires)
+        layout::look_beside(open, owner, holder, expires)
     }
 
     /// The lease of an owner with so many read holds.
@@ -90,8 +90,8 @@ impl<'a> ServerKeyspace<'a> {
 }
 
 impl Keyspace for ServerKeyspace<'_> {
-    fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
-        let look = self.look_at_hash(key, owner);
+    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
+        let look = self.look_at_hash(key, owner, holder);
         if !matches!(look.kind, Kind::ReadWrite(_)) || look.holds == 0 {
             return look;
         }

@@ -119,6 +119,20 @@ fn hashes(data: &[u8]) {
     }
     let look = layout::look(&fields, owner, ends);
     let known = kind(&fields);
+    // Who is known to hold it makes no difference to what is found.
+    for holder in fields.keys().map(Vec::as_slice).chain([NAMES[0]]) {
+        let beside = layout::look_beside(&fields, owner, Some(holder), ends);
+        let is_its = known == Some(Kind::Plain) && fields.contains_key(holder);
+        assert_eq!(
+            beside.as_known,
+            is_its && holder != owner && holder != b"mode"
+        );
+        let found = Look {
+            as_known: false,
+            ..beside
+        };
+        assert_eq!(found, look, "{fields:?} {owner:?} {holder:?}");
+    }
     match look.kind {
         Kind::Free => assert!(fields.is_empty(), "{fields:?}"),
         Kind::Foreign(_) => is_unlike_a_lock(&fields, known, owner, &look),
