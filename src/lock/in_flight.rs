@@ -8,7 +8,7 @@
 //! [`Core::confirm`]: super::Core::confirm
 //! [`Note::Lost`]: super::Note::Lost
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::ask::Want;
 #[cfg(test)]
@@ -43,7 +43,7 @@ impl Grant {
 #[derive(Clone, Debug, Default)]
 pub struct InFlight {
     /// By the requests that were granted.
-    pub grants: HashMap<WaiterId, Grant>,
+    pub grants: BTreeMap<WaiterId, Grant>,
 }
 
 impl InFlight {

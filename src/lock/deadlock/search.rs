@@ -24,7 +24,7 @@ struct At<'b> {
 pub struct Search<'a> {
     core: &'a Core,
     goal: &'a Owner,
-    /// How each owner was come to; `None`: it began there.
+    /// How each owner but the goal was come to; `None`: it began there.
     by: HashMap<Owner, Option<Link>>,
     todo: VecDeque<Owner>,
     /// To how many more owners it may come.
@@ -56,22 +56,40 @@ impl<'a> Search<'a> {
         from: &Owner,
         only: Option<WaiterId>,
     ) -> Result<Option<Vec<Link>>, TooFar> {
-        if !self.by.contains_key(from) {
+        // The search ends where it comes to the goal, and so never goes on from there.
+        let is_new = from == self.goal || !self.by.contains_key(from);
+        if is_new && from != self.goal {
             self.by.insert(from.clone(), None);
-            self.todo.push_back(from.clone());
+        }
+        if is_new {
+            if let Some(way) = self.go_on(from, only)? {
+                return Ok(Some(way));
+            }
         }
         while let Some(owner) = self.todo.pop_front() {
-            let begins = only.filter(|_| owner == *from);
-            let all = begins.is_none().then(|| self.core.queues.ids_of(&owner));
-            let ids = all.into_iter().flatten().chain(begins);
-            for waiter in ids.filter_map(|id| self.core.queues.get(id)) {
-                for key in &waiter.keys {
-                    if let Some(last) = self.expand(waiter, key) {
-                        return Ok(Some(self.way(last)));
-                    }
-                    if self.left == 0 {
-                        return Err(TooFar);
-                    }
+            if let Some(way) = self.go_on(&owner, None)? {
+                return Ok(Some(way));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Follows the edges of an owner's requests, or of `only` this one; the way to the
+    /// goal, if one of them leads there.
+    fn go_on(
+        &mut self,
+        owner: &Owner,
+        only: Option<WaiterId>,
+    ) -> Result<Option<Vec<Link>>, TooFar> {
+        let all = only.is_none().then(|| self.core.queues.ids_of(owner));
+        let ids = all.into_iter().flatten().chain(only);
+        for waiter in ids.filter_map(|id| self.core.queues.get(id)) {
+            for key in &waiter.keys {
+                if let Some(last) = self.expand(waiter, key) {
+                    return Ok(Some(self.way(last)));
+                }
+                if self.left == 0 {
+                    return Err(TooFar);
                 }
             }
         }
@@ -86,8 +104,9 @@ impl<'a> Search<'a> {
         if entry.plain_of(&waiter.want.owner).is_some() {
             return None;
         }
-        let first = self.core.queues.first_of(&waiter.want.owner, key);
-        let place = first.unwrap_or(&waiter.rank);
+        let twice = !self.core.queues.line(key).entangled.is_empty();
+        let first = twice.then(|| self.core.queues.first_of(&waiter.want.owner, key));
+        let place = first.flatten().unwrap_or(&waiter.rank);
         let at = At { waiter, key, place };
         let by_holders = self.expand_holders(at, entry);
         by_holders.or_else(|| match waiter.want.mode {

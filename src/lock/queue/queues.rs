@@ -81,8 +81,7 @@ impl Queues {
 
     /// The requests that wait for a key, in order.
     pub fn waiting(&self, key: &Key) -> impl Iterator<Item = &Waiter> {
-        let ids = self.line(key).queue.ids();
-        ids.filter_map(|id| self.get(id))
+        self.line(key).queue.ids().filter_map(|id| self.get(id))
     }
 
     /// The keys that somebody waits for, in order.
@@ -147,7 +146,19 @@ impl Queues {
         &'a self,
         owner: &'o [u8],
     ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        let hash = self.hasher.hash_one(owner);
+        self.ids_by(self.hash(owner), owner)
+    }
+
+    fn hash(&self, owner: &[u8]) -> u64 {
+        self.hasher.hash_one(owner)
+    }
+
+    /// As [`Self::ids_of`], for those who have the hash.
+    fn ids_by<'a, 'o>(
+        &'a self,
+        hash: u64,
+        owner: &'o [u8],
+    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
         let from = self.by_owner.range((hash, WaiterId::FIRST)..);
         let like = from.take_while(move |(other, _)| *other == hash);
         let its = |waiter: &Waiter| *waiter.want.owner == *owner;
@@ -181,8 +192,8 @@ impl Queues {
         self.timeouts.change(&id, None, waiter.until());
         self.since.add(waiter.since.ms());
         let owner = waiter.want.owner.clone();
-        let was_entangled = self.waits_twice(&owner);
-        let hash = self.hasher.hash_one(&owner[..]);
+        let hash = self.hash(&owner);
+        let was_entangled = self.waits_twice(hash, &owner);
         self.by_owner.insert((hash, id));
         if let Some(client) = waiter.blocked() {
             self.by_client.insert((client, id));
@@ -201,7 +212,7 @@ impl Queues {
         debug_assert!(other.is_none(), "no two requests have one number");
         if was_entangled {
             self.mark(id, true);
-        } else if self.waits_twice(&owner) {
+        } else if self.waits_twice(hash, &owner) {
             self.mark_all(&owner, true);
         }
         new
@@ -210,14 +221,14 @@ impl Queues {
     /// Takes a request out of its queues. `None`: it is in none.
     pub fn remove(&mut self, id: WaiterId) -> Option<Gone> {
         let owner = self.get(id)?.want.owner.clone();
-        let was_entangled = self.waits_twice(&owner);
+        let hash = self.hash(&owner);
+        let was_entangled = self.waits_twice(hash, &owner);
         if was_entangled {
             self.mark(id, false);
         }
         let waiter = *self.waiters.remove(&id)?;
         self.timeouts.change(&id, waiter.until(), None);
         self.since.remove(waiter.since.ms());
-        let hash = self.hasher.hash_one(&owner[..]);
         self.by_owner.remove(&(hash, id));
         if let Some(client) = waiter.blocked() {
             self.by_client.remove(&(client, id));
@@ -238,7 +249,7 @@ impl Queues {
                 led.push(key.clone());
             }
         }
-        if was_entangled && !self.waits_twice(&owner) {
+        if was_entangled && !self.waits_twice(hash, &owner) {
             self.mark_all(&owner, false);
         }
         Some(Gone {
@@ -284,8 +295,8 @@ impl Queues {
     }
 
     /// Whether an owner waits in more than one place.
-    fn waits_twice(&self, owner: &[u8]) -> bool {
-        let mut requests = self.of_owner(owner);
+    fn waits_twice(&self, hash: u64, owner: &[u8]) -> bool {
+        let mut requests = self.ids_by(hash, owner).filter_map(|id| self.get(id));
         requests.next().is_some_and(Waiter::is_many) || requests.next().is_some()
     }
 
@@ -301,15 +312,11 @@ impl Queues {
 
     /// The place of an owner's first request for a key that it waits for.
     pub fn first_of(&self, owner: &Owner, key: &Key) -> Option<&Rank> {
-        match self.only(owner) {
-            Some(id) => self.get(id).map(|waiter| &waiter.rank),
-            None => self
-                .places
-                .get(owner)?
-                .on(key)
-                .first()
-                .map(|(rank, _)| rank),
-        }
+        let Some(id) = self.only(owner) else {
+            let first = self.places.get(owner)?.on(key).first();
+            return first.map(|(rank, _)| rank);
+        };
+        self.get(id).map(|waiter| &waiter.rank)
     }
 
     /// Marks the places of all of an owner's requests, or takes the marks away. It
@@ -353,12 +360,13 @@ impl Queues {
     #[cfg(test)]
     pub fn check(&self) {
         let waiters = || self.iter().map(|(_, waiter)| waiter);
+        let twice = |owner: &Owner| self.waits_twice(self.hash(owner), owner);
         for (id, waiter) in self.iter() {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
                 assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
-                let entangled = self.waits_twice(&waiter.want.owner).then_some(id);
+                let entangled = twice(&waiter.want.owner).then_some(id);
                 assert_eq!(line.entangled.get(&waiter.rank), entangled, "{waiter:?}");
             }
         }
@@ -370,7 +378,6 @@ impl Queues {
         assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
         assert_eq!(self.by_owner.len(), self.waiters.len());
-        let twice = |owner: &Owner| self.waits_twice(owner);
         assert!(self.places.keys().all(twice), "places of an owner with one");
         let timed = waiters().filter(|w| w.until().is_some()).count();
         assert_eq!(self.timeouts.len(), timed);

@@ -9,7 +9,7 @@
 //! - answered, when the loop's turn is over and none of that happened.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::{ClientId, Outcome, WaiterId};
 use crate::server::sys::Blocked;
@@ -45,7 +45,7 @@ impl Client {
 
 #[derive(Debug, Default)]
 struct Lists {
-    blocked: HashMap<WaiterId, Client>,
+    blocked: BTreeMap<WaiterId, Client>,
     /// Settled, and to be woken at the end of the loop's turn.
     to_wake: Vec<Blocked>,
     /// Granted and answered in this turn of the loop.
