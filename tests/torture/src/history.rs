@@ -37,6 +37,12 @@ pub struct Round {
     pub persistence: String,
     pub repeat: String,
     pub at: u64,
+    /// For how many replicas holders wait, by WAIT, before they begin; 0: they do not.
+    #[serde(default)]
+    pub wait: u32,
+    /// Nothing is done that may end a hold.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// One request. `sent` is when its last byte was handed to the kernel.

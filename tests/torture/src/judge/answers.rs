@@ -119,6 +119,7 @@ fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> 
         (Out::View(_), Verb::Info) => None,
         (Out::Text(text), Verb::Echo) if *text == args[1] => None,
         (Out::Text(_), Verb::Other) => None,
+        (Out::Int(0..=9), Verb::Wait) => None,
         (Out::Text(text), Verb::Acquire | Verb::Macquire) if request.queues => {
             (text != "QUEUED").then_some("no answer to a wait")
         }

@@ -5,8 +5,9 @@
 use rlock_torture::history::Out;
 
 use crate::clocks::{self, FORWARD};
-use crate::past::{ends_all, ends_key, Asked, Past, NEVER};
+use crate::past::{ends_all, ends_key, switches, Asked, Past, NEVER};
 use crate::request::{Mode, Verb};
+use crate::strict;
 
 /// What a server may be off by when it counts from a request to its deadline, us.
 const ROUNDING: u64 = 5_000;
@@ -74,15 +75,23 @@ impl Bounds {
 /// What may end the holds of a lock, whoever has it.
 pub struct Ends {
     bounds: Bounds,
+    /// Those of masters that were replaced, which end nothing that all replicas had.
+    switches: Bounds,
 }
 
 impl Ends {
     pub fn new(past: &Past, db: u32, key: &str) -> Self {
         let mut bounds = Bounds::default();
+        let mut switched = Bounds::default();
         for fault in &past.faults {
             let here = fault.db == db && fault.keys.iter().any(|one| one == key);
-            let kind = Some(fault.kind.clone());
-            if ends_all(&fault.kind) {
+            let strict = past.strict.is_some();
+            let kind = Some(fault.kind.clone()).filter(|_| !strict);
+            if switches(&fault.kind) {
+                switched.all.push((fault.end, fault.begin, kind));
+            } else if strict && !past.at_rest(fault.begin) {
+                // Nothing is excused.
+            } else if ends_all(&fault.kind) {
                 bounds.all.push((fault.end, fault.begin, kind));
             } else if here && ends_key(&fault.kind) {
                 let later = (fault.ms * 1000).saturating_sub(ROUNDING);
@@ -90,7 +99,20 @@ impl Ends {
             }
         }
         bounds.close();
-        Self { bounds }
+        switched.close();
+        let switches = switched;
+        Self { bounds, switches }
+    }
+
+    /// The first of them that may have ended what was asked for then.
+    fn first(&self, call: u64, all: bool) -> Option<&(u64, u64, Option<String>)> {
+        let switched = self.switches.find(call).filter(|_| all);
+        let mut both = self.bounds.find(call).into_iter().chain(switched);
+        let first = both.next()?;
+        Some(both.fold(
+            first,
+            |one, other| if other.1 < one.1 { other } else { one },
+        ))
     }
 }
 
@@ -258,15 +280,24 @@ pub fn accounts(past: &Past, ends: &Ends, ops: &[usize]) -> Vec<Hold> {
         };
         let released = own.released(past, mode, from, asked.token());
         let (natural, leased) = (lease.natural.min(released), lease.end.min(released));
-        let fault = ends.bounds.find(call);
+        let leased = past.strict.map_or(leased, |_| natural);
+        let begun = strict::begun(past, *at).filter(|_| past.round.wait > 0);
+        let start = begun.unwrap_or(start);
+        let fault = ends.first(call, begun.is_none());
         let end = leased.min(fault.map_or(NEVER, |(_, end, _)| *end));
+        // Who waits for the replicas has not begun before they have it.
+        let natural = match past.round.wait > 0 && begun.is_none() {
+            true => end,
+            false => natural,
+        };
         if natural <= start {
             continue;
         }
         let by = fault
             .filter(|_| end < leased)
-            .and_then(|(.., by)| by.clone());
-        let by = by.or((end < natural).then(|| FORWARD.to_owned()));
+            .map_or((end < natural).then(|| FORWARD.to_owned()), |(.., by)| {
+                by.clone()
+            });
         let (permits, adds) = match (asked.request.verb, &asked.op.out) {
             (Verb::Release, Out::Int(left)) => (*left, false),
             (Verb::Acquire, _) => (asked.request.permits, !asked.request.once),

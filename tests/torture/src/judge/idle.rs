@@ -11,7 +11,7 @@ use rlock_torture::history::Out;
 
 use crate::clocks::lease_gone;
 use crate::finding::{Finding, Findings};
-use crate::past::{Asked, Lock, Past, NEVER};
+use crate::past::{switches, Asked, Lock, Past, NEVER};
 use crate::request::{Mode, Verb};
 
 /// For how long a free lock may keep somebody waiting, us.
@@ -184,7 +184,7 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
             if request.verb == Verb::Release && ordered && ends(past, asked, one) {
                 one.modes.retain(|mode| *mode != asked.mode());
                 let lossy = past.faults.iter().any(|fault| {
-                    fault.kind == "demote"
+                    (fault.kind == "demote" || switches(&fault.kind))
                         && fault.end >= one.start
                         && fault.begin <= asked.done + FOUND_LATE
                 });

@@ -7,7 +7,7 @@ use crate::clocks::lease_gone;
 use crate::finding::Findings;
 use crate::holds::{certain, Ends, Hold};
 use crate::messages::{add, named};
-use crate::past::{Asked, Lock, Past};
+use crate::past::{switches, Asked, Lock, Past};
 use crate::request::Verb;
 use crate::told::{due, Tag, Told};
 
@@ -86,7 +86,8 @@ fn has_cause(past: &Past, asked: &Asked, at: u64, reason: &str) -> bool {
                     .keys
                     .iter()
                     .any(|key| keys.iter().any(|one| key.starts_with(one)));
-            here && ours && kinds.contains(&fault.kind.as_str())
+            let demotes = kinds.contains(&"demote") && switches(&fault.kind);
+            here && ours && (demotes || kinds.contains(&fault.kind.as_str()))
         })
     };
     match reason {

@@ -21,6 +21,7 @@ mod past;
 mod permits;
 mod report;
 mod request;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -49,6 +50,10 @@ fn main() -> ExitCode {
     };
     let found = judge(&past);
     report::print(&past, &found);
+    if let Err(error) = report::write(&past, &found, Path::new(&path)) {
+        eprintln!("torture-judge: {error}");
+        return ExitCode::from(2);
+    }
     if !found.all.is_empty() {
         match drawing::draw(&past, &found, Path::new(&path)) {
             Ok(drawn) => println!("drawn: {}", drawn.display()),

@@ -12,6 +12,7 @@ use crate::answers;
 use crate::clocks::{self, Clocks};
 use crate::closes;
 use crate::request::{Mode, Request, Verb};
+use crate::strict;
 use crate::told::{self, Tag, Told};
 
 /// After a fault of a whole server it takes so long until all is as before, us.
@@ -89,6 +90,8 @@ pub struct Past {
     pub copies: Vec<Copies>,
     pub crashes: Vec<Crash>,
     pub clocks: Clocks,
+    /// Under these settings nothing is excused.
+    pub strict: Option<&'static str>,
     /// What sessions were told, in order; by connection and tag.
     pub told: BTreeMap<Tag, Vec<(u64, Told)>>,
     /// What was told that is no message of rlock.
@@ -132,6 +135,7 @@ impl Past {
         }
         past.faults.sort_by_key(|fault| fault.begin);
         past.rough = past.rough_times();
+        past.strict = strict::settings(&past.round);
         past.clocks = Clocks::new(&past.faults);
         ops.sort_by_key(|op| op.call);
         let strays = past.strays.iter().map(|stray| stray.conn);
@@ -272,6 +276,21 @@ impl Past {
         all.any(|fault| fault.begin <= to && fault.end + SHORT >= from)
     }
 
+    /// What does not come to rest by itself is freed by FORCE.
+    pub fn at_rest(&self, at: u64) -> bool {
+        let mut rests = self.faults.iter().filter(|fault| fault.kind == "rest");
+        rests.any(|rest| (rest.begin..=rest.end).contains(&at))
+    }
+
+    /// Whether what was done in this time may have been forgotten, for another master came.
+    pub fn lossy(&self, from: u64, to: u64) -> bool {
+        let mut all = self.faults.iter();
+        all.any(|fault| {
+            let other = fault.kind == "demote" || switches(&fault.kind);
+            other && fault.end >= from && fault.begin <= to.saturating_add(DONE)
+        })
+    }
+
     /// From when on somebody may hold this lock who never asked for it by this name.
     pub fn holds_brought(&self, lock: &Lock) -> u64 {
         let mut faults = self.faults.iter();
@@ -309,7 +328,7 @@ fn disturbs(kind: &str) -> bool {
         "move-slot-at-once",
         "swapdb",
     ];
-    kinds.contains(&kind)
+    kinds.contains(&kind) || switches(kind)
 }
 
 /// Faults after which connections and holds are no longer bound to each other.
@@ -325,12 +344,17 @@ pub fn cuts_bonds(kind: &str) -> bool {
         "swapdb",
         "reload",
     ];
-    kinds.contains(&kind)
+    kinds.contains(&kind) || switches(kind)
 }
 
 /// Faults after which a server is another process.
 pub fn starts_anew(kind: &str) -> bool {
     ["restart", "restart-empty", "disk-exit"].contains(&kind)
+}
+
+/// A master is replaced by Sentinel, and may not know it for a while.
+pub fn switches(kind: &str) -> bool {
+    kind.starts_with("sentinel-")
 }
 
 /// Faults that end all holds, as the documentation says.

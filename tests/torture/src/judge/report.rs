@@ -2,8 +2,11 @@
 //! how much was looked at.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 
 use rlock_torture::history::{Fault, Out};
+use rlock_torture::verdict::Verdict;
 
 use crate::finding::{Finding, Findings, CHECKS};
 use crate::past::{Asked, Past};
@@ -152,13 +155,42 @@ fn summary(past: &Past, found: &Findings) {
     );
     let excused = found.excused.iter();
     let excused = excused.map(|(kind, count)| format!("{kind} {count}"));
-    println!(
-        "holds that others had at once, excused by faults: {}",
-        list(excused.collect())
-    );
+    match past.strict {
+        Some(settings) => println!(
+            "settings that excuse nothing ({settings}): {} of {} holds were held by others at once",
+            twice(found),
+            holds(found)
+        ),
+        None => println!(
+            "holds that others had at once, of {}, excused by faults: {}",
+            holds(found),
+            list(excused.collect())
+        ),
+    }
     println!(
         "checked: {}; found: {}",
         list(checks.collect()),
         found.all.len()
     );
+}
+
+/// How many holds lasted for a while, and how many of them others had too.
+fn holds(found: &Findings) -> usize {
+    found.counts.get("exclusion").copied().unwrap_or(0)
+}
+
+fn twice(found: &Findings) -> usize {
+    let all = found.all.iter();
+    all.filter(|one| one.check == "exclusion").count()
+}
+
+/// What the run sums up at its end, beside the history.
+pub fn write(past: &Past, found: &Findings, history: &Path) -> io::Result<()> {
+    let verdict = Verdict {
+        settings: past.strict.map(str::to_owned),
+        holds: holds(found),
+        twice: twice(found),
+        excused: found.excused.clone(),
+    };
+    verdict.write(history)
 }

@@ -101,7 +101,8 @@ fn fresh_in(past: &Past, ops: &[usize], brought: u64, fresh: &mut BTreeMap<usize
             clean = false;
         } else if request.verb == Verb::Release && asked.mode() == Mode::Plain {
             let over = asked.op.out == Out::Int(0) || asked.error("NOTHELD");
-            clean |= over && ordered && request.if_token.is_none();
+            let kept = !past.lossy(asked.op.call, asked.done);
+            clean |= over && ordered && kept && request.if_token.is_none();
         }
     }
 }

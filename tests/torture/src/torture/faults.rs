@@ -59,6 +59,7 @@ impl World {
             Act::Demote(gap) => self.demote(*gap),
             Act::Failover => self.failover(),
             Act::MoveSlot(tag, gap, seed) => self.move_slot(tag, *gap, *seed),
+            Act::Switch(how, gap, patience) => self.switch(*how, *gap, *patience),
             Act::Full(at, time, everysec) => self.fill_disk(*at, *time, *everysec),
             Act::Clock(at, off, time) => self.step_clock(*at, *off, *time),
         }
@@ -223,31 +224,6 @@ impl World {
             ms(time);
             link.must(&format!("CONFIG SET {name} {good}"))?;
             self.done(fault)?;
-        }
-        Ok(())
-    }
-
-    /// Two steps: there, and back to the right time.
-    fn step_clock(&mut self, at: usize, off: i64, time: u64) -> io::Result<()> {
-        let writable = self.writable();
-        let at = writable[at % writable.len()];
-        for (by, to) in [(off, off), (-off, 0)] {
-            let kind = if by > 0 {
-                "clock-forward"
-            } else {
-                "clock-back"
-            };
-            let mut fault = self.fault(kind);
-            fault.server = self.servers[at].port;
-            fault.ms = by.unsigned_abs();
-            match &self.servers[at].clock {
-                Some(clock) => clock.set_off(to)?,
-                None => return Ok(()),
-            }
-            self.done(fault)?;
-            if to != 0 {
-                ms(time);
-            }
         }
         Ok(())
     }

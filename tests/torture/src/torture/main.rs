@@ -3,6 +3,9 @@
 //! another program.
 
 mod clients;
+#[allow(dead_code)] // shared with the tests of failovers
+#[path = "../../../failover/src/clock.rs"]
+mod clock;
 mod disk;
 mod faults;
 mod full;
@@ -12,10 +15,15 @@ mod plan;
 mod pulse;
 mod resp;
 mod rest;
+mod sentinel;
 mod servers;
 mod shim;
+mod steps;
 mod subscriber;
+mod switch;
 mod traffic;
+#[path = "../../../failover/src/wire.rs"]
+mod wire;
 mod world;
 
 use std::env;
@@ -28,6 +36,7 @@ use std::time::{Duration, Instant};
 
 use means::Means;
 use plan::{Plan, Topology};
+use rlock_torture::verdict::{Sum, Verdict};
 use traffic::Orders;
 use world::World;
 
@@ -82,6 +91,7 @@ fn client(args: &[String]) -> io::Result<()> {
         cluster: number(args.get(5))?,
         dbs: number(args.get(6))?,
         file: args.get(7).ok_or_else(|| bad("no file"))?.into(),
+        wait: number(args.get(8))?,
     })
 }
 
@@ -134,6 +144,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut fine = true;
     let means = Means::find(&options.module, &options.dir);
+    let mut sum = Sum::default();
     for number in options.round.unwrap_or(0).. {
         let left = end.saturating_duration_since(Instant::now()).as_secs();
         let seconds = match options.round {
@@ -146,6 +157,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
         let dir = options.dir.join(format!("{}-{number}", options.seed));
         print!("{}", plan.text());
         let found = !round(plan, &dir, &means)?;
+        sum.add(Verdict::read(&dir)?);
         match found {
             true => println!("kept: {}", dir.display()),
             false if env::var_os("RLOCK_TORTURE_KEEP").is_some() => (),
@@ -157,6 +169,7 @@ fn rounds(options: &Options) -> io::Result<bool> {
             break;
         }
     }
+    print!("{sum}");
     Ok(fine)
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use fastrand::Rng;
 
+use crate::switch::Switch;
 use crate::traffic::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum Topology {
     Single,
     Replica,
     Cluster,
+    /// A master, two replicas and three sentinels.
+    Sentinel,
 }
 
 impl Topology {
@@ -20,6 +23,7 @@ impl Topology {
             "single" => Some(Self::Single),
             "replica" => Some(Self::Replica),
             "cluster" => Some(Self::Cluster),
+            "sentinel" => Some(Self::Sentinel),
             _ => None,
         }
     }
@@ -31,6 +35,7 @@ impl fmt::Display for Topology {
             Self::Single => "single",
             Self::Replica => "replica",
             Self::Cluster => "cluster",
+            Self::Sentinel => "sentinel",
         })
     }
 }
@@ -66,7 +71,21 @@ pub enum Act {
     Clock(usize, i64, u64),
     /// The disk of a server is full for so long; with `true` it writes once a second.
     Full(usize, u64, bool),
+    /// The master is replaced by Sentinel.
+    Switch(Switch, u64, u64),
     Rest,
+}
+
+impl Act {
+    /// As the documentation says. What Sentinel does ends none that WAIT has made sure of.
+    fn may_end_holds(&self) -> bool {
+        let by_hand = matches!(
+            self,
+            Self::Force(_) | Self::Del(_) | Self::Pexpire(..) | Self::Persist(_)
+        );
+        let all = matches!(self, Self::Rename(..) | Self::FlushAll | Self::SwapDb);
+        by_hand || all || matches!(self, Self::Demote(_) | Self::Clock(..))
+    }
 }
 
 impl fmt::Display for Act {
@@ -87,6 +106,9 @@ pub struct Plan {
     pub settings: Vec<(&'static str, &'static str)>,
     pub clients: u32,
     pub lanes: u32,
+    /// Nothing is done that may end a hold, by the documentation: not by hand, nor to
+    /// clocks, nor are there ever two masters.
+    pub strict: bool,
     pub schedule: Vec<(u64, Act)>,
     pub rng: Rng,
 }
@@ -103,17 +125,25 @@ impl Plan {
         let mut rng = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(round.into()));
         let all = [Topology::Single, Topology::Replica, Topology::Cluster];
         let drawn = all[(seed as usize).wrapping_add(round as usize) % all.len()];
+        let sum = seed.wrapping_add(round.into());
+        let drawn = match (round, sum % 4) {
+            (1.., 3) => Topology::Sentinel,
+            _ => drawn,
+        };
         let topology = topology.unwrap_or(drawn);
+        let strict = sum / 3 % 2 == 1;
+        let aof = topology != Topology::Single || rng.u32(0..3) > 0;
         let mut plan = Self {
             seed,
             round,
             seconds,
             topology,
-            aof: topology != Topology::Single || rng.u32(0..3) > 0,
+            aof: aof || strict,
             dbs: topology != Topology::Cluster && rng.u32(0..3) == 0,
             settings: settings(&mut rng),
             clients: 4,
             lanes: 8,
+            strict,
             schedule: Vec::new(),
             rng: Rng::new(),
         };
@@ -124,6 +154,14 @@ impl Plan {
             .retain(|(_, act)| !fills || *act != Act::Rewrite);
         plan.rng = rng;
         plan
+    }
+
+    /// For how many replicas holders wait: all of them, where a master may be lost.
+    pub fn wait(&self) -> u32 {
+        match self.topology {
+            Topology::Sentinel if self.strict => 2,
+            _ => 0,
+        }
     }
 
     pub fn has(&self, is: impl Fn(&Act) -> bool) -> bool {
@@ -145,6 +183,9 @@ impl Plan {
                 0..7 => (self.small(rng), rng.u64(50..500)),
                 _ => (self.great(rng, only), rng.u64(1500..4500)),
             };
+            if self.strict && act.may_end_holds() {
+                continue;
+            }
             acts.push((at, act));
             at += calm;
         }
@@ -188,6 +229,9 @@ impl Plan {
             Some("full") if self.aof => return self.full(rng),
             _ => (),
         }
+        if self.topology == Topology::Sentinel {
+            return self.watched(rng);
+        }
         let stop = Act::Stop(*rng.choice(&[20, 200, 600, 1500]).expect("a time"));
         match (rng.u32(0..127), self.topology) {
             (0..50, Topology::Cluster) => {
@@ -209,6 +253,25 @@ impl Plan {
         }
     }
 
+    /// With sentinels, which must not take for dead what is not.
+    fn watched(&self, rng: &mut Rng) -> Act {
+        let hows = [
+            Switch::Kill,
+            Switch::Stop,
+            Switch::Partition,
+            Switch::Failover,
+        ];
+        match rng.u32(0..10) {
+            0..7 => {
+                let how = *rng.choice(&hows).expect("a way");
+                Act::Switch(how, rng.u64(0..400), rng.u64(0..6000))
+            }
+            7 => Act::MinReplicas(rng.u64(100..800)),
+            8 => Act::Pause(rng.u64(50..500), rng.bool()),
+            _ => Act::Stop(200),
+        }
+    }
+
     fn clock(&self, rng: &mut Rng) -> Act {
         let by = *rng
             .choice(&[5, 40, 300, 1500, 6000, 30_000])
@@ -224,7 +287,7 @@ impl Plan {
     /// All of it, for a reader.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "seed {} round {}: {}, {}, {} clients of {} lanes{}\n",
+            "seed {} round {}: {}, {}, {} clients of {} lanes{}{}\n",
             self.seed,
             self.round,
             self.topology,
@@ -236,6 +299,7 @@ impl Plan {
             self.clients,
             self.lanes,
             if self.dbs { ", two databases" } else { "" },
+            if self.strict { ", strict" } else { "" },
         );
         for (name, value) in &self.settings {
             text += &format!("  {name} {value}\n");

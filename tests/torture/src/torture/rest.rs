@@ -26,6 +26,7 @@ pub fn rest(world: &mut World) -> io::Result<()> {
     if world.crashed()? {
         return Ok(());
     }
+    world.follow()?;
     let begin = now_us();
     world
         .clients
@@ -47,8 +48,12 @@ pub fn rest(world: &mut World) -> io::Result<()> {
         world.to.write(&Record::Rest(seen))?;
     }
     let mut all = Vec::new();
-    if world.plan.topology == Topology::Replica {
-        let replica = &world.servers[1 - world.master];
+    let copies = match world.plan.topology {
+        Topology::Replica | Topology::Sentinel => world.others(),
+        _ => Vec::new(),
+    };
+    for at in copies {
+        let replica = &world.servers[at];
         all.extend(compare(
             world,
             world.master,

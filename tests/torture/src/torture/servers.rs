@@ -16,6 +16,7 @@ use rlock_torture::history::Run;
 use crate::disk::Disk;
 use crate::link::Link;
 use crate::shim::Clock;
+use crate::world::eventually;
 
 /// For a server to start, also on a busy machine.
 const START: Duration = Duration::from_secs(20);
@@ -23,7 +24,7 @@ const START: Duration = Duration::from_secs(20);
 pub struct Server {
     pub port: u16,
     pub dir: PathBuf,
-    options: Vec<String>,
+    pub options: Vec<String>,
     module: Option<PathBuf>,
     child: Option<Child>,
     since: u64,
@@ -167,6 +168,40 @@ impl Server {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+/// A sentinel: it keeps what it knows in its configuration.
+pub struct Program {
+    pub port: u16,
+    child: Child,
+}
+
+impl Program {
+    pub fn sentinel(dir: &Path, lines: &str) -> io::Result<Self> {
+        let port = free_port()?;
+        let conf = dir.join("sentinel.conf");
+        let own = format!("port {port}\nbind 127.0.0.1\ndir {}\n", dir.display());
+        fs::write(&conf, format!("{own}logfile sentinel.log\n{lines}"))?;
+        let program = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
+        let mut command = Command::new(program);
+        command.arg(&conf).arg("--sentinel").current_dir(dir);
+        let output = File::create(dir.join("sentinel.out"))?;
+        command.stdin(Stdio::null());
+        command.stdout(output.try_clone()?).stderr(output);
+        let child = spawn(command)?;
+        let sentinel = Self { port, child };
+        eventually("a sentinel starts", START, || {
+            Link::open(port)?.must("PING").map(|_| true)
+        })?;
+        Ok(sentinel)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

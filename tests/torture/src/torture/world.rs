@@ -17,6 +17,7 @@ use crate::link::Link;
 use crate::means::Means;
 use crate::plan::{Plan, Topology};
 use crate::pulse::Pulse;
+use crate::sentinel::Watch;
 use crate::servers::Server;
 use crate::traffic::names::{hot, tags};
 
@@ -28,6 +29,9 @@ pub struct World {
     pub master: usize,
     /// It was another before.
     pub switched: bool,
+    /// The sentinels, if there are some; and when they were asked last.
+    pub watch: Option<Watch>,
+    pub checked: u64,
     pub clients: Vec<Client>,
     pub heard: Receiver<()>,
     subscribers: Vec<Client>,
@@ -41,7 +45,11 @@ impl World {
         let _ = fs::remove_dir_all(dir);
         fs::create_dir_all(dir)?;
         fs::write(dir.join("schedule.txt"), plan.text())?;
-        let servers = start_servers(&plan, dir, means)?;
+        let mut servers = start_servers(&plan, dir, means)?;
+        let watch = match plan.topology {
+            Topology::Sentinel => Some(Watch::start(dir, &mut servers)?),
+            _ => None,
+        };
         let to = Recorder::create(&dir.join("history.0.jsonl"))?;
         let (words, heard) = channel();
         let mut world = Self {
@@ -50,6 +58,8 @@ impl World {
             servers,
             master: 0,
             switched: false,
+            watch,
+            checked: now_us(),
             clients: Vec::new(),
             heard,
             subscribers: Vec::new(),
@@ -79,6 +89,7 @@ impl World {
                 &(world.plan.topology == Topology::Cluster).to_string(),
                 &world.plan.dbs.to_string(),
                 &file.display().to_string(),
+                &world.plan.wait().to_string(),
             ];
             let client = Client::start(&args.map(str::to_owned), Some(words.clone()))?;
             world.clients.push(client);
@@ -103,6 +114,8 @@ impl World {
                 plan.seed, plan.round, plan.topology, plan.seconds
             ),
             at: now_us(),
+            wait: plan.wait(),
+            strict: plan.strict,
         }))
     }
 
@@ -230,10 +243,10 @@ fn start_servers(plan: &Plan, dir: &Path, means: &Means) -> io::Result<Vec<Serve
         options.extend(["--cluster-require-full-coverage", "no"]);
         options.extend(["--cluster-allow-replica-migration", "no"]);
     }
-    let count = if plan.topology == Topology::Single {
-        1
-    } else {
-        2
+    let count = match plan.topology {
+        Topology::Single => 1,
+        Topology::Sentinel => 3,
+        _ => 2,
     };
     let mut servers = Vec::new();
     for at in 0..count {
@@ -246,7 +259,7 @@ fn start_servers(plan: &Plan, dir: &Path, means: &Means) -> io::Result<Vec<Serve
         servers.push(server);
     }
     match plan.topology {
-        Topology::Single => (),
+        Topology::Single | Topology::Sentinel => (),
         Topology::Replica => attach(&servers[1], &servers[0])?,
         Topology::Cluster => meet(&servers)?,
     }

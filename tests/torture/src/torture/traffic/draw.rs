@@ -231,6 +231,14 @@ pub fn more(rng: &mut Rng, shared: &Shared, held: &Held, fate: Fate) -> Option<W
         "" => String::new(),
         mode => format!(" {mode}"),
     };
+    if shared.wait > 0 && rng.bool() {
+        let renew = args(&format!("RLOCK.RENEW {key} {owner} {lease}{mode}"));
+        let requests = vec![renew, args(&format!("WAIT {} 100", shared.wait))];
+        return Some(Wish {
+            requests,
+            multi: false,
+        });
+    }
     let permits = held.mode == "PERMITS";
     let line = match rng.u32(0..100) {
         0..8 if permits => format!(

@@ -33,6 +33,8 @@ pub struct Orders {
     pub cluster: bool,
     pub dbs: bool,
     pub file: PathBuf,
+    /// For how many replicas a holder waits before it begins; 0: it does not.
+    pub wait: u32,
 }
 
 /// What the lanes of a process share.
@@ -45,6 +47,7 @@ pub struct Shared {
     /// Some of those who wait by BLOCK, or did: the words that call them off.
     waits: VecDeque<String>,
     conns: u32,
+    wait: u32,
 }
 
 impl Shared {
@@ -159,6 +162,7 @@ pub fn run(orders: &Orders) -> io::Result<()> {
         orphans: VecDeque::new(),
         waits: VecDeque::new(),
         conns: 0,
+        wait: orders.wait,
     };
     let mut process = Process {
         shared,
