@@ -1,0 +1,300 @@
+//! A place for a driver: its process, or after that was killed the next one, and its requests.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Error, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rlock_torture::clock::now_us;
+use rlock_torture::saw::{Ask, Life, Record, Told};
+use serde_json::{json, Value};
+
+use crate::book::{locked, Book};
+use crate::build::Kind;
+use crate::process::{send_signal, spawn};
+use crate::proxy::Proxy;
+
+/// An answer that has not come by then never comes.
+const ANSWER: Duration = Duration::from_secs(60);
+/// For a driver to end when its input has.
+const END: Duration = Duration::from_secs(20);
+
+type Answers = HashMap<u64, Sender<(u64, Value)>>;
+
+pub struct Driver {
+    pub number: usize,
+    pub kind: Arc<Kind>,
+    pub proxy: Arc<Proxy>,
+    pub book: Arc<Book>,
+    ids: AtomicU64,
+    /// What it says on its standard error.
+    errors: PathBuf,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    life: u32,
+    since: u64,
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    /// Its locks are open.
+    ready: bool,
+    answers: Answers,
+    /// It said what is no answer and no event.
+    wrong: Option<String>,
+}
+
+/// A request that has no answer yet.
+pub struct Asked {
+    pub id: u64,
+    ask: Ask,
+    answer: Receiver<(u64, Value)>,
+    book: Arc<Book>,
+}
+
+impl Asked {
+    /// Its answer, if it comes within this time.
+    pub fn wait(&mut self, time: Duration) -> Option<Ask> {
+        match self.answer.recv_timeout(time) {
+            Ok((at, out)) => {
+                self.ask.reply = Some(at);
+                self.ask.out = out;
+            }
+            Err(RecvTimeoutError::Timeout) => return None,
+            // Whoever would answer is dead.
+            Err(RecvTimeoutError::Disconnected) => (),
+        }
+        Some(self.written())
+    }
+
+    pub fn finish(mut self) -> Ask {
+        self.wait(ANSWER).unwrap_or_else(|| self.written())
+    }
+
+    fn written(&self) -> Ask {
+        self.book.write(&Record::Ask(self.ask.clone()));
+        self.ask.clone()
+    }
+}
+
+impl Driver {
+    pub fn new(
+        number: usize,
+        kind: &Arc<Kind>,
+        proxy: Arc<Proxy>,
+        book: &Arc<Book>,
+        dir: &Path,
+    ) -> Self {
+        Self {
+            number,
+            kind: Arc::clone(kind),
+            proxy,
+            book: Arc::clone(book),
+            ids: AtomicU64::new(1),
+            errors: dir.join(format!("driver-{number}-{}.stderr", kind.name)),
+            now: Mutex::new(Now {
+                life: 0,
+                since: 0,
+                child: None,
+                input: None,
+                ready: false,
+                answers: Answers::new(),
+                wrong: None,
+            }),
+        }
+    }
+
+    /// By the main thread only.
+    pub fn start(self: &Arc<Self>) -> io::Result<()> {
+        let mut command = self.kind.start()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(
+            File::options()
+                .create(true)
+                .append(true)
+                .open(&self.errors)?,
+        );
+        let since = now_us();
+        let mut child = spawn(command)?;
+        let output = child.stdout.take();
+        let life = {
+            let mut now = locked(&self.now);
+            now.life += 1;
+            now.since = since;
+            now.input = child.stdin.take();
+            now.ready = false;
+            now.child = Some(child);
+            now.life
+        };
+        let (ours, output) = (Arc::clone(self), output.ok_or_else(no_pipe)?);
+        thread::spawn(move || ours.read(output, life));
+        let to =
+            json!({"locks": "l", "host": "127.0.0.1", "port": self.proxy.port, "timeout": 2000});
+        self.ask("open", "", to).finish();
+        locked(&self.now).ready = true;
+        Ok(())
+    }
+
+    pub fn life(&self) -> u32 {
+        locked(&self.now).life
+    }
+
+    fn read(&self, output: ChildStdout, life: u32) {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let at = now_us();
+            let said: Value = serde_json::from_str(&line).unwrap_or(Value::Null);
+            if said["event"] == "lost" {
+                self.book.write(&Record::Told(Told {
+                    driver: self.number,
+                    life,
+                    hold: text(&said, "hold"),
+                    reason: text(&said, "reason"),
+                    at,
+                }));
+                continue;
+            }
+            let mut now = locked(&self.now);
+            let id = said["id"].as_u64();
+            match id.and_then(|id| now.answers.remove(&id)) {
+                Some(asked) => drop(asked.send((at, said))),
+                None => now.wrong = Some(format!("said what nobody asked for: {line}")),
+            }
+        }
+        let mut now = locked(&self.now);
+        if now.life == life {
+            now.answers.clear();
+        }
+    }
+
+    /// Asks; what was asked and answered is written down when it is over.
+    pub fn ask(&self, what: &str, hold: &str, words: Value) -> Asked {
+        let id = self.ids.fetch_add(1, SeqCst);
+        let mut line = words.clone();
+        line["id"] = id.into();
+        line["do"] = what.into();
+        line["locks"] = "l".into();
+        if !hold.is_empty() {
+            line["hold"] = hold.into();
+        }
+        let (send, answer) = channel();
+        let mut now = match what {
+            "open" => locked(&self.now),
+            _ => self.ready(),
+        };
+        let mut ask = Ask {
+            driver: self.number,
+            life: now.life,
+            what: what.to_owned(),
+            hold: hold.to_owned(),
+            words,
+            ..Ask::default()
+        };
+        now.answers.insert(id, send);
+        ask.call = now_us();
+        let sent = match &mut now.input {
+            Some(input) => input.write_all(format!("{line}\n").as_bytes()),
+            None => Err(no_pipe()),
+        };
+        if sent.is_err() {
+            now.answers.remove(&id);
+        }
+        let book = Arc::clone(&self.book);
+        Asked {
+            id,
+            ask,
+            answer,
+            book,
+        }
+    }
+
+    pub fn signal(&self, signal: i32) {
+        if let Some(child) = &locked(&self.now).child {
+            send_signal(child.id(), signal);
+        }
+    }
+
+    /// Kills it, as a crash would.
+    pub fn kill(&self) {
+        let mut now = locked(&self.now);
+        if let Some(mut child) = now.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+            now.input = None;
+            now.ready = false;
+            now.answers.clear();
+            self.write_life(&mut now, true, None);
+        }
+    }
+
+    /// Closes its input, and waits for its end.
+    pub fn end(&self) {
+        let mut child = {
+            let mut now = locked(&self.now);
+            now.input = None;
+            let Some(child) = now.child.take() else {
+                return;
+            };
+            child
+        };
+        let end = Instant::now() + END;
+        let mut status = None;
+        while status.is_none() && Instant::now() < end {
+            status = child.try_wait().ok().flatten();
+            thread::sleep(Duration::from_millis(5));
+        }
+        let mut wrong = match status {
+            Some(status) if status.success() => None,
+            Some(status) => Some(format!("ended by {status}")),
+            None => Some(format!("did not end within {END:?}")),
+        };
+        let _ = child.kill();
+        let _ = child.wait();
+        let mut now = locked(&self.now);
+        wrong = wrong.or(now.wrong.take());
+        self.write_life(&mut now, false, wrong);
+    }
+
+    /// Each request runs by itself: none may come before the locks are open.
+    fn ready(&self) -> MutexGuard<'_, Now> {
+        loop {
+            let now = locked(&self.now);
+            if now.ready {
+                return now;
+            }
+            drop(now);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn write_life(&self, now: &mut Now, killed: bool, wrong: Option<String>) {
+        self.book.write(&Record::Life(Life {
+            driver: self.number,
+            life: now.life,
+            from: now.since,
+            to: now_us(),
+            killed,
+            wrong,
+        }));
+    }
+
+    /// It has ended, though nobody told it to.
+    pub fn is_gone(&self) -> bool {
+        let mut now = locked(&self.now);
+        let child = now.child.as_mut();
+        child.is_some_and(|child| !matches!(child.try_wait(), Ok(None)))
+    }
+}
+
+fn text(of: &Value, name: &str) -> String {
+    of[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn no_pipe() -> Error {
+    io::ErrorKind::BrokenPipe.into()
+}

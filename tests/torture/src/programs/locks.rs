@@ -1,0 +1,36 @@
+//! The locks that all contend for.
+
+use fastrand::Rng;
+use serde_json::{json, Value};
+
+/// Those that are held for long, for more to happen to their holders.
+pub const QUIET: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
+/// Plain ones; read/write ones; permits; and those of which holders are thrown out.
+pub const PLAIN: [&str; 4] = ["x0", "x1", "x2", "x3"];
+pub const SHARED: [&str; 2] = ["r0", "r1"];
+pub const PERMITS: &str = "p0";
+pub const LIMIT: u64 = 3;
+pub const FORCED: [&str; 2] = ["f0", "f1"];
+
+pub fn all() -> impl Iterator<Item = &'static str> {
+    let some = PLAIN.into_iter().chain(SHARED).chain(FORCED);
+    some.chain([PERMITS]).chain(QUIET)
+}
+
+/// One of them, or several, as a driver is asked for it.
+pub fn draw(rng: &mut Rng) -> Value {
+    match rng.u32(0..20) {
+        0..9 => json!({"key": rng.choice(PLAIN)}),
+        9 | 10 => {
+            let first = rng.usize(0..4);
+            let second = (first + rng.usize(1..4)) % 4;
+            json!({"keys": [PLAIN[first], PLAIN[second]]})
+        }
+        11..15 => {
+            let mode = if rng.u32(0..3) == 0 { "write" } else { "read" };
+            json!({"key": rng.choice(SHARED), "mode": mode})
+        }
+        15..18 => json!({"key": PERMITS, "limit": LIMIT, "permits": rng.u64(1..3)}),
+        _ => json!({"key": rng.choice(FORCED)}),
+    }
+}

@@ -1,0 +1,142 @@
+//! A program that uses its client: it asks for locks, holds them, looks whether it still does,
+//! and gives them back.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use fastrand::Rng;
+use rlock_torture::saw::Ask;
+use serde_json::{json, Value};
+
+use crate::driver::Driver;
+use crate::locks;
+
+pub struct Player {
+    pub driver: Arc<Driver>,
+    pub number: usize,
+    /// It holds for long, what few ask for.
+    pub quiet: bool,
+    /// Of the driver's process that it talks to.
+    pub life: u32,
+    pub rng: Rng,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Player {
+    pub fn play(mut self) {
+        let mut count = 0_u64;
+        while !self.stop.load(SeqCst) {
+            count += 1;
+            let hold = format!("{}.{}.{count}", self.driver.number, self.number);
+            self.life = self.driver.life();
+            match self.acquire(&hold) {
+                Some(words) => self.hold(&hold, &words),
+                // Not to ask for nothing all the time.
+                None => self.pause(10),
+            }
+        }
+    }
+
+    /// What it asked for, if it was granted.
+    fn acquire(&mut self, hold: &str) -> Option<Value> {
+        let words = self.draw();
+        let mut asked = self.driver.ask("acquire", hold, words.clone());
+        let done = match self.rng.u32(0..8) {
+            0 => match asked.wait(Duration::from_millis(self.rng.u64(0..400))) {
+                Some(done) => done,
+                None => {
+                    self.driver
+                        .ask("cancel", hold, json!({"acquire": asked.id}))
+                        .finish();
+                    asked.finish()
+                }
+            },
+            _ => asked.finish(),
+        };
+        done.out.get("ok").map(|_| words)
+    }
+
+    fn draw(&mut self) -> Value {
+        let rng = &mut self.rng;
+        let mut words = match self.quiet {
+            true => json!({"key": rng.choice(locks::QUIET)}),
+            false => locks::draw(rng),
+        };
+        if rng.u32(0..8) > 0 {
+            words["wait"] = (rng.u64(1..55) * rng.u64(1..55)).into();
+        }
+        words["lease"] = rng.u64(1000..4000).into();
+        if rng.u32(0..5) < 2 {
+            words["watchdog"] = false.into();
+        } else if rng.u32(0..6) == 0 {
+            words["max"] = rng.u64(200..1500).into();
+        }
+        if rng.u32(0..6) == 0 {
+            words["job"] = format!("{}", rng.u32(0..2)).into();
+        }
+        words
+    }
+
+    fn hold(&mut self, hold: &str, words: &Value) {
+        let plain = words["watchdog"] == false;
+        match self.rng.u32(0..40) {
+            0..34 if self.quiet => self.look(hold, 3000),
+            0..28 => self.pause(8),
+            28..34 => self.look(hold, 400),
+            34 | 35 => {
+                if self.says("again", hold, json!({})) {
+                    self.look(hold, 60);
+                    self.says("release", hold, json!({}));
+                    self.look(hold, 60);
+                }
+            }
+            36 | 37 if plain => {
+                let lease = self.rng.u64(1000..4000);
+                self.says("renew", hold, json!({"lease": lease}));
+                self.look(hold, 300);
+            }
+            // Until it has lost it, which is when its lease ends.
+            _ if plain || !words["max"].is_null() => self.look(hold, 9000),
+            _ => self.look(hold, 100),
+        }
+        if self.rng.bool() {
+            self.says("state", hold, json!({}));
+        }
+        self.says("release", hold, json!({}));
+        if self.rng.u32(0..6) == 0 {
+            // A second release does nothing.
+            self.says("release", hold, json!({}));
+        }
+    }
+
+    /// Looks again and again whether it has it still, at most for so many ms.
+    fn look(&mut self, hold: &str, most: u64) {
+        let time = self.rng.u64(0..=most);
+        let step = 10 + time / 12;
+        for _ in 0..time / step {
+            self.pause(step * 2);
+            let state = self.asks("state", hold, json!({}));
+            let has = state.is_some_and(|state| state.out["ok"]["lost"].is_null());
+            if !has || self.stop.load(SeqCst) {
+                return;
+            }
+        }
+    }
+
+    fn pause(&mut self, most: u64) {
+        sleep(Duration::from_millis(self.rng.u64(0..=most)));
+    }
+
+    /// None: the process that knew the hold is dead.
+    fn asks(&self, what: &str, hold: &str, words: Value) -> Option<Ask> {
+        let same = self.driver.life() == self.life;
+        same.then(|| self.driver.ask(what, hold, words).finish())
+    }
+
+    fn says(&self, what: &str, hold: &str, words: Value) -> bool {
+        let said = self.asks(what, hold, words);
+        said.is_some_and(|ask| ask.out.get("ok").is_some())
+    }
+}

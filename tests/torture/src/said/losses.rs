@@ -1,0 +1,117 @@
+//! Each loss is told, once, in time, and none that is not.
+
+use crate::finding::Findings;
+use crate::hold::{Hold, NEVER};
+use crate::past::Past;
+
+/// A client knows of a closed connection by then, on a busy machine, us.
+const KNOWN: u64 = 5_000_000;
+/// A client says that a hold is lost before it closes its connection, by so long at most.
+const BEFORE: u64 = 3_000_000;
+/// It may have given its server up for what was before.
+const AFTER: u64 = 10_000_000;
+
+pub fn check(past: &Past, found: &mut Findings) {
+    for (at, hold) in past.holds.iter().enumerate() {
+        if Past::is_raw(hold) {
+            continue;
+        }
+        deadline(hold, at, found);
+        told(past, hold, at, found);
+        event(past, hold, at, found);
+        false_loss(past, hold, at, found);
+    }
+}
+
+/// A plain lease that is over is no hold any more, by the client's own clock.
+fn deadline(hold: &Hold, at: usize, found: &mut Findings) {
+    if hold.watchdog || hold.lease_to == NEVER {
+        return;
+    }
+    found.checked("deadline");
+    if hold.said() > hold.lease_to {
+        let ms = (hold.said() - hold.lease_to) as f64 / 1000.0;
+        let text = format!("{} was said to be held {ms} ms after its lease", hold.name);
+        found.add("deadline", text, &[at], hold.said());
+    }
+}
+
+/// With watchdog a closed connection is a loss, and so is being thrown out with or without.
+fn told(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
+    let closed = past.closed(hold, hold.start).filter(|_| hold.watchdog);
+    let thrown = past.thrown_out(hold);
+    let thrown = if thrown >= hold.start { thrown } else { NEVER };
+    let lost = closed.unwrap_or(NEVER).min(thrown);
+    if lost > hold.released {
+        return;
+    }
+    found.checked("told");
+    let said = hold.said();
+    if said <= lost {
+        return;
+    }
+    let known = lost + KNOWN + past.hindered(hold.driver, lost, said);
+    if said > known {
+        let ms = (said - lost) as f64 / 1000.0;
+        let why = if lost == thrown {
+            "it was thrown out"
+        } else {
+            "its connection was closed"
+        };
+        let text = format!("{} was said to be held {ms} ms after {why}", hold.name);
+        found.add("told", text, &[at], said);
+    }
+}
+
+/// Whoever is told of a loss when it asks has been told of it without asking, once.
+fn event(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
+    if hold.events.len() > 1 {
+        let text = format!("{} was told twice that it is lost", hold.name);
+        found.add("event", text, &[at], hold.events[1].at);
+    }
+    let Some(state) = hold.states.first() else {
+        return;
+    };
+    // It may have been killed before it could say so.
+    if past.killed(hold.driver, hold.life) {
+        return;
+    }
+    found.checked("event");
+    if hold.events.is_empty() {
+        let text = format!("{} was lost, and its program was not told", hold.name);
+        found.add("event", text, &[at], *state);
+    }
+}
+
+/// What is said to be lost was lost, or could be.
+fn false_loss(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
+    let events = hold.events.iter().map(|event| event.at);
+    let all = events
+        .chain(hold.states.iter().copied())
+        .chain(hold.others.iter().copied());
+    let Some(first) = all.min() else {
+        return;
+    };
+    found.checked("false-loss");
+    if past.thrown_out(hold) <= first {
+        return;
+    }
+    let could_be = match hold.watchdog {
+        false => hold.lease_from <= first,
+        true => {
+            let over = hold.max.is_some_and(|max| hold.call + max <= first);
+            let closed = past.closed(hold, hold.call);
+            let closed = closed.is_some_and(|closed| closed <= first + BEFORE);
+            let before = hold.call.max(first.saturating_sub(AFTER));
+            over || closed || past.hindered(hold.driver, before, first) > 0
+        }
+    };
+    if !could_be {
+        let reason = hold
+            .events
+            .first()
+            .map_or("?", |event| event.reason.as_str());
+        let text = format!("{} was said to be lost ({reason}), and was not", hold.name);
+        found.add("false-loss", text, &[at], first);
+    }
+}

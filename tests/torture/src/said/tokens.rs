@@ -1,0 +1,64 @@
+//! Whoever was granted a lock after another has the greater token.
+
+use std::collections::HashMap;
+
+use crate::finding::Findings;
+use crate::hold::Mode;
+use crate::past::Past;
+
+pub fn check(past: &Past, found: &mut Findings) {
+    after_the_answer(past, found);
+    after_the_hold(past, found);
+}
+
+/// Asked for after the other was granted.
+fn after_the_answer(past: &Past, found: &mut Findings) {
+    let mut locks: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, hold) in past.holds.iter().enumerate() {
+        for key in &hold.keys {
+            locks.entry(key).or_default().push(at);
+        }
+    }
+    for (key, of_lock) in locks {
+        let mut by_call = of_lock.clone();
+        by_call.sort_by_key(|at| past.holds[*at].call);
+        // `of_lock` is in the order of grants.
+        let mut granted = of_lock.iter().peekable();
+        let mut greatest: Option<usize> = None;
+        for at in by_call {
+            let hold = &past.holds[at];
+            while let Some(other) = granted.next_if(|other| past.holds[**other].start < hold.call) {
+                let token = greatest.map_or(i64::MIN, |at| past.holds[at].token);
+                if past.holds[*other].token > token {
+                    greatest = Some(*other);
+                }
+            }
+            found.checked("tokens");
+            if let Some(other) = greatest.filter(|other| past.holds[*other].token >= hold.token) {
+                let (first, second) = (past.holds[other].token, hold.token);
+                let text = format!("{key}: after {first} came {second}, which was asked for later");
+                found.add("tokens", text, &[other, at], hold.start);
+            }
+        }
+    }
+}
+
+/// Held alone after another held it alone.
+fn after_the_hold(past: &Past, found: &mut Findings) {
+    for (key, claims) in past.claims() {
+        let alone = claims
+            .iter()
+            .filter(|claim| matches!(claim.mode, Mode::Plain | Mode::Write));
+        let mut last: Option<usize> = None;
+        for claim in alone {
+            found.checked("tokens");
+            let token = past.holds[claim.hold].token;
+            if let Some(other) = last.filter(|other| past.holds[*other].token >= token) {
+                let first = past.holds[other].token;
+                let text = format!("{key}: after {first} was held, {token} was");
+                found.add("tokens", text, &[other, claim.hold], claim.from);
+            }
+            last = Some(claim.hold);
+        }
+    }
+}
