@@ -1,6 +1,6 @@
 //! A place for a driver: its process, or after that was killed the next one, and its requests.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Error, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rlock_torture::clock::now_us;
@@ -35,6 +35,9 @@ pub struct Driver {
     ids: AtomicU64,
     /// What it says on its standard error.
     errors: PathBuf,
+    /// The holds that its programs have.
+    held: Mutex<HashSet<String>>,
+    probes: Mutex<Vec<JoinHandle<()>>>,
     now: Mutex<Now>,
 }
 
@@ -73,6 +76,11 @@ impl Asked {
         Some(self.written())
     }
 
+    /// Of the process that was asked.
+    pub fn life(&self) -> u32 {
+        self.ask.life
+    }
+
     pub fn finish(mut self) -> Ask {
         self.wait(ANSWER).unwrap_or_else(|| self.written())
     }
@@ -98,6 +106,8 @@ impl Driver {
             book: Arc::clone(book),
             ids: AtomicU64::new(1),
             errors: dir.join(format!("driver-{number}-{}.stderr", kind.name)),
+            held: Mutex::default(),
+            probes: Mutex::default(),
             now: Mutex::new(Now {
                 life: 0,
                 since: 0,
@@ -213,6 +223,30 @@ impl Driver {
         }
     }
 
+    pub fn has(&self, hold: &str, has: bool) {
+        let mut held = locked(&self.held);
+        match has {
+            true => held.insert(hold.to_owned()),
+            false => held.remove(hold),
+        };
+    }
+
+    /// To be asked of it all, whether its programs have still what they held: what it does first
+    /// when it goes on after standing still.
+    pub fn probe(&self) {
+        let held = locked(&self.held).clone();
+        let asked: Vec<Asked> = held
+            .iter()
+            .map(|hold| self.ask("state", hold, json!({})))
+            .collect();
+        let probe = thread::spawn(|| {
+            for one in asked {
+                one.finish();
+            }
+        });
+        locked(&self.probes).push(probe);
+    }
+
     pub fn signal(&self, signal: i32) {
         if let Some(child) = &locked(&self.now).child {
             send_signal(child.id(), signal);
@@ -228,12 +262,16 @@ impl Driver {
             now.input = None;
             now.ready = false;
             now.answers.clear();
+            locked(&self.held).clear();
             self.write_life(&mut now, true, None);
         }
     }
 
     /// Closes its input, and waits for its end.
     pub fn end(&self) {
+        for probe in locked(&self.probes).drain(..) {
+            let _ = probe.join();
+        }
         let mut child = {
             let mut now = locked(&self.now);
             now.input = None;

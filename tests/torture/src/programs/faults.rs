@@ -63,33 +63,37 @@ impl Faults {
                 self.book.write(&Record::Fault(fault));
             }
             14..28 => proxy.rule(Rule::Cut(word)),
-            28..36 => proxy.rule(Rule::Lose(word)),
-            36..42 => {
+            28..35 => proxy.rule(Rule::Lose(word)),
+            35..41 => {
                 let fault = self.now("orphan", Some(at));
                 proxy.cut(true);
                 self.later(End::Bury(at), long, fault);
             }
-            42..50 => {
+            41..48 => {
                 let fault = self.now("hold-back", Some(at));
                 proxy.hold_back(time);
                 self.later(End::Nothing, long, fault);
             }
-            50..58 => {
+            48..55 => {
                 let fault = self.now("freeze", Some(at));
                 proxy.freeze(time);
                 self.later(End::Nothing, long, fault);
             }
-            58..63 => proxy.dribble(time),
-            63..69 => {
+            55..59 => proxy.dribble(time),
+            59..65 => {
                 let fault = self.now("refuse", Some(at));
                 proxy.refuse(time);
                 self.later(End::Nothing, long, fault);
             }
-            69..76 => self.stop_driver(at, long),
-            76..80 => self.kill_driver(at)?,
-            80..83 => self.kill_server(long / 4),
-            83..87 => self.stop_server(long),
-            87..90 => self.close_one()?,
+            65..75 => {
+                // Mostly until some of its leases are over.
+                let ms = self.rng.u64(20..4500);
+                self.stop_driver(at, ms);
+            }
+            75..78 => self.kill_driver(at)?,
+            78..81 => self.kill_server(long / 4),
+            81..85 => self.stop_server(long),
+            85..88 => self.close_one()?,
             _ => self.throw_out()?,
         }
         Ok(())
@@ -129,7 +133,8 @@ impl Faults {
         let stopped = End::ContinueDriver(at);
         let ends: Vec<UnderWay> = self.under_way.extract(|one| one.end == stopped);
         self.drivers[at].kill();
-        for end in ends {
+        for mut end in ends {
+            end.end = End::Nothing;
             self.end(end)?;
         }
         if self.is_under_way(End::StartServer) || self.is_under_way(End::ContinueServer) {
@@ -189,7 +194,7 @@ impl Faults {
             return Ok(());
         }
         let mut link = self.server.link()?;
-        let key = locks::FORCED[self.rng.usize(0..2)];
+        let key = locks::forced(&mut self.rng);
         let verb = ["RLOCK.FORCE", "DEL"][self.rng.usize(0..2)];
         let mut fault = self.now("throw-out", None);
         link.must(&format!("{verb} {key}"))?;
@@ -218,7 +223,10 @@ impl Faults {
 
     fn end(&mut self, mut one: UnderWay) -> io::Result<()> {
         match one.end {
-            End::ContinueDriver(at) => self.drivers[at].signal(libc::SIGCONT),
+            End::ContinueDriver(at) => {
+                self.drivers[at].probe();
+                self.drivers[at].signal(libc::SIGCONT);
+            }
             End::ContinueServer => self.server.signal(libc::SIGCONT),
             End::StartServer => self.server.launch()?,
             End::Bury(at) => self.drivers[at].proxy.bury(),

@@ -5,12 +5,19 @@ use serde_json::{json, Value};
 
 /// Those that are held for long, for more to happen to their holders.
 pub const QUIET: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
-/// Plain ones; read/write ones; permits; and those of which holders are thrown out.
+/// Plain ones; read/write ones; permits; and such of which holders are thrown out.
 pub const PLAIN: [&str; 4] = ["x0", "x1", "x2", "x3"];
 pub const SHARED: [&str; 2] = ["r0", "r1"];
 pub const PERMITS: &str = "p0";
 pub const LIMIT: u64 = 3;
 pub const FORCED: [&str; 2] = ["f0", "f1"];
+
+/// One of those of which holders are thrown out: of the quiet ones these.
+pub fn forced(rng: &mut Rng) -> &'static str {
+    let all = FORCED.iter().chain(&QUIET[..3]);
+    let all: Vec<&'static str> = all.copied().collect();
+    all[rng.usize(0..all.len())]
+}
 
 pub fn all() -> impl Iterator<Item = &'static str> {
     let some = PLAIN.into_iter().chain(SHARED).chain(FORCED);

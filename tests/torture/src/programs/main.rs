@@ -218,7 +218,7 @@ fn strike(faults: &mut Faults, seconds: u64) -> io::Result<()> {
         faults.tend()?;
         if Instant::now() >= next {
             faults.strike()?;
-            let most = 2400 / faults.drivers.len() as u64;
+            let most = 1500 / faults.drivers.len() as u64;
             next = Instant::now() + Duration::from_millis(faults.rng.u64(20..100 + most));
         }
         if faults.server.is_gone() {

@@ -13,6 +13,9 @@ use serde_json::{json, Value};
 use crate::driver::Driver;
 use crate::locks;
 
+/// A lease that is longer than it may take until a client knows of a loss, ms.
+const LONG: u64 = 5_000;
+
 pub struct Player {
     pub driver: Arc<Driver>,
     pub number: usize,
@@ -30,9 +33,11 @@ impl Player {
         while !self.stop.load(SeqCst) {
             count += 1;
             let hold = format!("{}.{}.{count}", self.driver.number, self.number);
-            self.life = self.driver.life();
             match self.acquire(&hold) {
-                Some(words) => self.hold(&hold, &words),
+                Some(words) => {
+                    self.driver.has(&hold, true);
+                    self.hold(&hold, &words);
+                }
                 // Not to ask for nothing all the time.
                 None => self.pause(10),
             }
@@ -46,6 +51,7 @@ impl Player {
         let done = match self.rng.u32(0..8) {
             0 => match asked.wait(Duration::from_millis(self.rng.u64(0..400))) {
                 Some(done) => done,
+                None if asked.life() != self.driver.life() => asked.finish(),
                 None => {
                     self.driver
                         .ask("cancel", hold, json!({"acquire": asked.id}))
@@ -55,6 +61,8 @@ impl Player {
             },
             _ => asked.finish(),
         };
+        // Not always that which was there before: it may have been killed meanwhile.
+        self.life = done.life;
         done.out.get("ok").map(|_| words)
     }
 
@@ -68,6 +76,9 @@ impl Player {
             words["wait"] = (rng.u64(1..55) * rng.u64(1..55)).into();
         }
         words["lease"] = rng.u64(1000..4000).into();
+        if self.quiet && rng.u32(0..4) == 0 {
+            words["lease"] = (3 * LONG).into();
+        }
         if rng.u32(0..5) < 2 {
             words["watchdog"] = false.into();
         } else if rng.u32(0..6) == 0 {
@@ -81,7 +92,9 @@ impl Player {
 
     fn hold(&mut self, hold: &str, words: &Value) {
         let plain = words["watchdog"] == false;
+        let long = words["lease"].as_u64() > Some(LONG);
         match self.rng.u32(0..40) {
+            0..34 if self.quiet && long => self.look(hold, 9000),
             0..34 if self.quiet => self.look(hold, 3000),
             0..28 => self.pause(8),
             28..34 => self.look(hold, 400),
@@ -104,6 +117,7 @@ impl Player {
         if self.rng.bool() {
             self.says("state", hold, json!({}));
         }
+        self.driver.has(hold, false);
         self.says("release", hold, json!({}));
         if self.rng.u32(0..6) == 0 {
             // A second release does nothing.

@@ -1,6 +1,6 @@
 //! Each request is answered, by what can be the answer, and each wait ends when it is to end.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rlock_torture::saw::Ask;
 
@@ -13,13 +13,14 @@ const LATE: u64 = 10_000_000;
 pub fn check(past: &Past, found: &mut Findings) {
     let cancelled = past.asks.iter().filter(|ask| ask.what == "cancel");
     let cancelled: HashSet<&str> = cancelled.map(|ask| ask.hold.as_str()).collect();
-    let granted = past
-        .holds
-        .iter()
-        .map(|hold| (hold.name.as_str(), hold.life));
-    let granted: HashSet<(&str, u32)> = granted.collect();
+    let granted = past.holds.iter();
+    let granted = granted.map(|hold| ((hold.name.as_str(), hold.life), hold.released));
+    let granted: HashMap<(&str, u32), u64> = granted.collect();
     for ask in &past.asks {
-        let known = granted.contains(&(ask.hold.as_str(), ask.life));
+        let released = granted.get(&(ask.hold.as_str(), ask.life));
+        // The state of what is released is nobody's concern.
+        let over = |released: &u64| ask.what == "state" && ask.reply.unwrap_or(0) > *released;
+        let known = released.is_some_and(|released| !over(released));
         if known || ["acquire", "cancel", "open"].contains(&ask.what.as_str()) {
             answer(past, ask, cancelled.contains(ask.hold.as_str()), found);
         }

@@ -124,6 +124,8 @@ impl Hold {
                 break;
             }
         }
+        // What was asked before the release, and answered after it, says nothing.
+        self.states.retain(|at| *at < self.released);
     }
 
     fn renewed(&mut self, ask: &Ask, ok: bool, lost: bool) {
