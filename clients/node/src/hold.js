@@ -62,10 +62,12 @@ export class Hold {
   }
 
   get lost() {
+    this.#look();
     return this.#lost;
   }
 
   get signal() {
+    this.#look();
     this.#controller ??= new AbortController();
     if (this.#lost) this.#controller.abort(this.#lost);
     return this.#controller.signal;
@@ -98,6 +100,7 @@ export class Hold {
   }
 
   async release() {
+    this.#look();
     if (this.#count > 1) {
       this.#count -= 1;
       if (this.#lost) throw this.#lost;
@@ -202,7 +205,13 @@ export class Hold {
     this.#alarm = new Alarm(deadline, () => this.#giveBack('lease'));
   }
 
+  /** The program may have kept the event loop busy beyond the end: then the timer is late. */
+  #look() {
+    if (!this.#lost && this.#count > 0 && this.#alarm && this.#alarm.at <= now()) this.#alarm.ring();
+  }
+
   #check() {
+    this.#look();
     if (this.#lost) throw this.#lost;
     if (this.#count === 0) throw new LostError(this.claim.keys, 'released');
   }

@@ -36,6 +36,20 @@ forEach('using: the signal is aborted, and Lost comes out with what the body sai
   assert.equal((await deaf).reason, 'forced');
 });
 
+forEach('a program that keeps the event loop busy beyond a lease sees that it is over', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port);
+  const holds = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key, { watchdog: false, lease: 300 })));
+  const bounded = await locks.acquire('d', { max: 300 });
+  const end = performance.now() + 400;
+  while (performance.now() < end); // nothing else runs meanwhile
+  assert.equal(holds[0].lost?.reason, 'lease');
+  assert(holds[1].signal.aborted);
+  assert.throws(() => holds[2].again(), LostError);
+  assert.equal(bounded.lost?.reason, 'max');
+  for (const hold of [...holds, bounded]) assert((await failure(hold.release())) instanceof LostError);
+});
+
 forEach('of several keys one is lost: the others end with the release', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
