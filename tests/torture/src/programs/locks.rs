@@ -10,11 +10,14 @@ pub const PLAIN: [&str; 4] = ["x0", "x1", "x2", "x3"];
 pub const SHARED: [&str; 2] = ["r0", "r1"];
 pub const PERMITS: &str = "p0";
 pub const LIMIT: u64 = 3;
-pub const FORCED: [&str; 2] = ["f0", "f1"];
+pub const FORCED: [&str; 1] = ["f0"];
 
-/// One of those of which holders are thrown out: of the quiet ones these.
+/// The first of the quiet ones are of that kind too.
+pub const THROWN_OUT: usize = 3;
+
+/// One of those of which holders are thrown out.
 pub fn forced(rng: &mut Rng) -> &'static str {
-    let all = FORCED.iter().chain(&QUIET[..3]);
+    let all = FORCED.iter().chain(&QUIET[..THROWN_OUT]);
     let all: Vec<&'static str> = all.copied().collect();
     all[rng.usize(0..all.len())]
 }

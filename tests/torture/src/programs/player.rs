@@ -76,8 +76,12 @@ impl Player {
             words["wait"] = (rng.u64(1..55) * rng.u64(1..55)).into();
         }
         words["lease"] = rng.u64(1000..4000).into();
-        if self.quiet && rng.u32(0..4) == 0 {
+        if self.quiet && rng.u32(0..3) == 0 {
             words["lease"] = (3 * LONG).into();
+            words["key"] = (*rng
+                .choice(&locks::QUIET[..locks::THROWN_OUT])
+                .unwrap_or(&"q0"))
+            .into();
         }
         if rng.u32(0..5) < 2 {
             words["watchdog"] = false.into();
@@ -94,7 +98,7 @@ impl Player {
         let plain = words["watchdog"] == false;
         let long = words["lease"].as_u64() > Some(LONG);
         match self.rng.u32(0..40) {
-            0..34 if self.quiet && long => self.look(hold, 9000),
+            0..34 if self.quiet && long => self.look_for(hold, 2 * LONG),
             0..34 if self.quiet => self.look(hold, 3000),
             0..28 => self.pause(8),
             28..34 => self.look(hold, 400),
@@ -128,6 +132,10 @@ impl Player {
     /// Looks again and again whether it has it still, at most for so many ms.
     fn look(&mut self, hold: &str, most: u64) {
         let time = self.rng.u64(0..=most);
+        self.look_for(hold, time);
+    }
+
+    fn look_for(&mut self, hold: &str, time: u64) {
         let step = 10 + time / 12;
         for _ in 0..time / step {
             self.pause(step * 2);
