@@ -103,6 +103,8 @@ fn wrong(args: &[String], request: &Request, out: &Out) -> Option<&'static str> 
     match (out, request.verb) {
         (Out::Lost, _) => None,
         (Out::Unanswered, _) => Some("never answered, though its connection was open"),
+        // The master has become a replica.
+        (Out::Error(text), Verb::Wait) if text.contains("replica instances") => None,
         (Out::Error(text), _) => {
             let code = text.split(' ').next().unwrap_or_default();
             let known = CODES.contains(&code) || (refused && code == "ERR");

@@ -185,7 +185,7 @@ fn untold(past: &Past, lock: &Lock, ops: &[usize], found: &mut Findings) {
     let by_hand = past
         .faults
         .iter()
-        .find(|fault| takes(fault, lock) && fault.begin > start);
+        .find(|fault| takes(fault, lock, last.server) && fault.begin > start);
     let by_hand = by_hand.map(|fault| fault.end);
     let Some(gone) = deadline.into_iter().chain(by_hand).min().filter(|_| !later) else {
         return;
@@ -201,9 +201,9 @@ fn untold(past: &Past, lock: &Lock, ops: &[usize], found: &mut Findings) {
     }
 }
 
-/// It ended all holds of the lock there were.
-fn takes(fault: &Fault, lock: &Lock) -> bool {
+/// It ended all holds of the lock there were, which were on this server.
+fn takes(fault: &Fault, lock: &Lock, server: u16) -> bool {
     let here = fault.db == lock.0 && fault.keys.contains(&lock.1);
     let freed = ["force", "del"].contains(&fault.kind.as_str()) && fault.note == "Int(1)";
-    (here && freed) || fault.kind == "flushall"
+    (here && freed) || (fault.kind == "flushall" && fault.server == server)
 }

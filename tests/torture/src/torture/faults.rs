@@ -317,8 +317,7 @@ impl World {
             }
             rng.shuffle(&mut keys);
             for key in keys {
-                let reply = links[from].say(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000"))?;
-                if let Value::Error(error) = reply {
+                if let Value::Error(error) = migrate(&mut links[from], port, key)? {
                     fault.note = format!("MIGRATE {key}: {error}");
                     links[from].say(&format!("MIGRATE 127.0.0.1 {port} {key} 0 5000 REPLACE"))?;
                 }
@@ -329,6 +328,21 @@ impl World {
         links[from].must(&format!("CLUSTER SETSLOT {slot} NODE {}", ids[to]))?;
         self.done(fault)
     }
+}
+
+/// Moves a key. The other node may think that the cluster is down, for a while after one of
+/// them stood still.
+fn migrate(link: &mut Link, port: u16, key: &str) -> io::Result<Value> {
+    let line = format!("MIGRATE 127.0.0.1 {port} {key} 0 5000");
+    let mut reply = link.say(&line)?;
+    let _ = eventually("the cluster is up", Duration::from_secs(10), || {
+        let down = matches!(&reply, Value::Error(error) if error.contains("CLUSTERDOWN"));
+        if down {
+            reply = link.say(&line)?;
+        }
+        Ok(!down)
+    });
+    Ok(reply)
 }
 
 /// Moves a slot by the server's own command, where it has one (Valkey 9); whether it

@@ -56,6 +56,13 @@ fn a_loss_by_somebodys_hand_is_told() {
 }
 
 #[test]
+fn a_flush_of_another_server_takes_nothing() {
+    let flushed = || holds(900_000).fault("flushall", &[], (400, 401), "");
+    assert_eq!(flushed().found(), ["silence"]);
+    assert!(flushed().elsewhere().found().is_empty());
+}
+
+#[test]
 fn the_last_name_is_told() {
     let renewed = || {
         holds(900)

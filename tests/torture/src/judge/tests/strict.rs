@@ -118,3 +118,11 @@ fn what_is_freed_at_a_rest_is_no_fault_and_is_not_counted() {
     assert_eq!(twice(story((5, 30)), "force"), (vec![], vec![]));
     assert_eq!(twice(story((30, 40)), "force").0, ["exclusion"]);
 }
+
+#[test]
+fn wait_may_find_that_the_master_is_a_replica() {
+    let refused = "ERR WAIT cannot be used with replica instances. Please also note";
+    let story = |line: &str| Story::new().op(1, line, (0, 1), Out::Error(refused.to_owned()));
+    assert!(story("WAIT 2 100").found().is_empty());
+    assert_eq!(story("RLOCK.INFO k").found(), ["answers"]);
+}
