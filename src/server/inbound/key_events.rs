@@ -2,7 +2,7 @@
 //! did it.
 //!
 //! A subscription costs the server a callback for each event of its classes. So there
-//! is none before the first lock, and then for the classes *generic*, *expired* and
+//! is none while no lock is known, and then for the classes *generic*, *expired* and
 //! *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay matter
 //! once somebody waits for a read/write lock, or asks for permits; overwritten keys, while a watchdog's
 //! connection is to be told of its loss at once.
@@ -12,25 +12,38 @@ use std::cell::Cell;
 use redis_module::NotifyEvent;
 
 use super::tick::leave;
-use crate::lock::{Cause, Key, Note, Owner};
+use crate::lock::{Cause, Core, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::Read;
-use crate::server::sys::{subscribe_keys, Ctx, OnKey};
+use crate::server::sys::{subscribe_keys, unsubscribe_keys, Ctx, OnKey};
+
+const CLASSES: NotifyEvent = NotifyEvent::GENERIC
+    .union(NotifyEvent::EXPIRED)
+    .union(NotifyEvent::EVICTED);
 
 /// From the first lock on: what becomes of its key.
 pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
-    let classes = NotifyEvent::GENERIC | NotifyEvent::EXPIRED | NotifyEvent::EVICTED;
     let otherwise = "rlock: no keyspace events to be had; a key changed by hand goes unnoticed";
-    listen::<Keys>(&shell.subscriptions.keys, ctx, classes, otherwise);
+    listen::<Keys>(&shell.subscriptions.keys, ctx, CLASSES, otherwise);
 }
 
-/// For good, once a request waits for a read/write lock, or asks for permits: who knows
+/// Once a request waits for a read/write lock, or asks for permits: who knows
 /// nothing of rlock may leave while others stay, or write what is no permit.
 pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
     let otherwise = "rlock: no hash events to be had; a hold that others end goes unnoticed";
     let hashes = &shell.subscriptions.hashes;
     listen::<Hashes>(hashes, ctx, NotifyEvent::HASH, otherwise);
+}
+
+/// Once no lock is known any more: lets go of both, where the server can do that (Redis 8.2).
+pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
+    let idle = shell.locks.ask(Core::is_idle).unwrap_or(false);
+    if idle && !shell.stock.is_walking() && !shell.has_notes() {
+        let on = &shell.subscriptions;
+        forget::<Keys>(&on.keys, ctx, CLASSES);
+        forget::<Hashes>(&on.hashes, ctx, NotifyEvent::HASH);
+    }
 }
 
 fn listen<H: OnKey>(on: &Cell<bool>, ctx: Ctx<'_>, classes: NotifyEvent, otherwise: &str) {
@@ -40,6 +53,12 @@ fn listen<H: OnKey>(on: &Cell<bool>, ctx: Ctx<'_>, classes: NotifyEvent, otherwi
     on.set(subscribe_keys::<H>(ctx, classes));
     if !on.get() {
         ctx.warn(otherwise);
+    }
+}
+
+fn forget<H: OnKey>(on: &Cell<bool>, ctx: Ctx<'_>, classes: NotifyEvent) {
+    if on.get() {
+        on.set(!unsubscribe_keys::<H>(ctx, classes));
     }
 }
 

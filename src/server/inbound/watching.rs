@@ -2,8 +2,8 @@
 //! while nobody waits and no hold belongs to a connection, for each kind of event
 //! costs something each time.
 
-use super::advice;
 use super::server_events::Events;
+use super::{advice, key_events};
 use crate::lock::{Core, ROUND_MS};
 use crate::server::run::schedule::{self, IDLE_MS};
 use crate::server::shell::Shell;
@@ -70,4 +70,5 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
         unsubscribe(ctx, ServerEvent::EventLoop);
         shell.alarm.awake.set(false);
     }
+    key_events::relax(shell, ctx);
 }

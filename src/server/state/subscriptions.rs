@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 #[derive(Default)]
 pub struct Subscriptions {
-    /// Key events, for good: from the first lock on.
+    /// Key events: from the first lock on.
     pub keys: Cell<bool>,
     /// Changes of hashes: from the first wait for a read/write lock on.
     pub hashes: Cell<bool>,

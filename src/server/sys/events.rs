@@ -19,9 +19,17 @@ pub trait OnKey {
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]);
 }
 
-/// Subscribes to key events, for good. `false`: the server refused.
+/// Subscribes to key events. `false`: the server refused.
 pub fn subscribe_keys<H: OnKey>(ctx: Ctx<'_>, classes: NotifyEvent) -> bool {
     api!(RedisModule_SubscribeToKeyspaceEvents).is_some_and(|call| {
+        // SAFETY: the context is valid.
+        unsafe { call(ctx.as_ptr(), classes.bits(), Some(on_key::<H>)) == OK }
+    })
+}
+
+/// Ends a subscription to exactly these classes (Redis 8.2). `false`: it goes on.
+pub fn unsubscribe_keys<H: OnKey>(ctx: Ctx<'_>, classes: NotifyEvent) -> bool {
+    api!(RedisModule_UnsubscribeFromKeyspaceEvents).is_some_and(|call| {
         // SAFETY: the context is valid.
         unsafe { call(ctx.as_ptr(), classes.bits(), Some(on_key::<H>)) == OK }
     })

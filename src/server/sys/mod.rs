@@ -50,7 +50,9 @@ pub use ctx::{Ctx, Selected};
 pub use emit::{
     count_a_write, notify, publish, publishes_events, replicate, signal_modified, Event, To,
 };
-pub use events::{subscribe, subscribe_keys, unsubscribe, Listener, OnKey, ServerEvent, Told};
+pub use events::{
+    subscribe, subscribe_keys, unsubscribe, unsubscribe_keys, Listener, OnKey, ServerEvent, Told,
+};
 pub use global::{Global, MainThread};
 pub use guard::under_way;
 pub use info::{show_info, OnInfo, ServerInfo};
