@@ -66,8 +66,8 @@ impl<'a> Client<'a> {
             };
             let target: Option<u16> = text.rsplit(':').next().and_then(|port| port.parse().ok());
             match (code(text), target) {
-                ("MOVED", Some(port)) => self.slots[slot] = port,
-                ("ASK", Some(port)) => ask = Some(port),
+                ("MOVED", Some(port)) => self.slots[slot] = self.load.ports.own_of(port),
+                ("ASK", Some(port)) => ask = Some(self.load.ports.own_of(port)),
                 ("MOVED" | "UNBLOCKED" | "TRYAGAIN" | "CLUSTERDOWN" | "READONLY", _)
                 | ("MASTERDOWN" | "LOADING" | "REDIRECT" | "NOREPLICAS", _) => self.look_again(),
                 _ => {

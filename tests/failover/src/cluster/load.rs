@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::client::{Answer, Client};
 use super::judge::{Held, Mode};
+use super::nodes::Ports;
 use crate::clock::{now_us, pause};
 use crate::judge::ROUNDING;
 use crate::resp::Value;
@@ -21,7 +22,7 @@ const PATIENCE: u64 = 20_000;
 pub const LIMIT: u64 = 2;
 
 pub struct Load {
-    pub ports: Vec<u16>,
+    pub ports: Ports,
     pub with_wait: bool,
     over: AtomicBool,
     next: AtomicU64,
@@ -59,7 +60,7 @@ fn kind(at: usize) -> Kind {
 }
 
 impl Load {
-    pub fn new(ports: Vec<u16>, with_wait: bool) -> Self {
+    pub fn new(ports: Ports, with_wait: bool) -> Self {
         Self {
             ports,
             with_wait,
@@ -144,8 +145,7 @@ impl Load {
             _ => return self.count("not had"),
         }
         self.count("grants");
-        let waited = self.with_wait.then(|| client.there(&answer, "WAIT 1 100"));
-        let begins = !waited.is_some_and(|reply| !matches!(reply, Some(Value::Int(1..))));
+        let begins = !self.with_wait || has_arrived(client, &answer, &keys, owner, mode);
         let from = now_us();
         if begins {
             pause(fastrand::u64(..12));
@@ -187,18 +187,21 @@ impl Load {
                 });
             }
             let word = match mode {
-                Mode::Read => " READ",
                 Mode::Permit => " PERMITS ALL",
-                Mode::Alone if key.starts_with('k') && kind_of(key) == Kind::Modes => " WRITE",
-                Mode::Alone => "",
+                _ => mode_word(mode, key),
             };
             let reply = client.call(key, &format!("RLOCK.RELEASE {key} {owner}{word}"), PATIENCE);
             let late = now_us() + 500_000 > to;
+            // It may have been closed since, which tells of the loss too.
+            let same = reply
+                .as_ref()
+                .is_some_and(|reply| reply.conn == answer.conn);
+            let untold = open && !late && (same || !watched);
             match reply.map(|answer| answer.value) {
                 None => self.count("gave up"),
                 Some(Value::Int(_)) => self.count("released"),
                 // Also the reply to a release that was sent again.
-                Some(Value::Error(text)) if open && !late => {
+                Some(Value::Error(text)) if untold => {
                     self.count(&format!(
                         "release: {}{}",
                         code(&text),
@@ -208,6 +211,34 @@ impl Load {
                 Some(_) => self.count("release after a loss that was told, or late"),
             }
         }
+    }
+}
+
+/// Whether the replica has it. WAIT alone would not know of a grant that was waited for.
+fn has_arrived(
+    client: &mut Client,
+    answer: &Answer,
+    keys: &[String],
+    owner: &str,
+    mode: Mode,
+) -> bool {
+    let renewal = match keys {
+        [key] => format!("RLOCK.RENEW {key} {owner} {LEASE}{}", mode_word(mode, key)),
+        _ => {
+            let (count, all) = (keys.len(), keys.join(" "));
+            format!("RLOCK.MRENEW {count} {all} {owner} {LEASE}")
+        }
+    };
+    let mut says = |line: &str| matches!(client.there(answer, line), Some(Value::Int(1..)));
+    says(&renewal) && says("WAIT 1 100")
+}
+
+fn mode_word(mode: Mode, key: &str) -> &'static str {
+    match mode {
+        Mode::Read => " READ",
+        Mode::Permit => " PERMITS",
+        Mode::Alone if key.starts_with('k') && kind_of(key) == Kind::Modes => " WRITE",
+        Mode::Alone => "",
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod client;
 mod judge;
+mod keepers;
 mod load;
 mod moves;
 mod nodes;
@@ -21,6 +22,10 @@ use moves::{Move, MOVES};
 use nodes::Nodes;
 
 const CLIENTS: usize = 24;
+const KEEPERS: usize = 2;
+/// For how long what a master writes is under way to its replica, where masters are
+/// replaced, ms. With it a reshard by redis-cli would take minutes.
+const DELAY: u64 = 15;
 
 struct Outcome {
     counts: BTreeMap<String, u64>,
@@ -33,20 +38,23 @@ struct Outcome {
 /// Each move, and those that forget under both rules.
 pub fn run(dir: &Path, rounds: u32, only: Option<&str>) -> io::Result<bool> {
     let mut good = true;
-    println!("| move | rule | round | requests | grants | sent on (MOVED, ASK, TRYAGAIN, others) | double holds | stuck | never answered | lost, not told | channels moved |\n|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("| move | rule | round | requests | grants | sent on (MOVED, ASK, TRYAGAIN, others) | long holds, asked for at the new master | double holds | stuck | never answered | lost, not told | channels moved |\n|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (what, long) in MOVES {
         let short = format!("{what:?}").to_lowercase();
         if only.is_some_and(|only| only != short) {
             continue;
         }
-        let forgets = matches!(what, Move::Takeover | Move::Kill);
-        let rules: &[bool] = if forgets { &[false, true] } else { &[false] };
+        let rules: &[bool] = match what.forgets() {
+            true => &[false, true],
+            false => &[false],
+        };
         for with_wait in rules {
             for round in 0..rounds {
                 let dir = dir.join(format!("{short}-{with_wait}-{round}"));
                 let outcome = one(&dir, what, *with_wait)?;
                 tell(long, *with_wait, round, &outcome);
-                good &= outcome.stuck.is_empty() && (forgets || outcome.doubles.is_empty());
+                good &= outcome.stuck.is_empty()
+                    && (what.forgets() && !with_wait || outcome.doubles.is_empty());
                 let _ = fs::remove_dir_all(&dir);
             }
         }
@@ -55,12 +63,18 @@ pub fn run(dir: &Path, rounds: u32, only: Option<&str>) -> io::Result<bool> {
 }
 
 fn one(dir: &Path, what: Move, with_wait: bool) -> io::Result<Outcome> {
-    let nodes = Nodes::start(dir)?;
+    let replaces = what.replaces_masters();
+    let nodes = Nodes::start(dir, if replaces { DELAY } else { 0 })?;
     let load = Load::new(nodes.ports(), with_wait);
     let made = thread::scope(|scope| {
         let load = &load;
         for id in 0..CLIENTS {
             scope.spawn(move || load.work(id));
+        }
+        if replaces {
+            for id in 0..KEEPERS {
+                scope.spawn(move || keepers::keep(load, id));
+            }
         }
         pause(1500);
         let made = what.make(&nodes, load);
@@ -100,12 +114,13 @@ fn tell(long: &str, with_wait: bool, round: u32, outcome: &Outcome) {
     let others = ["CLUSTERDOWN", "closed", "UNBLOCKED", "READONLY", "REDIRECT"];
     let others: u64 = others.iter().map(|what| count(what)).sum();
     println!(
-        "| {long} | {rule} | {round} | {} | {} | {}, {}, {}, {others} | {} | {} | {} | {} | {} |",
+        "| {long} | {rule} | {round} | {} | {} | {}, {}, {}, {others} | {} | {} | {} | {} | {} | {} |",
         count("requests"),
         count("grants"),
         count("MOVED"),
         count("ASK"),
         count("TRYAGAIN"),
+        count("asked anew"),
         outcome.doubles.len(),
         outcome.stuck.len(),
         count("UNANSWERED"),

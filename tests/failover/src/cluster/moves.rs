@@ -17,16 +17,20 @@ pub enum Move {
     Atomic,
     Failover,
     Takeover,
+    /// The process dies; what it had written arrives.
     Kill,
+    /// The machine dies: what is under way is lost too.
+    Power,
 }
 
-pub const MOVES: [(Move, &str); 6] = [
+pub const MOVES: [(Move, &str); 7] = [
     (Move::Reshard, "redis-cli reshard"),
     (Move::Hand, "slot by slot by hand"),
     (Move::Atomic, "CLUSTER MIGRATESLOTS"),
     (Move::Failover, "CLUSTER FAILOVER"),
     (Move::Takeover, "CLUSTER FAILOVER TAKEOVER"),
     (Move::Kill, "kill -9 of a master"),
+    (Move::Power, "power cut of a master"),
 ];
 
 /// For a move that is made of many, us.
@@ -42,10 +46,22 @@ impl Move {
             Self::Takeover => roles(nodes, "CLUSTER FAILOVER TAKEOVER"),
             Self::Kill => {
                 nodes.servers[0].signal(libc::SIGKILL);
-                let whole = || nodes.servers[3].role() == "master";
-                require(within(40_000, whole), "nobody took over")
+                taken_over(nodes)
+            }
+            Self::Power => {
+                nodes.cut_power(0);
+                taken_over(nodes)
             }
         }
+    }
+
+    pub fn replaces_masters(self) -> bool {
+        self == Self::Failover || self.forgets()
+    }
+
+    /// What the new master has not heard of is had twice.
+    pub fn forgets(self) -> bool {
+        matches!(self, Self::Takeover | Self::Kill | Self::Power)
     }
 }
 
@@ -54,6 +70,11 @@ fn require(done: bool, what: &str) -> io::Result<()> {
         true => Ok(()),
         false => Err(Error::other(what.to_owned())),
     }
+}
+
+fn taken_over(nodes: &Nodes) -> io::Result<()> {
+    let done = || nodes.servers[3].role() == "master";
+    require(within(40_000, done), "nobody took over")
 }
 
 fn reshard(nodes: &Nodes, load: &Load) -> io::Result<()> {

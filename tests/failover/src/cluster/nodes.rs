@@ -8,6 +8,7 @@ use crate::clock::within;
 use crate::conn::ask;
 use crate::resp::Value;
 use crate::server::{words, Server};
+use crate::wire::Wire;
 
 pub const SLOTS: u16 = 16_384;
 
@@ -15,10 +16,28 @@ pub struct Nodes {
     /// Masters, and then their replicas in that order.
     pub servers: Vec<Server>,
     pub ids: Vec<String>,
+    /// To each of them; none where nothing is delayed.
+    wires: Vec<Wire>,
+}
+
+/// How clients reach the nodes, and what the nodes call each other.
+#[derive(Clone)]
+pub struct Ports {
+    pub own: Vec<u16>,
+    announced: Vec<u16>,
+}
+
+impl Ports {
+    /// Clients go past the wires.
+    pub fn own_of(&self, port: u16) -> u16 {
+        let at = self.announced.iter().position(|one| *one == port);
+        at.map_or(port, |at| self.own[at])
+    }
 }
 
 impl Nodes {
-    pub fn start(dir: &Path) -> io::Result<Self> {
+    /// What a master writes reaches its replica `delay` ms later.
+    pub fn start(dir: &Path, delay: u64) -> io::Result<Self> {
         let mut servers = Vec::new();
         for number in 0..6 {
             let options = words("--cluster-enabled yes --cluster-node-timeout 2000");
@@ -27,9 +46,38 @@ impl Nodes {
         }
         let id = |server: &Server| must(server.port, "CLUSTER MYID");
         let ids = servers.iter().map(id).collect::<io::Result<_>>()?;
-        let nodes = Self { servers, ids };
+        let mut nodes = Self {
+            servers,
+            ids,
+            wires: Vec::new(),
+        };
+        if delay > 0 {
+            nodes.put_wires(delay)?;
+        }
         nodes.join()?;
         Ok(nodes)
+    }
+
+    /// A replica goes to the port that its master announces. The bus has none of this.
+    fn put_wires(&mut self, delay: u64) -> io::Result<()> {
+        for server in &self.servers {
+            let wire = Wire::to(server.port, delay * 1000)?;
+            let bus = server.port + 10_000;
+            for (name, value) in [("bus-port", bus), ("port", wire.port)] {
+                let line = format!("CONFIG SET cluster-announce-{name} {value}");
+                must(server.port, &line)?;
+            }
+            self.wires.push(wire);
+        }
+        Ok(())
+    }
+
+    /// The machine of a node dies: what is under way from it is lost.
+    pub fn cut_power(&self, at: usize) {
+        if let Some(wire) = self.wires.get(at) {
+            wire.cut();
+        }
+        self.servers[at].signal(libc::SIGKILL);
     }
 
     fn join(&self) -> io::Result<()> {
@@ -81,8 +129,13 @@ impl Nodes {
         })
     }
 
-    pub fn ports(&self) -> Vec<u16> {
-        self.servers.iter().map(|server| server.port).collect()
+    pub fn ports(&self) -> Ports {
+        let own: Vec<u16> = self.servers.iter().map(|server| server.port).collect();
+        let announced = match self.wires.is_empty() {
+            true => own.clone(),
+            false => self.wires.iter().map(|wire| wire.port).collect(),
+        };
+        Ports { own, announced }
     }
 
     /// Which of the servers has a slot, by the word of the first that answers.
@@ -101,11 +154,12 @@ pub fn must(port: u16, line: &str) -> io::Result<String> {
 }
 
 /// The port for each slot, by the word of whom to ask first; 0 where there is none.
-pub fn map(ports: &[u16]) -> Vec<u16> {
+pub fn map(ports: &Ports) -> Vec<u16> {
     let mut all = vec![0; usize::from(SLOTS)];
-    let start = fastrand::usize(..ports.len());
-    for at in 0..ports.len() {
-        let port = ports[(start + at) % ports.len()];
+    let count = ports.own.len();
+    let start = fastrand::usize(..count);
+    for at in 0..count {
+        let port = ports.own[(start + at) % count];
         let Ok(reply @ Value::Array(_)) = ask(port, "CLUSTER SLOTS") else {
             continue;
         };
@@ -116,7 +170,8 @@ pub fn map(ports: &[u16]) -> Vec<u16> {
             let Some(Value::Int(port)) = node.array().get(1) else {
                 continue;
             };
-            all[*first as usize..=*last as usize].fill(*port as u16);
+            let own = ports.own_of(*port as u16);
+            all[*first as usize..=*last as usize].fill(own);
         }
         break;
     }
