@@ -127,8 +127,9 @@ fn set_number(setting: &AtomicI64) -> usize {
     number.and_then(Result::ok).unwrap_or(usize::MAX)
 }
 
-/// What of the settings concerns the core. `age_ms`: since when the module runs.
-pub fn rules(age_ms: impl FnOnce() -> i64) -> Rules {
+/// What of the settings concerns the core. `tells`: somebody can hear keyspace events.
+/// `age_ms`: since when the module runs.
+pub fn rules(tells: bool, age_ms: impl FnOnce() -> i64) -> Rules {
     let left = |ms: i64| ms.saturating_sub(age_ms());
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
@@ -146,6 +147,7 @@ pub fn rules(age_ms: impl FnOnce() -> i64) -> Rules {
             of_a_key: set_number(&MAX_WAITERS_PER_KEY),
             of_a_client: set_number(&MAX_WAITERS_PER_CLIENT),
         },
+        tells,
     }
 }
 

@@ -21,12 +21,12 @@ pub struct Decision<'a> {
     pub ks: &'a mut dyn Keyspace,
     pub now: Now,
     pub out: &'a mut Notices,
-    /// How many writes changed nothing.
-    needless: usize,
+    /// How many writes changed nothing, and events nobody hears.
+    unsaid: usize,
     /// Read/write locks of which it was told that they are free.
     pub(super) woken: BTreeSet<Key>,
     /// What it has stirred up and is to drain yet.
-    pub(super) work: Work,
+    pub(super) work: Box<Work>,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
     pub(super) held_up: BTreeMap<WaiterId, Key>,
@@ -42,14 +42,15 @@ impl<'a> Decision<'a> {
         now: Now,
         out: &'a mut Notices,
     ) -> Self {
+        let work = core.spare.take().unwrap_or_default();
         Self {
             core,
             ks,
             now,
             out,
-            needless: 0,
+            unsaid: 0,
             woken: BTreeSet::new(),
-            work: Work::default(),
+            work,
             held_up: BTreeMap::new(),
             asking: None,
             answer: None,
@@ -62,13 +63,14 @@ impl<'a> Decision<'a> {
         let Self {
             core,
             now,
-            work,
+            mut work,
             answer,
             ..
         } = self;
         if !work.is_empty() {
-            core.due.append(work);
+            core.due.append(std::mem::take(&mut *work));
         }
+        core.spare = Some(work);
         core.count_over(now);
         answer
     }
@@ -178,13 +180,24 @@ impl<'a> Decision<'a> {
     /// Tells an event of rlock's own, and counts it.
     pub(super) fn tell(&mut self, key: &Key, event: Event) {
         self.core.counters.event(event);
-        let key = key.clone();
-        self.out.push(Notice::Told { key, event });
+        self.say(|| Notice::Told {
+            key: key.clone(),
+            event,
+        });
+    }
+
+    /// A keyspace event, if anybody can hear it.
+    fn say(&mut self, event: impl FnOnce() -> Notice) {
+        if self.core.rules.tells {
+            self.out.push(event());
+        } else {
+            self.unsaid = self.unsaid.saturating_add(1);
+        }
     }
 
     /// How much has come of this decision so far.
     pub fn size(&self) -> usize {
-        self.needless.saturating_add(self.out.len())
+        self.unsaid.saturating_add(self.out.len())
     }
 
     /// Whether very much has come of it since it was this size.
@@ -209,9 +222,9 @@ impl<'a> Decision<'a> {
         let written = self.ks.write(key, &write);
         if written {
             let key = key.clone();
-            self.out.push(Notice::Wrote { key, write });
+            self.say(|| Notice::Wrote { key, write });
         } else {
-            self.needless = self.needless.saturating_add(1);
+            self.unsaid = self.unsaid.saturating_add(1);
         }
         written
     }

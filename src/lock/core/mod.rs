@@ -45,6 +45,8 @@ pub struct Rules {
     pub grants_in: Option<i64>,
     /// Beyond these a request is refused that would wait.
     pub most_waiters: Limits,
+    /// Somebody can hear keyspace events.
+    pub tells: bool,
 }
 
 /// How many requests may wait.
@@ -74,6 +76,7 @@ impl Rules {
         keep_place: None,
         grants_in: None,
         most_waiters: Limits::NONE,
+        tells: true,
     };
 }
 
@@ -93,6 +96,8 @@ pub struct Core {
     pub(in crate::lock) pools: Pools,
     /// What is to be drained yet.
     pub(in crate::lock) due: Work,
+    /// An empty one, for the next decision: to make one costs as much as to fill it.
+    pub(in crate::lock) spare: Option<Box<Work>>,
     pub(in crate::lock) queues: Queues,
     /// Who is known to wait by subscription.
     pub(in crate::lock) subscribers: Subscribers,

@@ -193,7 +193,9 @@ impl Queues {
         self.since.add(waiter.since.ms());
         let owner = waiter.want.owner.clone();
         let hash = self.hash(&owner);
-        let was_entangled = self.waits_twice(hash, &owner);
+        let is_another = self.ids_by(hash, &owner).next().is_some();
+        let was_entangled = is_another && self.waits_twice(hash, &owner);
+        let is_entangled = is_another || waiter.is_many();
         self.by_owner.insert((hash, id));
         if let Some(client) = waiter.blocked() {
             self.by_client.insert((client, id));
@@ -212,7 +214,7 @@ impl Queues {
         debug_assert!(other.is_none(), "no two requests have one number");
         if was_entangled {
             self.mark(id, true);
-        } else if self.waits_twice(hash, &owner) {
+        } else if is_entangled {
             self.mark_all(&owner, true);
         }
         new
@@ -379,8 +381,6 @@ impl Queues {
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
         assert_eq!(self.by_owner.len(), self.waiters.len());
         assert!(self.places.keys().all(twice), "places of an owner with one");
-        let timed = waiters().filter(|w| w.until().is_some()).count();
-        assert_eq!(self.timeouts.len(), timed);
         for key in self.keys() {
             let oldest = self.waiting(key).map(|waiter| waiter.since).min();
             assert_eq!(self.oldest_of(key), oldest);
@@ -392,9 +392,9 @@ impl Queues {
             let waiter = self.get(*id);
             assert_eq!(waiter.and_then(Waiter::blocked), Some(*client));
         }
-        let bound = waiters().filter(|w| w.blocked().is_some());
-        assert_eq!(self.by_client.len(), bound.count());
-        let queued = waiters().filter(|waiter| waiter.queued);
-        assert_eq!(self.queued, queued.count());
+        let count = |of: fn(&Waiter) -> bool| waiters().filter(|waiter| of(waiter)).count();
+        assert_eq!(self.by_client.len(), count(|w| w.blocked().is_some()));
+        assert_eq!(self.queued, count(|w| w.queued));
+        assert_eq!(self.timeouts.len(), count(|w| w.until().is_some()));
     }
 }

@@ -85,7 +85,7 @@ pub fn drain(d: &mut Decision<'_>) {
     loop {
         if tries == 0 || d.is_long(before) {
             // The rest has a decision of its own, after others had a turn.
-            d.core.due.append(std::mem::take(&mut d.work));
+            d.core.due.append(std::mem::take(&mut *d.work));
             return;
         }
         if let Some(key) = d.work.dirty.pop_first() {
@@ -105,7 +105,7 @@ pub fn drain(d: &mut Decision<'_>) {
             break;
         }
     }
-    for (key, whom) in std::mem::take(&mut d.work.freed) {
+    while let Some((key, whom)) = d.work.freed.pop_first() {
         // As nearly always, it has gone to the next.
         let plain = d.core.locks.get(&key).and_then(Entry::plain);
         if plain.is_some() {

@@ -31,7 +31,7 @@ pub fn nest_first(d: &mut Decision<'_>, before: Option<&Rank>) -> bool {
 /// of two. Whether one of them did, or was refused.
 pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
     let mut all = BTreeSet::new();
-    for (key, owner) in std::mem::take(&mut d.work.risen) {
+    while let Some((key, owner)) = d.work.risen.pop_first() {
         for (rank, id) in d.core.queues.requests(&owner, &key) {
             let upgrades = |w: &Waiter| deadlock::upgrades(d.core, &w.keys, &w.want);
             if d.core.queues.get(id).is_some_and(upgrades) {
@@ -76,6 +76,9 @@ pub fn judge_permits(d: &mut Decision<'_>, key: &Key) -> bool {
 /// so.
 pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
     let now = d.now;
+    if d.work.suspects.is_empty() {
+        return false;
+    }
     let mut owners = std::mem::take(&mut d.work.suspects);
     owners.retain(|owner| deadlock::is_in_cycle(d.core, owner, now));
     let ids = owners.iter().flat_map(|owner| d.core.queues.ids_of(owner));

@@ -20,7 +20,6 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
     let Replication { shell, ctx, .. } = *to;
     let mut found = Found::new();
     let writing = shell.own_work.write();
-    let are_heard = are_heard(shell);
     for notice in notices.iter() {
         match notice {
             Notice::Wake { key, whom } => found.extend(publish::wake(to, key, *whom)),
@@ -30,10 +29,8 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
             Notice::WhoListens { key, shared } => {
                 found.extend(publish::listening(to, key, *shared));
             }
-            Notice::Wrote { key, write } if are_heard => notify_of(ctx, given, key, write),
-            Notice::Told { key, event } if are_heard => {
-                notify(ctx, given, key, &[of_our_own(*event)]);
-            }
+            Notice::Wrote { key, write } => notify_of(ctx, given, key, write),
+            Notice::Told { key, event } => notify(ctx, given, key, &[of_our_own(*event)]),
             _ => {}
         }
     }
@@ -58,7 +55,7 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
 /// Whether anybody can hear a keyspace event: clients do only if the server is
 /// set to publish some, and modules only if another one is loaded. Emitting one
 /// that nobody hears costs an uncontended lock a tenth.
-fn are_heard(shell: &Shell) -> bool {
+pub fn are_heard(shell: &Shell) -> bool {
     !shell.situation.alone.get() || sys::publishes_events()
 }
 
