@@ -4,10 +4,8 @@
 //! module (`RLOCK_MODULE`, else `target/release/librlock.so`) and measures
 //!
 //! - `pairs`: acquire and release of a free lock, beside Lua and `SET NX`;
-//! - `handover`: many connections that contend for one lock;
-//! - `queue`: the same by QUEUE on one connection, beside BLOCK on as many;
+//! - `contention`: crowds that contend for one lock, beside PING and other ways to lock;
 //! - `permits`: locks that several may hold, beside plain ones and Redisson's semaphore;
-//! - `latency`: the time from a release to the next waiter's reply;
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
 //! - `deadlock`: what it costs a request that blocks to look for a cycle;
@@ -25,13 +23,12 @@
 
 mod chart;
 mod clients;
+mod contention;
 mod costs;
 mod deadlock;
 mod expiry;
 mod floods;
-mod handover;
 mod held;
-mod latency;
 mod list;
 mod load;
 mod machine;
@@ -40,7 +37,6 @@ mod options;
 mod others;
 mod pairs;
 mod permits;
-mod queue;
 mod report;
 mod sessions;
 mod stalls;
@@ -95,10 +91,8 @@ fn measure(options: &Options) -> Outcome<Report> {
                     std::fs::write(file, chart::svg(&pairs.panels()))?;
                 }
             }
-            Measurement::Handover => handover::measure(&server, options, &mut report)?,
-            Measurement::Queue => queue::measure(options, &mut report)?,
+            Measurement::Contention => contention::measure(options, &mut report)?,
             Measurement::Permits => permits::measure(options, &mut report)?,
-            Measurement::Latency => latency::measure(&server, options, &mut report)?,
             Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
 
-  --only LIST    of pairs,handover,queue,permits,latency,expiry,others,deadlock,memory,
+  --only LIST    of pairs,contention,permits,expiry,others,deadlock,memory,
                  stalls,floods,sessions,list,stock,clients,costs
   --quick        a short form (some 60 s) that judges nothing
   --check        exit with status 1 if a mark is missed
@@ -27,10 +27,8 @@ RLOCK_MODULE     the module to load (target/release/librlock.so)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measurement {
     Pairs,
-    Handover,
-    Queue,
+    Contention,
     Permits,
-    Latency,
     Expiry,
     Others,
     Deadlock,
@@ -46,12 +44,10 @@ pub enum Measurement {
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 16] = [
+    const ALL: [(Measurement, &'static str); 14] = [
         (Measurement::Pairs, "pairs"),
-        (Measurement::Handover, "handover"),
-        (Measurement::Queue, "queue"),
+        (Measurement::Contention, "contention"),
         (Measurement::Permits, "permits"),
-        (Measurement::Latency, "latency"),
         (Measurement::Expiry, "expiry"),
         (Measurement::Others, "others"),
         (Measurement::Deadlock, "deadlock"),

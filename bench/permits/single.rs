@@ -1,6 +1,6 @@
 //! The only permit of a lock with the limit 1 goes from hand to hand, beside a plain lock.
 
-use crate::handover::{Duel, Way};
+use crate::contention::{Duel, Way};
 use crate::load::Outcome;
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
@@ -36,12 +36,12 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     );
     for crowd in CROWDS {
         let duel = Duel::between([Way::Permit, Way::Block], options, crowd)?;
-        let [permit, plain] = &duel.sides;
+        let [permit, plain] = duel.sides.each_ref().map(|side| &side.hand_overs);
         let ratio = median(&ratios(&permit.rates, &plain.rates));
         let what = format!("hand-overs with LIMIT 1 / plain, {crowd} contenders");
         let speed = report.judge(&what, ratio, Mark::AtLeast(0.9));
         let what = format!("double grants with LIMIT 1 or plain, {crowd} contenders");
-        let violations = duel.violations as f64;
+        let violations = duel.violations() as f64;
         let safety = report.judge(&what, violations, Mark::AtMost(0.0));
         let mut row = vec![
             grouped(crowd as f64),

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
+
+use super::times;
 use crate::load::{command, integer, Connection, Granted, Outcome, Poller, Server, Session};
 
 /// A server that grants to nobody for this long has lost a grant.
@@ -62,7 +65,12 @@ pub struct Contest {
     /// Who has been granted the lock and has not sent its release.
     holders: Vec<usize>,
     last_token: i64,
+    released: Instant,
     grants: usize,
+    /// Of each contender.
+    pub grants_of: Vec<u64>,
+    /// From the moment a RELEASE is sent to the moment the next grant is read.
+    pub times: Histogram<u64>,
     violations: usize,
 }
 
@@ -76,7 +84,10 @@ impl Contest {
             ready: Vec::new(),
             holders: Vec::new(),
             last_token: 0,
+            released: Instant::now(),
             grants: 0,
+            grants_of: vec![0; count],
+            times: times()?,
             violations: 0,
         };
         let key = format!("contended:{count}");
@@ -151,6 +162,22 @@ impl Contest {
         Ok(())
     }
 
+    /// What was so far does not count.
+    pub fn forget(&mut self) {
+        self.grants = 0;
+        self.grants_of.fill(0);
+        self.times.reset();
+    }
+
+    /// Goes on until all can have had equally many grants.
+    pub fn finish_round(&mut self) -> Outcome<()> {
+        while !self.grants.is_multiple_of(self.contenders.len()) {
+            self.release()?;
+            self.await_grant()?;
+        }
+        Ok(())
+    }
+
     /// Gives how often mutual exclusion was violated.
     pub fn end(mut self) -> Outcome<usize> {
         self.hold_each(1, Duration::from_millis(20))?;
@@ -159,6 +186,7 @@ impl Contest {
 
     /// Every holder releases the lock and queues up behind the others.
     fn release(&mut self) -> Outcome<()> {
+        self.released = Instant::now();
         for holder in self.holders.drain(..) {
             let contender = &self.contenders[holder];
             let line = &mut self.lines[contender.line];
@@ -216,6 +244,9 @@ impl Contest {
                 },
             };
             self.grants += 1;
+            self.grants_of[tag] += 1;
+            let time = self.released.elapsed();
+            self.times.saturating_record(time.as_nanos() as u64);
             if !self.holders.is_empty() || token <= self.last_token {
                 self.violations += 1;
             }

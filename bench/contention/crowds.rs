@@ -1,0 +1,148 @@
+//! Crowds by BLOCK and by QUEUE, beside PING.
+//!
+//! The two differ only in the way of waiting: the same owners, lease and lock, RELEASE
+//! and the next ACQUIRE in one write, by the connection that was told of the grant, as a
+//! program would do it. So by BLOCK the reply to RELEASE and the grant come on two
+//! connections, by QUEUE on one: that is a part of what a session saves. Each way has a
+//! server of its own, for who has sessions does not have the connections besides.
+
+use super::duel::{Duel, Side};
+use super::{micros, Way};
+use crate::load::{self, Outcome};
+use crate::options::Options;
+use crate::report::{grouped, Mark, Report, Table};
+use crate::stats::{median, ratios};
+
+/// How many contend.
+const CROWDS: [usize; 5] = [2, 10, 100, 1_000, 5_000];
+
+/// Files that a server or this process has open besides.
+const OTHER_FILES: usize = 100;
+
+/// Of which crowd the spread of the grants has a mark.
+const JUDGED: usize = 1_000;
+
+const NOTES: [&str; 8] = [
+    "By BLOCK on a connection for each contender, by QUEUE on one RESP3 connection for all,",
+    "which sends the RELEASEs too; a server each. A contender sends its RELEASE and its next",
+    "ACQUIRE in one write; one client thread serves them all. PING goes through the same loop on",
+    "one more connection of the same server. All take turns; rates, times of the server's",
+    "processor (INFO cpu) and ratios are medians over the turns. A hand-over cannot be faster",
+    "than a round trip, since the holder has to hear of its grant before it can release. The",
+    "server reads two commands and writes two replies in a hand-over, in a PING one; the ratio",
+    "compares the time it takes for all that with the time of one PING.",
+];
+
+const OTHER_NOTES: [&str; 5] = [
+    "The same runs. From the moment a RELEASE is sent to the moment the next holder's grant is",
+    "read, and the round trip of PING. Jain's index of the grants of each contender over whole",
+    "rounds is 1 where all had as many, and 1 / n where one of n had them all. A double grant",
+    "is a second grant seen while a holder has not sent its release, or a token that does not",
+    "rise.",
+];
+
+/// Measures all sizes and prints.
+pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
+    let columns = [
+        "contenders",
+        "by",
+        "hand-overs/s",
+        "of PING/s",
+        "of BLOCK",
+        "mark",
+        "",
+        "server µs",
+        "of a PING",
+        "ratio",
+        "mark",
+        "",
+    ];
+    let mut rates = Table::new("Hand-over of one lock under contention", &columns);
+    let columns = [
+        "contenders",
+        "by",
+        "p50 µs",
+        "p99 µs",
+        "PING p50",
+        "PING p99",
+        "Jain",
+        "mark",
+        "",
+        "double grants",
+        "mark",
+        "",
+    ];
+    let mut spread = Table::new("Hand-over of one lock: how long, and to whom", &columns);
+    for crowd in CROWDS {
+        if options.quick && ![2, 100].contains(&crowd) {
+            continue;
+        }
+        if !load::may_open(crowd + OTHER_FILES)? {
+            rates.note(format!(
+                "{crowd} connections are more than may be open (ulimit -n)."
+            ));
+            continue;
+        }
+        let duel = Duel::between([Way::Block, Way::Queue], options, crowd)?;
+        let [block, _] = &duel.sides;
+        for (name, side) in ["BLOCK", "QUEUE"].into_iter().zip(&duel.sides) {
+            rates.row(rate(crowd, name, side, block, report));
+            spread.row(fairness(crowd, name, side, report));
+        }
+    }
+    NOTES.iter().for_each(|note| rates.note(*note));
+    OTHER_NOTES.iter().for_each(|note| spread.note(*note));
+    report.print(&rates);
+    report.print(&spread);
+    Ok(())
+}
+
+/// How often, and what it costs the server.
+fn rate(crowd: usize, name: &str, side: &Side, block: &Side, report: &mut Report) -> Vec<String> {
+    let (hand_overs, pings) = (&side.hand_overs, &side.pings);
+    let of_ping = median(&ratios(&hand_overs.rates, &pings.rates));
+    let mut row = vec![
+        grouped(crowd as f64),
+        name.to_owned(),
+        grouped(median(&hand_overs.rates)),
+        format!("{of_ping:.2}"),
+    ];
+    if name == "BLOCK" {
+        row.extend([String::new(), String::new(), String::new()]);
+    } else {
+        let ratio = median(&ratios(&hand_overs.rates, &block.hand_overs.rates));
+        let what = format!("hand-overs by QUEUE / BLOCK, {crowd} contenders");
+        row.push(format!("{ratio:.2}"));
+        row.extend(report.judge(&what, ratio, Mark::AtLeast(0.95)));
+    }
+    let ratio = median(&ratios(&hand_overs.costs, &pings.costs));
+    row.push(format!("{:.1}", median(&hand_overs.costs)));
+    row.push(format!("{:.1}", median(&pings.costs)));
+    row.push(format!("{ratio:.2}"));
+    if name == "BLOCK" {
+        let what = format!("server time of a hand-over / of a PING, {crowd} contenders");
+        row.extend(report.judge(&what, ratio, Mark::AtMost(1.45)));
+    }
+    row
+}
+
+/// How long it took, and who got it.
+fn fairness(crowd: usize, name: &str, side: &Side, report: &mut Report) -> Vec<String> {
+    let (hand_overs, pings) = (&side.hand_overs.times, &side.pings.times);
+    let mut row = vec![grouped(crowd as f64), name.to_owned()];
+    for times in [hand_overs, pings] {
+        row.extend([0.5, 0.99].map(|share| format!("{:.1}", micros(times, share))));
+    }
+    row.push(format!("{:.4}", side.evenness));
+    if crowd == JUDGED {
+        let what = format!("Jain's index of grants by {name}, {crowd} contenders");
+        row.extend(report.judge(&what, side.evenness, Mark::AtLeast(0.999)));
+    } else {
+        row.extend([String::new(), String::new()]);
+    }
+    let violations = side.violations as f64;
+    let what = format!("double grants by {name}, {crowd} contenders");
+    row.push(grouped(violations));
+    row.extend(report.judge(&what, violations, Mark::AtMost(0.0)));
+    row
+}
