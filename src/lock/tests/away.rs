@@ -324,7 +324,7 @@ fn is_there(node: &Shell) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: super::runs(2000), failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn whatever_moves_when_it_is_one_lock(
         counts in any::<bool>(),

@@ -28,3 +28,12 @@ mod time;
 mod turns;
 mod vanishing;
 mod waiting;
+
+/// How many random runs: of so many a handful under Miri, which is a thousand times slower.
+const fn runs(all: u32) -> u32 {
+    if cfg!(miri) {
+        3
+    } else {
+        all
+    }
+}

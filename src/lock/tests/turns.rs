@@ -181,7 +181,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: super::runs(600), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nobody_starves_and_nothing_is_stuck(ops in ops()) {

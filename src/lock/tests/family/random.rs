@@ -11,6 +11,7 @@ use super::model::Place;
 use super::ops::{steps, Op, Other, Steps, Whose, SEATS};
 use super::promises::Promises;
 use super::world::World;
+use crate::lock::tests::runs;
 use crate::lock::Rules;
 
 /// The same runs each time, from a few seeds; PROPTEST_RNG_SEED asks for those of
@@ -23,7 +24,7 @@ fn run_all(rules: Rules) {
     };
     for seed in seeds {
         let config = ProptestConfig {
-            cases: 400,
+            cases: runs(400),
             failure_persistence: None,
             max_shrink_iters: 20_000,
             rng_seed: RngSeed::Fixed(seed),
