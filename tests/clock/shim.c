@@ -1,6 +1,7 @@
 /* Preloaded into a server: its wall clock is set wrong by as much as a file says, and
  * the module's calls for the time can be made to fail. The file, named by RLOCK_CLOCK,
- * holds two 64-bit numbers: the offset in microseconds, and how many calls fail. */
+ * holds 64-bit numbers: the offset in microseconds, how many calls fail, and an offset that
+ * takes the place of the first when the module asks for the time next (0: none). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 struct control {
     volatile int64_t offset_us;
     volatile int64_t failures;
+    volatile int64_t next_offset_us;
 };
 
 static struct control nothing;
@@ -66,10 +68,17 @@ static int of_the_module(void *caller) {
 }
 
 int clock_gettime(clockid_t id, struct timespec *time) {
-    if (control->failures > 0 && of_the_module(__builtin_return_address(0))) {
-        control->failures--;
-        errno = EINVAL;
-        return -1;
+    int is_due = control->failures > 0 || control->next_offset_us != 0;
+    if (is_due && of_the_module(__builtin_return_address(0))) {
+        if (control->next_offset_us != 0) {
+            control->offset_us = control->next_offset_us;
+            control->next_offset_us = 0;
+        }
+        if (control->failures > 0) {
+            control->failures--;
+            errno = EINVAL;
+            return -1;
+        }
     }
     now(id, time);
     return 0;

@@ -156,6 +156,29 @@ fn watchdogs_keep_and_free_their_locks_after_a_step_back() {
 }
 
 #[test]
+fn a_step_back_while_the_timer_fires_holds_nobody_up() {
+    // The server fires whatever is due by the time at which it began to fire timers. What
+    // is armed meanwhile by a clock that was set back is due by that at once, again and again.
+    with_clock(|clock, server| {
+        let mut control = server.raw();
+        for key in ["k0", "k1", "k2", "k3", "k4"] {
+            // Renewed each 10 ms, far more often than the cron looks.
+            let mut held = Bound::with(server, &format!("{key} a 30"));
+            clock.set_off_at_next_look(-20_000);
+            eventually("the module has looked", || clock.has_looked());
+            let since = Instant::now();
+            control.in_step();
+            prompt("a PING", since, Duration::ZERO);
+            held.client.in_step();
+            assert_eq!(control.only(key).token, Some(held.token));
+            held.client.close();
+            control.goes_free(key);
+            clock.set_off(0);
+        }
+    });
+}
+
+#[test]
 fn a_step_forward_ends_leases_and_no_block_time() {
     with_clock(|clock, server| {
         let mut control = server.raw();

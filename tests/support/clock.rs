@@ -24,14 +24,25 @@ impl Clock {
         let options = options.read(true).write(true).create(true).truncate(true);
         let file = options.open(&path).expect("a file for the clock");
         let clock = Self { path, file };
-        clock.put(0, 0);
-        clock.put(1, 0);
+        for at in 0..3 {
+            clock.put(at, 0);
+        }
         clock
     }
 
     /// Sets it this many ms ahead of the right time, or behind it.
     pub fn set_off(&self, ms: i64) {
         self.put(0, ms * 1000);
+    }
+
+    /// The same in the moment in which the module looks at a clock next.
+    pub fn set_off_at_next_look(&self, ms: i64) {
+        self.put(2, ms * 1000);
+    }
+
+    /// Whether it has looked.
+    pub fn has_looked(&self) -> bool {
+        self.get(2) == 0
     }
 
     /// So many of the module's next looks at a clock fail.
@@ -41,8 +52,14 @@ impl Clock {
 
     /// How many are still to fail.
     pub fn to_fail(&self) -> i64 {
+        self.get(1)
+    }
+
+    fn get(&self, at: u64) -> i64 {
         let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, 8).expect("the clock");
+        self.file
+            .read_exact_at(&mut bytes, at * 8)
+            .expect("the clock");
         i64::from_ne_bytes(bytes)
     }
 

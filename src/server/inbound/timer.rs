@@ -16,7 +16,6 @@ pub fn on_timer(ctx: Ctx<'_>) {
         stock::go_on(shell, ctx);
         watching::relax(shell, ctx);
         closes::close_some(shell, ctx);
-        drop(firing);
-        schedule::arm_for_next(shell, ctx);
+        firing.end(|| schedule::arm_for_next(shell, ctx));
     });
 }

@@ -24,6 +24,8 @@ pub struct Alarm {
     armed: Cell<Option<Armed>>,
     /// Its callback runs.
     firing: Cell<bool>,
+    /// It runs too early: the wall clock was set back since the server began to fire timers.
+    early: Cell<bool>,
     /// A job runs when the command under way is done.
     pub job: Cell<bool>,
     /// The event loop is known to come to its end of a turn before it sleeps.
@@ -54,6 +56,7 @@ impl Alarm {
             timer: Cell::new(None),
             armed: Cell::new(None),
             firing: Cell::new(false),
+            early: Cell::new(false),
             job: Cell::new(false),
             awake: Cell::new(false),
             wakeup,
@@ -62,7 +65,14 @@ impl Alarm {
     }
 
     /// Sees to it that the timer fires in at most `ms` from now.
+    ///
+    /// Not while it fires too early. The server fires all that is due by the moment in which
+    /// it began, so what is armed by a clock that was set back since would fire again and
+    /// again, and nobody be served until the clock is there once more. [`Alarm::mend`] arms it.
     pub fn arm(&self, ctx: Ctx<'_>, now: Now, ms: i64) {
+        if self.early.get() {
+            return;
+        }
         let ms = ms.clamp(0, LONGEST_MS);
         let at = now.until(ms);
         if self.armed.get().is_some_and(|armed| armed.mono <= at) {
@@ -114,10 +124,15 @@ impl Alarm {
 
     /// The timer fires, until the value is dropped.
     pub fn fire(&self) -> Firing<'_> {
-        self.armed.set(None);
+        let armed = self.armed.take();
         self.timer.set(None);
         self.firing.set(true);
-        Firing(self)
+        let firing = Firing(self);
+        // Looked at last, for a look at a clock can fail.
+        let now = clock::now_by_wall().wall_ms();
+        let early = armed.is_some_and(|armed| armed.wall.since(now) > SLEW_MS);
+        self.early.set(early);
+        firing
     }
 
     /// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
@@ -156,8 +171,17 @@ impl Alarm {
 /// The timer's callback runs: it is armed at the end of it, and not before.
 pub struct Firing<'a>(&'a Alarm);
 
+impl Firing<'_> {
+    /// All is done: the timer is armed for what comes next.
+    pub fn end(self, arm: impl FnOnce()) {
+        self.0.firing.set(false);
+        arm();
+    }
+}
+
 impl Drop for Firing<'_> {
     fn drop(&mut self) {
         self.0.firing.set(false);
+        self.0.early.set(false);
     }
 }
