@@ -17,7 +17,7 @@ FNR == 1 { finish() }
 
 /^    ?(at|by) 0x/ {
     frames++
-    if (place == "" && (/librlock\.so/ || /rlock::/)) place = $0
+    if (place == "" && (/librlock\.so/ || /rlock::/ || /redis_module::/ || /RedisModule_OnLoad/)) place = $0
 }
 
 { text = text $0 "\n" }
