@@ -9,7 +9,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ miri: tools ## run the core's tests under Miri (an hour; ONLY=sessions::; needs 
 
 valgrind: tools server valgrind-tool ## run the suite on a server under valgrind, and print what that reports of rlock (hours; ONLY="sessions:: permits::")
 	@tests/valgrind/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
+
+asan: tools server ## run the suite with the module under AddressSanitizer (ONLY="sessions:: permits::"; needs gcc and a nightly toolchain)
+	@tests/asan/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
 
 test-tls: module server judge ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
 	@tests/tls/run "$(TARGET)" "$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER),$(RLOCK_SERVER))" $(or $(SECONDS),60)
