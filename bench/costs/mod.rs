@@ -49,16 +49,27 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         }
     }
     let mut table = Table::new("Costs", &columns);
+    let of = |number: usize| -> Vec<f64> {
+        let counts = counts.iter().map(|counts| median(&counts[number]));
+        counts.collect()
+    };
     for (number, work) in ALL.iter().enumerate() {
-        let medians = counts.iter().map(|counts| median(&counts[number]));
-        table.row(row(work.name, &medians.collect::<Vec<f64>>()));
+        let medians = of(number);
+        table.row(row(work.name, &medians, grouped));
+        let peer = ALL.iter().position(|peer| Some(peer.name) == work.peer);
+        if let Some(peer) = peer {
+            let ratios = medians.iter().zip(of(peer)).map(|(one, peer)| one / peer);
+            let name = format!("  against {}", ALL[peer].name);
+            table.row(row(&name, &ratios.collect::<Vec<f64>>(), ratio));
+        }
     }
     let count = |module: &&PathBuf| {
         let server = Server::start(&options.server, Some(module))?;
         memory::per_lock(&server, LOCKS)
     };
     let bytes: Outcome<Vec<f64>> = modules.iter().map(count).collect();
-    table.row(row("bytes of used_memory for a lock that is held", &bytes?));
+    let name = "bytes of used_memory for a lock that is held";
+    table.row(row(name, &bytes?, grouped));
     table.note("Instructions: all that the server takes, its own share too, by valgrind's count.");
     table.note("Medians of several servers; from run to run they differ by a percent or two.");
     report.print(&table);
@@ -71,9 +82,13 @@ fn name(module: &Path) -> String {
     parts[parts.len().saturating_sub(2)..].join("/")
 }
 
-fn row(name: &str, figures: &[f64]) -> Vec<String> {
+fn ratio(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn row(name: &str, figures: &[f64], shown: fn(f64) -> String) -> Vec<String> {
     let mut cells = vec![name.to_owned()];
-    cells.extend(figures.iter().map(|&figure| grouped(figure)));
+    cells.extend(figures.iter().map(|&figure| shown(figure)));
     if let [first, .., last] = figures {
         cells.push(format!("{:.3}", last / first));
     }

@@ -14,48 +14,91 @@ pub struct Work {
     pub name: &'static str,
     /// How often, in the two runs that are compared.
     pub times: [usize; 2],
+    /// The work that it is held against, by name.
+    pub peer: Option<&'static str>,
     pub run: fn(&Server, usize) -> Outcome<Vec<Connection>>,
 }
 
-pub const ALL: [Work; 8] = [
+const PING: &str = "a PING that comes alone";
+const SET_DEL: &str = "SET NX PX and DEL";
+
+pub const ALL: [Work; 13] = [
     Work {
         name: "two PINGs",
         times: [500, 2_500],
+        peer: None,
         run: pings,
+    },
+    Work {
+        name: PING,
+        times: [500, 2_500],
+        peer: None,
+        run: lone_pings,
+    },
+    Work {
+        name: SET_DEL,
+        times: [500, 2_500],
+        peer: None,
+        run: set_and_del,
     },
     Work {
         name: "ACQUIRE and RELEASE of a free lock",
         times: [500, 2_500],
+        peer: Some(SET_DEL),
         run: pairs,
     },
     Work {
         name: "the same as clients do it: NOTIFY WATCHDOG ONCE",
         times: [500, 2_500],
+        peer: None,
         run: session_pairs,
     },
     Work {
-        name: "a hand-over with 100 waiting, and a new wait",
+        name: "a hand-over among 2 clients, and a new wait",
         times: [200, 1_400],
-        run: hand_overs,
+        peer: Some(PING),
+        run: hand_overs::<2>,
     },
     Work {
-        name: "the same by QUEUE on one connection",
+        name: "a hand-over among 10 clients, and a new wait",
         times: [200, 1_400],
+        peer: Some(PING),
+        run: hand_overs::<10>,
+    },
+    Work {
+        name: "a hand-over among 100 clients, and a new wait",
+        times: [200, 1_400],
+        peer: Some(PING),
+        run: hand_overs::<100>,
+    },
+    Work {
+        name: "a hand-over among 1,000 clients, and a new wait",
+        times: [200, 1_400],
+        peer: Some(PING),
+        run: hand_overs::<1_000>,
+    },
+    Work {
+        name: "the same of 100 who wait by QUEUE on one connection",
+        times: [200, 1_400],
+        peer: None,
         run: hand_overs_by_queue,
     },
     Work {
         name: "MACQUIRE and MRELEASE of 8 free keys",
         times: [100, 1_100],
+        peer: None,
         run: many,
     },
     Work {
         name: "the end of a lease",
         times: [200, 1_000],
+        peer: None,
         run: expiries,
     },
     Work {
         name: "DEL of another key while a lock is held",
         times: [500, 2_500],
+        peer: None,
         run: deletions,
     },
 ];
@@ -65,8 +108,8 @@ const GROUP: usize = 50;
 
 const LONG: &str = "600000";
 
-/// Who contend for a lock: the holder, and 100 who wait.
-const WAITERS: usize = 101;
+/// Who contend for a lock by QUEUE.
+const WAITERS: usize = 100;
 
 /// Sends commands in groups, and holds each reply against what it must be.
 fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcome<()> {
@@ -93,6 +136,30 @@ fn pings(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
     let mut client = server.connect()?;
     let two = vec![command(&["PING"]); 2 * times];
     send(&mut client, &two, Expect::Exactly("+PONG\r\n"))?;
+    Ok(vec![client])
+}
+
+fn lone_pings(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let mut client = server.connect()?;
+    for _ in 0..times {
+        Expect::Exactly("+PONG\r\n").check(client.call(&["PING"])?)?;
+    }
+    Ok(vec![client])
+}
+
+fn set_and_del(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let pair = [
+        command(&["SET", "lock", "owner", "NX", "PX", LONG]),
+        command(&["DEL", "lock"]),
+    ];
+    let mut client = server.connect()?;
+    for group in vec![pair; times].chunks(GROUP / 2) {
+        client.send(&group.as_flattened().concat())?;
+        for _ in group {
+            Expect::Exactly("+OK\r\n").check(client.reply()?)?;
+            Expect::Exactly(":1\r\n").check(client.reply()?)?;
+        }
+    }
     Ok(vec![client])
 }
 
@@ -124,9 +191,9 @@ fn many(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
 }
 
 /// Who got the lock gives it to the next and stands in line again.
-fn hand_overs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+fn hand_overs<const CLIENTS: usize>(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
     let wait = |owner: &str| command(&["RLOCK.ACQUIRE", "lock", owner, LONG, "BLOCK", "0"]);
-    let owners: Vec<String> = (0..WAITERS)
+    let owners: Vec<String> = (0..CLIENTS)
         .map(|number| format!("owner:{number}"))
         .collect();
     let mut clients = Vec::new();
@@ -138,13 +205,13 @@ fn hand_overs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
         clients.push(client);
     }
     for number in 0..times {
-        let (holder, owner) = (&mut clients[number % WAITERS], &owners[number % WAITERS]);
+        let (holder, owner) = (&mut clients[number % CLIENTS], &owners[number % CLIENTS]);
         integer(holder.reply()?)?;
         holder.send(&[command(&["RLOCK.RELEASE", "lock", owner]), wait(owner)].concat())?;
         Expect::Exactly(":0\r\n").check(holder.reply()?)?;
     }
     // The last grant is not part of what is read above.
-    integer(clients[times % WAITERS].reply()?)?;
+    integer(clients[times % CLIENTS].reply()?)?;
     Ok(clients)
 }
 
