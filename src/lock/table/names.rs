@@ -16,19 +16,22 @@ const PARTS: usize = 256;
 /// A part gives memory back from this room on.
 const ROOM: usize = 64;
 
-/// Longer names are hashed each time.
+/// Longer names are looked up each time.
 const SHORT: usize = 256;
 
-/// Hashes are remembered in so many places, by the last byte of the name: the keys of one
-/// request often differ in it.
+/// Names are remembered in so many places, by their last byte: the keys of one request often
+/// differ in it.
 const REMEMBERED: usize = 16;
 
-/// A name that was asked for last, and its hash: a decision asks for one name several
-/// times, and to hash it is most of what that costs.
+/// A name that was asked for last, and where it is: a decision asks for one name very
+/// often, and to find it is a good part of what a decision costs.
 #[derive(Clone, Debug, Default)]
-struct Hashed {
+struct Asked {
     name: Vec<u8>,
     hash: u64,
+    /// Its place in its part, if it is there: as things were after so many changes.
+    at: Option<usize>,
+    after: u64,
 }
 
 /// The names of each part stand in a list, so that all of them can be looked at a few
@@ -39,7 +42,9 @@ pub struct Names<T> {
     /// And one more, so that there is one for any number.
     last: IndexMap<Bytes, T>,
     hasher: RandomState,
-    hashed: RefCell<[Hashed; REMEMBERED]>,
+    asked: RefCell<[Asked; REMEMBERED]>,
+    /// So often was a name added or removed, and one more.
+    changes: u64,
 }
 
 /// Behind those names that were looked at, on the way from the last to the first.
@@ -64,7 +69,8 @@ impl<T> Default for Names<T> {
                 .collect(),
             last: IndexMap::new(),
             hasher: RandomState::new(),
-            hashed: RefCell::default(),
+            asked: RefCell::default(),
+            changes: 1,
         }
     }
 }
@@ -74,22 +80,38 @@ impl<T> Names<T> {
         self.last.is_empty() && self.parts.iter().all(IndexMap::is_empty)
     }
 
-    fn hash(&self, name: &[u8]) -> u64 {
-        let mut hashed = self.hashed.borrow_mut();
+    /// The hash of a name, and its place in its part if it is there.
+    fn place(&self, name: &[u8]) -> (u64, Option<usize>) {
+        let mut asked = self.asked.borrow_mut();
         let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
-        let Some(last) = name.last().and_then(|byte| hashed.get_mut(place(byte))) else {
-            return self.hasher.hash_one(name);
+        let last = name.last().filter(|_| name.len() <= SHORT);
+        let Some(last) = last.and_then(|byte| asked.get_mut(place(byte))) else {
+            let hash = self.hasher.hash_one(name);
+            return (hash, self.find(name, hash));
         };
-        if last.name == name {
-            return last.hash;
+        let is_same = last.name == name;
+        if is_same && last.after == self.changes {
+            return (last.hash, last.at);
         }
-        let hash = self.hasher.hash_one(name);
-        if name.len() <= SHORT {
+        if !is_same {
             last.name.clear();
             last.name.extend_from_slice(name);
-            last.hash = hash;
+            last.hash = self.hasher.hash_one(name);
         }
-        hash
+        last.at = self.find(name, last.hash);
+        last.after = self.changes;
+        (last.hash, last.at)
+    }
+
+    /// A name was added or removed. What is remembered of others has to be found anew.
+    fn changed(&mut self, name: &[u8], at: Option<usize>) {
+        self.changes = self.changes.wrapping_add(1);
+        let mut asked = self.asked.borrow_mut();
+        let place = |byte: &u8| usize::from(*byte) % REMEMBERED;
+        let last = name.last().and_then(|byte| asked.get_mut(place(byte)));
+        if let Some(last) = last.filter(|last| last.name == name) {
+            (last.at, last.after) = (at, self.changes);
+        }
     }
 
     fn part(&self, number: usize) -> &IndexMap<Bytes, T> {
@@ -101,31 +123,33 @@ impl<T> Names<T> {
     }
 
     pub fn get(&self, name: &[u8]) -> Option<(&Bytes, &T)> {
-        self.find(name, self.hash(name))
+        let (hash, at) = self.place(name);
+        self.part(number(hash)).get_index(at?)
     }
 
-    /// Whether a name is known, which is none as a rule: its hash is not kept.
+    /// Whether a name is known, which is none as a rule: it is not remembered.
     pub fn contains(&self, name: &[u8]) -> bool {
         self.find(name, self.hasher.hash_one(name)).is_some()
     }
 
-    fn find(&self, name: &[u8], hash: u64) -> Option<(&Bytes, &T)> {
+    fn find(&self, name: &[u8], hash: u64) -> Option<usize> {
         let part = self.part(number(hash)).raw_entry_v1();
-        part.from_hash(hash, |other| other[..] == *name)
+        part.index_from_hash(hash, |other| other[..] == *name)
     }
 
     pub fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
-        let hash = self.hash(name);
-        let part = self.part_mut(number(hash)).raw_entry_mut_v1();
-        match part.from_hash(hash, |other| other[..] == *name) {
-            RawEntryMut::Occupied(entry) => Some(entry.into_mut()),
-            RawEntryMut::Vacant(_) => None,
-        }
+        let (hash, at) = self.place(name);
+        let (_, known) = self.part_mut(number(hash)).get_index_mut(at?)?;
+        Some(known)
     }
 
     /// What is known of a name, or this from now on.
     pub fn get_or_insert(&mut self, name: &Bytes, new: impl FnOnce() -> T) -> &mut T {
-        let hash = self.hash(name);
+        let (hash, at) = self.place(name);
+        let part = self.part(number(hash));
+        if at.is_none() {
+            self.changed(name, Some(part.len()));
+        }
         let part = self.part_mut(number(hash)).raw_entry_mut_v1();
         match part.from_hash(hash, |other| other == name) {
             RawEntryMut::Occupied(entry) => entry.into_mut(),
@@ -135,20 +159,19 @@ impl<T> Names<T> {
 
     /// Removes a name if this is true of it.
     pub fn remove_if(&mut self, name: &[u8], is_over: impl FnOnce(&T) -> bool) {
-        let hash = self.hash(name);
+        let (hash, at) = self.place(name);
         let part = self.part_mut(number(hash));
-        let entry = part.raw_entry_mut_v1();
-        if let RawEntryMut::Occupied(entry) = entry.from_hash(hash, |other| other[..] == *name) {
-            if !is_over(entry.get()) {
-                return;
-            }
-            entry.swap_remove();
-            // After a crowd has gone; seldom enough to cost nothing.
-            let (room, len) = (part.capacity(), part.len());
-            if room > ROOM && len < room / 8 {
-                part.shrink_to(len.saturating_mul(2).max(ROOM / 2));
-            }
+        let known = at.and_then(|at| Some((at, part.get_index(at)?.1)));
+        let Some((at, _)) = known.filter(|(_, known)| is_over(known)) else {
+            return;
+        };
+        part.swap_remove_index(at);
+        // After a crowd has gone; seldom enough to cost nothing.
+        let (room, len) = (part.capacity(), part.len());
+        if room > ROOM && len < room / 8 {
+            part.shrink_to(len.saturating_mul(2).max(ROOM / 2));
         }
+        self.changed(name, None);
     }
 
     #[cfg(test)]
@@ -276,6 +299,36 @@ mod tests {
         names.remove_if(&whole[1], |_| true);
         assert_eq!(names.from(Bound::Excluded(&whole[1]), 1)[0].0, &whole[2]);
         assert_eq!(names.from(Bound::Included(&whole[1]), 1)[0].0, &whole[2]);
+    }
+
+    /// Whatever is added and removed beside it, each name is found where it is.
+    #[test]
+    fn what_is_remembered_of_a_name_is_true() {
+        let mut names = Names::default();
+        let mut known = std::collections::HashMap::new();
+        let mut draw = 1_usize;
+        for step in 0..20_000 {
+            draw = draw.wrapping_mul(25_214_903_917).wrapping_add(11);
+            // Few enough to be added and removed often, and more than are remembered.
+            let (what, number) = (draw >> 20 & 3, draw >> 24 & 63);
+            let name = name(number);
+            match what {
+                0 => *names.get_or_insert(&name, || 0) = *known.entry(number).or_insert(step),
+                1 => names.remove_if(&name, |known| known % 2 == 0),
+                2 => names.get_mut(&name).into_iter().for_each(|it| *it = step),
+                _ => {}
+            }
+            match (what, known.get_mut(&number)) {
+                (1, Some(step)) if *step % 2 == 0 => drop(known.remove(&number)),
+                (2, Some(it)) => *it = step,
+                _ => {}
+            }
+            for number in [number, number ^ 1, draw >> 32 & 63] {
+                let found = names.get(&self::name(number)).map(|(_, it)| *it);
+                assert_eq!(found, known.get(&number).copied(), "{step}");
+            }
+        }
+        assert!(known.len() > 10);
     }
 
     #[test]
