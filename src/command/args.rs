@@ -1,10 +1,12 @@
 //! Reads a command's arguments from left to right.
 
+use std::fmt::Display;
 use std::iter::Peekable;
 
 use super::options::{Options, Owner};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
+use crate::lock::layout::whole;
 use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
 use crate::server::{Call, Command};
@@ -75,8 +77,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
     /// A time behind a keyword, ms.
     pub fn ms(&mut self, word: &str) -> Result<i64, Error> {
-        let what = format!("{word} must be a whole number of ms from 0");
-        number(self.behind(word)?, 0, MOST_MS, &what)
+        let what = format_args!("{word} must be a whole number of ms from 0");
+        number(self.behind(word)?, 0, MOST_MS, what)
     }
 
     /// No argument is left.
@@ -145,8 +147,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The time after BLOCK or QUEUE, ms; 0: for ever.
     fn wait(&mut self, word: &str) -> Result<i64, Error> {
         let given = self.needs(word, "a number of ms")?;
-        let what = format!("{word} must be a whole number of ms from 0 (for ever)");
-        number(given, 0, MOST_MS, &what)
+        let what = format_args!("{word} must be a whole number of ms from 0 (for ever)");
+        number(given, 0, MOST_MS, what)
     }
 
     /// The channel and the tag after NOTIFY.
@@ -223,8 +225,8 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     /// The number after LIMIT or PERMITS.
     fn permits(&mut self, word: &str) -> Result<u32, Error> {
         let given = self.needs(word, "a number")?;
-        let what = format!("{word} must be a whole number from 1");
-        let number = number(given, 1, Pool::MOST, &what)?;
+        let what = format_args!("{word} must be a whole number from 1");
+        let number = number(given, 1, Pool::MOST, what)?;
         Ok(u32::try_from(number).unwrap_or(u32::MAX))
     }
 
@@ -282,20 +284,11 @@ fn is_word(given: &[u8], taken: &str) -> bool {
     matches!(behind.first(), None | Some(b' ')) && given.eq_ignore_ascii_case(word)
 }
 
-/// A number from `least` to `most`. `what` begins the error where it is none.
-fn number(given: &[u8], least: i64, most: i64, what: &str) -> Result<i64, Error> {
-    let value = decimal(given).filter(|value| (least..=most).contains(value));
+/// A number from `least` to `most`, without sign, blanks or leading zeros, as the server reads
+/// it. `what` begins the error where it is none.
+fn number(given: &[u8], least: i64, most: i64, what: impl Display) -> Result<i64, Error> {
+    let value = whole(given).filter(|value| (least..=most).contains(value));
     value.ok_or_else(|| Error::new(format!("{what} to {most}, got {}", shown(given))))
-}
-
-/// A decimal number without sign, blanks or leading zeros, as the server reads it.
-fn decimal(text: &[u8]) -> Option<i64> {
-    let digits = std::str::from_utf8(text).ok()?;
-    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if !plain || (digits.len() > 1 && digits.starts_with('0')) {
-        return None;
-    }
-    digits.parse().ok()
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ pub fn count(value: &[u8]) -> Option<i64> {
 }
 
 /// The same, or 0.
-fn whole(value: &[u8]) -> Option<i64> {
+pub fn whole(value: &[u8]) -> Option<i64> {
     (value == b"0").then_some(0).or_else(|| count(value))
 }
 
