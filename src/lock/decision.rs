@@ -24,12 +24,12 @@ pub struct Decision<'a> {
     /// How many writes changed nothing, and events nobody hears.
     unsaid: usize,
     /// Read/write locks of which it was told that they are free.
-    pub(super) woken: BTreeSet<Key>,
+    woken: Option<BTreeSet<Key>>,
     /// What it has stirred up and is to drain yet.
     pub(super) work: Box<Work>,
     /// Of requests for several keys that were tried: the first key that was not to be
     /// had. Until that one changes there is no use in trying again.
-    pub(super) held_up: BTreeMap<WaiterId, Key>,
+    held_up: Option<BTreeMap<WaiterId, Key>>,
     /// The request that is decided, if it stands in a queue, and what became of it.
     pub(super) asking: Option<WaiterId>,
     pub(super) answer: Option<Outcome>,
@@ -49,9 +49,9 @@ impl<'a> Decision<'a> {
             now,
             out,
             unsaid: 0,
-            woken: BTreeSet::new(),
+            woken: None,
             work,
-            held_up: BTreeMap::new(),
+            held_up: None,
             asking: None,
             answer: None,
         }
@@ -156,9 +156,27 @@ impl<'a> Decision<'a> {
         }
         let key = key.clone();
         if whom != Whom::One {
-            self.woken.insert(key.clone());
+            let woken = self.woken.get_or_insert_default();
+            woken.insert(key.clone());
         }
         self.out.push(Notice::Wake { key, whom });
+    }
+
+    /// Whether it was told of a read/write lock that it is free.
+    pub(super) fn is_woken(&self, key: &Key) -> bool {
+        let woken = self.woken.as_ref();
+        woken.is_some_and(|woken| woken.contains(key))
+    }
+
+    /// A request for several keys was tried, and this one was not to be had.
+    pub(super) fn hold_up(&mut self, id: WaiterId, key: &Key) {
+        let held_up = self.held_up.get_or_insert_default();
+        held_up.insert(id, key.clone());
+    }
+
+    /// The key that a request for several keys lacks, if it was tried.
+    pub(super) fn lacks(&self, id: WaiterId) -> Option<&Key> {
+        self.held_up.as_ref()?.get(&id)
     }
 
     /// Somebody who is none of rlock's own has taken the key in its turn, or had it

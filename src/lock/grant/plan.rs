@@ -41,7 +41,7 @@ pub fn plan(
         let is_next = next.is_none() || next == id.map(Next::Waiter);
         let Some(how) = how.filter(|how| is_next || how.is_holders()) else {
             if let Some(id) = id.filter(|_| keys.len() > 1) {
-                d.held_up.insert(id, key.clone());
+                d.hold_up(id, key);
             }
             return Ok(None);
         };

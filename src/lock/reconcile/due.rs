@@ -102,7 +102,7 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
 
 /// Readers have left by no request of theirs.
 fn readers_left(d: &mut Decision<'_>, key: &Key) {
-    if d.ks.look(key, &[]).kind == Kind::Free && !d.woken.contains(key) {
+    if d.ks.look(key, &[]).kind == Kind::Free && !d.is_woken(key) {
         d.left_free(key, Whom::OneShared);
     }
     d.look_later(key);

@@ -23,7 +23,7 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
         }
         let id = match next {
             // What holds it up is another key, and that is as it was.
-            Next::Waiter(id) if d.held_up.get(&id).is_some_and(|other| other != key) => break,
+            Next::Waiter(id) if d.lacks(id).is_some_and(|other| other != key) => break,
             Next::Waiter(id) => id,
             Next::Subscribers if subscribers::offer(d, key) => break,
             Next::Subscribers => continue,
