@@ -6,8 +6,7 @@ mod forgotten;
 mod shown;
 mod sweeps;
 
-use std::collections::BTreeMap;
-
+use super::databases::Databases;
 use super::entry::Entry;
 use super::held::Held;
 use super::hold::{Begun, Hold, Party};
@@ -28,7 +27,7 @@ struct Table {
 
 #[derive(Clone, Debug, Default)]
 pub struct Locks {
-    tables: BTreeMap<i32, Table>,
+    tables: Databases<Table>,
     /// Of the names of the read/write locks among them.
     lengths: Lengths,
     /// So many of them are presumed.
@@ -47,7 +46,7 @@ impl Locks {
 
     /// The key by this name, which is shared with the copy here if there is one.
     pub fn key(&self, db: i32, name: &[u8]) -> Key {
-        let known = self.tables.get(&db).and_then(|t| t.entries.get(name));
+        let known = self.tables.get(db).and_then(|t| t.entries.get(name));
         let name = known.map_or_else(|| Bytes::from(name), |(name, _)| name.clone());
         Key { db, name }
     }
@@ -56,16 +55,16 @@ impl Locks {
     #[cfg(test)]
     pub fn keys(&self) -> Vec<Key> {
         let mut keys = Vec::new();
-        for (db, table) in &self.tables {
+        for (db, table) in self.tables.iter() {
             let names = table.entries.iter().map(|(name, _)| name.clone());
-            keys.extend(names.map(|name| Key { db: *db, name }));
+            keys.extend(names.map(|name| Key { db, name }));
         }
         keys
     }
 
     /// Whether anything is remembered of a key by this name.
     pub fn contains(&self, db: i32, name: &[u8]) -> bool {
-        let table = self.tables.get(&db);
+        let table = self.tables.get(db);
         table.is_some_and(|table| table.entries.contains(name))
     }
 
@@ -74,7 +73,7 @@ impl Locks {
     }
 
     pub fn by_name(&self, db: i32, name: &[u8]) -> Option<&Entry> {
-        let (_, entry) = self.tables.get(&db)?.entries.get(name)?;
+        let (_, entry) = self.tables.get(db)?.entries.get(name)?;
         Some(entry)
     }
 
@@ -116,19 +115,19 @@ impl Locks {
     }
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
-        let table = self.tables.get_mut(&key.db)?;
+        let table = self.tables.get_mut(key.db)?;
         table.entries.get_mut(&key.name)
     }
 
     fn get_or_new(&mut self, key: &Key) -> &mut Entry {
-        let table = self.tables.entry(key.db).or_default();
+        let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
         table.entries.get_or_insert(&key.name, new)
     }
 
     /// Forgets the key if nothing of it is worth remembering.
     pub fn tidy(&mut self, key: &Key) {
-        if let Some(table) = self.tables.get_mut(&key.db) {
+        if let Some(table) = self.tables.get_mut(key.db) {
             table.entries.remove_if(&key.name, Entry::is_idle);
         }
     }
@@ -180,7 +179,7 @@ impl Locks {
     /// Records the one owner of a plain lock.
     pub fn set_plain(&mut self, key: &Key, hold: Hold) {
         self.believe(key);
-        let table = self.tables.entry(key.db).or_default();
+        let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
         table.held.lock(entry.is_held(), true);
@@ -194,7 +193,7 @@ impl Locks {
     /// A hold that was found has a token from now on, and is held since then, as far as is
     /// known.
     pub fn begin(&mut self, key: &Key, owner: &[u8], token: Token, now: WallUs) {
-        let Some(table) = self.tables.get_mut(&key.db) else {
+        let Some(table) = self.tables.get_mut(key.db) else {
             return;
         };
         let entry = table.entries.get_mut(&key.name);
@@ -210,7 +209,7 @@ impl Locks {
 
     /// Takes away what is known of a plain hold.
     pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
-        let table = self.tables.get_mut(&key.db)?;
+        let table = self.tables.get_mut(key.db)?;
         let entry = table.entries.get_mut(&key.name)?;
         let hold = entry.plain.take()?;
         table.held.lock(true, entry.is_held());
@@ -222,7 +221,7 @@ impl Locks {
     /// Changes what is known of a lock that several may hold, and when it is due.
     pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
         self.believe(key);
-        let table = self.tables.entry(key.db).or_default();
+        let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
         let (was_held, was) = (entry.is_held(), entry.shared.is_some());
@@ -255,9 +254,7 @@ impl Locks {
 
     /// Two databases were exchanged.
     pub fn swap(&mut self, one: i32, other: i32) {
-        let (a, b) = (self.tables.remove(&one), self.tables.remove(&other));
-        self.tables.extend(a.map(|table| (other, table)));
-        self.tables.extend(b.map(|table| (one, table)));
+        self.tables.swap(one, other);
     }
 
     // Ends.
@@ -270,7 +267,7 @@ impl Locks {
             return;
         }
         self.believe(key);
-        let table = self.tables.entry(key.db).or_default();
+        let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
         let from = std::mem::replace(&mut entry.deadline, to);

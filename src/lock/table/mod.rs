@@ -1,6 +1,7 @@
 //! What is known of locks beyond what the keyspace tells: who holds them, since when and
 //! until when.
 
+mod databases;
 mod entry;
 mod held;
 mod hold;

@@ -26,11 +26,11 @@ impl Locks {
         most: usize,
     ) -> Vec<(WallMs, Key)> {
         let (limit, mut over) = (now.wall_ms(), Vec::new());
-        for (db, table) in &self.tables {
+        for (db, table) in self.tables.iter() {
             let room = most.saturating_sub(over.len());
-            let due = table.leases.between(behind.get(db), limit, room);
+            let due = table.leases.between(behind.get(&db), limit, room);
             let due = due.into_iter();
-            over.extend(due.map(|(at, name)| (at, Key { db: *db, name })));
+            over.extend(due.map(|(at, name)| (at, Key { db, name })));
         }
         over
     }

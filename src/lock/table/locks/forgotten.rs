@@ -32,7 +32,7 @@ impl Locks {
 
     /// Takes away what is known of a key's holders, to be put to another.
     pub fn take_holders(&mut self, key: &Key) -> Holders {
-        let Some(table) = self.tables.get_mut(&key.db) else {
+        let Some(table) = self.tables.get_mut(key.db) else {
             return Holders::default();
         };
         let Some(entry) = table.entries.get_mut(&key.name) else {

@@ -40,13 +40,13 @@ impl Locks {
     /// What tells the order of [`from`](Self::from) from that of another table, or of
     /// another run. `None`: nothing was ever known of this database.
     pub fn order(&self, db: i32) -> Option<u64> {
-        self.tables.get(&db).map(|table| table.entries.order())
+        self.tables.get(db).map(|table| table.entries.order())
     }
 
     /// At most so many keys of a database with what is known of them, from this name on,
     /// or behind it.
     pub fn from(&self, db: i32, begin: Bound<&[u8]>, most: usize) -> Vec<(&Bytes, &Entry)> {
-        let table = self.tables.get(&db);
+        let table = self.tables.get(db);
         table.map_or_else(Vec::new, |table| table.entries.from(begin, most))
     }
 }

@@ -9,7 +9,7 @@ impl Locks {
     pub fn databases(&self) -> Vec<i32> {
         let tables = self.tables.iter();
         let known = tables.filter(|(_, table)| !table.entries.is_empty());
-        known.map(|(db, _)| *db).collect()
+        known.map(|(db, _)| db).collect()
     }
 
     /// The stamp of a sweep that begins now: it means all entries there are.
@@ -20,7 +20,7 @@ impl Locks {
 
     /// The name before a place of a database, which moves there, with its stamp.
     pub fn before(&self, db: i32, place: &mut Place) -> Option<(Key, u32)> {
-        let (name, entry) = self.tables.get(&db)?.entries.before(place)?;
+        let (name, entry) = self.tables.get(db)?.entries.before(place)?;
         let name = name.clone();
         Some((Key { db, name }, entry.stamp))
     }
