@@ -1,5 +1,6 @@
 //! Requests that wait: their order, and the indexes by which they are found.
 
+mod hashes;
 mod kept;
 mod keys;
 mod line;

@@ -5,8 +5,8 @@
 //! a key whose first waiter has left is up to whoever took it out ([`Gone`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 
+use super::hashes::Hashes;
 use super::kept::Kept;
 use super::line::{Line, NOBODY};
 use super::places::Places;
@@ -33,7 +33,7 @@ pub struct Queues {
     waiters: BTreeMap<WaiterId, Box<Waiter>>,
     /// By the hash of the owner's name: which owner it is, the request tells.
     by_owner: BTreeSet<(u64, WaiterId)>,
-    hasher: RandomState,
+    hashes: Hashes,
     /// Of owners that wait in several places.
     places: BTreeMap<Owner, Places>,
     /// Of clients that are blocked. Those of others are found by their tags (`sessions`).
@@ -150,7 +150,7 @@ impl Queues {
     }
 
     fn hash(&self, owner: &[u8]) -> u64 {
-        self.hasher.hash_one(owner)
+        self.hashes.of(owner)
     }
 
     /// As [`Self::ids_of`], for those who have the hash.
