@@ -99,16 +99,13 @@ impl<'a> Decision<'a> {
     /// nobody can be granted any more.
     pub(super) fn joined(&mut self, key: &Key, owner: &[u8]) {
         let queues = &self.core.queues;
-        if queues.is_empty() {
+        // Where nobody waits, nobody waits for the new holder.
+        if queues.line(key).queue.is_empty() {
             return;
         }
         let Some(owner) = queues.owner(owner).cloned() else {
             return;
         };
-        // Where nobody waits, nobody waits for the new holder.
-        if queues.line(key).queue.is_empty() {
-            return;
-        }
         let requests = queues.requests(&owner, key);
         if !requests.is_empty() {
             self.core.locks.set_waits(key, &owner, true);

@@ -23,7 +23,7 @@ pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> 
     let waiter = core.queues.get(id)?;
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
-        let last = core.queues.line(key).queue.iter().next_back();
+        let last = core.queues.line(key).queue.last();
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);

@@ -172,13 +172,17 @@ impl<'a> Search<'a> {
 
     /// The edges of any other to those ahead, as far as the queue was not read before.
     fn expand_ahead(&mut self, at: At<'_>) -> Option<Link> {
+        let queues = &self.core.queues;
+        let entangled = &queues.line(at.key).entangled;
+        // As a rule.
+        if entangled.is_empty() {
+            return None;
+        }
         let read = self.read.get(at.key).cloned();
         if read.as_ref().is_some_and(|read| read >= at.place) {
             return None;
         }
-        let queues = &self.core.queues;
         let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
-        let entangled = &queues.line(at.key).entangled;
         let ahead = entangled.range((from, Bound::Excluded(at.place)));
         for other in ahead.filter_map(|(_, id)| queues.get(id)) {
             if self.left == 0 {

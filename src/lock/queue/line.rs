@@ -61,7 +61,7 @@ impl Line {
     }
 
     pub fn first(&self) -> Option<(&Rank, WaiterId)> {
-        self.queue.iter().next()
+        self.queue.first()
     }
 
     /// Asserts that those who stand here are counted.

@@ -68,6 +68,23 @@ impl Order {
         }
     }
 
+    /// The first, without a search.
+    pub fn first(&self) -> Option<(&Rank, WaiterId)> {
+        match self {
+            Self::Nobody => None,
+            Self::One(rank, id) => Some((rank, *id)),
+            Self::Many(all) => all.first_key_value().map(|(rank, id)| (rank, *id)),
+        }
+    }
+
+    /// The last.
+    pub fn last(&self) -> Option<(&Rank, WaiterId)> {
+        match self {
+            Self::Many(all) => all.last_key_value().map(|(rank, id)| (rank, *id)),
+            Self::Nobody | Self::One(..) => self.first(),
+        }
+    }
+
     /// Those whose ranks are in this range.
     pub fn range(
         &self,
