@@ -73,9 +73,19 @@ pub fn fair_timeouts(name: &[u8]) -> Name {
     prefixed(b"redisson_lock_timeout:", name)
 }
 
+const COUNTER: &[u8] = b"redisson_lock_token:";
+
 /// The counter that RFencedLock draws the tokens of a lock from.
 pub fn counter(name: &[u8]) -> Name {
-    prefixed(b"redisson_lock_token:", name)
+    prefixed(COUNTER, name)
+}
+
+/// Whether this is the counter of this lock.
+pub fn is_counter_of(counter: &[u8], name: &[u8]) -> bool {
+    let (open, close) = braces(name);
+    let rest = counter.strip_prefix(COUNTER);
+    let rest = rest.and_then(|rest| rest.strip_prefix(open));
+    rest.and_then(|rest| rest.strip_suffix(close)) == Some(name)
 }
 
 /// Whether in a cluster the counter lies in the slot of the lock.

@@ -2,8 +2,8 @@
 //! at load. It decides nothing itself.
 
 use super::state::{
-    Alarm, Clients, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server, Situation, Stock,
-    Subscriptions, Unpublished,
+    Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server,
+    Situation, Stock, Subscriptions, Unpublished,
 };
 use super::sys::{Global, Run};
 use crate::lock::Core;
@@ -19,6 +19,7 @@ pub struct Shell {
     pub subscriptions: Subscriptions,
     pub inbox: Inbox,
     pub clients: Clients,
+    pub counter_names: CounterNames,
     pub outbox: Outbox,
     pub listeners: Listeners,
     pub locks: Locks,
@@ -38,6 +39,7 @@ impl Shell {
             subscriptions: Subscriptions::default(),
             inbox: Inbox::default(),
             clients: Clients::default(),
+            counter_names: CounterNames::default(),
             outbox: Outbox::default(),
             listeners: Listeners::default(),
             locks: Locks::default(),

@@ -289,6 +289,36 @@ fn without_one_a_name_that_has_been_used_can_be_given_one() {
     assert!(client.int("RLOCK.ACQUIRE job alice 60000") > first);
 }
 
+/// The names of counters that were looked for are remembered, by the last byte of the lock's.
+#[test]
+fn each_lock_heeds_its_own_counter_whenever_that_comes_and_goes() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let long = "long".repeat(100);
+    let locks = ["job", "b", "{b}", "x{b}", "xb", "bb", &long];
+    for round in 0..3 {
+        for lock in locks {
+            let name = if lock.contains('{') {
+                format!("redisson_lock_token:{lock}")
+            } else {
+                counter(lock)
+            };
+            client.ok(&format!("SET {name} {AHEAD}"));
+            for others in locks.iter().filter(|other| **other != lock) {
+                client.int(&format!("RLOCK.ACQUIRE {others} alice 60000"));
+                client.int(&format!("RLOCK.RELEASE {others} alice"));
+            }
+            let before = client.text(&format!("GET {name}"));
+            let token = client.int(&format!("RLOCK.ACQUIRE {lock} alice 60000"));
+            let after = client.text(&format!("GET {name}"));
+            assert_eq!(after, token.to_string(), "{lock} in round {round}");
+            assert!(token >= AHEAD && before != after);
+            client.int(&format!("RLOCK.RELEASE {lock} alice"));
+            client.int(&format!("DEL {name}"));
+        }
+    }
+}
+
 #[test]
 fn a_lock_by_the_name_of_a_counter_is_left_alone() {
     let server = Server::start();

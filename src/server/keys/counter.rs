@@ -4,19 +4,23 @@
 
 use crate::lock::{Counter, Key, Token};
 use crate::redisson;
+use crate::server::shell::Shell;
 use crate::server::sys::{Access, Ctx, OpenKey, Selected, Text};
 
 /// Reads it.
-pub fn read(ctx: Ctx<'_>, lock: &Key, cluster: bool) -> Counter {
-    if cluster && !redisson::counter_fits(&lock.name) {
+pub fn read(shell: &Shell, ctx: Ctx<'_>, lock: &Key) -> Counter {
+    if shell.server.cluster && !redisson::counter_fits(&lock.name) {
         return Counter::Elsewhere;
     }
-    let Some(name) = Text::new(&redisson::counter(&lock.name)) else {
-        return Counter::Unusable;
-    };
-    let _db = Selected::new(ctx, lock.db);
+    let names = &shell.counter_names;
+    let found = names.with(&lock.name, |name| look(ctx, lock.db, name));
+    found.unwrap_or(Counter::Unusable)
+}
+
+fn look(ctx: Ctx<'_>, db: i32, name: &Text<'_>) -> Counter {
+    let _db = Selected::new(ctx, db);
     // For writing: such a look counts as no miss, and deletes one that has run out.
-    let Some(open) = OpenKey::new(ctx, &name, Access::Write) else {
+    let Some(open) = OpenKey::new(ctx, name, Access::Write) else {
         return Counter::Absent;
     };
     match open.kind() {

@@ -143,7 +143,7 @@ impl Keyspace for ServerKeyspace<'_> {
         if !self.to.shell.situation.alone.get() {
             self.keys.close();
         }
-        counter::read(self.to.ctx, key, self.to.shell.server.cluster)
+        counter::read(self.to.shell, self.to.ctx, key)
     }
 
     fn is_at_hand(&self, key: &Key) -> bool {

@@ -10,6 +10,7 @@
 mod alarm;
 mod clients;
 pub mod clock;
+mod counter_names;
 mod inbox;
 mod listeners;
 mod locks;
@@ -24,6 +25,7 @@ mod unpublished;
 
 pub use alarm::Alarm;
 pub use clients::{Clients, Ended, Wake};
+pub use counter_names::CounterNames;
 pub use inbox::{Inbox, Read};
 pub use listeners::Listeners;
 pub use locks::Locks;
