@@ -165,6 +165,16 @@ pub struct Holder {
     pub lease: Lease,
 }
 
+/// What is known of a plain lock, for a look that need not find it out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// Who holds it: if that one does still, no other field is looked at.
+    pub holder: Option<&'a [u8]>,
+    /// When it ends, where that does not matter: if the owner that looks holds it, it is not
+    /// asked.
+    pub end: Option<WallMs>,
+}
+
 /// The fencing counter of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {

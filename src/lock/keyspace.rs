@@ -4,7 +4,7 @@
 //! in memory (`lock::memory`) for the tests of the core.
 
 use super::address::Address;
-use super::found::{Counter, Holder, Look, Slot};
+use super::found::{Beside, Counter, Holder, Look, Slot};
 use super::key::Key;
 use super::layout;
 use super::types::Owner;
@@ -45,11 +45,10 @@ pub trait Keyspace {
     /// The key as `owner` sees it. Of a read/write lock the owner's lease keys are
     /// looked at, as [`leases_looked_at`](super::leases_looked_at) says.
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
-        self.look_beside(key, owner, None)
+        self.look_beside(key, owner, Beside::default())
     }
-    /// The same, where somebody else is known to hold the plain lock: if that one does still,
-    /// no other field is looked at.
-    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look;
+    /// The same, where something is known of the plain lock.
+    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look;
     /// All fields that stand for holds, also those of readers whose lease is gone;
     /// empty when the lock is free or no lock.
     fn holders(&mut self, key: &Key) -> Vec<Holder>;

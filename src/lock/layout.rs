@@ -1,7 +1,7 @@
 //! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
-use super::found::{Foreign, Holder, Kind, Lease, Look, Mode, Pool};
+use super::found::{Beside, Foreign, Holder, Kind, Lease, Look, Mode, Pool};
 use super::types::{Owner, WallMs};
 
 /// The field of a lock that several may hold: of which kind it is.
@@ -99,25 +99,27 @@ pub fn whole(value: &[u8]) -> Option<i64> {
 
 /// A hash as one owner sees it, without any lease key.
 pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
-    look_beside(hash, owner, None, expires)
+    look_beside(hash, owner, Beside::default(), || expires)
 }
 
-/// The same, where this holder of the plain lock is known.
+/// The same, where something is known of the plain lock. `expires`: asks when it ends.
 pub fn look_beside(
     hash: &impl Hash,
     owner: &[u8],
-    holder: Option<&[u8]>,
-    expires: Option<WallMs>,
+    known: Beside<'_>,
+    expires: impl FnOnce() -> Option<WallMs>,
 ) -> Look {
     let found = match hash.len() {
-        1 => look_at_one_field(hash, owner, holder),
+        1 => look_at_one_field(hash, owner, known.holder),
         len => look_at_shared(hash, len, owner),
     };
     let kind = Kind::Foreign(Foreign::OtherHash);
     let found = found.unwrap_or(Look { kind, ..Look::FREE });
-    if found.kind == Kind::Free {
-        return found;
-    }
+    let holds = found.kind == Kind::Plain && found.holds > 0;
+    let expires = match found.kind {
+        Kind::Free => return found,
+        _ => known.end.filter(|_| holds).or_else(expires),
+    };
     Look { expires, ..found }
 }
 

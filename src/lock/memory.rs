@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Address, ClientId, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease,
-    Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
+    leases_looked_at, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace, Kind,
+    Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
 };
 use crate::redisson;
 
@@ -145,7 +145,7 @@ impl Hash for Fields {
 }
 
 impl Keyspace for Memory {
-    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
+    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
         self.looks += 1;
         let there = self.keys.contains_key(key);
         let Some((value, expires)) = self.live(key).cloned() else {
@@ -161,7 +161,7 @@ impl Keyspace for Memory {
                 ..Look::FREE
             };
         };
-        let look = layout::look_beside(&fields, owner, holder, expires);
+        let look = layout::look_beside(&fields, owner, known, || expires);
         if !matches!(look.kind, Kind::ReadWrite(_)) {
             return look;
         }

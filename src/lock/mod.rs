@@ -66,7 +66,8 @@ pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Limits, Rules, 
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{
-    leases_looked_at, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Pool, Slot, MOST_READS,
+    leases_looked_at, Beside, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Pool, Slot,
+    MOST_READS,
 };
 pub use heard::Note;
 use key::Bytes;

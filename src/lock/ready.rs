@@ -6,7 +6,17 @@ use super::{reconcile, waiting, Decision, Key, Kind, Look};
 /// The key as `owner` sees it, after what is due on it has happened: an ended
 /// hold is told of, and a free lock goes to the head of its queue.
 pub fn look(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
-    let mut look = reconcile::read(d, key, owner);
+    let found = reconcile::read(d, key, owner);
+    with_due(d, key, owner, found)
+}
+
+/// The same for an owner that is to release the lock.
+pub fn look_to_release(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
+    let found = reconcile::read_to_release(d, key, owner);
+    with_due(d, key, owner, found)
+}
+
+fn with_due(d: &mut Decision<'_>, key: &Key, owner: &[u8], mut look: Look) -> Look {
     let for_several = matches!(look.kind, Kind::ReadWrite(_) | Kind::Permits(_));
     if for_several && reconcile::end_leases(d, key) {
         look = reconcile::read(d, key, owner);

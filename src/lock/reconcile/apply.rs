@@ -10,7 +10,7 @@ use super::Cause;
 use crate::lock::modes::modes;
 use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
 use crate::lock::{
-    watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
+    watchdog, Beside, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
 };
 
 /// A look that has changed something is followed by another; no key needs more
@@ -26,13 +26,34 @@ pub fn bring_in_line(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &[u8],
+    heard: Option<Cause>,
+) -> (Look, Over) {
+    look_and_apply(d, key, owner, heard, false)
+}
+
+/// The same for an owner that is to release the lock: if it is known to hold it, it does not
+/// matter when it ends.
+pub fn bring_in_line_to_release(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
+    look_and_apply(d, key, owner, None, true).0
+}
+
+fn look_and_apply(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &[u8],
     mut heard: Option<Cause>,
+    to_release: bool,
 ) -> (Look, Over) {
     let mut over = Over::default();
     for _ in 0..MOST_LOOKS {
         let known = d.core.locks.get(key);
-        let holder = known.and_then(Entry::plain).map(|hold| &hold.owner[..]);
-        let found = judge(known, d.ks.look_beside(key, owner, holder));
+        let beside = known.map_or_else(Beside::default, |entry| Beside {
+            holder: entry.plain().map(|hold| &hold.owner[..]),
+            end: entry
+                .deadline
+                .filter(|_| to_release && entry.plain_of(owner).is_some()),
+        });
+        let found = judge(known, d.ks.look_beside(key, owner, beside));
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }

@@ -1,6 +1,6 @@
 //! What was heard of a key, and a lease whose end has come.
 
-use super::apply::{bring_in_line, expire_reader};
+use super::apply::{bring_in_line, bring_in_line_to_release, expire_reader};
 use super::over::{drop_holders, Over};
 use super::pool::read_parts;
 use super::Cause;
@@ -19,6 +19,12 @@ const MOST_OVER: usize = 256;
 pub fn read(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
     attend(d, key);
     bring_in_line(d, key, owner, None).0
+}
+
+/// The same for an owner that is to release the lock.
+pub fn read_to_release(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
+    attend(d, key);
+    bring_in_line_to_release(d, key, owner)
 }
 
 /// Reads more of those who hold permits of a lock, if not all are read.

@@ -356,3 +356,30 @@ fn the_end_of_a_lock_that_was_found_and_released_once_is_told() {
     s.pass_and_tick(101);
     assert_eq!(s.events(), [(k, Event::Expired)]);
 }
+
+/// It is not asked then, so what is known of it is to stay what it was.
+#[test]
+fn who_releases_a_lock_whose_end_was_changed_unheard_gives_it_back_all_the_same() {
+    let mut s = Shell::new();
+    let k = key(0, "k");
+    s.get(by("a"));
+    s.get(by("a"));
+    let later = s.ks.keys[&k].1.map(|at| at.plus_ms(60_000));
+    s.ks.keys.get_mut(&k).unwrap().1 = later;
+    assert_eq!(s.release("a"), Ok(1));
+    assert_eq!(
+        s.ks.keys[&k].1, later,
+        "a nested hold leaves the lease alone"
+    );
+    // One hold more is on a lock that ends as it does in truth.
+    s.get(by("a"));
+    assert_eq!(s.ks.keys[&k].1, later);
+    assert_eq!(s.release("a"), Ok(1));
+    assert_eq!(s.release("a"), Ok(0));
+    assert!(s.core.is_idle() && s.ks.keys.is_empty());
+    // Of somebody's hash without an end only that is known that others wait for it to go.
+    s.get(by("a"));
+    s.ks.keys.get_mut(&k).unwrap().1 = None;
+    s.core = Default::default();
+    assert!(matches!(s.release("a"), Err(Refusal::NotALock { .. })));
+}

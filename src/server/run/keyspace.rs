@@ -2,8 +2,8 @@
 
 use crate::lock::layout;
 use crate::lock::{
-    leases_looked_at, Address, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode,
-    Part, Slot, Write,
+    leases_looked_at, Address, Beside, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look,
+    Mode, Part, Slot, Write,
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, OneKey};
@@ -50,7 +50,7 @@ impl<'a> ServerKeyspace<'a> {
     }
 
     /// The key as its own value shows it, without any lease key.
-    fn look_at_hash(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
+    fn look_at_hash(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
         let ran_out = &self.to.shell.own_work.ran_out;
         ran_out.set(false);
         let open = self.keys.open(key);
@@ -60,15 +60,14 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         };
-        let expires = open.expires();
         if kind != Type::Hash {
             return Look {
                 kind: Kind::Foreign(Foreign::OtherType),
-                expires,
+                expires: open.expires(),
                 ..Look::FREE
             };
         }
-        layout::look_beside(open, owner, holder, expires)
+        layout::look_beside(open, owner, known, || open.expires())
     }
 
     /// The lease of an owner with so many read holds.
@@ -90,8 +89,8 @@ impl<'a> ServerKeyspace<'a> {
 }
 
 impl Keyspace for ServerKeyspace<'_> {
-    fn look_beside(&mut self, key: &Key, owner: &[u8], holder: Option<&[u8]>) -> Look {
-        let look = self.look_at_hash(key, owner, holder);
+    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
+        let look = self.look_at_hash(key, owner, known);
         if !matches!(look.kind, Kind::ReadWrite(_)) || look.holds == 0 {
             return look;
         }
