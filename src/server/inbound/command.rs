@@ -346,7 +346,7 @@ impl<'a> Call<'a> {
         });
         watching::update(shell, ctx);
         if let Some(id) = id {
-            if answers::block(shell, ctx, id, first) {
+            if answers::block(&self.asked.to, self.asked.given, id, first) {
                 answers::settle(shell, ctx, id, outcome);
                 return Responder::Later;
             }
@@ -367,11 +367,10 @@ impl<'a> Call<'a> {
     /// Blocks the client until its request, which is in the queue, is settled. A
     /// client that the server does not let wait is answered as for a try.
     fn block(&self, waiter: WaiterId, keys: &[&[u8]]) -> Responder {
-        let (shell, ctx) = (self.shell(), self.ctx());
-        if answers::block(shell, ctx, waiter, keys) {
+        if answers::block(&self.asked.to, self.asked.given, waiter, keys) {
             return Responder::Later;
         }
-        shell.locks.change(|core| lock::leave(core, waiter));
+        self.shell().locks.change(|core| lock::leave(core, waiter));
         Responder::Null
     }
 }

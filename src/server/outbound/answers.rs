@@ -6,16 +6,18 @@
 //! its time-out callback writes the reply that was settled. The server itself ends
 //! a wait when the client goes, is unblocked by hand, or is redirected.
 
+use super::replication::Replication;
 use super::reply::Responder;
 use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::{clock, Ended, Wake, Wakeup};
-use crate::server::sys::{self, Ctx, OnBlocked, Text};
+use crate::server::sys::{self, Ctx, Given, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
 /// the server does not let it wait.
-pub fn block(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, keys: &[&[u8]]) -> bool {
-    let names: Option<Vec<Text>> = keys.iter().map(|key| Text::new(key)).collect();
+pub fn block(to: &Replication<'_>, given: Given<'_>, waiter: WaiterId, keys: &[&[u8]]) -> bool {
+    let Replication { shell, ctx, .. } = *to;
+    let names: Option<Vec<Text>> = keys.iter().map(|key| given.text(key)).collect();
     let handle = names.and_then(|names| sys::block::<Waits>(ctx, &names, waiter));
     let Some(handle) = handle else {
         return false;
