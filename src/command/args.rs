@@ -277,6 +277,11 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
 
 /// Whether a keyword was given, as a command takes it: with what may stand behind it.
 fn is_word(given: &[u8], taken: &str) -> bool {
+    // As most that are compared.
+    let first = |text: &[u8]| text.first().map(u8::to_ascii_uppercase);
+    if first(given) != first(taken.as_bytes()) {
+        return false;
+    }
     let (word, behind) = match taken.as_bytes().split_at_checked(given.len()) {
         Some(parts) => parts,
         None => return false,
