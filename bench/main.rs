@@ -9,6 +9,7 @@
 //! - `expiry`: how late a lock is free whose lease has run out;
 //! - `others`: what other commands lose while the module is loaded;
 //! - `deadlock`: what it costs a request that blocks to look for a cycle;
+//! - `growth`: the server's time beside more and more locks and waiters;
 //! - `memory`: what a held lock and a waiter take;
 //! - `stalls`: how long others wait while the server is at a long piece of work;
 //! - `floods`: the same beside very many who wait, or locks, to which something happens;
@@ -21,13 +22,13 @@
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
 
-mod chart;
 mod clients;
 mod contention;
 mod costs;
 mod deadlock;
 mod expiry;
 mod floods;
+mod growth;
 mod held;
 mod list;
 mod load;
@@ -37,6 +38,7 @@ mod options;
 mod others;
 mod pairs;
 mod permits;
+mod picture;
 mod report;
 mod sessions;
 mod stalls;
@@ -79,23 +81,19 @@ fn main() -> ExitCode {
 /// waiter leaves its mark on what comes after it.
 fn measure(options: &Options) -> Outcome<Report> {
     load::raise_open_files()?;
-    let mut report = Report::new(options.markdown, !options.quick);
+    let mut report = Report::new(options.report.clone(), !options.quick);
     let server = Server::start(&options.server, options.module.as_deref())?;
     report.heading(&machine::describe(&mut server.connect()?)?);
 
     for &measurement in &options.measurements {
         match measurement {
-            Measurement::Pairs => {
-                let pairs = pairs::measure(&server, options, &mut report)?;
-                if let Some(file) = &options.svg {
-                    std::fs::write(file, chart::svg(&pairs.panels()))?;
-                }
-            }
+            Measurement::Pairs => pairs::measure(&server, options, &mut report)?,
             Measurement::Contention => contention::measure(options, &mut report)?,
             Measurement::Permits => permits::measure(options, &mut report)?,
             Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
+            Measurement::Growth => growth::measure(options, &mut report)?,
             Measurement::Memory => memory::measure(options, &mut report)?,
             Measurement::Stalls => stalls::measure(options, &mut report)?,
             Measurement::Floods => floods::measure(options, &mut report)?,
@@ -108,5 +106,6 @@ fn measure(options: &Options) -> Outcome<Report> {
         // What one measurement leaves behind is not to burden the next.
         server.connect()?.call(&["FLUSHALL"])?;
     }
+    report.write()?;
     Ok(report)
 }

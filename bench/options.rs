@@ -1,18 +1,18 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
 
-  --only LIST    of pairs,contention,permits,expiry,others,deadlock,memory,
-                 stalls,floods,sessions,list,stock,clients,costs
+  --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
+                 memory,stalls,floods,sessions,list,stock,clients,costs
   --quick        a short form (some 60 s) that judges nothing
   --check        exit with status 1 if a mark is missed
-  --markdown     print the tables as markdown
-  --svg FILE     draw the pairs as a chart
+  --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
+                 it (bench/report.md; target/bench/report.md if not all is measured in full)
   --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
                  without it differ, which is the noise of this machine
@@ -32,6 +32,7 @@ pub enum Measurement {
     Expiry,
     Others,
     Deadlock,
+    Growth,
     Memory,
     Stalls,
     Floods,
@@ -44,13 +45,14 @@ pub enum Measurement {
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 14] = [
+    const ALL: [(Measurement, &'static str); 15] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Contention, "contention"),
         (Measurement::Permits, "permits"),
         (Measurement::Expiry, "expiry"),
         (Measurement::Others, "others"),
         (Measurement::Deadlock, "deadlock"),
+        (Measurement::Growth, "growth"),
         (Measurement::Memory, "memory"),
         (Measurement::Stalls, "stalls"),
         (Measurement::Floods, "floods"),
@@ -83,10 +85,8 @@ pub struct Options {
     pub quick: bool,
     /// Fail when a mark is missed.
     pub check: bool,
-    /// Print markdown.
-    pub markdown: bool,
-    /// Where to draw the chart.
-    pub svg: Option<PathBuf>,
+    /// Where the report goes.
+    pub report: PathBuf,
     /// Commands in flight in a pipeline.
     pub depth: usize,
 }
@@ -101,8 +101,7 @@ impl Options {
             measurements: Measurement::usual(),
             quick: false,
             check: false,
-            markdown: false,
-            svg: None,
+            report: PathBuf::new(),
             depth: 256,
         };
         let mut with_module = true;
@@ -117,11 +116,10 @@ impl Options {
                 "--bench" => {} // cargo says so to every benchmark
                 "--quick" => options.quick = true,
                 "--check" => options.check = true,
-                "--markdown" => options.markdown = true,
                 "--no-module" => with_module = false,
                 "--module" => options.modules.push(absolute(&value()?)?),
                 "--only" => options.measurements = measurements(&value()?)?,
-                "--svg" => options.svg = Some(value()?.into()),
+                "--report" => options.report = value()?.into(),
                 "--depth" => options.depth = depth(&value()?)?,
                 unknown => return Err(format!("unknown option {unknown:?}")),
             }
@@ -135,6 +133,11 @@ impl Options {
         } else {
             let possible = [Measurement::Pairs, Measurement::Others];
             options.measurements.retain(|one| possible.contains(one));
+        }
+        if options.report.as_os_str().is_empty() {
+            let all = options.measurements == Measurement::usual() && !options.quick;
+            let folder = if all { "bench" } else { "target/bench" };
+            options.report = Path::new(folder).join("report.md");
         }
         Ok(Some(options))
     }

@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::chart::Panel;
 use crate::load::{command, Connection, Expect, Load, Outcome, Server};
 use crate::options::Options;
+use crate::picture::Bars;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, ratios};
 
@@ -17,14 +17,14 @@ const LEASE: &str = "30000";
 const OWNER: &str = "5f1c7a52-90e1-4b0c-8c2e-6f7f5f0a9d31:1";
 
 /// A hash with a field for the owner and its holds, as Redisson keeps it.
-const ACQUIRE: &str = "\
+pub const ACQUIRE: &str = "\
 if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
   redis.call('hincrby', KEYS[1], ARGV[2], 1)
   redis.call('pexpire', KEYS[1], ARGV[1])
   return nil
 end
 return redis.call('pttl', KEYS[1])";
-const RELEASE: &str = "\
+pub const RELEASE: &str = "\
 if redis.call('hexists', KEYS[1], ARGV[2]) == 0 then
   return nil
 end
@@ -83,34 +83,17 @@ impl Peer {
     }
 }
 
-/// The figures of all peers; rlock is the first where there is a module.
-pub struct Pairs {
-    peers: Vec<Peer>,
-    depth: usize,
-}
-
-impl Pairs {
-    /// For the chart.
-    pub fn panels(&self) -> Vec<Panel> {
-        let panel = |mode: usize, how: String| Panel {
-            title: format!("acquire + release pairs per second, {how}"),
-            bars: self
-                .peers
-                .iter()
-                .map(|peer| (peer.name, median(&peer.rates[mode])))
-                .collect(),
-        };
-        let in_flight = format!("pipelined ({} in flight)", self.depth);
-        vec![
-            panel(PIPELINED, in_flight.clone()),
-            panel(RECORDED, format!("{in_flight}, AOF on")),
-            panel(UNPIPELINED, "one command per round trip".into()),
-        ]
+/// What the peers come to, sent in this way.
+fn bars(peers: &[Peer], mode: usize, how: &str) -> Bars {
+    let bar = |peer: &Peer| (peer.name.to_owned(), median(&peer.rates[mode]));
+    Bars {
+        title: format!("acquire + release pairs per second, {how}"),
+        bars: peers.iter().map(bar).collect(),
     }
 }
 
 /// Measures all peers in turns and prints the tables.
-pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<Pairs> {
+pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outcome<()> {
     let mut connection = server.connect()?;
     let recorder = Server::start(&options.server, options.module.as_deref())?;
     let mut recorded = recorder.connect()?;
@@ -134,17 +117,17 @@ pub fn measure(server: &Server, options: &Options, report: &mut Report) -> Outco
             }
         }
     }
-    let pairs = Pairs {
-        peers,
-        depth: options.depth,
-    };
-    let pipelined = format!("pipelined, {} commands in flight", options.depth);
-    let recorded = format!("{pipelined}, AOF on");
-    print(&pairs.peers, PIPELINED, &pipelined, report);
-    print(&pairs.peers, RECORDED, &recorded, report);
-    let how = "one command per round trip";
-    print(&pairs.peers, UNPIPELINED, how, report);
-    Ok(pairs)
+    let pipelined = format!("pipelined ({} in flight)", options.depth);
+    let how = [
+        (PIPELINED, pipelined.clone()),
+        (RECORDED, format!("{pipelined}, AOF on")),
+        (UNPIPELINED, "one command per round trip".to_owned()),
+    ];
+    for (mode, how) in &how {
+        print(&peers, *mode, how, report);
+    }
+    let bars = how.map(|(mode, how)| bars(&peers, mode, &how));
+    report.picture("pairs", &bars)
 }
 
 /// From here on, and the first whole one is written.
@@ -196,11 +179,45 @@ fn peers(connection: &mut Connection, options: &Options) -> Outcome<Vec<Peer>> {
             command(&["DEL", &key]),
         ]
     }));
+    if let Some(delete) = compare_and_delete(connection)? {
+        peers.push(Peer::new(
+            "SET NX + compare-and-delete",
+            options.depth,
+            expect,
+            |index| {
+                let key = format!("cad:{index}");
+                let delete: Vec<&str> = delete
+                    .iter()
+                    .map(|word| if *word == "KEY" { &key } else { *word })
+                    .collect();
+                [
+                    command(&["SET", &key, OWNER, "NX", "PX", LEASE]),
+                    command(&delete),
+                ]
+            },
+        ));
+    }
     Ok(peers)
 }
 
+/// The command that deletes a key if it has the owner's value, where there is one: Valkey 9,
+/// Redis 8.4.
+fn compare_and_delete(connection: &mut Connection) -> Outcome<Option<Vec<&'static str>>> {
+    let all = [
+        vec!["DELIFEQ", "KEY", OWNER],
+        vec!["DELEX", "KEY", "IFEQ", OWNER],
+    ];
+    for words in all {
+        let info = connection.text(&["COMMAND", "INFO", words[0]])?;
+        if info.contains(&words[0].to_lowercase()) {
+            return Ok(Some(words));
+        }
+    }
+    Ok(None)
+}
+
 /// Gives the script's digest.
-fn load_script(connection: &mut Connection, script: &str) -> Outcome<String> {
+pub fn load_script(connection: &mut Connection, script: &str) -> Outcome<String> {
     let reply = connection.text(&["SCRIPT", "LOAD", script])?;
     let digest = reply.lines().nth(1).ok_or("SCRIPT LOAD gave no digest")?;
     Ok(digest.to_owned())
@@ -239,8 +256,9 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
 
 fn mark(peer: &str) -> Option<Mark> {
     match peer {
-        "Lua scripts" => Some(Mark::AtLeast(2.3)),
-        "SET + DEL" => Some(Mark::AtLeast(0.5)),
+        "Lua scripts" => Some(Mark::AtLeast(3.2)),
+        "SET + DEL" => Some(Mark::AtLeast(0.72)),
+        "SET NX + compare-and-delete" => Some(Mark::AtLeast(0.8)),
         _ => None,
     }
 }

@@ -1,4 +1,10 @@
-//! Tables that a person can read, and the marks that figures must reach.
+//! Tables that a person can read, the marks that figures must reach, and the file that has both.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::load::Outcome;
+use crate::picture::{self, Picture};
 
 /// A mark.
 #[derive(Clone, Copy, Debug)]
@@ -7,21 +13,28 @@ pub enum Mark {
     AtMost(f64),
 }
 
-/// Prints tables as they are finished and remembers which marks were missed.
+/// Prints tables as they are finished, remembers how figures stand to their marks, and
+/// writes all of it to a file in the end, with pictures beside it.
 pub struct Report {
-    markdown: bool,
     judges: bool,
+    marks: Vec<[String; 4]>,
     missed: Vec<String>,
+    heading: String,
+    body: String,
+    file: PathBuf,
 }
 
 impl Report {
-    /// A report in text or markdown. One that does not judge prints the marks
-    /// and leaves the verdict open.
-    pub fn new(markdown: bool, judges: bool) -> Self {
+    /// A report that will be this file. One that does not judge prints the marks and leaves
+    /// the verdict open.
+    pub fn new(file: PathBuf, judges: bool) -> Self {
         Report {
-            markdown,
             judges,
+            marks: Vec::new(),
             missed: Vec::new(),
+            heading: String::new(),
+            body: String::new(),
+            file,
         }
     }
 
@@ -44,49 +57,64 @@ impl Report {
                 "missed"
             }
         };
+        let figure = if value.abs() >= 100.0 {
+            grouped(value)
+        } else {
+            format!("{value:.3}")
+        };
+        self.marks
+            .push([what.to_owned(), figure, text.clone(), verdict.to_owned()]);
         [text, verdict.into()]
     }
 
-    /// Prints names and what they stand for.
-    pub fn heading(&self, lines: &[(&str, String)]) {
-        println!("{}rlock benchmark\n", if self.markdown { "# " } else { "" });
+    /// Names and what they stand for.
+    pub fn heading(&mut self, lines: &[(&str, String)]) {
+        println!("rlock benchmark\n");
         for (name, value) in lines {
-            if self.markdown {
-                println!("- {name}: {value}");
-            } else {
-                println!("{name:<12} {value}");
-            }
+            println!("{name:<12} {value}");
+            self.heading += &format!("- {name}: {value}\n");
         }
     }
 
     /// Prints a table with what has to be said about it.
-    pub fn print(&self, table: &Table) {
-        if self.markdown {
-            println!("\n## {}\n", table.title);
-        } else {
-            println!("\n{}\n", table.title);
+    pub fn print(&mut self, table: &Table) {
+        println!("\n{}", table.text(false));
+        self.body += &format!("\n## {}", table.text(true));
+    }
+
+    /// Draws pictures into one file beside the report, one below the other.
+    pub fn picture<P: Picture>(&mut self, name: &str, pictures: &[P]) -> Outcome<()> {
+        let folder = self.pictures();
+        fs::create_dir_all(&folder)?;
+        picture::write(&folder.join(format!("{name}.svg")), pictures)?;
+        let words: Vec<String> = pictures.iter().map(Picture::words).collect();
+        let folder = folder.file_name().unwrap_or_default().to_string_lossy();
+        self.body += &format!("\n![{}]({folder}/{name}.svg)\n", words.join("; "));
+        Ok(())
+    }
+
+    /// Beside `report.md` it is `pictures`, beside `report-x.md` `pictures-x`.
+    fn pictures(&self) -> PathBuf {
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        self.file
+            .with_file_name(stem.replacen("report", "pictures", 1))
+    }
+
+    /// Writes the file.
+    pub fn write(&self) -> Outcome<()> {
+        let mut marks = Table::new("Marks", &["what", "figure", "mark", ""]);
+        self.marks.iter().for_each(|row| marks.row(row.clone()));
+        let marks = marks.text(true);
+        if let Some(folder) = self.file.parent() {
+            fs::create_dir_all(folder)?;
         }
-        let widths = table.widths();
-        let line = |cells: &[String]| {
-            let padded = cells.iter().zip(&widths).enumerate();
-            let padded = padded.map(|(column, (cell, &width))| match column {
-                0 => format!("{cell:<width$}"),
-                _ => format!("{cell:>width$}"),
-            });
-            let cells: Vec<String> = padded.collect();
-            if self.markdown {
-                println!("| {} |", cells.join(" | "));
-            } else {
-                println!("  {}", cells.join("  ").trim_end());
-            }
-        };
-        line(&table.rows[0]);
-        line(&rule(&widths, self.markdown));
-        table.rows[1..].iter().for_each(|row| line(row));
-        println!();
-        for note in &table.notes {
-            println!("{}{note}", if self.markdown { "" } else { "  " });
-        }
+        let text = format!(
+            "# rlock benchmark\n\n{}\n## {marks}{}",
+            self.heading, self.body
+        );
+        fs::write(&self.file, text)?;
+        println!("\nreport: {}", self.file.display());
+        Ok(())
     }
 }
 
@@ -117,6 +145,33 @@ impl Table {
     /// Adds a line that is printed below.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
+    }
+
+    /// Its title and all below, as text or as markdown.
+    fn text(&self, markdown: bool) -> String {
+        let widths = self.widths();
+        let line = |cells: &[String]| {
+            let padded = cells.iter().zip(&widths).enumerate();
+            let padded = padded.map(|(column, (cell, &width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            let cells: Vec<String> = padded.collect();
+            match markdown {
+                true => format!("| {} |\n", cells.join(" | ")),
+                false => format!("  {}\n", cells.join("  ").trim_end()),
+            }
+        };
+        let mut text = format!("{}\n\n", self.title);
+        text += &line(&self.rows[0]);
+        text += &line(&rule(&widths, markdown));
+        self.rows[1..].iter().for_each(|row| text += &line(row));
+        text.push('\n');
+        let indent = if markdown { "" } else { "  " };
+        self.notes
+            .iter()
+            .for_each(|note| text += &format!("{indent}{note}\n"));
+        text
     }
 
     fn widths(&self) -> Vec<usize> {

@@ -13,7 +13,7 @@ use crate::load::Outcome;
 use crate::options::Options;
 use crate::report::Report;
 
-pub use contest::Way;
+pub use contest::{Contest, Way};
 pub use duel::Duel;
 
 /// Measures all of it and prints.
