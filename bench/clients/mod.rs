@@ -2,9 +2,9 @@
 
 mod crowd;
 mod handover;
-mod language;
+pub mod language;
 mod pairs;
-mod turns;
+pub mod turns;
 
 use language::{Language, LANGUAGES};
 

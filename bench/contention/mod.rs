@@ -5,7 +5,9 @@ mod contest;
 mod crowds;
 mod duel;
 mod latency;
+mod peers;
 mod pings;
+mod throng;
 
 use hdrhistogram::Histogram;
 
@@ -19,7 +21,9 @@ pub use duel::Duel;
 /// Measures all of it and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     crowds::measure(options, report)?;
-    latency::measure(options, report)
+    latency::measure(options, report)?;
+    peers::measure(options, report)?;
+    throng::measure(options, report)
 }
 
 /// Times in ns, up to a minute, each to a thousandth.

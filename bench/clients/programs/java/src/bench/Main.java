@@ -31,7 +31,9 @@ public final class Main {
     public static void main(String[] words) throws Exception {
         int port = Integer.parseInt(words[1]);
         int workers = Integer.parseInt(words[2]);
-        Side side = words[0].equals("rlock") ? new Ours(port) : new Theirs(port, words[0].endsWith("fair"));
+        Side side = words[0].equals("rlock")
+                ? new Ours(port)
+                : new Theirs(port, words[0].contains("fair"), words[0].contains("shared"));
         List<Side.Worker> crew = new ArrayList<>();
         for (int n = 0; n < workers; n++) {
             crew.add(side.worker());

@@ -1,0 +1,103 @@
+//! What one way to lock came to in one crowd, beside rlock, and the mark for that.
+
+use super::Series;
+use crate::report::{grouped, Mark, Report};
+use crate::stats::{median, ratios};
+
+/// Turn by turn.
+pub struct Standing {
+    pub name: String,
+    pub crowd: usize,
+    /// A second.
+    pub hand_overs: Vec<f64>,
+    /// A second, where they are known: with those to the same one again.
+    pub grants: Vec<f64>,
+    /// What rlock came to beside each of its turns; none: this is rlock.
+    pub ours: Vec<f64>,
+    pub evenness: Option<f64>,
+}
+
+impl Standing {
+    pub const COLUMNS: [&str; 8] = [
+        "contenders",
+        "by",
+        "hand-overs/s",
+        "grants/s",
+        "Jain",
+        "rlock is",
+        "mark",
+        "",
+    ];
+
+    pub fn of(name: &str, crowd: usize) -> Self {
+        Standing {
+            name: name.to_owned(),
+            crowd,
+            hand_overs: Vec::new(),
+            grants: Vec::new(),
+            ours: Vec::new(),
+            evenness: None,
+        }
+    }
+
+    /// Its row in the table.
+    pub fn row(&self, report: &mut Report) -> Vec<String> {
+        let known = |rates: &[f64]| match rates {
+            [] => String::new(),
+            rates => figure(median(rates)),
+        };
+        let evenness = self.evenness.map(|index| format!("{index:.3}"));
+        let mut row = vec![
+            grouped(self.crowd as f64),
+            self.name.clone(),
+            known(&self.hand_overs),
+            known(&self.grants),
+            evenness.unwrap_or_default(),
+        ];
+        if !self.ours.is_empty() {
+            let ratio = median(&ratios(&self.ours, &self.hand_overs));
+            row.push(format!("{} x", figure(ratio)));
+            if let Some(least) = mark(&self.name, self.crowd) {
+                let what = format!("rlock / {}, {} contenders", self.name, self.crowd);
+                row.extend(report.judge(&what, ratio, Mark::AtLeast(least)));
+            }
+        }
+        row
+    }
+}
+
+/// How many times as fast as another rlock is to be.
+fn mark(name: &str, crowd: usize) -> Option<f64> {
+    match (name, crowd) {
+        ("Lua + pub/sub", 100) => Some(12.0),
+        ("PostgreSQL advisory lock", 2) => Some(1.1),
+        ("PostgreSQL advisory lock", 10) => Some(1.05),
+        ("PostgreSQL advisory lock", 100) => Some(1.4),
+        ("PostgreSQL advisory lock", 1_000) => Some(6.0),
+        ("Redisson RLock, a client each", 2) => Some(2.4),
+        ("Redisson RLock, a client each", 100) => Some(55.0),
+        _ => None,
+    }
+}
+
+/// Peers can be slow.
+fn figure(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => grouped(value),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+/// Hand-overs by crowd, in the order in which the names came.
+pub fn series(standings: &[Standing]) -> Series {
+    let mut series = Series::new();
+    for standing in standings {
+        let point = (standing.crowd as f64, median(&standing.hand_overs));
+        match series.iter_mut().find(|(name, _)| *name == standing.name) {
+            Some((_, points)) => points.push(point),
+            None => series.push((standing.name.clone(), vec![point])),
+        }
+    }
+    series
+}
