@@ -8,7 +8,7 @@ use crate::contention::{Contest, Way};
 use crate::held;
 use crate::load::{command, integer, Connection, Expect, Load, Outcome, Server, Session};
 use crate::options::Options;
-use crate::picture::Lines;
+use crate::picture::{self, Lines, Series};
 use crate::report::{grouped, Report, Table};
 use crate::sessions;
 use crate::stats::median;
@@ -23,174 +23,225 @@ enum Besides {
 const HELD: [usize; 3] = [1, 1_000, 1_000_000];
 const WAITING: [usize; 4] = [1, 100, 10_000, 100_000];
 
+/// For so long nothing is done, and for so long leases end.
+const IDLE: Duration = Duration::from_secs(1);
+const ENDING: Duration = Duration::from_secs(3);
+
 /// What is measured, as the pictures call it.
 const WORK: [&str; 4] = [
     "a pair, pipelined",
     "a hand-over between two",
     "the end of a lease",
-    "a hand-over among those who wait",
+    "a hand-over among all who wait",
 ];
 
-const NOTES: [&str; 5] = [
-    "Processor time of the server for one, in microseconds: a pair is ACQUIRE and RELEASE of a free",
-    "lock, 256 commands in flight; a hand-over is RELEASE and the next ACQUIRE, in one write, and",
-    "their two replies; the end of a lease is measured while the server has nothing else to do,",
-    "less what it takes to do nothing. Those who wait do so by QUEUE, on one connection, for one",
-    "lock. Each row has a server of its own.",
+const NOTES: [&str; 7] = [
+    "Processor time of the server for one (INFO cpu), in microseconds. A pair is ACQUIRE and",
+    "RELEASE of a free lock, many commands in flight. A hand-over is RELEASE and the next",
+    "ACQUIRE, in one write, and their two replies: between two by BLOCK, beside all the others;",
+    "or, where it says so, among as many as the row says, by QUEUE. Ends of leases are measured",
+    "while the server has nothing else to do, less what it takes to do nothing. Those who wait",
+    "do so by QUEUE, on one connection, for one lock. Each row has servers of its own; medians",
+    "over rounds in which the rows take turns.",
 ];
 
 /// Measures all sizes, prints and draws.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
-    let most = options.count(usize::MAX, 1_000);
-    for (besides, sizes, what, file) in [
-        (Besides::Held, &HELD[..], "locks held", "growth-held"),
-        (
-            Besides::Waiting,
-            &WAITING[..],
-            "requests waiting",
-            "growth-waiting",
-        ),
-    ] {
-        let mut columns = vec![what];
-        columns.extend(WORK);
-        let mut table = Table::new(format!("Server time beside many {what}"), &columns);
-        let mut series = WORK.map(|name| (name.to_owned(), Vec::new()));
+    let held = (Besides::Held, &HELD[..], "locks held", "growth-held");
+    let waiting = (
+        Besides::Waiting,
+        &WAITING[..],
+        "requests waiting",
+        "growth-waiting",
+    );
+    for (besides, sizes, what, file) in [held, waiting] {
+        let mut rows = Vec::new();
+        let most = options.count(usize::MAX, 1_000);
         for &size in sizes.iter().filter(|size| **size <= most) {
-            let costs = costs(options, besides, size)?;
-            let mut row = vec![grouped(size as f64)];
-            for (cost, (_, points)) in costs.iter().zip(&mut series) {
-                row.push(format!("{cost:.2}"));
-                points.push((size as f64, *cost));
+            rows.push(Row::start(options, besides, size)?);
+        }
+        for _ in 0..options.count(3, 1) {
+            for row in &mut rows {
+                row.turn(options)?;
             }
-            table.row(row);
+        }
+        let all = rows.iter().any(|row| row.among.is_some());
+        let mut columns = vec![what];
+        columns.extend(&WORK[..if all { 4 } else { 3 }]);
+        let title = format!("Server time beside more and more {what}");
+        let mut table = Table::new(&title, &columns);
+        let mut series = Series::new();
+        for row in rows {
+            let mut cells = vec![grouped(row.size as f64)];
+            for (name, costs) in WORK.iter().zip(&row.costs) {
+                if costs.is_empty() {
+                    continue;
+                }
+                let cost = median(costs);
+                cells.push(format!("{cost:.2}"));
+                // Less than nothing cannot be drawn.
+                picture::add(&mut series, name, (row.size as f64, cost.max(0.01)));
+            }
+            table.row(cells);
+            row.end()?;
         }
         NOTES.iter().for_each(|note| table.note(*note));
         report.print(&table);
         let lines = Lines {
-            title: format!("server time beside many {what}"),
+            title,
             x: what,
-            y: "microseconds",
-            series: series
-                .into_iter()
-                .filter(|(_, points)| !points.is_empty())
-                .collect(),
+            y: "microseconds of the server",
+            series,
         };
         report.picture(file, &[lines])?;
     }
     Ok(())
 }
 
-/// The costs of each kind of work beside so many, in us.
-fn costs(options: &Options, besides: Besides, size: usize) -> Outcome<Vec<f64>> {
-    let server = Server::start(&options.server, options.module.as_deref())?;
-    let mut control = server.connect()?;
-    let mut session = Session::on(server.connect()?)?;
-    match besides {
-        Besides::Held => held::hold(&mut control, size)?,
-        Besides::Waiting => {
-            held::hold(&mut control, 1)?;
-            let wait = |number: usize| {
-                let owner = sessions::owner(number);
-                session.wait(&held::name(0), &owner, ["600000", "0"], number)
-            };
-            let waits: Vec<Vec<u8>> = (0..size).map(wait).collect();
-            session.queue(&waits)?;
+/// A size, with servers of its own, and what each kind of work came to there, in us.
+struct Row {
+    size: usize,
+    control: Connection,
+    client: Connection,
+    pairs: Load,
+    ends: Load,
+    two: Contest,
+    /// A contest of all who wait.
+    among: Option<(Contest, Connection, Server)>,
+    costs: [Vec<f64>; 4],
+    _waiting: Option<Session>,
+    _server: Server,
+}
+
+impl Row {
+    fn start(options: &Options, besides: Besides, size: usize) -> Outcome<Self> {
+        let start = || Server::start(&options.server, options.module.as_deref());
+        let server = start()?;
+        let mut control = server.connect()?;
+        let (mut waiting, mut among) = (None, None);
+        match besides {
+            Besides::Held => held::hold(&mut control, size)?,
+            Besides::Waiting => {
+                held::hold(&mut control, 1)?;
+                let mut session = Session::on(server.connect()?)?;
+                let wait = |number: usize| {
+                    let owner = sessions::owner(number);
+                    session.wait(&held::name(0), &owner, ["600000", "0"], number)
+                };
+                let waits: Vec<Vec<u8>> = (0..size).map(wait).collect();
+                session.queue(&waits)?;
+                waiting = Some(session);
+                let server = start()?;
+                let contest = Contest::start(&server, size + 1, Way::Queue)?;
+                among = Some((contest, server.connect()?, server));
+            }
+        }
+        // After those who wait, whom it would count among its own.
+        let two = Contest::start_beside(&server, 2, Way::Block, waiting.iter().len() * size)?;
+        Ok(Row {
+            size,
+            control,
+            client: server.connect()?,
+            pairs: Load::new(options.depth, &pairs(), &[Expect::Integer]),
+            ends: ends(options),
+            two,
+            among,
+            costs: Default::default(),
+            _waiting: waiting,
+            _server: server,
+        })
+    }
+
+    /// All kinds of work in turn.
+    fn turn(&mut self, options: &Options) -> Outcome<()> {
+        let [warm_up, time] = [options.millis(100, 30), options.millis(500, 100)];
+        self.pairs.run(&mut self.client, warm_up)?;
+        let before = self.control.server_cpu()?;
+        let rate = self.pairs.run(&mut self.client, time)?;
+        let used = self.control.server_cpu()? - before;
+        self.costs[0].push(used * 1e6 / (rate.commands as f64 / 2.0));
+
+        let cost = hand_over(&mut self.two, &mut self.control, [warm_up, time])?;
+        self.costs[1].push(cost);
+        let cost = self.end_of_lease(options)?;
+        self.costs[2].push(cost);
+        if let Some((contest, control, _)) = &mut self.among {
+            self.costs[3].push(hand_over(contest, control, [warm_up, time])?);
+        }
+        Ok(())
+    }
+
+    /// They end within half a second, some time after the last of them was taken.
+    fn end_of_lease(&mut self, options: &Options) -> Outcome<f64> {
+        let control = &mut self.control;
+        let others = integer(control.call(&["DBSIZE"])?)?;
+        let nothing = meanwhile(control, IDLE)?;
+        self.ends.run_once(&mut self.client)?;
+        let ending = meanwhile(control, ENDING)?;
+        if integer(control.call(&["DBSIZE"])?)? != others {
+            return Err("the leases did not end".into());
+        }
+        let nothing = nothing * ENDING.as_secs_f64() / IDLE.as_secs_f64();
+        Ok((ending - nothing) * 1e6 / ending_leases(options) as f64)
+    }
+
+    fn end(self) -> Outcome<()> {
+        let mut violations = self.two.end()?;
+        if let Some((contest, _, _)) = self.among {
+            violations += contest.end()?;
+        }
+        match violations {
+            0 => Ok(()),
+            count => Err(format!("{count} double grants").into()),
         }
     }
-    let mut costs = vec![
-        pair(&server, &mut control, options)?,
-        hand_over(&server, &mut control, 2, Way::Block, options)?,
-        end_of_lease(&mut control, options)?,
-    ];
-    if matches!(besides, Besides::Waiting) {
-        drop(session);
-        let server = Server::start(&options.server, options.module.as_deref())?;
-        let mut control = server.connect()?;
-        costs.push(hand_over(
-            &server,
-            &mut control,
-            size + 1,
-            Way::Queue,
-            options,
-        )?);
-    }
-    Ok(costs)
 }
 
-fn pair(server: &Server, control: &mut Connection, options: &Options) -> Outcome<f64> {
-    let commands: Vec<Vec<u8>> = (0..1_000)
-        .flat_map(|number| {
-            let key = format!("free:{number}");
-            [
-                command(&["RLOCK.ACQUIRE", &key, "owner", "600000"]),
-                command(&["RLOCK.RELEASE", &key, "owner"]),
-            ]
-        })
-        .collect();
-    let mut load = Load::new(options.depth, &commands, &[Expect::Integer]);
-    let mut client = server.connect()?;
-    load.run(&mut client, options.millis(300, 50))?;
-    turns(options, || {
-        let before = control.server_cpu()?;
-        let rate = load.run(&mut client, options.millis(300, 100))?;
-        let used = control.server_cpu()? - before;
-        Ok(used / (rate.commands as f64 / 2.0))
-    })
+/// Acquire and release of free locks.
+fn pairs() -> Vec<Vec<u8>> {
+    let pair = |number: usize| {
+        let key = format!("free:{number}");
+        [
+            command(&["RLOCK.ACQUIRE", &key, "owner", "600000"]),
+            command(&["RLOCK.RELEASE", &key, "owner"]),
+        ]
+    };
+    (0..1_000).flat_map(pair).collect()
 }
 
-fn hand_over(
-    server: &Server,
-    control: &mut Connection,
-    crowd: usize,
-    way: Way,
-    options: &Options,
-) -> Outcome<f64> {
-    let mut contest = Contest::start(server, crowd, way)?;
-    contest.run(options.millis(200, 50))?;
-    let cost = turns(options, || {
-        let before = control.server_cpu()?;
-        let start = Instant::now();
-        let rate = contest.run(options.millis(300, 100))?;
-        let count = rate * start.elapsed().as_secs_f64();
-        Ok((control.server_cpu()? - before) / count)
-    })?;
-    contest.end()?;
-    Ok(cost)
-}
-
-/// So many end within a second, some time after the last of them was taken.
-fn end_of_lease(control: &mut Connection, options: &Options) -> Outcome<f64> {
-    let count = options.count(20_000, 2_000);
-    let others = integer(control.call(&["DBSIZE"])?)?;
+/// Acquisitions of locks whose leases soon end.
+fn ends(options: &Options) -> Load {
+    let count = ending_leases(options);
     let acquire = |number: usize| {
-        let lease = (2_000 + number * 1_000 / count).to_string();
-        command(&[
-            "RLOCK.ACQUIRE",
-            &format!("ending:{number}"),
-            "owner",
-            &lease,
-        ])
+        let key = format!("ending:{number}");
+        let lease = (2_000 + number * 500 / count).to_string();
+        command(&["RLOCK.ACQUIRE", &key, "owner", &lease])
     };
     let commands: Vec<Vec<u8>> = (0..count).map(acquire).collect();
-    let mut load = Load::new(64, &commands, &[Expect::Integer]);
-    let nothing = meanwhile(control)?;
-    load.run_once(control)?;
-    let ending = meanwhile(control)?;
-    if integer(control.call(&["DBSIZE"])?)? != others {
-        return Err("the leases did not end".into());
-    }
-    Ok((ending - nothing).max(0.0) * 1e6 / count as f64)
+    Load::new(64, &commands, &[Expect::Integer])
+}
+
+fn ending_leases(options: &Options) -> usize {
+    options.count(20_000, 2_000)
+}
+
+/// The server's time for a hand-over, in us.
+fn hand_over(
+    contest: &mut Contest,
+    control: &mut Connection,
+    [warm_up, time]: [Duration; 2],
+) -> Outcome<f64> {
+    contest.run(warm_up)?;
+    let before = control.server_cpu()?;
+    let start = Instant::now();
+    let rate = contest.run(time)?;
+    let count = rate * start.elapsed().as_secs_f64();
+    Ok((control.server_cpu()? - before) * 1e6 / count)
 }
 
 /// Seconds that the server works while nobody asks it for anything.
-fn meanwhile(control: &mut Connection) -> Outcome<f64> {
+fn meanwhile(control: &mut Connection, time: Duration) -> Outcome<f64> {
     let before = control.server_cpu()?;
-    sleep(Duration::from_secs(4));
+    sleep(time);
     Ok(control.server_cpu()? - before)
-}
-
-/// The median of some turns, in us.
-fn turns(options: &Options, mut turn: impl FnMut() -> Outcome<f64>) -> Outcome<f64> {
-    let seconds: Outcome<Vec<f64>> = (0..options.count(5, 2)).map(|_| turn()).collect();
-    Ok(median(&seconds?) * 1e6)
 }

@@ -4,17 +4,53 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::load::{Connection, Outcome};
+use crate::options;
+use crate::report::Report;
 
-/// Date, server, module and machine, a line each.
-pub fn describe(connection: &mut Connection) -> Outcome<Vec<(&'static str, String)>> {
+/// The command, date, server, module and machine.
+pub fn describe(connection: &mut Connection, report: &mut Report) -> Outcome<()> {
     let cores = std::thread::available_parallelism()?;
-    Ok(vec![
-        ("date", date()),
-        ("server", server(connection)?),
-        ("modules", modules(connection)?),
-        ("processor", format!("{}, {cores} cores", processor())),
-        ("load before", load_average()),
-    ])
+    let memory = memory() / 1e6;
+    report.fact("command", &format!("`{}`", command()));
+    report.fact("date", &date());
+    report.fact("processor", &format!("{}, {cores} cores", processor()));
+    report.fact("memory", &format!("{memory:.0} GB"));
+    report.fact("system", &system());
+    report.fact("load before", &load_average());
+    report.fact("server", &server(connection)?);
+    report.fact("modules", &modules(connection)?);
+    let own =
+        "the benchmark's own, in Rust, which sends prepared bytes, where nothing else is said";
+    report.fact("client", own);
+    Ok(())
+}
+
+/// As one would type it.
+fn command() -> String {
+    let arguments = std::env::args().skip(1);
+    let arguments: Vec<String> = arguments.filter(|word| word != "--bench").collect();
+    let mut command = "make bench".to_owned();
+    if let Some(server) = options::server() {
+        command += &format!(" SERVER={server}");
+    }
+    if !arguments.is_empty() {
+        command += &format!(" BENCH=\"{}\"", arguments.join(" "));
+    }
+    command
+}
+
+/// Its kernel.
+fn system() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
+/// In kB.
+fn memory() -> f64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or_default()
 }
 
 fn server(connection: &mut Connection) -> Outcome<String> {

@@ -17,11 +17,12 @@
 //! - `list`: the same beside a listing of very many locks;
 //! - `stock`: the same beside taking stock of very many hashes;
 //! - `clients`: the clients of each language beside what its users have now;
-//! - `costs`, when asked for: instructions and bytes, of one module or several.
+//! - `costs`: instructions and bytes, of one module or several.
 //!
 //! What is compared is measured in turns on the same machine in the same run,
 //! since a machine's speed changes while one looks on.
 
+mod chapters;
 mod clients;
 mod contention;
 mod costs;
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         }
     };
     match measure(&options) {
-        Ok(report) if options.check && !report.missed().is_empty() => {
+        Ok(report) if !report.missed().is_empty() => {
             eprintln!("missed: {}", report.missed().join("; "));
             ExitCode::FAILURE
         }
@@ -83,14 +84,16 @@ fn measure(options: &Options) -> Outcome<Report> {
     load::raise_open_files()?;
     let mut report = Report::new(options.report.clone(), !options.quick);
     let server = Server::start(&options.server, options.module.as_deref())?;
-    report.heading(&machine::describe(&mut server.connect()?)?);
+    machine::describe(&mut server.connect()?, &mut report)?;
 
     for &measurement in &options.measurements {
+        let [title, text] = chapters::of(measurement);
+        report.chapter(title, text);
         match measurement {
             Measurement::Pairs => pairs::measure(&server, options, &mut report)?,
             Measurement::Contention => contention::measure(options, &mut report)?,
             Measurement::Permits => permits::measure(options, &mut report)?,
-            Measurement::Expiry => expiry::measure(&server, options, &mut report)?,
+            Measurement::Expiry => expiry::measure(options, &mut report)?,
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Growth => growth::measure(options, &mut report)?,

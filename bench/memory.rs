@@ -4,6 +4,7 @@
 use crate::held;
 use crate::load::{command, Connection, Outcome, Server, Session};
 use crate::options::Options;
+use crate::picture::Bars;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::sessions;
 
@@ -16,16 +17,20 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let waiters = options.count(1_000, 200);
     let columns = ["", "number", "bytes each", "mark", ""];
     let mut table = Table::new("Memory", &columns);
+    let mut bars = Vec::new();
     let mut row = |name: &str, number: usize, bytes: f64, verdict: Option<[String; 2]>| {
+        // Of two numbers of the same the larger counts.
+        bars.retain(|(known, _): &(String, f64)| known != name);
+        bars.push((name.to_owned(), bytes));
         let cells = [name.to_owned(), grouped(number as f64), grouped(bytes)];
         table.row(cells.into_iter().chain(verdict.into_iter().flatten()));
     };
 
     let start = || Server::start(&options.server, options.module.as_deref());
     let bytes = per_lock(&start()?, locks)?;
-    row("lock held", locks, bytes, None);
+    row("rlock: lock held", locks, bytes, None);
     let bytes = per_key(&start()?, locks, |control| held::hashes(control, locks))?;
-    row("hash of one field with a TTL", locks, bytes, None);
+    row("hash of one field, with a TTL", locks, bytes, None);
 
     let wait = ["RLOCK.ACQUIRE", "lock", "waiter", "30000", "BLOCK", "0"];
     let bytes = per_waiter(options, waiters, |number| {
@@ -34,14 +39,14 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         parts[2] = &owner;
         command(&parts)
     })?;
-    row("waiter of rlock", waiters, bytes, None);
+    row("rlock: waiter by BLOCK", waiters, bytes, None);
     let bytes = per_waiter(options, waiters, |_| command(&["BLPOP", "list", "0"]))?;
     row("client blocked in BLPOP", waiters, bytes, None);
 
     for queued in [options.count(10_000, 1_000), options.count(100_000, 5_000)] {
         for (name, time) in [
-            ("wait by QUEUE for one lock, for ever", "0"),
-            ("wait by QUEUE for one lock, with an end", "600000"),
+            ("rlock: wait by QUEUE, one lock", "0"),
+            ("rlock: the same with a time-out", "600000"),
         ] {
             let bytes = per_queued(&start()?, queued, 1, time)?;
             let what = format!("{name}, {queued} of them");
@@ -49,7 +54,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             row(name, queued, bytes, Some(verdict));
         }
         let bytes = per_queued(&start()?, queued, queued, "0")?;
-        row("the same for as many locks", queued, bytes, None);
+        row("rlock: wait by QUEUE, a lock each", queued, bytes, None);
     }
 
     table.note(
@@ -62,7 +67,11 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "locks each has a queue of its own, which is counted, too; the locks are held before.",
     );
     report.print(&table);
-    Ok(())
+    let bars = Bars {
+        title: "memory: bytes of the server for each".into(),
+        bars,
+    };
+    report.picture("memory", &[bars])
 }
 
 fn used(control: &mut Connection) -> Outcome<f64> {

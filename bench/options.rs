@@ -5,14 +5,15 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: all but costs, 10 min)
+usage: cargo bench --bench locks -- [options]     (none: all of it, some 25 min)
 
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
                  memory,stalls,floods,sessions,list,stock,clients,costs
-  --quick        a short form (some 60 s) that judges nothing
-  --check        exit with status 1 if a mark is missed
+  --quick        a short form (some 2 min) that judges nothing; without it the status is 1
+                 if a mark is missed
   --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
-                 it (bench/report.md; target/bench/report.md if not all is measured in full)
+                 it (bench/report.md; target/bench/report.md if not all is measured in full;
+                 report-SERVER.md if there is that variable)
   --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
                  without it differ, which is the noise of this machine
@@ -63,10 +64,11 @@ impl Measurement {
         (Measurement::Costs, "costs"),
     ];
 
-    /// Those that run when none is asked for.
-    fn usual() -> Vec<Measurement> {
+    /// Those that run when none is asked for. To count takes longer than all else does in
+    /// short.
+    fn usual(quick: bool) -> Vec<Measurement> {
         let all = Self::ALL.map(|(measurement, _)| measurement);
-        let usual = |one: &Measurement| *one != Measurement::Costs;
+        let usual = |one: &Measurement| !quick || *one != Measurement::Costs;
         all.into_iter().filter(usual).collect()
     }
 }
@@ -83,8 +85,6 @@ pub struct Options {
     pub measurements: Vec<Measurement>,
     /// Measure briefly.
     pub quick: bool,
-    /// Fail when a mark is missed.
-    pub check: bool,
     /// Where the report goes.
     pub report: PathBuf,
     /// Commands in flight in a pipeline.
@@ -98,9 +98,8 @@ impl Options {
             server: std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into()),
             module: None,
             modules: Vec::new(),
-            measurements: Measurement::usual(),
+            measurements: Vec::new(),
             quick: false,
-            check: false,
             report: PathBuf::new(),
             depth: 256,
         };
@@ -115,7 +114,6 @@ impl Options {
                 "--help" | "-h" => return Ok(None),
                 "--bench" => {} // cargo says so to every benchmark
                 "--quick" => options.quick = true,
-                "--check" => options.check = true,
                 "--no-module" => with_module = false,
                 "--module" => options.modules.push(absolute(&value()?)?),
                 "--only" => options.measurements = measurements(&value()?)?,
@@ -133,11 +131,19 @@ impl Options {
         } else {
             let possible = [Measurement::Pairs, Measurement::Others];
             options.measurements.retain(|one| possible.contains(one));
+            if options.measurements.is_empty() {
+                options.measurements = possible.into();
+            }
+        }
+        let usual = Measurement::usual(options.quick);
+        if options.measurements.is_empty() {
+            options.measurements.clone_from(&usual);
         }
         if options.report.as_os_str().is_empty() {
-            let all = options.measurements == Measurement::usual() && !options.quick;
+            let all = options.measurements == usual && !options.quick;
             let folder = if all { "bench" } else { "target/bench" };
-            options.report = Path::new(folder).join("report.md");
+            let server = server().map(|name| format!("-{name}")).unwrap_or_default();
+            options.report = Path::new(folder).join(format!("report{server}.md"));
         }
         Ok(Some(options))
     }
@@ -177,6 +183,13 @@ fn depth(text: &str) -> Result<usize, String> {
         Ok(depth @ 1..=1024) => Ok(depth),
         _ => Err(format!("--depth is 1 to 1024, not {text:?}")),
     }
+}
+
+/// What the server is called that `make bench SERVER=name` measures, or its program.
+pub fn server() -> Option<String> {
+    let name = std::env::var("SERVER").ok()?;
+    let name = Path::new(&name).file_name()?.to_string_lossy();
+    Some(name.into_owned())
 }
 
 /// A module's path, absolute: the server runs in a folder of its own.

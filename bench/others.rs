@@ -8,7 +8,7 @@ mod kind;
 use crate::held;
 use crate::load::{command, Connection, Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table};
 use crate::stats::{error_of_median, median};
 
 use kind::{Figures, Kind, Turn};
@@ -17,10 +17,7 @@ const LOCKS: usize = 1_000;
 
 /// What the module is doing meanwhile.
 const STATES: [&str; 3] = ["unused", "1,000 locks held", "1,000 held, 1 waiter"];
-/// The states in which a server may lose next to nothing.
-const JUDGED: &[&str] = &[STATES[0], STATES[1]];
-
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 7] = [
     "module",
     "command",
     "ops/s without",
@@ -28,16 +25,13 @@ const COLUMNS: [&str; 9] = [
     "lost %",
     "more CPU %",
     "±",
-    "mark",
-    "",
 ];
 
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 4] = [
     "Medians over short turns on both servers, to and fro; the servers are started anew in between.",
     "CPU: the server's processor time for one operation, which other work on the machine disturbs",
-    "less than the rate; ± is its 95 % confidence interval, and a mark is missed only by what lies",
-    "beyond that. DEL is of existing keys. `--no-module` compares two servers without the module:",
-    "what they differ by is noise.",
+    "less than the rate; ± is its 95 % confidence interval. DEL is of existing keys. `--no-module`",
+    "compares two servers without the module: what they differ by is noise.",
 ];
 
 /// Measures all kinds in all states and prints.
@@ -102,7 +96,7 @@ fn print(states: &[&str], kinds: &[Kind], figures: &[Vec<Figures>], report: &mut
             let more_cpu = figures.more_cpu();
             let middle = median(&more_cpu);
             let error = error_of_median(&more_cpu);
-            let mut row = vec![
+            let row = vec![
                 state.to_owned(),
                 kind.name.to_owned(),
                 grouped(without),
@@ -111,10 +105,6 @@ fn print(states: &[&str], kinds: &[Kind], figures: &[Vec<Figures>], report: &mut
                 format!("{middle:.1}"),
                 format!("{error:.1}"),
             ];
-            if JUDGED.contains(&state) {
-                let what = format!("CPU lost by {}, module: {state}", kind.name);
-                row.extend(report.judge(&what, middle - error, Mark::AtMost(1.0)));
-            }
             table.row(row);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use crate::load::Outcome;
 use crate::picture::{self, Picture};
@@ -19,10 +20,19 @@ pub struct Report {
     judges: bool,
     marks: Vec<[String; 4]>,
     missed: Vec<String>,
-    heading: String,
+    facts: String,
     body: String,
     file: PathBuf,
+    began: Instant,
 }
+
+const INTRODUCTION: &str = "\
+One run of the command below: every figure, table and picture here is of that run. What is
+compared is measured in turns, on the same machine; rates are medians over the turns, and a
+ratio is the median of the ratios turn by turn. The ratios are what to look at: how fast a
+machine is changes all the rest. What each part measures, and its marks, stands in
+[testing.md](../docs/testing.md#figures); how it is done, below each table.
+";
 
 impl Report {
     /// A report that will be this file. One that does not judge prints the marks and leaves
@@ -32,9 +42,10 @@ impl Report {
             judges,
             marks: Vec::new(),
             missed: Vec::new(),
-            heading: String::new(),
+            facts: String::new(),
             body: String::new(),
             file,
+            began: Instant::now(),
         }
     }
 
@@ -67,19 +78,28 @@ impl Report {
         [text, verdict.into()]
     }
 
-    /// Names and what they stand for.
-    pub fn heading(&mut self, lines: &[(&str, String)]) {
-        println!("rlock benchmark\n");
-        for (name, value) in lines {
-            println!("{name:<12} {value}");
-            self.heading += &format!("- {name}: {value}\n");
-        }
+    /// Where the figures come from: the machine, versions.
+    pub fn fact(&mut self, name: &str, value: &str) {
+        println!("{name:<12} {value}");
+        self.facts += &format!("- {name}: {value}\n");
+    }
+
+    /// A part begins.
+    pub fn chapter(&mut self, title: &str, text: &str) {
+        println!("\n{title}\n{}", "=".repeat(title.chars().count()));
+        self.body += &format!("\n## {title}\n\n{text}\n");
     }
 
     /// Prints a table with what has to be said about it.
     pub fn print(&mut self, table: &Table) {
         println!("\n{}", table.text(false));
-        self.body += &format!("\n## {}", table.text(true));
+        self.body += &format!("\n### {}", table.text(true));
+    }
+
+    /// Prints a line.
+    pub fn say(&mut self, line: &str) {
+        println!("\n{line}");
+        self.body += &format!("\n{line}\n");
     }
 
     /// Draws pictures into one file beside the report, one below the other.
@@ -101,7 +121,9 @@ impl Report {
     }
 
     /// Writes the file.
-    pub fn write(&self) -> Outcome<()> {
+    pub fn write(&mut self) -> Outcome<()> {
+        let minutes = self.began.elapsed().as_secs_f64() / 60.0;
+        self.fact("took", &format!("{minutes:.0} minutes"));
         let mut marks = Table::new("Marks", &["what", "figure", "mark", ""]);
         self.marks.iter().for_each(|row| marks.row(row.clone()));
         let marks = marks.text(true);
@@ -109,8 +131,8 @@ impl Report {
             fs::create_dir_all(folder)?;
         }
         let text = format!(
-            "# rlock benchmark\n\n{}\n## {marks}{}",
-            self.heading, self.body
+            "# rlock benchmark\n\n{INTRODUCTION}\n{}\n## {marks}{}",
+            self.facts, self.body
         );
         fs::write(&self.file, text)?;
         println!("\nreport: {}", self.file.display());
@@ -166,7 +188,9 @@ impl Table {
         text += &line(&self.rows[0]);
         text += &line(&rule(&widths, markdown));
         self.rows[1..].iter().for_each(|row| text += &line(row));
-        text.push('\n');
+        if !self.notes.is_empty() {
+            text.push('\n');
+        }
         let indent = if markdown { "" } else { "  " };
         self.notes
             .iter()

@@ -1,6 +1,7 @@
 //! A language, and the program in it that does the work.
 //!
-//! `programs/<language>/build FOLDER` brings what it needs and builds it there, and
+//! `programs/<language>/build FOLDER` brings what it needs, builds it there and says what
+//! versions it has of what it uses; and
 //! `programs/<language>/start FOLDER SIDE PORT WORKERS TURNS MS` starts a process: it warms up,
 //! in which two workers contend for a lock of its own, for so many turns or ms; says `ready`;
 //! and takes orders, each of which it answers with a number:
@@ -74,6 +75,7 @@ impl Language {
             Some(0) => Ok(Ok(Built {
                 language: self,
                 folder,
+                versions: last_line(&built.stdout),
                 warm: [
                     options.count(1_000, 20).to_string(),
                     options.millis(5_000, 500).as_millis().to_string(),
@@ -92,10 +94,17 @@ impl Language {
     }
 }
 
+fn last_line(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    said.trim().lines().last().unwrap_or_default().to_owned()
+}
+
 /// A language whose program is built.
 pub struct Built<'a> {
     pub language: &'a Language,
     folder: PathBuf,
+    /// Of the language and of the libraries.
+    pub versions: String,
     /// For how many turns, and ms, a process warms up.
     warm: [String; 2],
 }

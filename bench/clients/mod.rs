@@ -18,7 +18,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let mut skipped = Vec::new();
     for language in &LANGUAGES {
         match language.build(options)? {
-            Ok(built) => there.push(built),
+            Ok(built) => {
+                report.fact(language.name, &built.versions);
+                there.push(built);
+            }
             Err(why) => skipped.push(format!("skipped: {}: {why}", language.name)),
         }
     }

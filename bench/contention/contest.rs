@@ -78,6 +78,11 @@ pub struct Contest {
 impl Contest {
     /// Connects all contenders and lets them queue up.
     pub fn start(server: &Server, count: usize, way: Way) -> Outcome<Self> {
+        Self::start_beside(server, count, way, 0)
+    }
+
+    /// The same where so many wait for other locks.
+    pub fn start_beside(server: &Server, count: usize, way: Way, others: usize) -> Outcome<Self> {
         let mut contest = Contest {
             contenders: Vec::with_capacity(count),
             lines: Vec::new(),
@@ -123,7 +128,7 @@ impl Contest {
         contest.await_grant()?;
         // Who stands still outside is not of the crowd.
         let mut control = server.connect()?;
-        while control.info_number("rlock", "rlock_waiting")? < (count - 1) as f64 {}
+        while control.info_number("rlock", "rlock_waiting")? < (others + count - 1) as f64 {}
         Ok(contest)
     }
 

@@ -6,10 +6,11 @@
 //! connections, by QUEUE on one: that is a part of what a session saves. Each way has a
 //! server of its own, for who has sessions does not have the connections besides.
 
-use super::duel::{Duel, Side};
+use super::duel::{Duel, Figures, Side};
 use super::{micros, Way};
 use crate::load::{self, Outcome};
 use crate::options::Options;
+use crate::picture::{self, Lines, Series};
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, ratios};
 
@@ -41,8 +42,8 @@ const OTHER_NOTES: [&str; 5] = [
     "rise.",
 ];
 
-/// Measures all sizes and prints.
-pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
+/// Measures all sizes, prints and draws; gives rates by crowd.
+pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
     let columns = [
         "contenders",
         "by",
@@ -73,6 +74,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "",
     ];
     let mut spread = Table::new("Hand-over of one lock: how long, and to whom", &columns);
+    let mut drawn = Drawn::default();
     for crowd in CROWDS {
         if options.quick && ![2, 100].contains(&crowd) {
             continue;
@@ -88,13 +90,40 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         for (name, side) in ["BLOCK", "QUEUE"].into_iter().zip(&duel.sides) {
             rates.row(rate(crowd, name, side, block, report));
             spread.row(fairness(crowd, name, side, report));
+            drawn.add(crowd, &format!("rlock by {name}"), &side.hand_overs);
         }
+        drawn.add(crowd, "PING of one connection", &block.pings);
     }
     NOTES.iter().for_each(|note| rates.note(*note));
     OTHER_NOTES.iter().for_each(|note| spread.note(*note));
     report.print(&rates);
     report.print(&spread);
-    Ok(())
+    let lines = Lines {
+        title: "from RELEASE to the next holder's grant, and the round trip of a PING".into(),
+        x: "contenders",
+        y: "microseconds",
+        series: drawn.times,
+    };
+    report.picture("latency", &[lines])?;
+    Ok(drawn.rates)
+}
+
+/// What pictures show.
+#[derive(Default)]
+struct Drawn {
+    rates: Series,
+    times: Series,
+}
+
+impl Drawn {
+    fn add(&mut self, crowd: usize, name: &str, figures: &Figures) {
+        let crowd = crowd as f64;
+        picture::add(&mut self.rates, name, (crowd, median(&figures.rates)));
+        for (share, of) in [(0.5, "p50"), (0.99, "p99")] {
+            let point = (crowd, micros(&figures.times, share));
+            picture::add(&mut self.times, &format!("{name}, {of}"), point);
+        }
+    }
 }
 
 /// How often, and what it costs the server.

@@ -13,6 +13,7 @@ use hdrhistogram::Histogram;
 
 use crate::load::Outcome;
 use crate::options::Options;
+use crate::picture::{Bars, Lines, Series};
 use crate::report::Report;
 
 pub use contest::{Contest, Way};
@@ -20,10 +21,38 @@ pub use duel::Duel;
 
 /// Measures all of it and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
-    crowds::measure(options, report)?;
+    let crowds = crowds::measure(options, report)?;
     latency::measure(options, report)?;
-    peers::measure(options, report)?;
+    let peers = peers::measure(options, report)?;
+    draw(crowds, peers, report)?;
     throng::measure(options, report)
+}
+
+/// Of so many contenders there are bars, for lines that end there are short.
+const BARS: f64 = 100.0;
+
+/// All ways to lock in one picture.
+fn draw(crowds: Series, peers: Series, report: &mut Report) -> Outcome<()> {
+    let mut series = crowds;
+    // The same thing as one of the crowds.
+    series.extend(peers.into_iter().filter(|(name, _)| name != peers::RLOCK));
+    let at = |points: &[(f64, f64)]| points.iter().find(|point| point.0 == BARS).copied();
+    let bars = series.iter().filter_map(|(name, points)| {
+        let (_, rate) = at(points)?;
+        Some((name.clone(), rate))
+    });
+    let bars = Bars {
+        title: format!("hand-overs of one lock per second, {BARS} contend"),
+        bars: bars.collect(),
+    };
+    report.picture("hand-overs-100", &[bars])?;
+    let lines = Lines {
+        title: "hand-overs of one lock per second".into(),
+        x: "contenders",
+        y: "hand-overs per second",
+        series,
+    };
+    report.picture("hand-overs", &[lines])
 }
 
 /// Times in ns, up to a minute, each to a thousandth.

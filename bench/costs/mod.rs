@@ -7,18 +7,20 @@
 //! falls out. The server draws the seeds of its hash tables anew each time it starts,
 //! which makes some percent, so each figure is the median of several servers.
 
+mod others;
 mod work;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::load::{Outcome, Server};
 use crate::memory;
 use crate::options::Options;
-use crate::report::{grouped, Report, Table};
+use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::median;
-use work::{Work, ALL};
+use work::{Work, ALL, PAIR, SET_AND_DEL};
 
 /// Servers for each module.
 const SERVERS: usize = 3;
@@ -26,8 +28,25 @@ const SERVERS: usize = 3;
 /// Locks that are held to tell what one takes.
 const LOCKS: usize = 20_000;
 
+/// A pair, beside SET NX PX and DEL.
+const PAIR_MOST: f64 = 1.5;
+
 /// Counts for each module and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
+    let Ok(version) = Command::new("valgrind").arg("--version").output() else {
+        report.say("Skipped: there is no valgrind here.");
+        return Ok(());
+    };
+    report.fact("valgrind", String::from_utf8_lossy(&version.stdout).trim());
+    count(options, report)?;
+    // Who compares modules asks for what these do.
+    if options.modules.len() < 2 {
+        others::measure(options, report)?;
+    }
+    Ok(())
+}
+
+fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     let modules: Vec<&PathBuf> = match &options.modules[..] {
         [] => options.module.iter().collect(),
         several => several.iter().collect(),
@@ -42,13 +61,14 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let mut counts = vec![vec![Vec::new(); ALL.len()]; modules.len()];
     for _ in 0..options.count(SERVERS, 1) {
         for (module, counts) in modules.iter().zip(&mut counts) {
-            let mut server = Server::start_counted(&options.server, module)?;
+            let mut server = Server::start_counted(&options.server, Some(module))?;
+            server.count(true)?;
             for (work, counts) in ALL.iter().zip(counts) {
                 counts.push(instructions(&mut server, work)?);
             }
         }
     }
-    let mut table = Table::new("Costs", &columns);
+    let mut table = Table::new("Instructions of operations, and bytes of a lock", &columns);
     let of = |number: usize| -> Vec<f64> {
         let counts = counts.iter().map(|counts| median(&counts[number]));
         counts.collect()
@@ -62,6 +82,17 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             let name = format!("  against {}", ALL[peer].name);
             table.row(row(&name, &ratios.collect::<Vec<f64>>(), ratio));
         }
+    }
+    let last = |name| {
+        let work = ALL.iter().position(|work| work.name == name);
+        let counts = work.zip(counts.last());
+        counts.map(|(work, counts)| median(&counts[work]))
+    };
+    if let Some((pair, peer)) = last(PAIR).zip(last(SET_AND_DEL)) {
+        let ratio = pair / peer;
+        let what = "instructions of a pair / of SET NX PX and DEL";
+        let [mark, verdict] = report.judge(what, ratio, Mark::AtMost(PAIR_MOST));
+        table.note(format!("{what}: {ratio:.2} ({mark}: {verdict})."));
     }
     let count = |module: &&PathBuf| {
         let server = Server::start(&options.server, Some(module))?;

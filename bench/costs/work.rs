@@ -20,7 +20,9 @@ pub struct Work {
 }
 
 const PING: &str = "a PING that comes alone";
-const SET_DEL: &str = "SET NX PX and DEL";
+pub const SET_AND_DEL: &str = "SET NX PX and DEL";
+
+pub const PAIR: &str = "ACQUIRE and RELEASE of a free lock";
 
 pub const ALL: [Work; 13] = [
     Work {
@@ -36,15 +38,15 @@ pub const ALL: [Work; 13] = [
         run: lone_pings,
     },
     Work {
-        name: SET_DEL,
+        name: SET_AND_DEL,
         times: [500, 2_500],
         peer: None,
         run: set_and_del,
     },
     Work {
-        name: "ACQUIRE and RELEASE of a free lock",
+        name: PAIR,
         times: [500, 2_500],
-        peer: Some(SET_DEL),
+        peer: Some(SET_AND_DEL),
         run: pairs,
     },
     Work {
@@ -112,7 +114,7 @@ const LONG: &str = "600000";
 const WAITERS: usize = 100;
 
 /// Sends commands in groups, and holds each reply against what it must be.
-fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcome<()> {
+pub fn send(to: &mut Connection, commands: &[Vec<u8>], expect: Expect) -> Outcome<()> {
     for group in commands.chunks(GROUP) {
         to.send(&group.concat())?;
         for _ in group {

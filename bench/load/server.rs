@@ -34,9 +34,9 @@ impl Server {
         Self::launch(binary, module, false)
     }
 
-    /// Starts it so that its instructions are counted (see [`Self::instructions`]).
-    pub fn start_counted(binary: &str, module: &Path) -> Outcome<Self> {
-        Self::launch(binary, Some(module), true)
+    /// Starts it so that its instructions can be counted (see [`Self::count`]).
+    pub fn start_counted(binary: &str, module: Option<&Path>) -> Outcome<Self> {
+        Self::launch(binary, module, true)
     }
 
     fn launch(binary: &str, module: Option<&Path>, counted: bool) -> Outcome<Self> {
@@ -81,16 +81,14 @@ impl Server {
         Ok(server)
     }
 
+    /// Whether its instructions are counted from now on, which makes it ten times slower.
+    pub fn count(&self, does: bool) -> Outcome<()> {
+        self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
+    }
+
     /// How many instructions it took since it was last asked.
     pub fn instructions(&mut self) -> Outcome<u64> {
-        let mut ask = Command::new("vgdb");
-        ask.arg(vgdb_prefix(&self.folder))
-            .arg(format!("--pid={}", self.process.id()))
-            .arg("dump");
-        let answer = ask.output().map_err(|error| format!("vgdb: {error}"))?;
-        if !answer.status.success() {
-            return Err(String::from_utf8_lossy(&answer.stderr).into());
-        }
+        self.tell_valgrind(&["dump"])?;
         self.counts += 1;
         let file = format!("{COUNTS}.{}", self.counts);
         let counts = fs::read_to_string(self.folder.join(file))?;
@@ -98,6 +96,18 @@ impl Server {
             .lines()
             .find_map(|line| line.strip_prefix("totals: "));
         Ok(total.ok_or("valgrind counted nothing")?.trim().parse()?)
+    }
+
+    fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
+        let mut tell = Command::new("vgdb");
+        tell.arg(vgdb_prefix(&self.folder))
+            .arg(format!("--pid={}", self.process.id()))
+            .args(words);
+        let answer = tell.output().map_err(|error| format!("vgdb: {error}"))?;
+        match answer.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&answer.stderr).into()),
+        }
     }
 
     /// How long it has had a processor.
@@ -183,7 +193,11 @@ fn under_valgrind(binary: &str, folder: &Path) -> Command {
     counts.push(folder.join(COUNTS));
     let mut command = Command::new("valgrind");
     // The program may be a script that becomes the server.
-    command.args(["--tool=callgrind", "--trace-children=yes"]);
+    command.args([
+        "--tool=callgrind",
+        "--trace-children=yes",
+        "--instr-atstart=no",
+    ]);
     command.arg(counts).arg(vgdb_prefix(folder)).arg(binary);
     command
 }

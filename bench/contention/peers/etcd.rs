@@ -79,6 +79,12 @@ impl Etcd {
         Ok(Ok(etcd))
     }
 
+    pub fn version() -> Outcome<String> {
+        let said = Command::new("etcd").arg("--version").output()?.stdout;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(said.lines().next().unwrap_or_default().to_owned())
+    }
+
     fn lease(&self) -> Outcome<(Client, String)> {
         let mut client = Client::connect(self.port)?;
         let reply = client.post("/v3/lease/grant", r#"{"TTL":"600"}"#)?;

@@ -20,6 +20,7 @@ use super::evenness;
 use crate::clients::language::Built;
 use crate::load::{self, Outcome, Server};
 use crate::options::Options;
+use crate::picture::Series;
 use crate::report::{Report, Table};
 
 /// How many contend.
@@ -28,7 +29,7 @@ const CROWDS: [usize; 4] = [2, 10, 100, 1_000];
 /// Of Redisson.
 const FEW: [usize; 2] = [2, 100];
 
-const NOTES: [&str; 20] = [
+const NOTES: [&str; 21] = [
     "A hand-over is a grant to another than the one before; all of rlock's are. *rlock is*: the",
     "median of its rate beside the other's, in turns. PostgreSQL and etcd have queues, too, so",
     "their turns count as hand-overs. Servers of peers run without the module.",
@@ -46,21 +47,25 @@ const NOTES: [&str; 20] = [
     "replicate it; what it promises is more, and so it costs more.",
     "Redisson: one process, a thread for each contender that locks, reads the clock, unlocks,",
     "and locks again; with a Redisson client each, as programs on many machines have it, or one",
-    "client for all. After 2 s of it 3 s are counted; before, two have warmed up with another",
-    "lock. Its client is slower than the loop that asks the others, which is part of what its",
-    "users get.",
+    "client for all. After 2 s of it 3 s are counted, between two turns of rlock; before, two",
+    "have warmed up with another lock. Defaults, but that clients of which there are 100 have",
+    "fewer threads and idle connections. Its client is slower than the loop that asks the",
+    "others, which is part of what its users get.",
 ];
 
-/// What came of it: hand-overs a second by crowd, by name.
-pub type Series = Vec<(String, Vec<(f64, f64)>)>;
+/// What rlock is called among them.
+pub const RLOCK: &str = "rlock";
 
-/// Measures all peers and prints.
+/// Measures all peers and prints; gives hand-overs a second by crowd.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
     let mut table = Table::new(
         "One lock under contention, beside peers",
         &Standing::COLUMNS,
     );
-    let others = Others::start(options)?;
+    let mut others = Others::start(options)?;
+    for (name, version) in others.versions()? {
+        report.fact(name, &version);
+    }
     let mut all = Vec::new();
     for crowd in CROWDS {
         if options.quick && !FEW.contains(&crowd) {
@@ -80,10 +85,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
         table.row(standing.row(report));
     }
     for (name, why) in others.missing() {
-        if !options.quick {
-            table.row([String::new(), name.to_owned(), "not here".to_owned()]);
-        }
         table.note(format!("{name} was not measured: {why}."));
+    }
+    for why in others.failed {
+        table.note(why);
     }
     NOTES.iter().for_each(|note| table.note(*note));
     report.print(&table);
@@ -98,6 +103,8 @@ struct Others {
     postgres: Maybe<Postgres>,
     etcd: Maybe<Etcd>,
     java: Maybe<Built<'static>>,
+    /// What went wrong with them.
+    failed: Vec<String>,
 }
 
 impl Others {
@@ -108,30 +115,55 @@ impl Others {
                 postgres: Err(why.into()),
                 etcd: Err(why.into()),
                 java: Err(why.into()),
+                failed: Vec::new(),
             });
         }
         Ok(Others {
             postgres: Postgres::start()?,
             etcd: Etcd::start()?,
             java: redisson::build(options)?,
+            failed: Vec::new(),
         })
     }
 
-    fn measure(&self, field: &mut Field, options: &Options) -> Outcome<Vec<Standing>> {
+    fn versions(&self) -> Outcome<Vec<(&'static str, String)>> {
+        let mut versions = Vec::new();
+        if let Ok(postgres) = &self.postgres {
+            versions.push(("PostgreSQL", postgres.version()?));
+        }
+        if self.etcd.is_ok() {
+            versions.push(("etcd", Etcd::version()?));
+        }
+        if let Ok(java) = &self.java {
+            versions.push(("Redisson", java.versions.clone()));
+        }
+        Ok(versions)
+    }
+
+    /// One that fails does not end the run.
+    fn measure(&mut self, field: &mut Field, options: &Options) -> Outcome<Vec<Standing>> {
         let crowd = field.crowd;
         let mut all = Vec::new();
+        let mut measure = |name: &str, turns: usize, run: &dyn Fn() -> Outcome<f64>| {
+            match field.beside(name, turns, run)? {
+                Ok(standing) => all.push(standing),
+                Err(why) => {
+                    let what = format!("{name}, {crowd} contenders, failed");
+                    self.failed.push(format!("{what}: {why}."));
+                }
+            }
+            Outcome::Ok(())
+        };
         if let Ok(postgres) = &self.postgres {
-            let run = || postgres.run(crowd, 2);
-            all.push(field.beside("PostgreSQL advisory lock", 3, run)?);
+            measure("PostgreSQL advisory lock", 3, &|| postgres.run(crowd))?;
         }
         if let Ok(etcd) = &self.etcd {
             let run = || etcd.run(crowd, Duration::from_secs(2));
-            all.push(field.beside("etcd lock", 2, run)?);
+            measure("etcd lock", 2, &run)?;
         }
         if let (Ok(java), true) = (&self.java, FEW.contains(&crowd)) {
             for (side, name) in redisson::SIDES {
-                let run = || redisson::run(java, options, side, crowd);
-                all.push(field.beside(name, 1, run)?);
+                measure(name, 1, &|| redisson::run(java, options, side, crowd))?;
             }
         }
         Ok(all)
@@ -180,19 +212,23 @@ impl Field {
         Ok(rate)
     }
 
-    /// Turns of rlock and of another.
+    /// Turns of another between turns of rlock; or why the other failed.
     fn beside(
         &mut self,
         name: &str,
         turns: usize,
-        mut run: impl FnMut() -> Outcome<f64>,
-    ) -> Outcome<Standing> {
+        run: &dyn Fn() -> Outcome<f64>,
+    ) -> Outcome<Maybe<Standing>> {
         let mut standing = Standing::of(name, self.crowd);
         for _ in 0..turns {
-            standing.ours.push(self.turn()?);
-            standing.hand_overs.push(run()?);
+            let before = self.turn()?;
+            match run() {
+                Ok(rate) => standing.hand_overs.push(rate),
+                Err(why) => return Ok(Err(why.to_string())),
+            }
+            standing.ours.push(f64::midpoint(before, self.turn()?));
         }
-        Ok(standing)
+        Ok(Ok(standing))
     }
 
     /// The peers that the same loop asks, each on a server of its own.
@@ -226,7 +262,7 @@ impl Field {
 
     /// What rlock came to in all of that.
     fn ours(mut self) -> Outcome<Standing> {
-        let mut standing = Standing::of("rlock", self.crowd);
+        let mut standing = Standing::of(RLOCK, self.crowd);
         self.contest.finish_round()?;
         standing.evenness = Some(evenness(&self.contest.grants_of));
         standing.hand_overs = self.rates.clone();

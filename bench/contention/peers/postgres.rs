@@ -68,9 +68,22 @@ impl Postgres {
         Ok(Ok(cluster))
     }
 
+    /// Its version and that of its benchmark.
+    pub fn version(&self) -> Outcome<String> {
+        let said = ["postgres", "pgbench"].map(|name| {
+            let mut program = Command::new(self.programs.join(name));
+            program.arg("--version").output()
+        });
+        let [server, bench] = said;
+        let text = |output: Vec<u8>| String::from_utf8_lossy(&output).trim().to_owned();
+        Ok(format!("{}; {}", text(server?.stdout), text(bench?.stdout)))
+    }
+
     /// Turns a second of so many sessions.
-    pub fn run(&self, sessions: usize, seconds: u64) -> Outcome<f64> {
-        let (sessions, seconds) = (sessions.to_string(), seconds.to_string());
+    pub fn run(&self, sessions: usize) -> Outcome<f64> {
+        // It counts the time in which they connect, too.
+        let seconds = (2 + sessions / 200).to_string();
+        let sessions = sessions.to_string();
         let mut bench = Command::new(self.programs.join("pgbench"));
         bench.args(["-n", "-M", "prepared", "-j", "2", "-U", "postgres"]);
         bench.args(["-c", &sessions, "-T", &seconds, "-h"]);

@@ -1,6 +1,6 @@
 //! What one way to lock came to in one crowd, beside rlock, and the mark for that.
 
-use super::Series;
+use crate::picture::{self, Series};
 use crate::report::{grouped, Mark, Report};
 use crate::stats::{median, ratios};
 
@@ -94,10 +94,7 @@ pub fn series(standings: &[Standing]) -> Series {
     let mut series = Series::new();
     for standing in standings {
         let point = (standing.crowd as f64, median(&standing.hand_overs));
-        match series.iter_mut().find(|(name, _)| *name == standing.name) {
-            Some((_, points)) => points.push(point),
-            None => series.push((standing.name.clone(), vec![point])),
-        }
+        picture::add(&mut series, &standing.name, point);
     }
     series
 }
