@@ -94,8 +94,9 @@ fuzz: ## drive the reading of arguments, of keys and of notes by libFuzzer (SECO
 mutants: ## whether the core's own tests notice that it is broken somewhere (SHARD=0/5: a fifth of all ways, an hour; needs cargo-mutants)
 	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
 
-bench: module server ## measure on the installed server (BENCH="--quick" and other flags)
-	cargo bench --locked --bench locks -- $(BENCH)
+bench: module server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
+	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-valgrind || echo "the report will have no counts of instructions")
+	$(TORTURE_SERVER) cargo bench --locked --bench locks -- $(BENCH)
 
 costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))

@@ -79,8 +79,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
                 }
                 let cost = median(costs);
                 cells.push(format!("{cost:.2}"));
-                // Less than nothing cannot be drawn.
-                picture::add(&mut series, name, (row.size as f64, cost.max(0.01)));
+                picture::add(&mut series, name, (row.size as f64, cost));
             }
             table.row(cells);
             row.end()?;

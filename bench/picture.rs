@@ -44,8 +44,11 @@ pub struct Bars {
 /// Points with x and y greater than 0, by name.
 pub type Series = Vec<(String, Vec<(f64, f64)>)>;
 
-/// Adds a point to a line, or begins one.
+/// Adds a point to a line, or begins one; not where there was nothing.
 pub fn add(series: &mut Series, name: &str, point: (f64, f64)) {
+    if point.1 <= 0.0 {
+        return;
+    }
     match series.iter_mut().find(|(known, _)| known == name) {
         Some((_, points)) => points.push(point),
         None => series.push((name.to_owned(), vec![point])),

@@ -28,14 +28,24 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     throng::measure(options, report)
 }
 
-/// Of so many contenders there are bars, for lines that end there are short.
+/// Of so many contenders there are bars, too: all are measured with so many.
 const BARS: f64 = 100.0;
 
 /// All ways to lock in one picture.
 fn draw(crowds: Series, peers: Series, report: &mut Report) -> Outcome<()> {
     let mut series = crowds;
-    // The same thing as one of the crowds.
-    series.extend(peers.into_iter().filter(|(name, _)| name != peers::RLOCK));
+    for (name, points) in peers {
+        // What rlock came to in turns with the peers stands for it where there is both.
+        let known = series.iter_mut().find(|(known, _)| *known == name);
+        match known {
+            Some((_, known)) => {
+                known.retain(|point| points.iter().all(|other| other.0 != point.0));
+                known.extend(points);
+                known.sort_by(|one, other| one.0.total_cmp(&other.0));
+            }
+            None => series.push((name, points)),
+        }
+    }
     let at = |points: &[(f64, f64)]| points.iter().find(|point| point.0 == BARS).copied();
     let bars = series.iter().filter_map(|(name, points)| {
         let (_, rate) = at(points)?;

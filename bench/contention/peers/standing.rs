@@ -40,6 +40,16 @@ impl Standing {
         }
     }
 
+    /// How many times as fast rlock is. A peer that is so slow that it has turns without a
+    /// hand-over is judged by all of its turns.
+    fn ratio(&self) -> f64 {
+        if self.hand_overs.contains(&0.0) {
+            let sum = |rates: &[f64]| rates.iter().sum::<f64>();
+            return sum(&self.ours) / sum(&self.hand_overs);
+        }
+        median(&ratios(&self.ours, &self.hand_overs))
+    }
+
     /// Its row in the table.
     pub fn row(&self, report: &mut Report) -> Vec<String> {
         let known = |rates: &[f64]| match rates {
@@ -55,8 +65,11 @@ impl Standing {
             evenness.unwrap_or_default(),
         ];
         if !self.ours.is_empty() {
-            let ratio = median(&ratios(&self.ours, &self.hand_overs));
-            row.push(format!("{} x", figure(ratio)));
+            let ratio = self.ratio();
+            row.push(match ratio.is_finite() {
+                true => format!("{} x", figure(ratio)),
+                false => "no hand-over".to_owned(),
+            });
             if let Some(least) = mark(&self.name, self.crowd) {
                 let what = format!("rlock / {}, {} contenders", self.name, self.crowd);
                 row.extend(report.judge(&what, ratio, Mark::AtLeast(least)));
