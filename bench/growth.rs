@@ -28,16 +28,18 @@ const IDLE: Duration = Duration::from_secs(1);
 const ENDING: Duration = Duration::from_secs(3);
 
 /// What is measured, as the pictures call it.
-const WORK: [&str; 4] = [
+const WORK: [&str; 5] = [
     "a pair, pipelined",
+    "SET NX PX + DEL, pipelined",
     "a hand-over between two",
     "the end of a lease",
     "a hand-over among all who wait",
 ];
 
-const NOTES: [&str; 7] = [
+const NOTES: [&str; 8] = [
     "Processor time of the server for one (INFO cpu), in microseconds. A pair is ACQUIRE and",
-    "RELEASE of a free lock, many commands in flight. A hand-over is RELEASE and the next",
+    "RELEASE of a free lock, many commands in flight; SET and DEL of a free key on the same server",
+    "tell what it takes more for having more keys. A hand-over is RELEASE and the next",
     "ACQUIRE, in one write, and their two replies: between two by BLOCK, beside all the others;",
     "or, where it says so, among as many as the row says, by QUEUE. Ends of leases are measured",
     "while the server has nothing else to do, less what it takes to do nothing. Those who wait",
@@ -67,7 +69,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         }
         let all = rows.iter().any(|row| row.among.is_some());
         let mut columns = vec![what];
-        columns.extend(&WORK[..if all { 4 } else { 3 }]);
+        columns.extend(&WORK[..if all { 5 } else { 4 }]);
         let title = format!("Server time beside more and more {what}");
         let mut table = Table::new(&title, &columns);
         let mut series = Series::new();
@@ -102,12 +104,12 @@ struct Row {
     size: usize,
     control: Connection,
     client: Connection,
-    pairs: Load,
+    pairs: [Load; 2],
     ends: Load,
     two: Contest,
     /// A contest of all who wait.
     among: Option<(Contest, Connection, Server)>,
-    costs: [Vec<f64>; 4],
+    costs: [Vec<f64>; 5],
     _waiting: Option<Session>,
     _server: Server,
 }
@@ -141,7 +143,10 @@ impl Row {
             size,
             control,
             client: server.connect()?,
-            pairs: Load::new(options.depth, &pairs(), &[Expect::Integer]),
+            pairs: [
+                Load::new(options.depth, &pairs(pair), &[Expect::Integer]),
+                Load::new(options.depth, &pairs(set_and_del), &SET_AND_DEL),
+            ],
             ends: ends(options),
             two,
             among,
@@ -154,18 +159,20 @@ impl Row {
     /// All kinds of work in turn.
     fn turn(&mut self, options: &Options) -> Outcome<()> {
         let [warm_up, time] = [options.millis(100, 30), options.millis(500, 100)];
-        self.pairs.run(&mut self.client, warm_up)?;
-        let before = self.control.server_cpu()?;
-        let rate = self.pairs.run(&mut self.client, time)?;
-        let used = self.control.server_cpu()? - before;
-        self.costs[0].push(used * 1e6 / (rate.commands as f64 / 2.0));
+        for (pairs, costs) in self.pairs.iter_mut().zip(&mut self.costs) {
+            pairs.run(&mut self.client, warm_up)?;
+            let before = self.control.server_cpu()?;
+            let rate = pairs.run(&mut self.client, time)?;
+            let used = self.control.server_cpu()? - before;
+            costs.push(used * 1e6 / (rate.commands as f64 / 2.0));
+        }
 
         let cost = hand_over(&mut self.two, &mut self.control, [warm_up, time])?;
-        self.costs[1].push(cost);
-        let cost = self.end_of_lease(options)?;
         self.costs[2].push(cost);
+        let cost = self.end_of_lease(options)?;
+        self.costs[3].push(cost);
         if let Some((contest, control, _)) = &mut self.among {
-            self.costs[3].push(hand_over(contest, control, [warm_up, time])?);
+            self.costs[4].push(hand_over(contest, control, [warm_up, time])?);
         }
         Ok(())
     }
@@ -196,16 +203,27 @@ impl Row {
     }
 }
 
-/// Acquire and release of free locks.
-fn pairs() -> Vec<Vec<u8>> {
-    let pair = |number: usize| {
-        let key = format!("free:{number}");
-        [
-            command(&["RLOCK.ACQUIRE", &key, "owner", "600000"]),
-            command(&["RLOCK.RELEASE", &key, "owner"]),
-        ]
-    };
-    (0..1_000).flat_map(pair).collect()
+/// Of a thousand free names.
+fn pairs(pair: fn(&str) -> [Vec<u8>; 2]) -> Vec<Vec<u8>> {
+    let names = (0..1_000).map(|number| format!("free:{number}"));
+    names.flat_map(|name| pair(&name)).collect()
+}
+
+fn pair(key: &str) -> [Vec<u8>; 2] {
+    [
+        command(&["RLOCK.ACQUIRE", key, "owner", "600000"]),
+        command(&["RLOCK.RELEASE", key, "owner"]),
+    ]
+}
+
+const SET_AND_DEL: [Expect; 2] = [Expect::Exactly("+OK\r\n"), Expect::Exactly(":1\r\n")];
+
+/// What the server itself does the longer for having more keys is in it, too.
+fn set_and_del(key: &str) -> [Vec<u8>; 2] {
+    [
+        command(&["SET", key, "owner", "NX", "PX", "600000"]),
+        command(&["DEL", key]),
+    ]
 }
 
 /// Acquisitions of locks whose leases soon end.

@@ -16,7 +16,7 @@ const NOTES: [&str; 11] = [
     "asks again at once. A hand-over is a turn whose predecessor was another worker's: with",
     "libraries that poll, who gives a lock back often takes it again before any other has",
     "looked. Processes live long, so each one has warmed up before it counts: two workers of",
-    "its own have contended for another lock, for 1,000 turns or 5 s. All by their libraries'",
+    "its own have contended for another lock, for 1,000 turns or 2 s. All by their libraries'",
     "defaults, but that Redisson has fewer threads and idle connections, for there are 100 of",
     "it. In one process the workers are tasks (Python, Node, Go) or threads (Java) that share",
     "rlock's one connection, as its users would; the others have a client object each. The",

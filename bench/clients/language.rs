@@ -78,7 +78,7 @@ impl Language {
                 versions: last_line(&built.stdout),
                 warm: [
                     options.count(1_000, 20).to_string(),
-                    options.millis(5_000, 500).as_millis().to_string(),
+                    options.millis(2_000, 500).as_millis().to_string(),
                 ],
             })),
             // Its toolchain is not there.
