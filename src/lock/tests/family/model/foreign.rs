@@ -91,6 +91,9 @@ impl Model {
         if let Some(limit) = self.limits.remove(&from) {
             self.limits.insert(to, limit);
         }
+        if let Some(left) = self.left.remove(&from) {
+            *self.left.entry(to).or_default() += left;
+        }
         for hold in self.holds.iter_mut().filter(|hold| hold.place == from) {
             hold.place = to;
             if let Some(token) = self.tokens.remove(&(from, hold.owner)) {
@@ -198,6 +201,8 @@ impl Model {
         self.squats = squats.map(|(p, o, i)| (other(p), o, i)).collect();
         let limits = std::mem::take(&mut self.limits).into_iter();
         self.limits = limits.map(|(place, limit)| (other(place), limit)).collect();
+        let left = std::mem::take(&mut self.left).into_iter();
+        self.left = left.map(|(place, times)| (other(place), times)).collect();
         let ends = std::mem::take(&mut self.permit_ends).into_iter();
         self.permit_ends = ends.map(|((p, o), at)| ((other(p), o), at)).collect();
         let tokens = std::mem::take(&mut self.tokens).into_iter();
