@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Bound;
 
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::table::{Entry, Hold, Party};
+use crate::lock::table::{Entry, Hold};
 use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId, WallMs};
 
 /// A search was to come to so many owners and no more.
@@ -101,7 +101,8 @@ impl<'a> Search<'a> {
     fn expand(&mut self, waiter: &Waiter, key: &Key) -> Option<Link> {
         let entry = self.core.locks.get(key)?;
         // Held already, and not waited for.
-        if entry.plain_of(&waiter.want.owner).is_some() {
+        let holder = self.plain(entry).map(|hold| &hold.owner);
+        if holder == Some(&waiter.want.owner) {
             return None;
         }
         let twice = !self.core.queues.line(key).entangled.is_empty();
@@ -115,31 +116,39 @@ impl<'a> Search<'a> {
         })
     }
 
+    /// A hold that ends then holds anybody up. A watched one may have only stood still.
+    fn lives(&self, hold: &Hold, end: Option<WallMs>) -> bool {
+        let renewed = || hold.watch.as_ref().is_some_and(|w| w.next.is_some());
+        end.is_none_or(|at| at >= self.now) || renewed()
+    }
+
+    /// The plain hold, if it is not over.
+    fn plain<'e>(&self, entry: &'e Entry) -> Option<&'e Hold> {
+        let lives = |hold: &&Hold| self.lives(hold, entry.deadline);
+        entry.plain().filter(lives)
+    }
+
     /// The edges to those who hold the lock.
     fn expand_holders(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
-        let now = self.now;
-        let is_over = |end: Option<WallMs>| end.is_some_and(|at| at < now);
-        // A watched one may have only stood still.
-        let renewed = |hold: &Hold| hold.watch.as_ref().is_some_and(|w| w.next.is_some());
-        let lives = |hold: &&Hold| renewed(hold) || !is_over(entry.deadline);
-        let plain = entry.plain().filter(lives);
+        let plain = self.plain(entry);
         if let Some(link) = plain.and_then(|hold| self.edge(at, &hold.owner)) {
             return Some(link);
         }
         let shared = entry.shared().filter(|shared| {
             let mut holds = shared.parties().map(|party| &party.hold);
-            !is_over(shared.expires) || holds.any(renewed)
+            holds.any(|hold| self.lives(hold, shared.expires))
         })?;
-        let lives =
-            |party: &&Party| party.writes || renewed(&party.hold) || !is_over(party.lease.end());
         match (at.waiter.want.mode, shared.pool) {
             (Mode::Read, None) => return self.edge(at, shared.writer()?),
             // Any of them that come back will do (`permits`).
             (Mode::Permits, Some(_)) => return None,
             _ => {}
         }
-        let mut parties = shared.parties().filter(lives);
-        parties.find_map(|party| self.edge(at, &party.hold.owner))
+        let mut parties = shared.parties();
+        parties.find_map(|party| {
+            let lives = party.writes || self.lives(&party.hold, party.lease.end());
+            lives.then(|| self.edge(at, &party.hold.owner)).flatten()
+        })
     }
 
     /// The edges of a reader, or of one that wants permits, to those ahead that want something
@@ -152,6 +161,7 @@ impl<'a> Search<'a> {
         if line.is_all_of(own_mode) {
             return None;
         }
+        let holder = self.plain(entry).map(|hold| &hold.owner);
         let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
         let ahead = line.queue.range(ahead).rev();
         let others = ahead.filter_map(|(_, id)| queues.get(id));
@@ -163,7 +173,7 @@ impl<'a> Search<'a> {
             let link = self.edge(at, its);
             let wants_all = !other.want.mode.is_for_several();
             let first = wants_all && queues.first_of(its, at.key) == Some(&other.rank);
-            if link.is_some() || (first && entry.plain_of(its).is_none()) {
+            if link.is_some() || (first && holder != Some(its)) {
                 return link;
             }
         }

@@ -144,3 +144,17 @@ fn a_watched_hold_that_only_stood_still_is_part_of_one() {
     s.pass(40);
     assert!(s.acquire(by("b").on("a").block(0)).is_err());
 }
+
+#[test]
+fn a_hold_that_is_over_is_no_use_to_its_own_owner_either() {
+    let mut s = Shell::new();
+    s.get(by("b").on("k").lease(30));
+    s.get(by("b").on("z"));
+    s.get(by("c").on("y"));
+    s.get(by("other").on("x"));
+    s.wait(by("d").on("k y"));
+    s.wait(by("b").on("k x"));
+    s.pass(40);
+    // That k is free has not been heard. b waits for it behind d, and d for c.
+    assert!(s.acquire(by("c").on("z").block(0)).is_err());
+}
