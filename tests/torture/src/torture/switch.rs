@@ -14,6 +14,7 @@ use crate::sentinel::{in_step, role, Watch};
 use crate::world::{eventually, World};
 
 const FAILOVER: Duration = Duration::from_secs(40);
+const ASKED_AGAIN: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
@@ -62,18 +63,24 @@ impl World {
                 eventually("Sentinel replaces it", FAILOVER, || watch.failover())?;
             }
         }
-        let new = self.replaced(old)?;
+        let new = self.replaced(how, old)?;
         self.make_known(new, gap)?;
         self.bring_back(how, old)?;
         self.come_together(fault, patience)
     }
 
-    /// Waits until another one is master.
-    fn replaced(&self, old: usize) -> io::Result<usize> {
+    /// Waits until another one is master. Sentinel gives up a failover that takes too long, and
+    /// is asked for it again then.
+    fn replaced(&self, how: Switch, old: usize) -> io::Result<usize> {
         let watch = self.watch()?;
         let mut new = old;
+        let mut again = Instant::now() + ASKED_AGAIN;
         eventually("there is a new master", FAILOVER, || {
             new = watch.master()?;
+            if new == old && how == Switch::Failover && Instant::now() > again {
+                again = Instant::now() + ASKED_AGAIN;
+                watch.failover()?;
+            }
             Ok(new != old && role(&self.servers[new])? == "master")
         })?;
         Ok(new)
