@@ -24,7 +24,7 @@ pub const SET_AND_DEL: &str = "SET NX PX and DEL";
 
 pub const PAIR: &str = "ACQUIRE and RELEASE of a free lock";
 
-pub const ALL: [Work; 13] = [
+pub const ALL: [Work; 15] = [
     Work {
         name: "two PINGs",
         times: [500, 2_500],
@@ -48,6 +48,18 @@ pub const ALL: [Work; 13] = [
         times: [500, 2_500],
         peer: Some(SET_AND_DEL),
         run: pairs,
+    },
+    Work {
+        name: "the same with rlock.redisson-compat no",
+        times: [500, 2_500],
+        peer: Some(PAIR),
+        run: pairs_alone,
+    },
+    Work {
+        name: "the same beside 200 who PSUBSCRIBE to other channels",
+        times: [500, 2_500],
+        peer: Some(PAIR),
+        run: pairs_beside_patterns,
     },
     Work {
         name: "the same as clients do it: NOTIFY WATCHDOG ONCE",
@@ -132,6 +144,27 @@ fn pairs(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
     let mut client = server.connect()?;
     send(&mut client, &vec![pair; times].concat(), Expect::Integer)?;
     Ok(vec![client])
+}
+
+fn pairs_alone(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    const SETTING: &str = "rlock.redisson-compat";
+    let mut control = server.connect()?;
+    control.call(&["CONFIG", "SET", SETTING, "no"])?;
+    let mut clients = pairs(server, times)?;
+    control.call(&["CONFIG", "SET", SETTING, "yes"])?;
+    clients.push(control);
+    Ok(clients)
+}
+
+fn pairs_beside_patterns(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+    let mut clients = Vec::new();
+    for number in 0..200 {
+        let mut client = server.connect_small()?;
+        client.call(&["PSUBSCRIBE", &format!("news:{number}:*")])?;
+        clients.push(client);
+    }
+    clients.extend(pairs(server, times)?);
+    Ok(clients)
 }
 
 fn pings(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
