@@ -47,6 +47,8 @@ pub struct Rules {
     pub most_waiters: Limits,
     /// Somebody can hear keyspace events.
     pub tells: bool,
+    /// It hears what others do to any key of which something is known.
+    pub hears_all: bool,
 }
 
 /// How many requests may wait.
@@ -77,6 +79,7 @@ impl Rules {
         grants_in: None,
         most_waiters: Limits::NONE,
         tells: true,
+        hears_all: true,
     };
 }
 
@@ -117,6 +120,32 @@ impl Core {
     /// Whether anything is remembered of the key: a holder, a deadline or a queue.
     pub fn knows(&self, db: i32, name: &[u8]) -> bool {
         self.locks.contains(db, name) || self.has_turn(db, name)
+    }
+
+    /// Whether what others do to a key is to be heard: somebody waits for it or is to be
+    /// told of its end, or what becomes of it cannot be found out by a look alone. `all`:
+    /// somebody hears events of ours, and so of all that is known.
+    pub fn hears(&self, db: i32, name: &[u8], all: bool) -> bool {
+        if all {
+            return self.knows(db, name);
+        }
+        self.locks.hears(db, name) || self.has_turn(db, name)
+    }
+
+    /// `false`: there is no such key by this name, which is found out without a look for it.
+    pub fn may_hear(&self, name: &[u8], all: bool) -> bool {
+        all || self.locks.may_hear(name) || self.subscribers.have_places()
+    }
+
+    /// Whether there is any such key.
+    pub fn hears_any(&self, all: bool) -> bool {
+        let any = self.locks.hears_any() || self.subscribers.have_places() || self.any_unread();
+        any || all && !self.locks.is_empty()
+    }
+
+    /// Whether any lock is known that several may hold.
+    pub fn any_shared(&self) -> bool {
+        self.locks.any_shared()
     }
 
     /// Nothing is remembered of any key.

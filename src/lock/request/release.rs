@@ -13,7 +13,11 @@ use crate::lock::{Decision, Event, Key, Kind, Look, Mode, NoPermits, Owner, Refu
 /// decision is drained. 0 too where the request means other holds than are there.
 pub fn release(d: &mut Decision<'_>, name: &[u8], ended: &Ended<'_>) -> Result<i64, Refusal> {
     let key = d.core.locks.key(ended.db, name);
-    let look = ready::look_to_release(d, &key, ended.owner);
+    // Whether a token is that of the hold under way, its end tells too.
+    let look = match ended.only {
+        Some(_) => ready::look(d, &key, ended.owner),
+        None => ready::look_to_release(d, &key, ended.owner),
+    };
     release_one(d, &key, ended, look)
 }
 

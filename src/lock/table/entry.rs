@@ -134,6 +134,16 @@ impl Entry {
         self.plain.is_some() || self.shared.is_some()
     }
 
+    /// What others do to it is to be heard. Of a plain lock that is only held, until a moment
+    /// that is known, it is not: whoever comes to it looks, and so does the timer then.
+    pub fn is_heard(&self) -> bool {
+        let plain = || {
+            let hold = self.plain.as_ref()?;
+            Some(self.deadline.is_none() || hold.is_bound())
+        };
+        self.waited_for || self.shared.is_some() || self.presumed.is_some() || plain() == Some(true)
+    }
+
     /// It could be a lock, and no request has come to it.
     pub fn is_presumed(&self) -> bool {
         self.presumed.is_some()

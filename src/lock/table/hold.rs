@@ -49,6 +49,12 @@ impl Hold {
         self.begun.map(|begun| begun.since)
     }
 
+    /// Some connection is to be told of its end, or ends it.
+    pub fn is_bound(&self) -> bool {
+        let mut taken = self.watch.iter().flat_map(|watch| &watch.taken);
+        taken.any(|taken| taken.bound_to().next().is_some())
+    }
+
     /// For how many ms it is held, as far as is known.
     pub fn held_ms(&self, now: Now) -> Option<i64> {
         let since = self.since()?;

@@ -28,6 +28,10 @@ impl Lengths {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn has(&self, len: usize) -> bool {
         self.0.contains_key(&len)
     }

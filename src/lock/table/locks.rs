@@ -3,6 +3,7 @@
 
 mod ends;
 mod forgotten;
+mod heard;
 mod shown;
 mod sweeps;
 
@@ -13,6 +14,7 @@ use super::hold::{Begun, Hold, Party};
 use super::lengths::Lengths;
 use super::names::Names;
 use super::shared::{Change, Shared};
+use super::sieve::Sieve;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::{Bytes, Key, Mode, Token, WallMs, WallUs, Whom};
 
@@ -30,6 +32,8 @@ pub struct Locks {
     tables: Databases<Table>,
     /// Of the names of the read/write locks among them.
     lengths: Lengths,
+    /// The names of those at which what others do is to be heard.
+    heard: Sieve,
     /// So many of them are presumed.
     presumed: usize,
     /// Of entries that are made now: sweeps that began before do not mean them.
@@ -65,7 +69,7 @@ impl Locks {
     /// Whether anything is remembered of a key by this name.
     pub fn contains(&self, db: i32, name: &[u8]) -> bool {
         let table = self.tables.get(db);
-        table.is_some_and(|table| table.entries.contains(name))
+        table.is_some_and(|table| table.entries.peek(name).is_some())
     }
 
     pub fn get(&self, key: &Key) -> Option<&Entry> {
@@ -111,7 +115,17 @@ impl Locks {
         owner: &[u8],
         change: impl FnOnce(&mut Hold) -> T,
     ) -> Option<T> {
-        self.get_mut(key)?.change_hold(owner, change)
+        self.change(key, |entry| entry.change_hold(owner, change))?
+    }
+
+    /// Changes what is known of a key of which something is.
+    fn change<T>(&mut self, key: &Key, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+        let table = self.tables.get_mut(key.db)?;
+        let entry = table.entries.get_mut(&key.name)?;
+        let was = entry.is_heard();
+        let changed = change(entry);
+        self.heard.change(&key.name, was, entry.is_heard());
+        Some(changed)
     }
 
     fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
@@ -136,11 +150,12 @@ impl Locks {
     pub fn set_waited_for(&mut self, key: &Key, on: bool) {
         if on {
             self.set_presumed(key, None);
-            self.get_or_new(key).waited_for = true;
-        } else if let Some(entry) = self.get_mut(key) {
-            entry.waited_for = false;
+            self.get_or_new(key);
+        }
+        self.change(key, |entry| entry.waited_for = on);
+        if !on {
             // When what is no lock ends matters to those who wait for it.
-            if entry.foreign {
+            if self.get(key).is_some_and(|entry| entry.foreign) {
                 self.set_deadline(key, None);
             }
             self.tidy(key);
@@ -184,10 +199,12 @@ impl Locks {
         let entry = table.entries.get_or_insert(&key.name, new);
         table.held.lock(entry.is_held(), true);
         table.held.begins(hold.since());
+        let was_heard = entry.is_heard();
         let was = entry.plain.replace(hold).and_then(|hold| hold.since());
         table.held.ends(was);
         self.over.extend(was);
         entry.foreign = false;
+        self.heard.change(&key.name, was_heard, entry.is_heard());
     }
 
     /// A hold that was found has a token from now on, and is held since then, as far as is
@@ -211,11 +228,22 @@ impl Locks {
     pub fn take_plain(&mut self, key: &Key) -> Option<Hold> {
         let table = self.tables.get_mut(key.db)?;
         let entry = table.entries.get_mut(&key.name)?;
+        let was_heard = entry.is_heard();
         let hold = entry.plain.take()?;
+        self.heard.change(&key.name, was_heard, entry.is_heard());
         table.held.lock(true, entry.is_held());
         table.held.ends(hold.since());
         self.over.extend(hold.since());
         Some(hold)
+    }
+
+    /// Its plain hold may be another one of the same owner's: no token is known of it.
+    pub fn doubt(&mut self, key: &Key) {
+        let begun = self.get(key).and_then(|entry| entry.plain()?.begun);
+        if let Some(hold) = begun.and_then(|_| self.take_plain(key)) {
+            let begun = None;
+            self.set_plain(key, Hold { begun, ..hold });
+        }
     }
 
     /// Changes what is known of a lock that several may hold, and when it is due.
@@ -225,6 +253,7 @@ impl Locks {
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
         let (was_held, was) = (entry.is_held(), entry.shared.is_some());
+        let was_heard = entry.is_heard();
         let shared = entry.shared.get_or_insert_default();
         change(shared);
         for (since, change) in shared.take_changes() {
@@ -243,6 +272,7 @@ impl Locks {
         }
         let is = entry.shared.is_some();
         table.held.lock(was_held, entry.is_held());
+        self.heard.change(&key.name, was_heard, entry.is_heard());
         self.lengths.change(key.name.len(), was, is);
         self.set_deadline(key, to);
     }
@@ -270,7 +300,9 @@ impl Locks {
         let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
         let entry = table.entries.get_or_insert(&key.name, new);
+        let was_heard = entry.is_heard();
         let from = std::mem::replace(&mut entry.deadline, to);
+        self.heard.change(&key.name, was_heard, entry.is_heard());
         if from != to {
             entry.foreign = false;
             table.leases.change(&key.name, from, to);
@@ -291,7 +323,8 @@ impl Locks {
         }
         self.set_deadline(key, to.map(|(_, at)| at));
         if let Some((whom, _)) = to {
-            self.get_or_new(key).presumed = Some(whom);
+            self.get_or_new(key);
+            self.change(key, |entry| entry.presumed = Some(whom));
             self.presumed = self.presumed.saturating_add(1);
         }
         self.tidy(key);
@@ -305,7 +338,7 @@ impl Locks {
     /// What was presumed is known from now on.
     fn believe(&mut self, key: &Key) {
         if self.presumed > 0 {
-            let presumed = self.get_mut(key).and_then(|entry| entry.presumed.take());
+            let presumed = self.change(key, |entry| entry.presumed.take()).flatten();
             let one = usize::from(presumed.is_some());
             self.presumed = self.presumed.saturating_sub(one);
         }
@@ -331,10 +364,12 @@ impl Locks {
     #[cfg(test)]
     pub fn check(&self) {
         let (mut lengths, mut presumed) = (Lengths::default(), 0);
+        let mut heard = Sieve::default();
         for table in self.tables.values() {
             let (mut due, mut held) = (0, Held::default());
             for (name, entry) in table.entries.iter() {
                 lengths.change(name.len(), false, entry.shared.is_some());
+                heard.change(name, false, entry.is_heard());
                 due += usize::from(entry.deadline.is_some());
                 held.lock(false, entry.is_held());
                 entry.holds().for_each(|hold| held.begins(hold.since()));
@@ -352,6 +387,7 @@ impl Locks {
             assert_eq!(table.held, held);
         }
         assert_eq!(self.lengths, lengths);
+        assert_eq!(self.heard, heard);
         assert_eq!(self.presumed, presumed);
     }
 }

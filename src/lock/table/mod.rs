@@ -10,6 +10,7 @@ mod locks;
 mod names;
 mod presumed;
 mod shared;
+mod sieve;
 mod watch;
 
 pub use entry::Entry;

@@ -127,9 +127,11 @@ impl<T> Names<T> {
         self.part(number(hash)).get_index(at?)
     }
 
-    /// Whether a name is known, which is none as a rule: it is not remembered.
-    pub fn contains(&self, name: &[u8]) -> bool {
-        self.find(name, self.hasher.hash_one(name)).is_some()
+    /// The same for a name that is unknown as a rule: it is not remembered.
+    pub fn peek(&self, name: &[u8]) -> Option<&T> {
+        let hash = self.hasher.hash_one(name);
+        let (_, known) = self.part(number(hash)).get_index(self.find(name, hash)?)?;
+        Some(known)
     }
 
     fn find(&self, name: &[u8], hash: u64) -> Option<usize> {

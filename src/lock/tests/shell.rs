@@ -191,16 +191,6 @@ impl Shell {
 
     // Time.
 
-    /// The walk that takes stock comes by a key.
-    pub fn take_stock(&mut self, key: &Key) {
-        use crate::lock::Keyspace;
-        let ends = self.ks.keys.get(key).map(|(_, ends)| *ends);
-        if ends.is_some_and(|at| at.is_none_or(|at| at >= self.ks.now_ms)) {
-            let look = self.ks.look(key, &[]);
-            self.core.presume(self.now, key, &look);
-        }
-    }
-
     /// So many ms go by on both clocks, and no timer fires.
     pub fn pass(&mut self, ms: i64) {
         self.pass_us(ms * 1000, ms * 1000);
@@ -238,7 +228,10 @@ impl Shell {
     // Notes.
 
     pub fn changed(&mut self, key: &Key, cause: Cause) {
-        if self.core.knows(key.db, &key.name) {
+        if self
+            .core
+            .hears(key.db, &key.name, self.core.rules.hears_all)
+        {
             match self.notes.last_mut() {
                 Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
                 _ => self.notes.push(Note::Changed(key.clone(), cause)),
@@ -247,7 +240,10 @@ impl Shell {
     }
 
     pub fn renamed(&mut self, from: &Key, to: &Key) {
-        if self.core.knows(from.db, &from.name) {
+        if self
+            .core
+            .hears(from.db, &from.name, self.core.rules.hears_all)
+        {
             self.notes.push(Note::Renamed(from.clone(), to.clone()));
         } else {
             self.changed(to, Cause::Overwritten);

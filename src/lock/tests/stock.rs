@@ -1,7 +1,18 @@
 //! Keys that could be locks: their ends are served, and nothing is said of them.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Event, Notice, Whom};
+use crate::lock::{Event, Key, Keyspace, Notice, Whom};
+
+impl Shell {
+    /// The walk that takes stock comes by a key.
+    pub fn take_stock(&mut self, key: &Key) {
+        let ends = self.ks.keys.get(key).map(|(_, ends)| *ends);
+        if ends.is_some_and(|at| at.is_none_or(|at| at >= self.ks.now_ms)) {
+            let look = self.ks.look(key, &[]);
+            self.core.presume(self.now, key, &look);
+        }
+    }
+}
 
 /// A lock that a script took, `k`, and that stock was taken of.
 fn presumed(ms: i64) -> Shell {

@@ -24,7 +24,7 @@ pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
 pub fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
     let has = |name: &str| names.contains(&name.as_bytes());
     if has(MAXMEMORY) || has(POLICY) {
-        check_eviction(ctx);
+        check_eviction(shell, ctx);
     }
     if shell.subscriptions.watchdog_used.get() {
         if has(TIMEOUT) {
@@ -61,10 +61,12 @@ fn check_keepalive(ctx: Ctx<'_>) {
 }
 
 /// At load, and when it is changed.
-pub fn check_eviction(ctx: Ctx<'_>) {
+pub fn check_eviction(shell: &Shell, ctx: Ctx<'_>) {
     let bounded = number_setting(ctx, MAXMEMORY).is_some_and(|bytes| bytes > 0);
     let policy = setting(ctx, POLICY).filter(|_| bounded);
-    if let Some(policy) = policy.filter(|policy| policy != "noeviction") {
+    let policy = policy.filter(|policy| policy != "noeviction");
+    shell.situation.evicts.set(policy.is_some());
+    if let Some(policy) = policy {
         ctx.warn(&format!(
             "rlock: maxmemory-policy is {policy}: the server may evict locks that are held when \
              memory is full; set maxmemory-policy to noeviction"

@@ -308,7 +308,6 @@ impl<'a> Call<'a> {
         if !found.is_empty() {
             self.found.borrow_mut().extend(found);
         }
-        key_events::watch(shell, ctx);
         watching::after_command(shell, ctx);
         Ok(answer?)
     }

@@ -2,10 +2,13 @@
 //! did it.
 //!
 //! A subscription costs the server a callback for each event of its classes. So there
-//! is none while no lock is known, and then for the classes *generic*, *expired* and
-//! *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay matter
-//! once somebody waits for a read/write lock, or asks for permits; overwritten keys, while a watchdog's
-//! connection is to be told of its loss at once.
+//! is none while nothing is to be heard ([`Core::hears`]), and then for the classes *generic*,
+//! *expired* and *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay
+//! matter once somebody waits for a read/write lock, or asks for permits; overwritten keys,
+//! while a watchdog's connection is to be told of its loss at once.
+//!
+//! Most servers cannot end a subscription: there a stranger is turned away before anything
+//! else is done about it.
 
 use std::cell::Cell;
 
@@ -22,8 +25,11 @@ const CLASSES: NotifyEvent = NotifyEvent::GENERIC
     .union(NotifyEvent::EXPIRED)
     .union(NotifyEvent::EVICTED);
 
-/// From the first lock on: what becomes of its key.
+/// Once something is to be heard: what becomes of keys.
 pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
+    if shell.subscriptions.keys.get() || !shell.hears_any() {
+        return;
+    }
     let otherwise = "rlock: no keyspace events to be had; a key changed by hand goes unnoticed";
     listen::<Keys>(&shell.subscriptions.keys, ctx, CLASSES, otherwise);
 }
@@ -36,10 +42,10 @@ pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
     listen::<Hashes>(hashes, ctx, NotifyEvent::HASH, otherwise);
 }
 
-/// Once no lock is known any more: lets go of both, where the server can do that (Redis 8.2).
+/// Once nothing is to be heard any more: lets go of both, where the server can do that
+/// (Redis 8.2).
 pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
-    let idle = shell.locks.ask(Core::is_idle).unwrap_or(false);
-    if idle && !shell.stock.is_walking() && !shell.has_notes() {
+    if !shell.hears_any() && !shell.stock.is_walking() && !shell.has_notes() {
         let on = &shell.subscriptions;
         forget::<Keys>(&on.keys, ctx, CLASSES);
         forget::<Hashes>(&on.hashes, ctx, NotifyEvent::HASH);
@@ -69,11 +75,10 @@ impl OnKey for Keys {
 
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
-            let db = ctx.db();
-            if shell.listens() && !is_strange(shell, db, name) {
-                key_changed(shell, ctx, db, event, name);
+            if !is_strange(shell, name) && shell.listens() {
+                key_changed(shell, ctx, event, name);
             }
-            put_back(shell, ctx, db, event);
+            put_back(shell, ctx, event);
         });
     }
 }
@@ -81,9 +86,9 @@ impl OnKey for Keys {
 /// Valkey 8.1 runs us on the client of MOVE, perhaps the one that the master's commands
 /// come by, and selects the database of each event there: without this, what follows
 /// would go to the wrong one. Elsewhere it changes nothing.
-fn put_back(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8]) {
+fn put_back(shell: &Shell, ctx: Ctx<'_>, event: &[u8]) {
     match event {
-        b"move_from" => shell.inbox.moved_from.set(db),
+        b"move_from" => shell.inbox.moved_from.set(ctx.db()),
         b"move_to" => {
             ctx.select(shell.inbox.moved_from.get());
         }
@@ -98,10 +103,9 @@ impl OnKey for Hashes {
 
     fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
-            let db = ctx.db();
-            if shell.listens() && shell.knows(db, name) {
+            if shell.listens() && shell.hears(ctx, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
-                let note = Note::Changed(Key::new(db, name), Cause::Unknown);
+                let note = Note::Changed(Key::new(ctx.db(), name), Cause::Unknown);
                 leave(shell, ctx, [note], Read::AfterCommand);
             }
         });
@@ -113,31 +117,34 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     if !shell.listens() {
         return;
     }
-    let db = ctx.db();
-    if shell.knows(db, name) {
-        let note = Note::Changed(Key::new(db, name), Cause::Overwritten);
+    if shell.hears(ctx, name) {
+        let note = Note::Changed(Key::new(ctx.db(), name), Cause::Overwritten);
         leave(shell, ctx, [note], Read::AfterCommand);
     } else {
         // Redisson writes a lease key anew when a reader nests.
-        reader_changed(shell, ctx, db, name, Cause::Unknown, Read::AfterCommand);
+        reader_changed(shell, ctx, name, Cause::Unknown, Read::AfterCommand);
     }
 }
 
 /// Whether the key is none of ours, whatever has happened to it. Nearly all keys
-/// are strangers, and with a lock held each DEL of one asks this.
-fn is_strange(shell: &Shell, db: i32, name: &[u8]) -> bool {
-    let unknown = shell.locks.ask(|core| !core.knows(db, name));
-    let walking = shell.stock.is_walking();
-    unknown.unwrap_or(false)
-        && !walking
+/// are strangers, and where anything is to be heard each DEL of one asks this.
+fn is_strange(shell: &Shell, name: &[u8]) -> bool {
+    let all = shell.hears_all();
+    let is_lease_key = |core: &Core| core.any_shared() && redisson::is_lease_key(name);
+    let strange = |core: &Core| !core.may_hear(name, all) && !is_lease_key(core);
+    // While the core is at work it is not known.
+    shell.locks.ask(strange).unwrap_or(false)
+        && !shell.stock.is_walking()
         && !shell.inbox.has_moves()
-        && !redisson::is_lease_key(name)
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
-fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Cause, read: Read) {
+fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause, read: Read) {
+    let db = ctx.db();
     let notes = shell.locks.ask(|core| {
-        redisson::readers(name)
+        let readers = core.any_shared().then(|| redisson::readers(name));
+        let readers = readers.into_iter().flatten();
+        readers
             .filter(|(lock, owner)| core.knows_reader(db, lock, owner))
             .map(|(lock, owner)| Note::Reader(Key::new(db, lock), Owner::from(owner), cause))
             .collect::<Vec<_>>()
@@ -147,15 +154,16 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, name: &[u8], cause: Caus
     }
 }
 
-fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) {
-    let Some(known) = shell.locks.ask(|core| core.knows(db, name)) else {
+fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
+    let (db, all) = (ctx.db(), shell.hears_all());
+    let Some(known) = shell.locks.ask(|core| core.hears(db, name, all)) else {
         // The core is looking at a key, and opening it has expired it.
         if event == b"expired" {
             shell.own_work.ran_out.set(true);
         }
         return;
     };
-    let known = known || shell.inbox.has_arrived(db, name);
+    let known = known || shell.inbox.has_arrived(|| db, name);
     let (cause, read) = cause_of(event);
     let key = || Key::new(db, name);
     let from = match event {
@@ -173,7 +181,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, db: i32, event: &[u8], name: &[u8]) 
         (_, None) => {}
     }
     // A name can be both a lock's and a lease key's.
-    reader_changed(shell, ctx, db, name, cause, read);
+    reader_changed(shell, ctx, name, cause, read);
 }
 
 /// Why a key went, if it did, by what happened to it last.

@@ -36,7 +36,7 @@ pub fn subscribe(ctx: Ctx<'_>) -> bool {
 /// At load: looks at modules and settings, and goes on looking.
 pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
     neighbours::look(shell, ctx);
-    advice::check_eviction(ctx);
+    advice::check_eviction(shell, ctx);
     sys::subscribe::<Events>(ctx, ServerEvent::Config);
 }
 
@@ -94,7 +94,10 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         // replica that begins with it asks for what comes after.
         Told::Saved => {}
         // One that goes is shown still.
-        Told::Modules => neighbours::look(shell, ctx),
+        Told::Modules => {
+            neighbours::look(shell, ctx);
+            key_events::watch(shell, ctx);
+        }
         Told::Cron { hz } => beat(shell, ctx, hz),
         Told::Closed(client) => closed(shell, ctx, client),
         Told::EventLoop { slept } => {
@@ -131,6 +134,8 @@ fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
     if names.contains(&&b"rlock.stock"[..]) {
         stock::set(shell, ctx);
     }
+    // Events of ours may have listeners by now.
+    key_events::watch(shell, ctx);
 }
 
 /// Whole databases changed. Nothing to do if nothing is known.

@@ -39,6 +39,7 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
 /// After a command: the timer is armed for what comes next, and if a waiter with WATCHDOG
 /// was granted, that is watched.
 pub fn after_command(shell: &Shell, ctx: Ctx<'_>) {
+    key_events::watch(shell, ctx);
     let watching = schedule::arm_after_command(shell, ctx);
     if watching && !shell.subscriptions.overwrites.get() {
         update(shell, ctx);
@@ -48,6 +49,7 @@ pub fn after_command(shell: &Shell, ctx: Ctx<'_>) {
 /// After a turn of the timer: lets go of what is not needed any more, and subscribes
 /// to what a grant has made necessary.
 pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
+    key_events::watch(shell, ctx);
     let known = shell
         .locks
         .ask(|core| (core.is_watching(), core.waiting() > 0));

@@ -8,7 +8,6 @@ use super::replication::Replication;
 use super::{answers, messages, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
-use crate::server::shell::Shell;
 use crate::server::sys::{self, Ctx, Event, Given, Selected};
 
 /// What was found out about those who wait by subscription. The core is to know of it
@@ -50,13 +49,6 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
         }
     }
     found
-}
-
-/// Whether anybody can hear a keyspace event: clients do only if the server is
-/// set to publish some, and modules only if another one is loaded. Emitting one
-/// that nobody hears costs an uncontended lock a tenth.
-pub fn are_heard(shell: &Shell) -> bool {
-    !shell.situation.alone.get() || sys::publishes_events()
 }
 
 /// Emits the keyspace events of a write.

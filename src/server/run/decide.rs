@@ -5,7 +5,7 @@ use super::keyspace::{Asked, ServerKeyspace};
 use crate::config;
 use crate::lock::{self, Decider};
 use crate::server::outbound::replication::Replication;
-use crate::server::outbound::tell::{are_heard, tell, Found};
+use crate::server::outbound::tell::{tell, Found};
 use crate::server::state::clock;
 use crate::server::sys::Access;
 
@@ -21,7 +21,7 @@ pub fn decide<T>(
     let mut ks = ServerKeyspace::new(asked, Access::Write);
     let mut told = shell.locks.spare.take();
     let answer = shell.locks.change(|core| {
-        core.rules = config::rules(are_heard(shell), clock::age_ms);
+        core.rules = config::rules(shell.is_heard(), shell.hears_all(), clock::age_ms);
         let now = if waits || core.waiting() > 0 || core.has_places() {
             clock::now()
         } else {

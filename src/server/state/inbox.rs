@@ -73,9 +73,9 @@ impl Inbox {
     }
 
     /// Whether a note says that a key that is known goes by this name.
-    pub fn has_arrived(&self, db: i32, name: &[u8]) -> bool {
+    pub fn has_arrived(&self, db: impl FnOnce() -> i32, name: &[u8]) -> bool {
         let arrived = &self.notes.borrow().arrived;
-        !arrived.is_empty() && arrived.contains(&Key::new(db, name))
+        !arrived.is_empty() && arrived.contains(&Key::new(db(), name))
     }
 
     /// Whether a key may be of interest for what became of another one.
@@ -130,7 +130,7 @@ mod tests {
             inbox.push(Note::Changed(key(number), Cause::Removed));
             assert!(inbox.notes.borrow().list.len() <= MOST_NOTES);
         }
-        assert!(!inbox.has_arrived(0, b"2"));
+        assert!(!inbox.has_arrived(|| 0, b"2"));
         let notes = inbox.take();
         assert_eq!(notes[0], closed);
         assert!(notes.contains(&Note::Replaced(None, Cause::Unknown)));

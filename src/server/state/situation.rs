@@ -12,6 +12,8 @@ pub struct Situation {
     pub master: Cell<bool>,
     /// No other module is loaded that could hear a key event.
     pub alone: Cell<bool>,
+    /// The server may evict locks when memory is full.
+    pub evicts: Cell<bool>,
     /// A replica may be attached, or on its way.
     pub replicas: Cell<bool>,
     /// Whether anybody keeps a record of writes, if that is known (`outbound::records`).

@@ -38,6 +38,7 @@ impl Locks {
         let Some(entry) = table.entries.get_mut(&key.name) else {
             return Holders::default();
         };
+        let was_heard = entry.is_heard();
         let from = entry.deadline.take();
         let was_foreign = std::mem::take(&mut entry.foreign);
         if entry.is_held() {
@@ -50,6 +51,7 @@ impl Locks {
             deadline: from.filter(|_| !was_foreign),
             presumed: entry.presumed.take(),
         };
+        self.heard.change(&key.name, was_heard, entry.is_heard());
         if entry.is_idle() {
             table.entries.remove_if(&key.name, Entry::is_idle);
         }

@@ -41,7 +41,7 @@ impl World {
                 self.shell.script_takes(place, owner, mode, ends);
                 self.model.script_takes(place, owner, mode, ends);
             }
-            Other::Data(place, owner, holds) if !self.lies_at(place) => {
+            Other::Data(place, owner, holds) if self.can_put(place, owner) => {
                 self.shell.data(place, owner, holds);
                 self.model.data(place, owner, holds);
             }
@@ -124,6 +124,13 @@ impl World {
     /// Also what the model knows nothing of: the fields of readers that died.
     fn lies_at(&self, place: Place) -> bool {
         self.shell.ks.keys.contains_key(&at(place))
+    }
+
+    /// Left out: what rlock cannot tell from the lock that it held before, where it did not
+    /// hear of the end of that.
+    fn can_put(&self, place: Place, owner: Owner) -> bool {
+        let hears = self.shell.core.rules.hears_all || !self.unread;
+        !self.lies_at(place) && (hears || !self.held_before(place, owner))
     }
 
     /// MOVE keeps the name and wants it free there. Left out: a name under which

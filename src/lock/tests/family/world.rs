@@ -6,7 +6,7 @@ use super::compare::Tokens;
 use super::model::{Address, Ask, Client, Grant, Hold, Mode, Model, Owner, Place, Reply};
 use super::ops::{Aim, Only, Op, Other, Seat, Whose, NAMES, OWNERS, SEATS};
 use super::shell::{at, Shell};
-use crate::lock::{Refusal, Rules, Token, Verdict, WaiterId};
+use crate::lock::{Cause, Note, Refusal, Rules, Token, Verdict, WaiterId};
 
 /// What the core replied.
 #[derive(Clone, Debug)]
@@ -94,6 +94,18 @@ impl World {
             self.model.settle();
             self.unread = false;
         }
+        if !self.shell.core.rules.hears_all && !self.unread {
+            self.look_at_all_keys();
+        }
+    }
+
+    /// The model knows at once what rlock finds out by a look.
+    fn look_at_all_keys(&mut self) {
+        for key in self.shell.core.locks.keys() {
+            let note = Note::Changed(key, Cause::Unknown);
+            self.shell.notes.push(note);
+        }
+        self.shell.read_notes();
     }
 
     /// The late timer fires, but for a step that has to do without it. What is unread is read
