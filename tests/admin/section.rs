@@ -146,7 +146,7 @@ fn a_wait_is_counted_when_it_begins_and_as_it_ends() {
 
 #[test]
 fn leases_that_run_out_are_counted_and_releases_are_not_among_them() {
-    let server = Server::start();
+    let server = Server::start_heard();
     let mut control = server.raw();
     let before = control.counters();
     for key in ["x", "y", "z"] {

@@ -20,4 +20,5 @@ mod release;
 mod renew;
 mod replication;
 mod tokens;
+mod unheard;
 mod wrongtype;

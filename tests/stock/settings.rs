@@ -26,7 +26,7 @@ fn it_can_be_left_out() {
     presumed(&mut control, 19);
     control.ok("CONFIG SET rlock.stock no");
     presumed(&mut control, 0);
-    control.int("DEL k7");
+    control.int("RLOCK.FORCE k7");
     control.unload_module();
     control.ok(&format!("MODULE LOAD {path} stock no"));
     presumed(&mut control, 0);

@@ -45,6 +45,12 @@ impl Server {
         Self::launch(options, true, Vec::new())
     }
 
+    /// Starts a server whose key events somebody may hear, so that rlock hears of all keys
+    /// that it knows.
+    pub fn start_heard() -> Self {
+        Self::start_with(&["--notify-keyspace-events", "KEA"])
+    }
+
     /// Starts a server that has not loaded the module.
     pub fn start_bare(options: &[&str]) -> Self {
         Self::launch(options, false, Vec::new())

@@ -61,7 +61,7 @@ fn a_holder_is_told_as_by_info_and_with_its_key() {
 /// `RELEASE`, `FORCE`, the end of a lease, `DEL`, and a hash that became something else.
 #[test]
 fn what_is_not_held_any_more_is_not_told() {
-    let server = Server::start();
+    let server = Server::start_heard();
     let mut client = server.raw();
     for key in ["released", "forced", "deleted", "overwritten", "held"] {
         client.token(&format!("RLOCK.ACQUIRE {key} a 100000"));

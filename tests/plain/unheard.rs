@@ -1,0 +1,180 @@
+//! What others do to a plain lock that is only held goes unheard: whoever comes to it looks.
+
+use crate::support::{
+    both_ways, code, eventually, now_ms, pair, pass, same_on_both, Ask, Bound, Listener, RawClient,
+    Server, Way,
+};
+
+/// Requests of others, and what `k` is after them: free, held by `z`, or no lock.
+const WAYS: [(&[&str], &str); 9] = [
+    (&["DEL k"], "free"),
+    (&["UNLINK k"], "free"),
+    (&["PEXPIREAT k 1"], "free"),
+    (&["RENAME k elsewhere"], "free"),
+    (&["MOVE k 1"], "free"),
+    (&["HDEL k a"], "free"),
+    (&["EVAL redis.call('DEL',KEYS[1]) 1 k"], "free"),
+    (&["SET k v"], "none"),
+    (
+        &["MULTI", "DEL k", "HSET k z 1", "PEXPIRE k 100000", "EXEC"],
+        "z",
+    ),
+];
+
+fn clear(control: &mut RawClient) {
+    control.ask_all(&["FLUSHALL"]);
+}
+
+#[test]
+fn who_comes_next_finds_what_others_did() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for (way, then) in WAYS {
+        for first in [
+            "RLOCK.ACQUIRE k b 100000",
+            "RLOCK.RELEASE k a",
+            "RLOCK.RENEW k a 1000",
+        ] {
+            println!("{way:?} {first}");
+            clear(&mut control);
+            let token = control.token("RLOCK.ACQUIRE k a 100000");
+            control.succeed(way);
+            let reply = control.ask(first);
+            match (then, first.starts_with("RLOCK.ACQUIRE")) {
+                ("none", _) => assert_eq!(code(&reply), "WRONGTYPE"),
+                (_, false) => assert_eq!(code(&reply), "NOTHELD"),
+                ("free", true) => {
+                    assert!(crate::support::token(reply) > token);
+                    assert_eq!(control.held_by("k"), "b exclusive 1");
+                }
+                (_, true) => {
+                    assert_eq!(reply, redis::Value::Nil);
+                    assert_eq!(control.held_by("k"), "z exclusive 1");
+                }
+            }
+            if then != "none" {
+                assert!(!control.held_by("k").contains("a "));
+            }
+        }
+    }
+    server.alive();
+}
+
+both_ways!(who_waits_hears_also_of_a_lock_that_was_there_before);
+fn who_waits_hears_also_of_a_lock_that_was_there_before(by: Way) {
+    let server = Server::start();
+    let mut control = server.raw();
+    for (way, then) in WAYS.into_iter().filter(|(_, then)| *then == "free") {
+        println!("{way:?} {then}");
+        clear(&mut control);
+        control.token("RLOCK.ACQUIRE k a 100000");
+        control.token("RLOCK.ACQUIRE other c 100000");
+        // Unheard, for nobody waits there.
+        control.ask("DEL other");
+        let mut waiter = by.wait(&server, "k", "b");
+        control.succeed(way);
+        waiter.token();
+        assert_eq!(control.held_by("k"), "b exclusive 1");
+        control.token("RLOCK.ACQUIRE other d 100000");
+        // Held, and nobody waits any more.
+        control.ask("DEL k");
+        control.token("RLOCK.ACQUIRE k e 100000");
+    }
+    server.alive();
+}
+
+#[test]
+fn a_hold_that_is_bound_later_is_lost_when_its_key_goes() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.token("RLOCK.ACQUIRE k a 100000");
+    control.token("RLOCK.ACQUIRE other a 100000");
+    let mut held = Bound::by(&server, "RLOCK.ACQUIRE k a 100000 ONCE WATCHDOG");
+    control.ask("DEL other");
+    held.client.in_step();
+    control.ask("DEL k");
+    assert!(held.client.is_closed());
+    control.token("RLOCK.ACQUIRE k b 100000");
+}
+
+#[test]
+fn what_is_gone_is_forgotten_when_its_lease_would_have_ended() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.token("RLOCK.ACQUIRE k a 200");
+    control.ask("DEL k");
+    eventually("it is forgotten", || control.counter("rlock_held") == 0);
+
+    // A key that ends never any more is heard of, once that is known.
+    control.token("RLOCK.ACQUIRE k a 200");
+    control.ask("PERSIST k");
+    pass(now_ms() + 300);
+    assert_eq!(control.held_by("k"), "a exclusive 1");
+    control.ask("DEL k");
+    eventually("so is that", || control.counter("rlock_held") == 0);
+
+    // A later end is found out when the earlier one has come.
+    control.token("RLOCK.ACQUIRE k a 200");
+    control.ask("PEXPIRE k 100000");
+    pass(now_ms() + 300);
+    assert_eq!(control.held_by("k"), "a exclusive 1");
+    assert_eq!(control.ask("RLOCK.ACQUIRE k b 1000"), redis::Value::Nil);
+}
+
+#[test]
+fn a_hold_that_may_be_another_has_no_token_from_before() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let token = control.token("RLOCK.ACQUIRE k a 100000");
+    control.succeed(&["DEL k", "HSET k a 1", "PEXPIRE k 50000"]);
+    let only = format!("RLOCK.RELEASE k a IFTOKEN {token}");
+    assert_eq!(control.int(&only), 0);
+    assert_eq!(control.held_by("k"), "a exclusive 1");
+    assert!(control.token("RLOCK.ACQUIRE k a 1000") > token);
+    assert_eq!(control.held_by("k"), "a exclusive 2");
+}
+
+#[test]
+fn who_listens_hears_of_all_that_is_held() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.token("RLOCK.ACQUIRE k a 100000");
+    control.ask("DEL k");
+    assert_eq!(control.counter("rlock_held"), 1);
+    control.ask("RLOCK.ACQUIRE k a 100000");
+    control.ask("CONFIG SET notify-keyspace-events KEA");
+    control.ask("DEL k");
+    eventually("it is heard", || control.counter("rlock_held") == 0);
+    control.ask("RLOCK.ACQUIRE k a 300");
+    let mut listener = Listener::keyspace(&server, 0);
+    control.ask("PEXPIRE k 50");
+    eventually("its end is told", || {
+        listener.count("rlock.expired", "k") == 1
+    });
+}
+
+#[test]
+fn a_replica_has_what_is_found() {
+    let (server, replica) = pair(&[]);
+    let (mut control, mut copy) = (server.raw(), replica.raw());
+    for (way, _) in WAYS {
+        clear(&mut control);
+        control.ask("RLOCK.ACQUIRE k a 100000");
+        control.ask("RLOCK.ACQUIRE other a 100000");
+        control.succeed(way);
+        control.ask("RLOCK.ACQUIRE k b 100000");
+        control.ask("RLOCK.RELEASE other a");
+        same_on_both(&mut control, &mut copy, way[0]);
+    }
+    // What it never heard of either it looks at when it is the master.
+    clear(&mut control);
+    control.ask("RLOCK.ACQUIRE k a 100000");
+    control.ask("DEL k");
+    control.ask("RLOCK.ACQUIRE kept a 100000");
+    same_on_both(&mut control, &mut copy, "the last");
+    copy.ask("REPLICAOF NO ONE");
+    copy.token("RLOCK.ACQUIRE k b 100000");
+    assert_eq!(copy.ask("RLOCK.ACQUIRE kept b 1000"), redis::Value::Nil);
+    copy.ask("DEL kept");
+    copy.token("RLOCK.ACQUIRE kept b 1000");
+}
