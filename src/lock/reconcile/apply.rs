@@ -58,10 +58,11 @@ fn look_and_apply(
             d.turn_was_used(key);
         }
         let found = pool::judge(d, key, found);
-        if !d.core.rules.hears_all && may_be_another(d.core.locks.get(key), &found) {
+        let mut known = d.core.locks.get(key);
+        if !d.core.rules.hears_all && may_be_another(known, &found) {
             d.core.locks.doubt(key);
+            known = d.core.locks.get(key);
         }
-        let known = d.core.locks.get(key);
         let told = heard.take();
         let change = diff(known, owner, &found, told, d.now);
         let mut apply = |change| apply(d, key, owner, (&found, told), change, &mut over);
