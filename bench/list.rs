@@ -8,7 +8,7 @@ use crate::load::{bulk, command, parts, Connection, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Report, Table};
 use crate::stats::quantile;
-use crate::waits::{beside, Comparison, COLUMNS};
+use crate::waits::{beside, Comparison, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
 const MARK_MS: f64 = 5.0;
@@ -17,13 +17,6 @@ const MARK_MS: f64 = 5.0;
 const COUNTS: [(&str, &[&str]); 2] = [
     ("LIST of n locks, COUNT left away", &[]),
     ("LIST of n locks, COUNT 250, the most", &["COUNT", "250"]),
-];
-
-const NOTES: [&str; 4] = [
-    "Round trips of a PING every ms while a client asks for one page after the other, and",
-    "beside SCAN with the same COUNT on a server without the module: medians of three turns",
-    "of each one's p99 and longest. Server at it: the most that it had a processor during one",
-    "PING, to about a page; the rest is the machine's. That all locks are listed is looked at.",
 ];
 
 /// Measures on fresh servers and prints.
@@ -38,6 +31,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     for note in NOTES {
         table.note(note);
     }
+    table.note(
+        "The client asks for one page after the other; SCAN has the same COUNT. That all locks",
+    );
+    table.note("are listed is looked at.");
     for (name, count_words) in COUNTS {
         let mut comparison = Comparison::new(name, count, "SCAN of n keys", MARK_MS);
         let mut pages = Vec::new();

@@ -92,8 +92,9 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "that it had a processor during one PING; a slice is a part of that, and the median over",
     );
     table.note(format!(
-        "windows of {window} s is judged. The longest PING and what stands under at most are of all."
+        "windows of {window} s is judged. The longest PING and what stands under at most are of all,"
     ));
+    table.note("without what the server and the client stood in line for a processor.");
     report.print(&table);
     Ok(())
 }

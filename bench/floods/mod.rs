@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::load::{Outcome, Server};
 use crate::options::Options;
 use crate::report::{Report, Table};
-use crate::waits::{Comparison, Waits, COLUMNS};
+use crate::waits::{Comparison, Waits, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
 const MARK_MS: f64 = 10.0;
@@ -31,8 +31,8 @@ struct Case {
 /// In short: one in so many.
 const QUICK: usize = 25;
 
-/// Blocked clients: what a server lets connect, and a bit less.
-const BLOCKED: usize = 9_000;
+/// Blocked clients: as many as a server lets connect where nothing is set.
+const BLOCKED: usize = 10_000;
 const QUEUED: usize = 100_000;
 const HELD: usize = 1_000_000;
 
@@ -179,13 +179,6 @@ const CASES: [Case; 18] = [
         "a hash of n fields ends",
         theirs::hash_ends,
     ),
-];
-
-const NOTES: [&str; 4] = [
-    "Round trips of a PING every ms from before it happens until nothing of it is left, and",
-    "beside the like on a server without the module: medians of three turns of each one's p99.9",
-    "and longest. Server at it: the most that it had a processor during one PING, to a few ms;",
-    "the rest is the machine's.",
 ];
 
 /// Measures on fresh servers and prints.

@@ -4,6 +4,7 @@
 mod connection;
 mod pipeline;
 mod poller;
+mod processor;
 mod program;
 mod resp;
 mod server;
@@ -12,6 +13,7 @@ mod session;
 pub use connection::Connection;
 pub use pipeline::{Load, Rate};
 pub use poller::Poller;
+pub use processor::{Processor, Spent};
 pub use program::Crew;
 pub use resp::{bulk, command, integer, parts, Expect};
 pub use server::{end_with_this_process, may_open, raise_open_files, Server};

@@ -4,13 +4,12 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Connection, Outcome};
+use super::{Connection, Outcome, Processor};
 
 /// How long a server may take to answer its first PING.
 const START: Duration = Duration::from_secs(10);
@@ -110,10 +109,9 @@ impl Server {
         }
     }
 
-    /// How long it has had a processor.
-    pub fn run_time(&self) -> io::Result<RunTime> {
-        let path = format!("/proc/{}/schedstat", self.process.id());
-        File::open(path).map(RunTime)
+    /// Its time on a processor, and in wait for one.
+    pub fn processor(&self) -> io::Result<Processor> {
+        Processor::open(&format!("/proc/{}/schedstat", self.process.id()))
     }
 
     /// Where it listens, on this machine.
@@ -170,20 +168,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Tells how long a process's first thread has had a processor.
-pub struct RunTime(File);
-
-impl RunTime {
-    /// In ms. Counted when the thread rests, and a few ms at a time while it runs.
-    pub fn ms(&self) -> Outcome<f64> {
-        let mut text = [0; 128];
-        let length = self.0.read_at(&mut text, 0)?;
-        let text = std::str::from_utf8(&text[..length])?;
-        let ns = text.split(' ').next().unwrap_or_default();
-        Ok(ns.parse::<f64>()? / 1e6)
     }
 }
 

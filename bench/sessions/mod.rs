@@ -7,7 +7,7 @@ mod theirs;
 use crate::load::Outcome;
 use crate::options::Options;
 use crate::report::{Report, Table};
-use crate::waits::{Comparison, Waits, COLUMNS};
+use crate::waits::{Comparison, Waits, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
 const MARK_MS: f64 = 10.0;
@@ -28,12 +28,9 @@ const WORK: [(&str, &str); 6] = [
     ("close with n waits for n locks", "a server at rest"),
 ];
 
-const NOTES: [&str; 6] = [
-    "Round trips of a PING every ms from before the work begins until it is done, and beside",
-    "the like on a server without the module: medians of three turns of each one's p99 and",
-    "longest. Server at it: the most that it had a processor during one PING, to a few ms; the",
-    "rest is the machine's. Who is granted one lock hears of it before it releases; n locks are",
-    "released by their holder, pipelined. A grant out of order, or one that is missing, ends the",
+const RULES: [&str; 3] = [
+    "Who is granted one lock hears of it before it releases; n locks are released by their",
+    "holder, pipelined. A grant out of order, or one that is missing, ends the",
     "benchmark.",
 ];
 
@@ -58,7 +55,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     for one in all {
         one.print(&mut table, report);
     }
-    for note in NOTES {
+    for note in NOTES.into_iter().chain(RULES) {
         table.note(note);
     }
     report.print(&table);

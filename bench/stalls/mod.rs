@@ -128,7 +128,9 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         ]);
     }
     table.note("The longest round trip of a PING from before the work begins until it is done,");
-    table.note("and beside the like on a server without the module: medians of three in turns.");
+    table.note("and beside the like on a server without the module: medians of three in turns,");
+    table
+        .note("less what the server and the client stood in line for a processor that others had.");
     report.print(&table);
     Ok(())
 }
