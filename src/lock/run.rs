@@ -13,14 +13,16 @@ use super::{
     closed, grant, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
 };
 use super::{
-    Cause, Decider, Decision, Key, Kind, Listening, Note, Notice, Now, Reason, Refusal, Slot,
+    Cause, Decider, Decision, Key, Kind, Listening, MonoUs, Note, Notice, Now, Reason, Refusal,
+    Slot,
 };
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
 
-/// Each kind of work goes on for so many us, and then other clients have a turn.
-const SLICE_US: i64 = 1500;
+/// All that is due goes on for so many us, and then other clients have a turn. Each kind of
+/// work may take half of what is left, and goes on by a batch even where nothing is.
+const TURN_US: i64 = 3000;
 
 /// With so much to be told of, which can take longer than to decide it, they have one too.
 const MOST_TOLD: usize = 512;
@@ -70,10 +72,12 @@ pub trait Outside {
 
 /// Does what is due. What the gate forbids, or what takes too long, stays due.
 pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
+    let end = with.now.mono.plus_us(TURN_US);
     let mut run = Run {
         with,
         outside,
         occasion,
+        end,
     };
     run.all();
 }
@@ -91,6 +95,8 @@ struct Run<'a, 'b, O> {
     with: &'a mut Decider<'b>,
     outside: &'a O,
     occasion: Occasion,
+    /// When others are to have a turn.
+    end: MonoUs,
 }
 
 impl<O: Outside> Run<'_, '_, O> {
@@ -146,10 +152,11 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it
-    /// or its share of the time is over, or very much is to be told. What is left is due as
+    /// or its share of the turn is over, or very much is to be told. What is left is due as
     /// before.
     fn in_slices(&mut self, mut piece: impl FnMut(&mut Self) -> bool) {
-        let end = self.with.now.mono.plus_us(SLICE_US);
+        let left = self.end.since(self.with.now.mono).div_euclid(2);
+        let end = self.with.now.mono.plus_us(left);
         while piece(self) {
             self.with.now = self.outside.now();
             if self.with.now.mono >= end || self.with.out.len() >= MOST_TOLD {

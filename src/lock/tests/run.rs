@@ -1,6 +1,6 @@
 //! The loop of what is due: what it does on which occasion, and how much at a time.
 
-use super::shell::{by, key, Shell};
+use super::shell::{answers, by, key, Shell};
 use crate::lock::memory::Value;
 use crate::lock::{ClientId, Gate, Notice, Occasion, Outcome};
 
@@ -91,6 +91,28 @@ fn long_work_is_done_in_slices() {
     s.tick();
     assert_eq!(s.events().len(), 72);
     assert!(s.core.is_idle());
+}
+
+/// Of waits and leases that are due at once each goes on, and all of it takes no longer than a
+/// turn may, to a batch.
+#[test]
+fn all_kinds_of_work_share_one_turn() {
+    let mut s = held(300, false);
+    for number in 0..300 {
+        s.wait(by("b").on(&number.to_string()).block(500));
+    }
+    s.pass(1001);
+    s.told.clear();
+    s.piece_us = 300;
+    s.tick();
+    // Half of a turn for the first kind, and half of what the others have left. Who is late,
+    // and next, is found so when the lease before it ends.
+    let is_over = |(_, outcome): &(_, Outcome)| *outcome == Outcome::TimedOut;
+    let over = answers(&s.told);
+    let over = over.iter().filter(|answer| is_over(answer)).count();
+    let leases = s.events().len();
+    assert!((1..=3 * 32).contains(&leases), "{leases}");
+    assert!((5 * 32..=5 * 32 + leases).contains(&over), "{over}");
 }
 
 #[test]
