@@ -95,6 +95,10 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
 
 /// Those who wait for a key are known to, or not, as far as they hold permits of it.
 fn mark_waits(core: &mut Core, key: &Key, on: bool) {
+    // As nearly always, and there may be very many who wait.
+    if core.locks.shared(key).is_none() {
+        return;
+    }
     let waiting = core.queues.waiting(key);
     let owners: Vec<Owner> = waiting.map(|waiter| waiter.want.owner.clone()).collect();
     for owner in owners {
