@@ -30,10 +30,27 @@ pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome:
     send(to, address, (word, &rest), unheard);
 }
 
+/// Whose connection was found to hear what it is told, last. As a rule the next message goes
+/// the same way, and nothing runs in between.
+#[derive(Default)]
+pub struct Heard(Option<Address>);
+
+impl Heard {
+    /// Whether a client that is told at an address would hear it.
+    fn is_by(&mut self, to: &Replication<'_>, address: &Address) -> bool {
+        let same = |known: &Address| known.listener == address.listener;
+        let hears = self.0.as_ref().is_some_and(same) || reach::hears(to, address);
+        if hears {
+            self.0 = Some(address.clone());
+        }
+        hears
+    }
+}
+
 /// A hold is lost: its address is told, or else the connection that watched it is closed.
-pub fn lost(to: &Replication<'_>, loss: Loss) {
+pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
     let (reason, watcher) = (loss.reason, loss.watcher);
-    let told = loss.address.filter(|address| reach::hears(to, address));
+    let told = loss.address.filter(|address| heard.is_by(to, address));
     let client = watcher.or(told.as_ref().map(|address| address.client));
     // By its owner's will nobody is closed.
     let by_owner = matches!(reason, Reason::Released | Reason::Rebound);
@@ -46,10 +63,14 @@ pub fn lost(to: &Replication<'_>, loss: Loss) {
     if reason == Reason::Released {
         return;
     }
-    let from = client.and_then(sys::address_of);
-    let heir = loss.heir.and_then(sys::address_of);
+    let from = || client.and_then(sys::address_of);
     // The same program has it, by another connection.
-    if from.is_some() && from.as_deref().map(host) == heir.as_deref().map(host) {
+    let is_its = |heir: &str| from().is_some_and(|from| host(&from) == host(heir));
+    if loss
+        .heir
+        .and_then(sys::address_of)
+        .is_some_and(|heir| is_its(&heir))
+    {
         return;
     }
     let closing = at_once.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
@@ -58,7 +79,7 @@ pub fn lost(to: &Replication<'_>, loss: Loss) {
             "rlock: lost: key {}, owner {}, client {}, {}{}",
             shown(&loss.key.name),
             shown(&loss.owner),
-            from.as_deref().unwrap_or("gone"),
+            from().as_deref().unwrap_or("gone"),
             word(reason),
             if closing {
                 "; closing its connection (rlock.watchdog-lost)"
@@ -127,14 +148,10 @@ fn is_put_off(to: &Replication<'_>) -> bool {
 pub fn deliver(shell: &Shell, ctx: Ctx<'_>) {
     let by = By::Ourselves;
     let to = Replication { shell, ctx, by };
-    // As a rule the next one goes the same way: nothing runs in between.
-    let mut heard: Option<Address> = None;
+    let mut heard = Heard::default();
     for letter in shell.outbox.take() {
-        let address = &letter.to;
-        let same = |known: &Address| known.listener == address.listener;
-        if heard.as_ref().is_some_and(same) || reach::hears(&to, address) {
-            publish(&to, address, &letter.message, letter.unheard);
-            heard = Some(letter.to);
+        if heard.is_by(&to, &letter.to) {
+            publish(&to, &letter.to, &letter.message, letter.unheard);
             continue;
         }
         match letter.unheard {

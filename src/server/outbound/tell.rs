@@ -34,6 +34,7 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
         }
     }
     drop(writing);
+    let mut heard = messages::Heard::default();
     for notice in notices.drain(..) {
         match notice {
             Notice::Answer {
@@ -44,7 +45,7 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
             Notice::Answer {
                 waiter, outcome, ..
             } => answers::settle(shell, ctx, waiter, outcome),
-            Notice::Lost(loss) => messages::lost(to, loss),
+            Notice::Lost(loss) => messages::lost(to, loss, &mut heard),
             _ => {}
         }
     }
