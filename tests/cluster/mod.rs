@@ -7,3 +7,4 @@ mod moving;
 mod orders;
 mod reshard;
 mod slots;
+mod threads;

@@ -17,7 +17,13 @@ const CLUSTER: [&str; 6] = [
 /// One node that has all slots.
 #[track_caller]
 pub fn cluster() -> Server {
-    well(Server::start_with(&CLUSTER[..2]))
+    cluster_with(&[])
+}
+
+/// The same with these options too.
+#[track_caller]
+pub fn cluster_with(options: &[&str]) -> Server {
+    well(Server::start_with(&[&CLUSTER[..2], options].concat()))
 }
 
 /// The same without the module.

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
-use std::ops::RangeInclusive;
 
 use redis_module::ContextFlags;
 
@@ -14,6 +13,7 @@ use crate::lock::{
     Refusal, Renewal, Verdict, WaiterId,
 };
 use crate::redisson;
+use crate::server::keys::slots;
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::reply::Responder;
 use crate::server::outbound::tell::Found;
@@ -73,7 +73,8 @@ impl<C: Command> Handler for Entry<C> {
                 },
                 found: RefCell::default(),
             };
-            let reply = C::run(&call).unwrap_or_else(Responder::Error);
+            let reply = call.is_at_home(C::SPEC.keys).and_then(|()| C::run(&call));
+            let reply = reply.unwrap_or_else(Responder::Error);
             let found = call.found.into_inner();
             if !found.is_empty() {
                 run::attend(call.asked.to, found);
@@ -89,14 +90,14 @@ impl<C: Command> Handler for Entry<C> {
     fn failed(ctx: Ctx<'_>) {
         Responder::Error(Error::fault()).send(ctx);
     }
+}
 
-    /// It says nothing of a call that would be refused for its number of keys.
-    fn keys(args: Args<'_>) -> Option<RangeInclusive<usize>> {
-        let count = std::str::from_utf8(args.get(1)?.bytes()).ok()?;
-        let count: i32 = count.parse().ok()?;
-        let last = usize::try_from(count).ok()?.checked_add(1)?;
-        Some(2..=last)
-    }
+/// The keys that are counted, if all are there. The command says what is wrong otherwise.
+fn counted<'a>(args: Args<'a>) -> Option<Vec<&'a [u8]>> {
+    let count = std::str::from_utf8(args.get(0)?.bytes()).ok()?;
+    let count: usize = count.parse().ok()?;
+    let keys: Vec<_> = args.iter().skip(1).take(count).collect();
+    Some(keys).filter(|keys| keys.len() == count)
 }
 
 /// One call of a command.
@@ -115,6 +116,15 @@ impl<'a> Call<'a> {
 
     fn ctx(&self) -> Ctx<'a> {
         self.asked.to.ctx
+    }
+
+    /// Whether all of its keys are here: in a cluster the server looks at the first alone.
+    fn is_at_home(&self, keys: Keys) -> Result<(), Error> {
+        let counted = match keys {
+            Keys::Counted(_) if self.shell().server.cluster => counted(self.args),
+            Keys::None | Keys::One(_) | Keys::Counted(_) => None,
+        };
+        counted.map_or(Ok(()), |keys| slots::are_here(self.ctx(), &keys))
     }
 
     /// The arguments after the command's name.

@@ -2,6 +2,7 @@
 //! fencing counter, and in a cluster whose their slot is. The hash: `lock::layout`.
 
 pub mod counter;
+mod hash_slot;
 pub mod lease_keys;
 mod one_key;
 pub mod slots;

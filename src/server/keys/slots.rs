@@ -10,14 +10,16 @@ use std::ffi::CStr;
 
 use redis_module::ContextFlags;
 
+use super::hash_slot::hash_slot;
+use crate::error::Error;
 use crate::lock::{Key, Slot};
 use crate::redisson;
 use crate::server::sys::{call, Ctx, Scope, Selected};
 
-/// The commands that are asked by. COPY has two keys; RESTORE-ASKING is what the nodes
-/// send each other the keys by, and the one that they take while a slot arrives; MIGRATE
-/// is what they take while it is on its way, whatever has gone.
-pub const COMMANDS: [&CStr; 3] = [c"COPY", c"RESTORE-ASKING", c"MIGRATE"];
+/// The commands that are asked by. COPY has two keys, LMPOP any number; RESTORE-ASKING is
+/// what the nodes send each other the keys by, and the one that they take while a slot
+/// arrives; MIGRATE is what they take while it is on its way, whatever has gone.
+pub const COMMANDS: [&CStr; 4] = [c"COPY", c"LMPOP", c"RESTORE-ASKING", c"MIGRATE"];
 
 /// No option of theirs.
 const NONSENSE: &[u8] = b"rlock";
@@ -44,31 +46,50 @@ pub fn slot_stays(ctx: Ctx<'_>, lock: &Key) -> bool {
     ask_for_two(ctx, lock) != Some(false) || !ctx.flags().contains(ContextFlags::MASTER)
 }
 
+/// Whether the server would let in a request for all of these keys that came for the first
+/// of them; what it would say otherwise. In a cluster only.
+pub fn are_here(ctx: Ctx<'_>, keys: &[&[u8]]) -> Result<(), Error> {
+    let mut slots = keys.iter().map(|key| hash_slot(key));
+    let first = slots.next();
+    if slots.any(|slot| Some(slot) != first) {
+        return Err(Error::cross_slot());
+    }
+    if keys.len() < 2 {
+        return Ok(());
+    }
+    let count = keys.len().to_string();
+    let args = [&[count.as_bytes()], keys, &[NONSENSE]].concat();
+    match was_let_in(ctx, ctx.db(), c"LMPOP", &args) {
+        Some(false) => Err(Error::try_again()),
+        _ => Ok(()),
+    }
+}
+
 /// Whether two keys of the lock's slot that nobody has can be had here: not while it is
 /// on its way, in either direction, whoever asks. `None`: there can be no key beside
 /// the lock.
 fn ask_for_two(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let [one, other] = redisson::probes(&lock.name)?;
-    was_let_in(ctx, lock, c"COPY", &[&one, &other, NONSENSE])
+    was_let_in(ctx, lock.db, c"COPY", &[&one, &other, NONSENSE])
 }
 
 /// Whether the lock's own key can be had here: if the slot is on its way from here only
 /// while the key is here, if it is on its way to here in any case.
 fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let args = [&lock.name[..], b"0", b"", NONSENSE];
-    was_let_in(ctx, lock, c"RESTORE-ASKING", &args)
+    was_let_in(ctx, lock.db, c"RESTORE-ASKING", &args)
 }
 
 /// Whether the slot is on its way from or to this node, be the lock's key here or not.
 fn is_open(ctx: Ctx<'_>, lock: &Key) -> bool {
     let args: [&[u8]; 6] = [b"", b"0", &lock.name, b"0", b"1", NONSENSE];
-    was_let_in(ctx, lock, c"MIGRATE", &args) == Some(true)
+    was_let_in(ctx, lock.db, c"MIGRATE", &args) == Some(true)
 }
 
 /// Whether the server came as far as the command itself: a refusal of its own has a
 /// number, the command's has none.
-fn was_let_in(ctx: Ctx<'_>, lock: &Key, command: &CStr, args: &[&[u8]]) -> Option<bool> {
-    let _db = Selected::new(ctx, lock.db);
+fn was_let_in(ctx: Ctx<'_>, db: i32, command: &CStr, args: &[&[u8]]) -> Option<bool> {
+    let _db = Selected::new(ctx, db);
     let called = call(ctx, command, Scope::Plain, args)?;
     let refused = matches!(
         called.errno,

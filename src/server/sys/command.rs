@@ -1,7 +1,6 @@
 //! Commands as the server calls them.
 
 use std::ffi::{c_int, CStr, CString};
-use std::ops::RangeInclusive;
 
 use redis_module::raw;
 
@@ -19,9 +18,6 @@ pub trait Handler {
     fn run(ctx: Ctx<'_>, args: Args<'_>);
     /// Replies in place of `run`, which has failed.
     fn failed(ctx: Ctx<'_>);
-    /// Where the keys are in a call that is not carried out, counted from the name of the
-    /// command as 0.
-    fn keys(args: Args<'_>) -> Option<RangeInclusive<usize>>;
 }
 
 /// What a command does with its keys.
@@ -41,6 +37,9 @@ pub enum Keys {
     Counted(Use),
 }
 
+/// Where the first of keys that are counted is.
+pub(super) const FIRST_COUNTED: c_int = 2;
+
 /// What the server is told of a command.
 pub struct Spec {
     pub name: &'static CStr,
@@ -57,15 +56,15 @@ pub struct Spec {
 
 /// Registers a command. `false`: the server refused it.
 pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
-    // Redis 7.0 asks a command itself for keys that are counted when it routes in a
-    // cluster. Others learn of them by `command_info`.
-    let (key, more) = match spec.keys {
-        Keys::None => (0, ""),
-        Keys::One(_) => (1, ""),
-        Keys::Counted(_) => (0, " getkeys-api"),
+    // A cluster routes by these. It could ask the command for all of its keys
+    // (`getkeys-api`), but Redis 8 does that in several threads at once.
+    let key = match spec.keys {
+        Keys::None => 0,
+        Keys::One(_) => 1,
+        Keys::Counted(_) => FIRST_COUNTED,
     };
-    let flags = CString::new(format!("{}{more}", spec.flags));
-    let (Ok(flags), Some(create)) = (flags, api!(RedisModule_CreateCommand)) else {
+    let (Ok(flags), Some(create)) = (CString::new(spec.flags), api!(RedisModule_CreateCommand))
+    else {
         return false;
     };
     // SAFETY: the context is valid; the server copies name and flags.
@@ -106,30 +105,12 @@ unsafe extern "C" fn entry<H: Handler>(
 ) -> c_int {
     // SAFETY: as the caller says; they stay until the command returns.
     let args = unsafe { Args::new(argv, argc) };
-    let is_asked_for_keys = |ctx: Ctx<'_>| ctx.context().is_keys_position_request();
-    let run = |ctx: Ctx<'_>| {
-        if is_asked_for_keys(ctx) {
-            tell_keys(ctx, args, H::keys(args));
-        } else {
-            H::run(ctx, args.without_name());
-        }
-    };
+    let run = |ctx: Ctx<'_>| H::run(ctx, args.without_name());
     // SAFETY: the server passes it to this callback.
     let done = unsafe { callback(ctx, H::WHAT, run) };
     if done.is_none() {
-        let failed = |ctx: Ctx<'_>| (!is_asked_for_keys(ctx)).then(|| H::failed(ctx));
         // SAFETY: as above.
-        unsafe { callback(ctx, H::WHAT, failed) };
+        unsafe { callback(ctx, H::WHAT, H::failed) };
     }
     OK
-}
-
-/// Tells where the keys are, if all of them are there: the server looks where it is told.
-fn tell_keys(ctx: Ctx<'_>, args: Args<'_>, keys: Option<RangeInclusive<usize>>) {
-    let there = keys.filter(|keys| *keys.end() < args.len());
-    for at in there.into_iter().flatten() {
-        if let Ok(at) = c_int::try_from(at) {
-            ctx.context().key_at_pos(at);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use redis_module::commands::{get_redis_key_spec, BeginSearch, FindKeys, KeySpec,
 use redis_module::raw;
 
 use super::api::{api, OK};
-use super::command::{find, Keys, Spec, Use};
+use super::command::{find, Keys, Spec, Use, FIRST_COUNTED};
 use super::ctx::Ctx;
 
 /// One argument, as COMMAND DOCS tells of it.
@@ -48,8 +48,11 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    let mut key_specs = key_spec(spec.keys).map(|spec| get_redis_key_spec(vec![spec]));
-    let mut args = Lists::of(docs);
+    let key_specs = key_specs(spec.keys);
+    // The last one tells of all keys.
+    let of_keys = c_int::try_from(key_specs.len()).map_or(-1, |len| len.saturating_sub(1));
+    let mut key_specs = (!key_specs.is_empty()).then(|| get_redis_key_spec(key_specs));
+    let mut args = Lists::of(docs, of_keys);
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: spec.summary.as_ptr(),
@@ -72,20 +75,23 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     unsafe { call(command, &raw const info) == OK }
 }
 
-/// Where the keys are, and what becomes of them; `None`: there are none.
-fn key_spec(keys: Keys) -> Option<KeySpec> {
-    let (how, find) = match keys {
-        Keys::None => return None,
-        Keys::One(how) => (how, FindKeys::new_range(0, 1, 0)),
-        // numkeys key [key ...]
-        Keys::Counted(how) => (how, FindKeys::new_keys_num(0, 1, 1)),
-    };
-    let flags = match how {
+/// Where the keys are, and what becomes of them.
+fn key_specs(keys: Keys) -> Vec<KeySpec> {
+    let flags = |how| match how {
         Use::Read => KeySpecFlags::READ_ONLY | KeySpecFlags::ACCESS,
         Use::Write => KeySpecFlags::READ_WRITE | KeySpecFlags::ACCESS | KeySpecFlags::UPDATE,
     };
-    let first = BeginSearch::new_index(1);
-    Some(KeySpec::new(None, flags, first, find))
+    let spec = |flags, first, find| KeySpec::new(None, flags, BeginSearch::new_index(first), find);
+    let one = FindKeys::new_range(0, 1, 0);
+    match keys {
+        Keys::None => vec![],
+        Keys::One(how) => vec![spec(flags(how), 1, one)],
+        // numkeys key [key ...]. A cluster routes by what is at a fixed place alone.
+        Keys::Counted(how) => vec![
+            spec(flags(how) | KeySpecFlags::NOT_KEY, FIRST_COUNTED, one),
+            spec(flags(how), 1, FindKeys::new_keys_num(0, 1, 1)),
+        ],
+    }
 }
 
 /// Arguments as the server takes them: a list that ends with an element of zeros, and what
@@ -96,10 +102,12 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(docs: &[Doc]) -> Self {
-        let parts: Vec<Lists> = docs.iter().map(|doc| Self::of(&doc.parts)).collect();
+    /// `of_keys`: the number of the key spec that tells of all keys.
+    fn of(docs: &[Doc], of_keys: c_int) -> Self {
+        let parts = docs.iter().map(|doc| Self::of(&doc.parts, of_keys));
+        let parts: Vec<Lists> = parts.collect();
         let all = docs.iter().zip(&parts);
-        let all = all.map(|(doc, parts)| doc.raw(&parts.list));
+        let all = all.map(|(doc, parts)| doc.raw(&parts.list, of_keys));
         // SAFETY: a structure of numbers and pointers.
         let end = unsafe { std::mem::zeroed() };
         Self {
@@ -111,14 +119,22 @@ impl Lists {
 
 impl Doc {
     /// `subargs`: those of `parts`, as a list that outlives what is returned.
-    fn raw(&self, subargs: &[raw::RedisModuleCommandArg]) -> raw::RedisModuleCommandArg {
+    fn raw(
+        &self,
+        subargs: &[raw::RedisModuleCommandArg],
+        of_keys: c_int,
+    ) -> raw::RedisModuleCommandArg {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
         let flags = flag(self.optional, raw::REDISMODULE_CMD_ARG_OPTIONAL)
             | flag(self.multiple, raw::REDISMODULE_CMD_ARG_MULTIPLE);
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
             type_: self.kind as raw::RedisModuleCommandArgType,
-            key_spec_index: if self.kind == DocKind::Key { 0 } else { -1 },
+            key_spec_index: if self.kind == DocKind::Key {
+                of_keys
+            } else {
+                -1
+            },
             token: self.token.as_ref().map_or(ptr::null(), |t| t.as_ptr()),
             summary: ptr::null(),
             since: ptr::null(),
