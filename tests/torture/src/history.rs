@@ -43,6 +43,10 @@ pub struct Round {
     /// Nothing is done that may end a hold.
     #[serde(default)]
     pub strict: bool,
+    /// The server reads requests in several threads, so that those of different connections
+    /// come in any order.
+    #[serde(default)]
+    pub threads: bool,
 }
 
 /// One request. `sent` is when its last byte was handed to the kernel.

@@ -136,7 +136,7 @@ impl Heard {
     }
 
     fn by(&self, past: &Past, asked: &Asked) -> Option<u64> {
-        if asked.queued.is_some() {
+        if asked.queued.is_some() || past.round.threads {
             return asked.queued;
         }
         let all = self.by_server.get(&asked.server)?;

@@ -1,6 +1,7 @@
 //! What a round is like, and what is done to it when: all of it drawn from the seed,
 //! so that the seed repeats it.
 
+use std::env;
 use std::fmt;
 
 use fastrand::Rng;
@@ -109,6 +110,8 @@ pub struct Plan {
     /// Nothing is done that may end a hold, by the documentation: not by hand, nor to
     /// clocks, nor are there ever two masters.
     pub strict: bool,
+    /// The server reads requests in several threads.
+    pub threads: bool,
     pub schedule: Vec<(u64, Act)>,
     pub rng: Rng,
 }
@@ -133,12 +136,16 @@ impl Plan {
         let topology = topology.unwrap_or(drawn);
         let strict = sum / 3 % 2 == 1;
         let aof = topology != Topology::Single || rng.u32(0..3) > 0;
+        let options = env::var("RLOCK_SERVER_OPTIONS").unwrap_or_default();
+        let threads = options.contains("--io-threads");
         let mut plan = Self {
             seed,
             round,
             seconds,
             topology,
-            aof: aof || strict,
+            // Redis 8.2 replies before it writes the AOF then.
+            aof: (aof || strict) && !threads,
+            threads,
             dbs: topology != Topology::Cluster && rng.u32(0..3) == 0,
             settings: settings(&mut rng),
             clients: 4,

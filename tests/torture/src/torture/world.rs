@@ -116,6 +116,7 @@ impl World {
             at: now_us(),
             wait: plan.wait(),
             strict: plan.strict,
+            threads: plan.threads,
         }))
     }
 

@@ -1,5 +1,7 @@
 //! Who is served first, and by which token.
 
+use rlock_torture::history::Round;
+
 use super::*;
 
 /// `a` holds; `b` and then `c` wait; they get these tokens.
@@ -21,6 +23,16 @@ fn whoever_came_first_is_served_first() {
     assert!(queue(5, 9, true).found().is_empty());
     // It is not certain that the server had read the first one by then.
     assert!(queue(9, 5, false).found().is_empty());
+}
+
+#[test]
+fn several_threads_read_in_any_order() {
+    let round = Round {
+        threads: true,
+        ..Round::default()
+    };
+    let story = queue(9, 5, true).with(Record::Round(round));
+    assert!(story.found().is_empty());
 }
 
 #[test]
