@@ -304,7 +304,9 @@ fn keys<'a>(command: &str, args: &'a Args) -> Option<Vec<&'a [u8]>> {
         "OWNER" | "TOP" | "LIST" => Some(Vec::new()),
         "MACQUIRE" | "MRELEASE" | "MRENEW" => {
             let count = std::str::from_utf8(args.get(1)?).ok()?;
-            let count: usize = count.parse().ok().filter(|count| *count > 0)?;
+            // What is no number to the server, such as 007, counts no keys.
+            let is_one = |number: &usize| *number > 0 && number.to_string() == count;
+            let count: usize = count.parse().ok().filter(is_one)?;
             let keys = args.get(2..count.checked_add(2)?)?;
             Some(keys.iter().map(Vec::as_slice).collect())
         }
