@@ -18,6 +18,8 @@ use crate::request::{Mode, Verb};
 const IDLE: u64 = 600_000;
 /// A grant reaches its client in less than that.
 const UNDER_WAY: u64 = 100_000;
+/// And surely in less than that, where many processes share a processor.
+const UNDER_WAY_AT_MOST: u64 = 500_000;
 /// What was found after a restart may be expired late by so much.
 const FOUND_LATE: u64 = 3_000_000;
 
@@ -33,7 +35,7 @@ pub fn check(past: &Past, found: &mut Findings) {
         let mut firsts: Vec<usize> = Vec::new();
         for owners in locks.iter().map(|lock| &past.locks[*lock]) {
             for ops in owners.values() {
-                windows.extend(possible(past, ops));
+                windows.extend(possible(past, ops, UNDER_WAY));
                 firsts.push(ops[0]);
             }
         }
@@ -143,8 +145,8 @@ impl Session {
     }
 }
 
-/// When one owner may have held a lock.
-fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
+/// When one owner may have held a lock. `under_way`: a grant reaches its client in less.
+fn possible(past: &Past, ops: &[usize], under_way: u64) -> Vec<(u64, u64)> {
     let mut windows = Vec::new();
     let mut session: Option<Session> = None;
     for at in ops {
@@ -158,7 +160,7 @@ fn possible(past: &Past, ops: &[usize]) -> Vec<(u64, u64)> {
         let renews = request.renews() && (asked.op.out == Out::Int(1) || asked.lost());
         if takes || renews {
             let start = match (asked.waits(), asked.op.reply) {
-                (Some(_), Some(reply)) => asked.op.call.max(reply.saturating_sub(UNDER_WAY)),
+                (Some(_), Some(reply)) => asked.op.call.max(reply.saturating_sub(under_way)),
                 _ => asked.op.call,
             };
             let session = session.get_or_insert_with(|| Session::new(start, asked));
@@ -327,7 +329,7 @@ fn seen(past: &Past, at: usize, who: (&String, &String), last: u64, found: &mut 
         return;
     };
     let windows = match owners.get(holder) {
-        Some(ops) => possible(past, ops),
+        Some(ops) => possible(past, ops, UNDER_WAY_AT_MOST),
         None => Vec::new(),
     };
     let from = asked.op.call;

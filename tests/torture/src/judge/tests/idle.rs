@@ -53,6 +53,21 @@ fn a_request_that_was_lost_may_hold() {
     assert!(story.found().is_empty());
 }
 
+/// On a busy machine a client may read its grant late, and another see it before.
+#[test]
+fn who_is_seen_to_hold_may_not_have_read_its_grant() {
+    let story = |seen| {
+        let list = Out::List(true, vec![("k".to_owned(), "b".to_owned())]);
+        Story::new()
+            .op(1, "RLOCK.ACQUIRE k a 9000", (0, 1), ok(T))
+            .op(2, "RLOCK.ACQUIRE k b 9000 BLOCK 0", (700, 3000), ok(T + 1))
+            .op(1, "RLOCK.RELEASE k a", (2800, 2801), ok(0))
+            .op(3, "RLOCK.LIST", (seen, seen + 1), list)
+    };
+    assert!(story(2850).found().is_empty());
+    assert!(story(2400).found().contains(&"refused"));
+}
+
 #[test]
 fn nobody_is_refused_a_lock_that_is_free() {
     let story = |at| {
