@@ -190,8 +190,9 @@ pub fn tokens_fall(past: &Past, from: u64, asked: &Asked) -> bool {
     let (server, to) = (asked.server, asked.op.call);
     let mut starts = past.faults.iter().filter(|fault| {
         let anew = starts_anew(&fault.kind) && fault.server == server;
-        anew && fault.begin >= from && fault.begin <= to
+        // It may have gone on for a while before it ended.
+        anew && fault.end >= from && fault.begin <= to
     });
     let clock = past.clocks.of(server);
-    starts.any(|start| clock.tokens_ahead(start.begin) >= to)
+    starts.any(|start| clock.tokens_ahead(start.end) >= to)
 }
