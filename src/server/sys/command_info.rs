@@ -49,10 +49,8 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
     let key_specs = key_specs(spec.keys);
-    // The last one tells of all keys.
-    let of_keys = c_int::try_from(key_specs.len()).map_or(-1, |len| len.saturating_sub(1));
     let mut key_specs = (!key_specs.is_empty()).then(|| get_redis_key_spec(key_specs));
-    let mut args = Lists::of(docs, of_keys);
+    let mut args = Lists::of(docs);
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: spec.summary.as_ptr(),
@@ -75,7 +73,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     unsafe { call(command, &raw const info) == OK }
 }
 
-/// Where the keys are, and what becomes of them.
+/// Where the keys are, and what becomes of them: the first tells of all.
 fn key_specs(keys: Keys) -> Vec<KeySpec> {
     let flags = |how| match how {
         Use::Read => KeySpecFlags::READ_ONLY | KeySpecFlags::ACCESS,
@@ -88,8 +86,8 @@ fn key_specs(keys: Keys) -> Vec<KeySpec> {
         Keys::One(how) => vec![spec(flags(how), 1, one)],
         // numkeys key [key ...]. A cluster routes by what is at a fixed place alone.
         Keys::Counted(how) => vec![
-            spec(flags(how) | KeySpecFlags::NOT_KEY, FIRST_COUNTED, one),
             spec(flags(how), 1, FindKeys::new_keys_num(0, 1, 1)),
+            spec(flags(how) | KeySpecFlags::NOT_KEY, FIRST_COUNTED, one),
         ],
     }
 }
@@ -102,12 +100,10 @@ struct Lists {
 }
 
 impl Lists {
-    /// `of_keys`: the number of the key spec that tells of all keys.
-    fn of(docs: &[Doc], of_keys: c_int) -> Self {
-        let parts = docs.iter().map(|doc| Self::of(&doc.parts, of_keys));
-        let parts: Vec<Lists> = parts.collect();
+    fn of(docs: &[Doc]) -> Self {
+        let parts: Vec<Lists> = docs.iter().map(|doc| Self::of(&doc.parts)).collect();
         let all = docs.iter().zip(&parts);
-        let all = all.map(|(doc, parts)| doc.raw(&parts.list, of_keys));
+        let all = all.map(|(doc, parts)| doc.raw(&parts.list));
         // SAFETY: a structure of numbers and pointers.
         let end = unsafe { std::mem::zeroed() };
         Self {
@@ -119,22 +115,14 @@ impl Lists {
 
 impl Doc {
     /// `subargs`: those of `parts`, as a list that outlives what is returned.
-    fn raw(
-        &self,
-        subargs: &[raw::RedisModuleCommandArg],
-        of_keys: c_int,
-    ) -> raw::RedisModuleCommandArg {
+    fn raw(&self, subargs: &[raw::RedisModuleCommandArg]) -> raw::RedisModuleCommandArg {
         let flag = |is: bool, flag: u32| if is { flag } else { 0 };
         let flags = flag(self.optional, raw::REDISMODULE_CMD_ARG_OPTIONAL)
             | flag(self.multiple, raw::REDISMODULE_CMD_ARG_MULTIPLE);
         raw::RedisModuleCommandArg {
             name: self.name.as_ptr(),
             type_: self.kind as raw::RedisModuleCommandArgType,
-            key_spec_index: if self.kind == DocKind::Key {
-                of_keys
-            } else {
-                -1
-            },
+            key_spec_index: if self.kind == DocKind::Key { 0 } else { -1 },
             token: self.token.as_ref().map_or(ptr::null(), |t| t.as_ptr()),
             summary: ptr::null(),
             since: ptr::null(),
