@@ -33,11 +33,6 @@ impl Error {
         Self("CROSSSLOT Keys in request don't hash to the same slot".to_owned())
     }
 
-    /// The server's own words, in a cluster.
-    pub fn try_again() -> Self {
-        Self(TRY_AGAIN.to_owned())
-    }
-
     pub fn fault() -> Self {
         Self::new("a fault in rlock, see the server's log; nothing was replied")
     }

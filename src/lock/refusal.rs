@@ -39,8 +39,8 @@ pub enum Refusal {
     Deadlock { cycle: Vec<Link> },
     /// As many requests wait as may: MAXWAITERS.
     TooManyWait { which: Crowd, most: usize },
-    /// A key beside the lock is needed that may be on another node, for their slot is
-    /// on its way: TRYAGAIN.
+    /// A key beside the lock, or beside the first of several, is needed that may be on another
+    /// node, for their slot is on its way: TRYAGAIN.
     OnItsWay { key: Key },
     /// The lock ended between a look at it and the write that was to prolong it. Looked
     /// at once more, it is free; nobody is told of this.

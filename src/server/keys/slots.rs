@@ -12,7 +12,7 @@ use redis_module::ContextFlags;
 
 use super::hash_slot::hash_slot;
 use crate::error::Error;
-use crate::lock::{Key, Slot};
+use crate::lock::{Key, Refusal, Slot};
 use crate::redisson;
 use crate::server::sys::{call, Ctx, Scope, Selected};
 
@@ -49,18 +49,23 @@ pub fn slot_stays(ctx: Ctx<'_>, lock: &Key) -> bool {
 /// Whether the server would let in a request for all of these keys that came for the first
 /// of them; what it would say otherwise. In a cluster only.
 pub fn are_here(ctx: Ctx<'_>, keys: &[&[u8]]) -> Result<(), Error> {
-    let mut slots = keys.iter().map(|key| hash_slot(key));
-    let first = slots.next();
-    if slots.any(|slot| Some(slot) != first) {
+    let [first, others @ ..] = keys else {
+        return Ok(());
+    };
+    let slot = hash_slot(first);
+    if others.iter().any(|key| hash_slot(key) != slot) {
         return Err(Error::cross_slot());
     }
-    if keys.len() < 2 {
+    if others.is_empty() {
         return Ok(());
     }
     let count = keys.len().to_string();
     let args = [&[count.as_bytes()], keys, &[NONSENSE]].concat();
-    match was_let_in(ctx, ctx.db(), c"LMPOP", &args) {
-        Some(false) => Err(Error::try_again()),
+    let db = ctx.db();
+    match was_let_in(ctx, db, c"LMPOP", &args) {
+        Some(false) => Err(Refusal::OnItsWay {
+            key: Key::new(db, first),
+        })?,
         _ => Ok(()),
     }
 }
