@@ -1,8 +1,8 @@
 //! What others do to a plain lock that is only held goes unheard: whoever comes to it looks.
 
 use crate::support::{
-    both_ways, code, eventually, now_ms, pair, pass, same_on_both, Ask, Bound, Listener, RawClient,
-    Server, Way,
+    both_ways, code, eventually, now_ms, pair, pass, same_on_both, Ask, Bound, Listener, Server,
+    Way,
 };
 
 /// Requests of others, and what `k` is after them: free, held by `z`, or no lock.
@@ -21,10 +21,6 @@ const WAYS: [(&[&str], &str); 9] = [
     ),
 ];
 
-fn clear(control: &mut RawClient) {
-    control.ask_all(&["FLUSHALL"]);
-}
-
 #[test]
 fn who_comes_next_finds_what_others_did() {
     let server = Server::start();
@@ -36,7 +32,7 @@ fn who_comes_next_finds_what_others_did() {
             "RLOCK.RENEW k a 1000",
         ] {
             println!("{way:?} {first}");
-            clear(&mut control);
+            control.ok("FLUSHALL");
             let token = control.token("RLOCK.ACQUIRE k a 100000");
             control.succeed(way);
             let reply = control.ask(first);
@@ -64,9 +60,9 @@ both_ways!(who_waits_hears_also_of_a_lock_that_was_there_before);
 fn who_waits_hears_also_of_a_lock_that_was_there_before(by: Way) {
     let server = Server::start();
     let mut control = server.raw();
-    for (way, then) in WAYS.into_iter().filter(|(_, then)| *then == "free") {
-        println!("{way:?} {then}");
-        clear(&mut control);
+    for (way, _) in WAYS.into_iter().filter(|(_, then)| *then == "free") {
+        println!("{way:?}");
+        control.ok("FLUSHALL");
         control.token("RLOCK.ACQUIRE k a 100000");
         control.token("RLOCK.ACQUIRE other c 100000");
         // Unheard, for nobody waits there.
@@ -158,7 +154,7 @@ fn a_replica_has_what_is_found() {
     let (server, replica) = pair(&[]);
     let (mut control, mut copy) = (server.raw(), replica.raw());
     for (way, _) in WAYS {
-        clear(&mut control);
+        control.ok("FLUSHALL");
         control.ask("RLOCK.ACQUIRE k a 100000");
         control.ask("RLOCK.ACQUIRE other a 100000");
         control.succeed(way);
@@ -167,7 +163,7 @@ fn a_replica_has_what_is_found() {
         same_on_both(&mut control, &mut copy, way[0]);
     }
     // What it never heard of either it looks at when it is the master.
-    clear(&mut control);
+    control.ok("FLUSHALL");
     control.ask("RLOCK.ACQUIRE k a 100000");
     control.ask("DEL k");
     control.ask("RLOCK.ACQUIRE kept a 100000");

@@ -70,25 +70,18 @@ mod tests {
     #[test]
     fn who_is_counted_passes_and_most_others_do_not() {
         let mut sieve = Sieve::default();
-        let names: Vec<String> = (0..100).map(|number| format!("lock:{number}")).collect();
-        for name in ["", "x", "abc"]
-            .into_iter()
-            .chain(names.iter().map(|n| &n[..]))
-        {
+        let short = ["", "x", "abc"].map(str::to_owned);
+        let names = (0..100).map(|number| format!("lock:{number}"));
+        let names: Vec<String> = names.chain(short).collect();
+        for name in &names {
             sieve.change(name.as_bytes(), false, true);
             sieve.change(name.as_bytes(), true, true);
         }
         assert!(names.iter().all(|name| sieve.lets_through(name.as_bytes())));
-        assert!(["", "x", "abc"]
-            .iter()
-            .all(|name| sieve.lets_through(name.as_bytes())));
         let strangers = (0..1000).map(|number| format!("other:{number}"));
         let through = strangers.filter(|name| sieve.lets_through(name.as_bytes()));
         assert!(through.count() < 200);
-        for name in ["", "x", "abc"]
-            .into_iter()
-            .chain(names.iter().map(|n| &n[..]))
-        {
+        for name in &names {
             sieve.change(name.as_bytes(), true, false);
         }
         assert!(sieve.is_empty());
