@@ -118,16 +118,21 @@ fn what_is_gone_is_forgotten_when_its_lease_would_have_ended() {
 }
 
 #[test]
-fn a_hold_that_may_be_another_has_no_token_from_before() {
+fn a_lease_that_others_set_leaves_the_token() {
     let server = Server::start();
     let mut control = server.raw();
     let token = control.token("RLOCK.ACQUIRE k a 100000");
-    control.succeed(&["DEL k", "HSET k a 1", "PEXPIRE k 50000"]);
-    let only = format!("RLOCK.RELEASE k a IFTOKEN {token}");
+    let again = ["RLOCK.ACQUIRE k a 1 ONCE", "RLOCK.ACQUIRE k a 1"];
+    for others in ["PEXPIRE k 200000", "PEXPIRE k 50000", "HINCRBY k a 1"] {
+        control.int(others);
+        for request in again {
+            assert_eq!(control.token(request), token, "{request} after {others}");
+        }
+    }
+    control.int("PEXPIRE k 90000");
+    let only = format!("RLOCK.RELEASE k a ALL IFTOKEN {token}");
     assert_eq!(control.int(&only), 0);
-    assert_eq!(control.held_by("k"), "a exclusive 1");
-    assert!(control.token("RLOCK.ACQUIRE k a 1000") > token);
-    assert_eq!(control.held_by("k"), "a exclusive 2");
+    assert_eq!(control.int("EXISTS k"), 0);
 }
 
 #[test]

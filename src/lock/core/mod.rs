@@ -47,8 +47,6 @@ pub struct Rules {
     pub most_waiters: Limits,
     /// Somebody can hear keyspace events.
     pub tells: bool,
-    /// It hears what others do to any key of which something is known.
-    pub hears_all: bool,
 }
 
 /// How many requests may wait.
@@ -79,7 +77,6 @@ impl Rules {
         grants_in: None,
         most_waiters: Limits::NONE,
         tells: true,
-        hears_all: true,
     };
 }
 
