@@ -1,5 +1,6 @@
 //! The ways into the core: each request, and each piece of what is due, is one decision.
 
+use super::leaving;
 use super::waiting::drain;
 use super::{Core, Decision, Keyspace, Notices, Now, Outcome, Refusal, Verdict};
 
@@ -14,6 +15,9 @@ pub struct Decider<'a> {
 
 impl Decider<'_> {
     fn begin(&mut self) -> Decision<'_> {
+        if !self.core.gone.is_empty() {
+            leaving::let_leave(self.core, self.now, usize::MAX);
+        }
         Decision::new(self.core, self.ks, self.now, self.out)
     }
 

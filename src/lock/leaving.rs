@@ -1,5 +1,7 @@
 //! Requests enter their queues and leave them, and what follows for those behind.
 
+use std::collections::VecDeque;
+
 use super::address::Address;
 use super::head;
 use super::queue::{Gone, Rank, Waiter};
@@ -49,10 +51,29 @@ pub fn leave(core: &mut Core, id: WaiterId) {
     core.due.append(work);
 }
 
-/// The same for a request whose connection has closed: it may be sent again by another.
-pub fn disconnected(core: &mut Core, now: Now, id: WaiterId) {
-    keep_place(core, now, id);
-    leave(core, id);
+/// The same for a request whose connection has closed, which may be sent again by another:
+/// it leaves before anything is decided. Where very many close at once each costs next to
+/// nothing so. Whether it is the first of them.
+pub fn disconnected(core: &mut Core, id: WaiterId) -> bool {
+    let is_first = core.gone.is_empty();
+    core.gone.push_back(id);
+    is_first
+}
+
+/// The next of those leave, at most so many. Whether others are to.
+pub fn let_leave(core: &mut Core, now: Now, most: usize) -> bool {
+    let mut work = Work::default();
+    for _ in 0..most {
+        let Some(id) = core.gone.pop_front() else {
+            break;
+        };
+        cut_off(core, &mut work, now, id);
+    }
+    core.due.append(work);
+    if core.gone.is_empty() {
+        core.gone = VecDeque::new();
+    }
+    !core.gone.is_empty()
 }
 
 fn keep_place(core: &mut Core, now: Now, id: WaiterId) {

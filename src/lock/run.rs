@@ -10,12 +10,10 @@
 //! was heard of it taken into account ([`reconcile::attend`]).
 
 use super::{
-    closed, grant, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts, watchdog,
+    away, closed, grant, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts,
+    watchdog,
 };
-use super::{
-    Cause, Decider, Decision, Key, Kind, Listening, MonoUs, Note, Notice, Now, Reason, Refusal,
-    Slot,
-};
+use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 
 /// So many leases or waits are ended before a look at the clock.
 const BATCH: usize = 32;
@@ -107,6 +105,9 @@ impl<O: Outside> Run<'_, '_, O> {
     /// All that is due, in this order.
     fn all(&mut self) {
         if self.is_timer() {
+            if self.let_leave() {
+                return;
+            }
             self.time_out();
             self.send_away();
             self.let_go();
@@ -163,6 +164,16 @@ impl<O: Outside> Run<'_, '_, O> {
                 return;
             }
         }
+    }
+
+    /// Those whose connections have closed leave first. Whether some are left: nothing can be
+    /// decided before they have gone too.
+    fn let_leave(&mut self) -> bool {
+        if self.with.core.gone.is_empty() {
+            return false;
+        }
+        self.in_slices(|run| leaving::let_leave(run.with.core, run.with.now, BATCH));
+        !self.with.core.gone.is_empty()
     }
 
     /// These waits gain nothing by it: the gate need not be open.
@@ -308,7 +319,7 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {
-        !self.with.ks.has_neighbours() || self.with.note(|d| is_ours(d, key))
+        !self.with.ks.has_neighbours() || self.with.note(|d| away::is_ours(d, key))
     }
 }
 
@@ -368,31 +379,4 @@ fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
     for waiter in std::mem::take(&mut d.core.heard.lost) {
         take_back::take_back(d, waiter);
     }
-}
-
-/// Whether the key is this node's to act on: its slot is, or is on its way and the key is
-/// here. If it is not, what is known of the key's holds is void, and those who wait for
-/// it are looked at again later.
-fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
-    let slot = d.ks.slot(key);
-    let ours = match slot {
-        Slot::Ours => true,
-        Slot::OnItsWay => d.ks.look(key, &[]).kind != Kind::Free,
-        Slot::Others => false,
-    };
-    if !ours {
-        d.core.heard.forget(&mut d.core.locks, key);
-        d.core.due.forget(key);
-        reconcile::drop_holders(d, key, Reason::Moved);
-        // Whom that lets in may not be ours to say: its queue is left alone.
-        d.core.subscribers.forget(key);
-        if slot == Slot::Others {
-            let moved = Refusal::SlotMoved { key: key.clone() };
-            d.core.queues.send_away(key, &moved, |waiter| waiter.queued);
-        }
-        if d.core.knows(key.db, &key.name) {
-            d.core.away.look_again(key);
-        }
-    }
-    ours
 }

@@ -10,6 +10,8 @@ pub use describe::{Contended, Known, Waiting};
 pub use list::{Cursor, Held, Wanted};
 pub use stock::Forgetting;
 
+use std::collections::VecDeque;
+
 use crate::lock::address::Address;
 use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;
@@ -99,6 +101,8 @@ pub struct Core {
     /// An empty one, for the next decision: to make one costs as much as to fill it.
     pub(in crate::lock) spare: Option<Box<Work>>,
     pub(in crate::lock) queues: Queues,
+    /// Requests whose connections have closed: they leave before anything is decided.
+    pub(in crate::lock) gone: VecDeque<WaiterId>,
     /// Who is known to wait by subscription.
     pub(in crate::lock) subscribers: Subscribers,
     /// Grants whose reply may not have gone out yet.
@@ -183,10 +187,10 @@ impl Core {
         }
     }
 
-    /// Whether something that was heard, or that a request has left behind outside a
-    /// decision, is to be looked at.
+    /// Whether something that was heard, or that a request has left behind or is to leave
+    /// behind outside a decision, is to be looked at.
     pub fn has_due(&self) -> bool {
-        !self.heard.is_empty() || !self.due.is_empty()
+        !self.heard.is_empty() || !self.due.is_empty() || !self.gone.is_empty()
     }
 
     /// Whether of some lock with permits not all who hold them are read.
@@ -226,9 +230,10 @@ impl Core {
         self.watchdogs.next_renewal().is_some()
     }
 
-    /// Whether the connection has waits, or holds that are bound to it.
+    /// Whether the connection has waits by QUEUE, or holds that are bound to it. Of one that
+    /// is blocked it is told for itself that its request is over.
     pub fn is_bound(&self, client: ClientId) -> bool {
-        self.watchdogs.has(client) || self.waits_of(client).next().is_some()
+        self.watchdogs.has(client) || self.sessions.waiting(client) > 0
     }
 
     /// The requests of a connection that wait.
@@ -245,9 +250,9 @@ impl Core {
         self.sessions.address(client, channel, tag)
     }
 
-    /// Whether requests are to be sent away, or what is known of some keys is void.
+    /// Whether requests are to leave or to be sent away, or what is known of some keys is void.
     pub fn any_to_let_go(&self) -> bool {
-        self.queues.any_sent_away() || self.heard.is_any_void()
+        !self.gone.is_empty() || self.queues.any_sent_away() || self.heard.is_any_void()
     }
 
     /// When the first lease ends or is to be renewed.

@@ -238,6 +238,38 @@ fn a_waiter_that_leaves_is_not_granted() {
 }
 
 #[test]
+fn a_waiter_whose_connection_has_closed_is_not_granted_before_it_has_left() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let b = s.wait(by("b"));
+    let c = s.wait(by("c"));
+    let d = s.wait(by("d"));
+    assert!(crate::lock::disconnected(&mut s.core, b));
+    assert!(!crate::lock::disconnected(&mut s.core, d));
+    assert!(s.core.has_due() && s.core.any_to_let_go());
+    assert_eq!(s.core.waiting(), 3);
+    s.release("a").unwrap();
+    assert_eq!(s.answers(), [(c, granted(&s, "c"))]);
+    assert_eq!(s.core.waiting(), 0);
+}
+
+#[test]
+fn very_many_whose_connections_have_closed_leave_in_slices() {
+    let mut s = Shell::new();
+    s.get(by("a"));
+    let ids: Vec<_> = (0..100).map(|_| s.wait(by("b"))).collect();
+    let now = s.now;
+    for id in ids {
+        crate::lock::disconnected(&mut s.core, id);
+    }
+    assert!(crate::lock::leaving::let_leave(&mut s.core, now, 32));
+    assert_eq!(s.core.waiting(), 68);
+    s.tick();
+    assert_eq!(s.core.waiting(), 0);
+    assert!(!s.core.any_to_let_go());
+}
+
+#[test]
 fn block_ends_to_the_ms_by_the_monotonic_clock() {
     let mut s = Shell::new();
     s.get(by("a").lease(5000));

@@ -10,7 +10,7 @@ use super::replication::Replication;
 use super::reply::Responder;
 use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{clock, Ended, Wake, Wakeup};
+use crate::server::state::{Ended, Wake, Wakeup};
 use crate::server::sys::{self, Ctx, Given, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
@@ -75,12 +75,12 @@ pub fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
 fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended, closed: bool) {
     match how {
         Ended::InQueue => {
-            let due = shell.locks.change(|core| {
-                match closed {
-                    true => lock::disconnected(core, clock::now(), waiter),
-                    false => lock::leave(core, waiter),
+            let due = shell.locks.change(|core| match closed {
+                true => lock::disconnected(core, waiter),
+                false => {
+                    lock::leave(core, waiter);
+                    core.has_due()
                 }
-                core.has_due()
             });
             // Whoever that lets in is looked for by the timer.
             if due.unwrap_or(false) {
@@ -120,9 +120,9 @@ impl OnBlocked for Waits {
     }
 
     fn freed(ctx: Ctx<'_>, waiter: WaiterId, gone: bool) {
-        if gone {
-            Self::disconnected(ctx, waiter);
-        }
-        SHELL.with(ctx, |shell| shell.clients.freed(waiter));
+        SHELL.with(ctx, |shell| {
+            let how = shell.clients.freed(waiter, gone);
+            ended(shell, ctx, waiter, how, true);
+        });
     }
 }

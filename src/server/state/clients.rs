@@ -142,17 +142,21 @@ impl Clients {
         client.map_or(Ended::Other, Client::end)
     }
 
-    /// The server is done with a blocked client.
-    pub fn freed(&self, waiter: WaiterId) {
+    /// The server is done with a blocked client, which may be gone: then the wait has ended.
+    pub fn freed(&self, waiter: WaiterId, gone: bool) -> Ended {
         let lists = &mut *self.0.borrow_mut();
-        if let Some(Client {
-            id: Some(id),
-            state: State::Settled(Outcome::Granted(_)),
-            ..
-        }) = lists.blocked.remove(&waiter)
-        {
-            lists.fresh.insert((id, waiter));
+        match lists.blocked.remove(&waiter) {
+            Some(mut client) if gone => return client.end(),
+            Some(Client {
+                id: Some(id),
+                state: State::Settled(Outcome::Granted(_)),
+                ..
+            }) => {
+                lists.fresh.insert((id, waiter));
+            }
+            _ => {}
         }
+        Ended::Other
     }
 
     /// A grant is told by a message that is sent in this turn of the loop.
@@ -217,7 +221,7 @@ mod tests {
         assert!(matches!(wake, Wake::Now(_)));
         assert_eq!(clients.reply(WAITER, false), Ok(Outcome::Granted(Token(1))));
         assert_eq!(answered(&clients), []);
-        clients.freed(WAITER);
+        clients.freed(WAITER, false);
         assert_eq!(answered(&clients), [WAITER]);
         assert!(clients.none_waits());
     }
@@ -231,7 +235,7 @@ mod tests {
             assert_eq!(clients.to_wake(), [Blocked::ended()]);
             assert_eq!(clients.reply(WAITER, true), Ok(Outcome::Granted(Token(1))));
             assert_eq!(clients.disconnected(WAITER), Ended::Other);
-            clients.freed(WAITER);
+            clients.freed(WAITER, false);
             if closes {
                 assert_eq!(clients.closed(id), [WAITER]);
                 assert_eq!(answered(&clients), []);
@@ -247,8 +251,19 @@ mod tests {
         clients.settle(WAITER, Outcome::Granted(Token(1)), true);
         assert_eq!(clients.disconnected(WAITER), Ended::Granted);
         assert_eq!(clients.reply(WAITER, true), Err(Ended::Other));
-        clients.freed(WAITER);
+        clients.freed(WAITER, false);
         assert_eq!(answered(&clients), []);
+    }
+
+    #[test]
+    fn a_client_that_is_gone_when_it_is_freed_has_lost_its_wait_and_its_grant() {
+        let (clients, _) = waiting();
+        assert_eq!(clients.freed(WAITER, true), Ended::InQueue);
+        let (clients, _) = waiting();
+        clients.settle(WAITER, Outcome::Granted(Token(1)), true);
+        assert_eq!(clients.freed(WAITER, true), Ended::Granted);
+        assert_eq!(answered(&clients), []);
+        assert!(clients.none_waits());
     }
 
     #[test]
