@@ -38,6 +38,7 @@ mod modes;
 mod moments;
 mod moved;
 mod notice;
+mod ours;
 mod pools;
 mod queue;
 mod ready;

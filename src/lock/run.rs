@@ -10,7 +10,7 @@
 //! was heard of it taken into account ([`reconcile::attend`]).
 
 use super::{
-    away, closed, grant, leaving, moved, reconcile, renewals, subscribers, take_back, timeouts,
+    closed, grant, leaving, moved, ours, reconcile, renewals, subscribers, take_back, timeouts,
     watchdog,
 };
 use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
@@ -319,7 +319,7 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {
-        !self.with.ks.has_neighbours() || self.with.note(|d| away::is_ours(d, key))
+        !self.with.ks.has_neighbours() || self.with.note(|d| ours::is_ours(d, key))
     }
 }
 

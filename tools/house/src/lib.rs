@@ -66,7 +66,7 @@ pub const FLOORS: &[&[&str]] = &[
     &[
         "lock::reconcile", "lock::leases", "lock::timeouts", "lock::moved", "lock::watchdog",
         "lock::subscribers", "lock::grant::token", "lock::deadlock", "lock::request::end_holds",
-        "lock::closed", "lock::take_back",
+        "lock::closed", "lock::take_back", "lock::ours",
     ],
     // Who gets it.
     &["lock::grant", "lock::deadlock::way_out", "lock::waiting"],
