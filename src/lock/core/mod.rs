@@ -230,9 +230,14 @@ impl Core {
         self.watchdogs.next_renewal().is_some()
     }
 
-    /// Whether the connection has waits by QUEUE, or holds that are bound to it. Of one that
-    /// is blocked it is told for itself that its request is over.
+    /// Whether the connection has waits, or holds that are bound to it.
     pub fn is_bound(&self, client: ClientId) -> bool {
+        self.watchdogs.has(client) || self.waits_of(client).next().is_some()
+    }
+
+    /// The same but for a request for which it is blocked: of its end the server tells by
+    /// itself.
+    pub fn is_bound_beside_block(&self, client: ClientId) -> bool {
         self.watchdogs.has(client) || self.sessions.waiting(client) > 0
     }
 

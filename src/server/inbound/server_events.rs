@@ -157,7 +157,7 @@ fn demoted(shell: &Shell, ctx: Ctx<'_>) {
 
 fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
     answers::client_closed(shell, ctx, client);
-    let bound = shell.locks.ask(|core| core.is_bound(client));
+    let bound = shell.locks.ask(|core| core.is_bound_beside_block(client));
     if bound.unwrap_or(true) {
         leave(shell, ctx, [Note::Closed(client)], Read::AfterTurn);
     }
