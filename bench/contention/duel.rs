@@ -16,6 +16,8 @@ use crate::options::Options;
 pub struct Figures {
     pub rates: Vec<f64>,
     pub costs: Vec<f64>,
+    /// Of these those in the kernel.
+    pub kernel: Vec<f64>,
     pub times: Histogram<u64>,
 }
 
@@ -24,6 +26,7 @@ impl Figures {
         Ok(Figures {
             rates: Vec::new(),
             costs: Vec::new(),
+            kernel: Vec::new(),
             times: times()?,
         })
     }
@@ -140,12 +143,14 @@ fn measured(
     figures: &mut Figures,
     run: impl FnOnce() -> Outcome<f64>,
 ) -> Outcome<()> {
-    let before = control.server_cpu()?;
+    let before = control.server_cpu_parts()?;
     let start = Instant::now();
     let rate = run()?;
     let count = rate * start.elapsed().as_secs_f64();
-    let used = control.server_cpu()? - before;
+    let after = control.server_cpu_parts()?;
+    let [user, kernel] = [0, 1].map(|part| (after[part] - before[part]) * 1e6 / count);
     figures.rates.push(rate);
-    figures.costs.push(used * 1e6 / count);
+    figures.costs.push(user + kernel);
+    figures.kernel.push(kernel);
     Ok(())
 }

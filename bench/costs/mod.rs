@@ -15,7 +15,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::load::{Outcome, Server};
+use crate::load::{Counts, Outcome, Server};
 use crate::memory;
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
@@ -54,8 +54,10 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     let names: Vec<String> = modules.iter().map(|path| name(path)).collect();
     let mut columns = vec!["instructions of the server"];
     columns.extend(names.iter().map(String::as_str));
-    if modules.len() > 1 {
-        columns.push("last / first");
+    let alone = modules.len() == 1;
+    match alone {
+        true => columns.extend(["in the module's code", "the server's", "libraries'"]),
+        false => columns.push("last / first"),
     }
     // For each module and each work what the servers took.
     let mut counts = vec![vec![Vec::new(); ALL.len()]; modules.len()];
@@ -69,13 +71,21 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
         }
     }
     let mut table = Table::new("Instructions of operations, and bytes of a lock", &columns);
+    let part = |counts: &[[f64; 4]], part: usize| {
+        let all: Vec<f64> = counts.iter().map(|parts| parts[part]).collect();
+        median(&all)
+    };
     let of = |number: usize| -> Vec<f64> {
-        let counts = counts.iter().map(|counts| median(&counts[number]));
+        let counts = counts.iter().map(|counts| part(&counts[number], 0));
         counts.collect()
     };
     for (number, work) in ALL.iter().enumerate() {
         let medians = of(number);
-        table.row(row(work.name, &medians, grouped));
+        let mut cells = row(work.name, &medians, grouped);
+        if let [counts] = &counts[..] {
+            cells.extend([1, 2, 3].map(|which| grouped(part(&counts[number], which))));
+        }
+        table.row(cells);
         let peer = ALL.iter().position(|peer| Some(peer.name) == work.peer);
         if let Some(peer) = peer {
             let ratios = medians.iter().zip(of(peer)).map(|(one, peer)| one / peer);
@@ -86,7 +96,7 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     let last = |name| {
         let work = ALL.iter().position(|work| work.name == name);
         let counts = work.zip(counts.last());
-        counts.map(|(work, counts)| median(&counts[work]))
+        counts.map(|(work, counts)| part(&counts[work], 0))
     };
     if let Some((pair, peer)) = last(PAIR).zip(last(SET_AND_DEL)) {
         let ratio = pair / peer;
@@ -102,6 +112,11 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     let name = "bytes of used_memory for a lock that is held";
     table.row(row(name, &bytes?, grouped));
     table.note("Instructions: all that the server takes, its own share too, by valgrind's count.");
+    if alone {
+        table.note(
+            "The module's code: without what it calls. Libraries: the allocator, libc, the vDSO.",
+        );
+    }
     table.note("Medians of several servers; from run to run they differ by a percent or two.");
     report.print(&table);
     Ok(())
@@ -126,9 +141,9 @@ fn row(name: &str, figures: &[f64], shown: fn(f64) -> String) -> Vec<String> {
     cells
 }
 
-/// Instructions for one operation.
-fn instructions(server: &mut Server, work: &Work) -> Outcome<f64> {
-    let mut count = |times: usize| -> Outcome<u64> {
+/// Instructions for one operation: all, the module's, the server's and the libraries'.
+fn instructions(server: &mut Server, work: &Work) -> Outcome<[f64; 4]> {
+    let mut count = |times: usize| -> Outcome<Counts> {
         clear(server)?;
         server.instructions()?;
         let open = (work.run)(server, times)?;
@@ -139,8 +154,7 @@ fn instructions(server: &mut Server, work: &Work) -> Outcome<f64> {
     };
     let [less, more] = work.times;
     count(less)?;
-    let difference = count(more)?.saturating_sub(count(less)?);
-    Ok(difference as f64 / (more - less) as f64)
+    Ok(count(more)?.each(count(less)?, more - less))
 }
 
 /// Leaves nothing behind of what came before.

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::work::send;
 use crate::held;
-use crate::load::{command, Connection, Expect, Outcome, Server};
+use crate::load::{command, Connection, Counts, Expect, Outcome, Server};
 use crate::options::Options;
 use crate::picture::Bars;
 use crate::report::{grouped, Mark, Report, Table};
@@ -162,7 +162,7 @@ fn instructions(server: &mut Server, kind: &Kind) -> Outcome<f64> {
     let mut client = server.connect()?;
     let [less, more] = TIMES;
     run(&mut client, &SET, more)?;
-    let mut count = |times: usize| -> Outcome<u64> {
+    let mut count = |times: usize| -> Outcome<Counts> {
         server.instructions()?;
         run(&mut client, kind, times)?;
         let count = server.instructions()?;
@@ -170,8 +170,8 @@ fn instructions(server: &mut Server, kind: &Kind) -> Outcome<f64> {
         run(&mut client, &SET, more)?;
         Ok(count)
     };
-    let difference = count(more)?.saturating_sub(count(less)?);
-    Ok(difference as f64 / (more - less) as f64)
+    let [all, ..] = count(more)?.each(count(less)?, more - less);
+    Ok(all)
 }
 
 fn run(client: &mut Connection, kind: &Kind, times: usize) -> Outcome<()> {

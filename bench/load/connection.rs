@@ -84,13 +84,18 @@ impl Connection {
 
     /// Seconds of processor time that the server has used so far.
     pub fn server_cpu(&mut self) -> Outcome<f64> {
+        let [user, kernel] = self.server_cpu_parts()?;
+        Ok(user + kernel)
+    }
+
+    /// The same, its own and the kernel's for it.
+    pub fn server_cpu_parts(&mut self) -> Outcome<[f64; 2]> {
         let text = self.text(&["INFO", "cpu"])?;
-        let seconds = text.lines().filter_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            let counts = name == "used_cpu_user" || name == "used_cpu_sys";
-            counts.then(|| value.trim().parse::<f64>().ok())?
-        });
-        Ok(seconds.sum())
+        let seconds = |field: &str| {
+            let mut values = text.lines().filter_map(|line| line.strip_prefix(field));
+            values.next().map_or(Ok(0.0), |value| value.trim().parse())
+        };
+        Ok([seconds("used_cpu_user:")?, seconds("used_cpu_sys:")?])
     }
 
     /// One read; blocks when nothing has come.

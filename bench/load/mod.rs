@@ -2,6 +2,7 @@
 //! that costs the client little, prepared loads, and a poller for many sockets.
 
 mod connection;
+mod counts;
 mod pipeline;
 mod poller;
 mod processor;
@@ -11,6 +12,7 @@ mod server;
 mod session;
 
 pub use connection::Connection;
+pub use counts::Counts;
 pub use pipeline::{Load, Rate};
 pub use poller::Poller;
 pub use processor::{Processor, Spent};

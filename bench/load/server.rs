@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{Connection, Outcome, Processor};
+use super::{Connection, Counts, Outcome, Processor};
 
 /// How long a server may take to answer its first PING.
 const START: Duration = Duration::from_secs(10);
@@ -23,6 +23,8 @@ pub struct Server {
     process: Child,
     folder: PathBuf,
     port: u16,
+    /// What the file of the module is called.
+    module: Option<OsString>,
     /// How often its instructions were asked for.
     counts: usize,
 }
@@ -74,6 +76,7 @@ impl Server {
             process,
             folder,
             port,
+            module: module.and_then(Path::file_name).map(OsString::from),
             counts: 0,
         };
         server.wait_until_it_answers(if counted { COUNTED_START } else { START })?;
@@ -85,16 +88,13 @@ impl Server {
         self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
     }
 
-    /// How many instructions it took since it was last asked.
-    pub fn instructions(&mut self) -> Outcome<u64> {
+    /// The instructions that it took since it was last asked.
+    pub fn instructions(&mut self) -> Outcome<Counts> {
         self.tell_valgrind(&["dump"])?;
         self.counts += 1;
         let file = format!("{COUNTS}.{}", self.counts);
-        let counts = fs::read_to_string(self.folder.join(file))?;
-        let total = counts
-            .lines()
-            .find_map(|line| line.strip_prefix("totals: "));
-        Ok(total.ok_or("valgrind counted nothing")?.trim().parse()?)
+        let text = fs::read_to_string(self.folder.join(file))?;
+        Counts::read(&text, self.module.as_deref())
     }
 
     fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
