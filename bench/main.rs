@@ -48,6 +48,7 @@ mod stock;
 mod waits;
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use load::{Outcome, Server};
 use options::{Measurement, Options};
@@ -89,6 +90,7 @@ fn measure(options: &Options) -> Outcome<Report> {
     for &measurement in &options.measurements {
         let [title, text] = chapters::of(measurement);
         report.chapter(title, text);
+        let began = Instant::now();
         match measurement {
             Measurement::Pairs => pairs::measure(&server, options, &mut report)?,
             Measurement::Contention => contention::measure(options, &mut report)?,
@@ -106,6 +108,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Clients => clients::measure(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }
+        report.say(&format!("Measured in {} s.", began.elapsed().as_secs()));
         // What one measurement leaves behind is not to burden the next.
         server.connect()?.call(&["FLUSHALL"])?;
     }

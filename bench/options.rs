@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: all of it, some 25 min)
+usage: cargo bench --bench locks -- [options]     (none: all of it, some 40 min)
 
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
                  memory,stalls,floods,sessions,list,stock,clients,costs
