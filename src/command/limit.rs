@@ -18,7 +18,7 @@ pub struct Limit;
 impl Command for Limit {
     const SPEC: Spec = Spec {
         name: c"rlock.limit",
-        flags: "write deny-oom fast",
+        flags: "write fast",
         acl: c"write fast dangerous",
         keys: Keys::One(Use::Write),
         summary: c"Changes how many permits of a lock there are",

@@ -83,6 +83,7 @@ fn when_memory_is_full_locks_can_be_kept_and_freed_but_not_taken() {
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.ACQUIRE job alice 60000");
     client.int("RLOCK.ACQUIRE other alice 60000");
+    client.int("RLOCK.ACQUIRE pool alice 60000 LIMIT 2");
     let mut waiter = Waiter::with(&server, "job bob 60000 BLOCK 0");
     assert_eq!(client.waiters("job"), 1);
     client.ok("CONFIG SET maxmemory 1");
@@ -95,6 +96,7 @@ fn when_memory_is_full_locks_can_be_kept_and_freed_but_not_taken() {
         assert!(line.starts_with("OOM "), "{request}: {line}");
     }
     assert_eq!(client.texts("HGETALL job"), ["alice", "2"]);
+    assert_eq!(client.int("RLOCK.LIMIT pool 1"), 2);
     assert_eq!(client.int("RLOCK.RENEW job alice 90000"), 1);
     assert!(client.int("PTTL job") > 60_000);
     assert_eq!(client.int("RLOCK.RELEASE job alice"), 1);
