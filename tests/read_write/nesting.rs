@@ -123,6 +123,11 @@ fn read_holds_nest_1024_deep() {
     assert_eq!(found.len(), MOST);
     assert!(found.iter().all(|one| *one == found[0]));
     assert_eq!(client.int("RLOCK.RELEASE doc alice READ ALL"), 0);
+    client.int("RLOCK.RELEASE doc bob READ");
+    client.succeed(&[one; MOST]);
+    assert_eq!(client.int("RLOCK.FORCE doc"), 1);
+    client.nothing_left("doc");
+    client.take_read("doc", "bob");
     assert_eq!(client.int("RLOCK.RELEASE doc bob READ"), 0);
     client.nothing_left("doc");
 }

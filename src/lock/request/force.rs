@@ -3,7 +3,6 @@
 use super::meant;
 
 use crate::lock::ask::Aim;
-use crate::lock::found::leases_looked_at;
 use crate::lock::{leases, modes, ready, watchdog};
 use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Reason, Refusal, Whom};
 
@@ -39,9 +38,7 @@ pub fn force(
         }
         for holder in holders {
             if holder.mode == Mode::Read && holder.lease != Lease::Gone {
-                // Not each of them where there are very many: what is left ends
-                // by itself, and holds nothing.
-                leases::end(d, &key, &holder.owner, leases_looked_at(holder.holds));
+                leases::end(d, &key, &holder.owner, 1..=holder.holds);
             }
         }
     }
