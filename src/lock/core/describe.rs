@@ -6,8 +6,8 @@ use super::Core;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{
-    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Pool,
-    Refusal, Share, Token,
+    reconcile, Beside, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner,
+    Pool, Refusal, Share, Token,
 };
 
 /// A lock's queue.
@@ -84,7 +84,11 @@ impl Core {
         most: usize,
     ) -> Result<Vec<Holder>, Refusal> {
         let entry = self.locks.get(key);
-        let look = reconcile::judge(entry, ks.look(key, &[]));
+        let beside = Beside {
+            holder: entry.and_then(Entry::plain).map(|hold| &hold.owner[..]),
+            end: None,
+        };
+        let look = reconcile::judge(entry, &[], ks.look_beside(key, &[], beside));
         let no_lock = |why| {
             let key = key.clone();
             Err(Refusal::NotALock { key, why })
@@ -123,7 +127,7 @@ impl Core {
 
     /// The permits of a lock, if it is held by such.
     pub fn pool_of<K: Keyspace>(&self, ks: &mut K, key: &Key) -> Option<Pool> {
-        match reconcile::judge(self.locks.get(key), ks.look(key, &[])).kind {
+        match reconcile::judge(self.locks.get(key), &[], ks.look(key, &[])).kind {
             Kind::Permits(pool) => Some(pool),
             _ => None,
         }

@@ -53,7 +53,7 @@ fn look_and_apply(
                 .deadline
                 .filter(|_| to_release && entry.plain_of(owner).is_some()),
         });
-        let found = judge(known, d.ks.look_beside(key, owner, beside));
+        let found = judge(known, owner, d.ks.look_beside(key, owner, beside));
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }
@@ -68,7 +68,7 @@ fn look_and_apply(
         }
     }
     let found = d.ks.look(key, owner);
-    (judge(d.core.locks.get(key), found), over)
+    (judge(d.core.locks.get(key), owner, found), over)
 }
 
 /// A hash with a field `mode` that is somebody's data is no lock.

@@ -23,14 +23,19 @@ pub enum Change {
     Ends(Option<(Lease, i64)>),
 }
 
-/// What was found, or that it is no lock: a hash without a TTL may be somebody's data. Only
-/// one that is known for a lock is taken for one, for somebody has PERSISTed it.
-pub fn judge(known: Option<&Entry>, found: Look) -> Look {
+/// What this owner found, or that it is no lock: a hash without a TTL may be somebody's data.
+/// Only one that is known for a lock is taken for one, for somebody has PERSISTed it; a plain one
+/// if the holder is who was known: the lock may have gone unheard, and its name be used again.
+pub fn judge(known: Option<&Entry>, owner: &[u8], found: Look) -> Look {
     let could_be = matches!(
         found.kind,
         Kind::Plain | Kind::ReadWrite(_) | Kind::Permits(_)
     );
-    if !could_be || found.expires.is_some() || known.is_some_and(Entry::is_held) {
+    let is_known = |entry: &Entry| match (found.kind, entry.plain()) {
+        (Kind::Plain, Some(hold)) => found.as_known || (found.holds > 0 && *hold.owner == *owner),
+        _ => entry.is_held(),
+    };
+    if !could_be || found.expires.is_some() || known.is_some_and(is_known) {
         return found;
     }
     Look {
