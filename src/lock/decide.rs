@@ -15,9 +15,7 @@ pub struct Decider<'a> {
 
 impl Decider<'_> {
     fn begin(&mut self) -> Decision<'_> {
-        if !self.core.gone.is_empty() {
-            leaving::let_leave(self.core, self.now, usize::MAX);
-        }
+        leaving::let_all_leave(self.core, self.now);
         Decision::new(self.core, self.ks, self.now, self.out)
     }
 

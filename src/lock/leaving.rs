@@ -60,6 +60,13 @@ pub fn disconnected(core: &mut Core, id: WaiterId) -> bool {
     is_first
 }
 
+/// All of them leave, before others are shown what is known.
+pub fn let_all_leave(core: &mut Core, now: Now) {
+    if !core.gone.is_empty() {
+        let_leave(core, now, usize::MAX);
+    }
+}
+
 /// The next of those leave, at most so many. Whether others are to.
 pub fn let_leave(core: &mut Core, now: Now, most: usize) -> bool {
     let mut work = Work::default();

@@ -39,6 +39,19 @@ fn owners(client: &mut RawClient, request: &str) -> Vec<String> {
 }
 
 #[test]
+fn who_was_killed_just_before_is_not_told() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.token("RLOCK.ACQUIRE k a 100000");
+    let _waiter = Waiter::new(&server, "k", "b");
+    assert_eq!(owners(&mut control, "k"), ["b"]);
+    let replies = control.ask_all(&["CLIENT KILL TYPE normal", "RLOCK.WAITERS k", "RLOCK.TOP"]);
+    for reply in replies.into_iter().skip(1) {
+        assert_eq!(list(reply), []);
+    }
+}
+
+#[test]
 fn they_are_told_in_the_order_of_the_queue() {
     let server = Server::start();
     let mut control = server.raw();

@@ -118,6 +118,47 @@ fn what_is_gone_is_forgotten_when_its_lease_would_have_ended() {
 }
 
 #[test]
+fn what_an_application_puts_in_its_place_is_its_own() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for gone in ["DEL k", "RENAME k elsewhere"] {
+        for request in [
+            "RLOCK.FORCE k",
+            "RLOCK.INFO k",
+            "RLOCK.ACQUIRE k b 1000",
+            "RLOCK.ACQUIRE k b 1000 BLOCK 0",
+            "RLOCK.ACQUIRE k apples 1000",
+            "RLOCK.MACQUIRE 2 other k b 1000",
+            "RLOCK.RELEASE k a",
+            "RLOCK.RELEASE k apples",
+            "RLOCK.RENEW k apples 300",
+        ] {
+            control.ok("FLUSHALL");
+            control.token("RLOCK.ACQUIRE k a 600000");
+            control.succeed(&[gone, "HSET k apples 2"]);
+            assert_eq!(control.code(request), "WRONGTYPE", "{request} after {gone}");
+            assert_eq!(control.hash("k"), "apples=2", "{request} after {gone}");
+            assert_eq!(control.int("PTTL k"), -1, "{request} after {gone}");
+        }
+    }
+}
+
+#[test]
+fn who_looks_finds_out_that_a_lock_is_gone() {
+    let server = Server::start();
+    let mut control = server.raw();
+    for look in ["RLOCK.INFO k", "RLOCK.LIST", "RLOCK.LIST HELD-LONGER 0"] {
+        control.token("RLOCK.ACQUIRE k a 600000");
+        let since = now_ms();
+        eventually("it is held for a while", || now_ms() > since + 2);
+        control.int("DEL k");
+        assert_eq!(control.counter("rlock_held"), 1);
+        control.ask(look);
+        eventually(look, || control.counter("rlock_held") == 0);
+    }
+}
+
+#[test]
 fn a_lease_that_others_set_leaves_the_token() {
     let server = Server::start();
     let mut control = server.raw();

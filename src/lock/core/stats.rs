@@ -42,7 +42,10 @@ impl Core {
                 c"held_max_last_minute_ms",
                 holds.longest_of_late(wall) / 1000,
             ),
-            (c"waiting", number(self.queues.len())),
+            (
+                c"waiting",
+                number(self.waiting().saturating_sub(self.gone.len())),
+            ),
             (c"queued", number(self.queues.queued())),
             (c"oldest_wait_ms", wait_ms),
             (c"wait_p50_us", waits.percentile(50)),

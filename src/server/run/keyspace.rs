@@ -37,6 +37,8 @@ pub struct ServerKeyspace<'a> {
     keys: OneKey<'a>,
     /// In a cluster: a command sees keys of this name's slot and no others.
     slot_of: Option<&'a [u8]>,
+    /// Keys that were not there, as long as nothing is to be written.
+    missed: Option<Vec<Key>>,
 }
 
 impl<'a> ServerKeyspace<'a> {
@@ -46,7 +48,13 @@ impl<'a> ServerKeyspace<'a> {
             to,
             keys: OneKey::new(to.ctx, access, asked.given),
             slot_of: asked.first_key.filter(|_| to.shell.server.cluster),
+            missed: (access == Access::Read).then(Vec::new),
         }
+    }
+
+    /// The keys that were looked for and are not there.
+    pub fn missed(self) -> Vec<Key> {
+        self.missed.unwrap_or_default()
     }
 
     /// The key as its own value shows it, without any lease key.
@@ -55,6 +63,9 @@ impl<'a> ServerKeyspace<'a> {
         ran_out.set(false);
         let open = self.keys.open(key);
         let Some((open, kind)) = open.and_then(|open| Some((open, open.kind()?))) else {
+            self.missed
+                .iter_mut()
+                .for_each(|missed| missed.push(key.clone()));
             return Look {
                 ran_out: ran_out.get(),
                 ..Look::FREE
