@@ -128,8 +128,8 @@ fn set_number(setting: &AtomicI64) -> usize {
 }
 
 /// What of the settings concerns the core. `tells`: somebody can hear keyspace events.
-/// `age_ms`: since when the module runs.
-pub fn rules(tells: bool, age_ms: impl FnOnce() -> i64) -> Rules {
+/// `hears_all`: what others do to any lock is heard. `age_ms`: since when the module runs.
+pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rules {
     let left = |ms: i64| ms.saturating_sub(age_ms());
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
@@ -148,6 +148,7 @@ pub fn rules(tells: bool, age_ms: impl FnOnce() -> i64) -> Rules {
             of_a_client: set_number(&MAX_WAITERS_PER_CLIENT),
         },
         tells,
+        hears_all,
     }
 }
 

@@ -159,10 +159,11 @@ fn who_looks_finds_out_that_a_lock_is_gone() {
 }
 
 #[test]
-fn a_lease_that_others_set_leaves_the_token() {
+fn a_nested_hold_keeps_its_token_whatever_others_do_to_its_lease() {
     let server = Server::start();
     let mut control = server.raw();
     let token = control.token("RLOCK.ACQUIRE k a 100000");
+    control.token("RLOCK.ACQUIRE k a 100000");
     let again = ["RLOCK.ACQUIRE k a 1 ONCE", "RLOCK.ACQUIRE k a 1"];
     for others in ["PEXPIRE k 200000", "PEXPIRE k 50000", "HINCRBY k a 1"] {
         control.int(others);
@@ -174,6 +175,19 @@ fn a_lease_that_others_set_leaves_the_token() {
     let only = format!("RLOCK.RELEASE k a ALL IFTOKEN {token}");
     assert_eq!(control.int(&only), 0);
     assert_eq!(control.int("EXISTS k"), 0);
+}
+
+#[test]
+fn a_hold_that_may_be_another_has_no_token_from_before() {
+    let server = Server::start();
+    let mut control = server.raw();
+    let token = control.token("RLOCK.ACQUIRE k a 100000");
+    control.succeed(&["DEL k", "HSET k a 1", "PEXPIRE k 50000"]);
+    let only = format!("RLOCK.RELEASE k a IFTOKEN {token}");
+    assert_eq!(control.int(&only), 0);
+    assert_eq!(control.held_by("k"), "a exclusive 1");
+    assert!(control.token("RLOCK.ACQUIRE k a 1000") > token);
+    assert_eq!(control.held_by("k"), "a exclusive 2");
 }
 
 #[test]

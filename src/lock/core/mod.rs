@@ -49,6 +49,8 @@ pub struct Rules {
     pub most_waiters: Limits,
     /// Somebody can hear keyspace events.
     pub tells: bool,
+    /// It hears what others do to any key of which something is known.
+    pub hears_all: bool,
 }
 
 /// How many requests may wait.
@@ -79,6 +81,7 @@ impl Rules {
         grants_in: None,
         most_waiters: Limits::NONE,
         tells: true,
+        hears_all: true,
     };
 }
 

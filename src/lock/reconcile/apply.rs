@@ -58,7 +58,11 @@ fn look_and_apply(
             d.turn_was_used(key);
         }
         let found = pool::judge(d, key, found);
-        let known = d.core.locks.get(key);
+        let mut known = d.core.locks.get(key);
+        if !d.core.rules.hears_all && may_be_another(known, &found) {
+            d.core.locks.doubt(key);
+            known = d.core.locks.get(key);
+        }
         let told = heard.take();
         let change = diff(known, owner, &found, told, d.now);
         let mut apply = |change| apply(d, key, owner, (&found, told), change, &mut over);
@@ -69,6 +73,17 @@ fn look_and_apply(
     }
     let found = d.ks.look(key, owner);
     (judge(d.core.locks.get(key), owner, found), over)
+}
+
+/// Whether a plain lock that is only held may have gone and come again, unheard: then it ends
+/// at another moment, and its owner holds it once. One without a TTL nobody takes; somebody has
+/// PERSISTed it.
+fn may_be_another(known: Option<&Entry>, found: &Look) -> bool {
+    known.is_some_and(|entry| {
+        let is_its_end = found.expires.is_none() || entry.deadline == found.expires;
+        let is_the_same = found.kind == Kind::Plain && (is_its_end || found.holds > 1);
+        entry.plain().is_some() && !entry.is_heard() && !is_the_same
+    })
 }
 
 /// A hash with a field `mode` that is somebody's data is no lock.

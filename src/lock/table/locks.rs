@@ -237,6 +237,15 @@ impl Locks {
         Some(hold)
     }
 
+    /// Its plain hold may be another one of the same owner's: no token is known of it.
+    pub fn doubt(&mut self, key: &Key) {
+        let begun = self.get(key).and_then(|entry| entry.plain()?.begun);
+        if let Some(hold) = begun.and_then(|_| self.take_plain(key)) {
+            let begun = None;
+            self.set_plain(key, Hold { begun, ..hold });
+        }
+    }
+
     /// Changes what is known of a lock that several may hold, and when it is due.
     pub fn change_shared(&mut self, key: &Key, change: impl FnOnce(&mut Shared)) {
         self.believe(key);

@@ -24,8 +24,6 @@ pub struct Shell {
     pub ks: Memory,
     pub now: Now,
     pub gate: Gate,
-    /// What others do to any lock is heard.
-    pub hears_all: bool,
     /// The server does not tell of keys that are overwritten.
     pub misses_overwrites: bool,
     /// So long a piece of the loop's work takes, us.
@@ -47,7 +45,6 @@ impl Shell {
                 mono: MonoUs(50_000_000_000),
             },
             gate: Gate::Open,
-            hears_all: true,
             misses_overwrites: false,
             piece_us: 0,
             told: Notices::new(),
@@ -231,7 +228,10 @@ impl Shell {
     // Notes.
 
     pub fn changed(&mut self, key: &Key, cause: Cause) {
-        if self.core.hears(key.db, &key.name, self.hears_all) {
+        if self
+            .core
+            .hears(key.db, &key.name, self.core.rules.hears_all)
+        {
             match self.notes.last_mut() {
                 Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
                 _ => self.notes.push(Note::Changed(key.clone(), cause)),
@@ -240,7 +240,10 @@ impl Shell {
     }
 
     pub fn renamed(&mut self, from: &Key, to: &Key) {
-        if self.core.hears(from.db, &from.name, self.hears_all) {
+        if self
+            .core
+            .hears(from.db, &from.name, self.core.rules.hears_all)
+        {
             self.notes.push(Note::Renamed(from.clone(), to.clone()));
         } else {
             self.changed(to, Cause::Overwritten);

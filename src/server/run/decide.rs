@@ -21,7 +21,7 @@ pub fn decide<T>(
     let mut ks = ServerKeyspace::new(asked, Access::Write);
     let mut told = shell.locks.spare.take();
     let answer = shell.locks.change(|core| {
-        core.rules = config::rules(shell.is_heard(), clock::age_ms);
+        core.rules = config::rules(shell.is_heard(), shell.hears_all(), clock::age_ms);
         let now = if waits || core.waiting() > 0 || core.has_places() {
             clock::now()
         } else {

@@ -129,13 +129,8 @@ impl World {
     /// Left out: what rlock cannot tell from the lock that it held before, where it did not
     /// hear of the end of that.
     fn can_put(&self, place: Place, owner: Owner) -> bool {
-        !self.lies_at(place) && !self.held_unheard(place, owner)
-    }
-
-    /// Whether a hold of the owner's that begins now is taken for the one before it.
-    fn held_unheard(&self, place: Place, owner: Owner) -> bool {
-        let hears = self.shell.hears_all && !self.unread;
-        !hears && self.held_before(place, owner)
+        let hears = self.shell.core.rules.hears_all || !self.unread;
+        !self.lies_at(place) && (hears || !self.held_before(place, owner))
     }
 
     /// MOVE keeps the name and wants it free there. Left out: a name under which
@@ -169,7 +164,7 @@ impl World {
     /// fields are there still, though its readers are gone; what rlock cannot know
     /// from a lock that it held before; and as for [`World::can_swap`].
     fn can_take(&self, place: Place, owner: Owner, mode: Mode) -> bool {
-        if self.held_unheard(place, owner) {
+        if self.unread && self.held_before(place, owner) {
             return false;
         }
         if mode == Mode::Read && self.waits_to_write(place, owner) {

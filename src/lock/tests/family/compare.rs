@@ -166,7 +166,7 @@ fn same_events(world: &mut World, told: &Notices) {
         assert!((*least..=*most).contains(&count), "{what:?}: {show}");
     }
     // What was deleted unheard is taken to have run out, once it would have.
-    let unheard = |event: &str| !world.shell.hears_all && event == name(Event::Expired);
+    let unheard = |event: &str| !world.shell.core.rules.hears_all && event == name(Event::Expired);
     got.retain(|(_, event), _| !unheard(event));
     assert!(got.is_empty(), "{show}");
 }
@@ -280,14 +280,18 @@ fn same_lock(world: &World, place: Place) {
 
 /// The token of each hold under way, and the newest connection that it is watched
 /// for.
-fn same_tokens(world: &World, tokens: &mut Tokens) {
-    let (model, shell) = (&world.model, &world.shell);
+fn same_tokens(world: &mut World, tokens: &mut Tokens) {
+    let (model, shell) = (&mut world.model, &world.shell);
     for hold in &model.holds {
         let (place, owner) = (hold.place, hold.owner);
         let (key, mode) = (at(place), mode(hold.mode));
         let got = shell.core.hold_of(shell.now, &key, owner.as_bytes(), mode);
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
+            // It may have gone and come again unheard.
+            (None, Some(_)) if !shell.core.rules.hears_all => {
+                model.tokens.remove(&(place, owner));
+            }
             (Some(got), Some(token)) => tokens.check(*token, got.0),
             (got, expected) => panic!("{owner} on {place:?} has {got:?}, not {expected:?}"),
         }

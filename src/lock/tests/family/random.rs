@@ -75,12 +75,15 @@ fn it_does_so_with_a_longest_watch() {
 
 /// Where nobody hears events of its own, what others do to a plain lock that is only held
 /// goes unheard, and a look finds it out. Left out is what a look cannot tell: why a key
-/// went, and where to.
+/// went, and where to. Where it has another end, its token is not known any more.
 #[test]
 fn it_does_so_where_it_is_not_told() {
-    run_each(RULES, |ops| {
-        let mut run = Run::new(RULES);
-        run.world.shell.hears_all = false;
+    let rules = Rules {
+        hears_all: false,
+        ..RULES
+    };
+    run_each(rules, |ops| {
+        let mut run = Run::new(rules);
         let can_be_seen = |op: &&Op| {
             !matches!(
                 op,
