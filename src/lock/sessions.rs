@@ -117,7 +117,6 @@ impl Sessions {
     }
 
     /// No connection has named anything.
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.by_client.is_empty()
     }

@@ -31,7 +31,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
         return Status::Err;
     };
     clock::start();
-    let shell = Shell::new(server, inbound::on_timer);
+    let shell = Shell::new(server, inbound::on_timer, inbound::hear_closes);
     let master = ctx.flags().contains(ContextFlags::MASTER);
     shell.situation.master.set(master);
     shell.situation.replicas.set(records::has_replicas(ctx));

@@ -30,13 +30,13 @@ pub struct Shell {
 
 impl Shell {
     /// A fresh state.
-    pub fn new(server: Server, on_timer: Run) -> Self {
+    pub fn new(server: Server, on_timer: Run, hear_closes: Run) -> Self {
         Self {
             alarm: Alarm::new(server.wakeup, on_timer),
             server,
             situation: Situation::default(),
             pulse: Pulse::new(),
-            subscriptions: Subscriptions::default(),
+            subscriptions: Subscriptions::new(hear_closes),
             inbox: Inbox::default(),
             clients: Clients::default(),
             counter_names: CounterNames::default(),

@@ -233,6 +233,13 @@ impl Core {
         self.watchdogs.next_renewal().is_some()
     }
 
+    /// Whether it matters if a connection closes, beside those that are blocked: holds or
+    /// waits belong to one, or a grant is on its way.
+    pub fn fears_closes(&self) -> bool {
+        let on_their_way = !self.in_flight.grants.is_empty();
+        self.is_watching() || !self.sessions.is_empty() || on_their_way
+    }
+
     /// Whether the connection has waits, or holds that are bound to it.
     pub fn is_bound(&self, client: ClientId) -> bool {
         self.watchdogs.has(client) || self.waits_of(client).next().is_some()

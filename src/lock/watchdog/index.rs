@@ -75,7 +75,7 @@ impl Watchdogs {
 
     /// Whether any is bound to this one.
     pub fn has(&self, client: ClientId) -> bool {
-        self.of_client(client).next().is_some()
+        !self.is_empty() && self.of_client(client).next().is_some()
     }
 
     /// What is bound to a connection.

@@ -384,7 +384,7 @@ impl<'a> Call<'a> {
     /// Somebody waits for a lock in this mode from now on.
     fn waits(&self, mode: Mode) {
         let (shell, ctx) = (self.shell(), self.ctx());
-        watching::update(shell, ctx);
+        watching::hear_turns(shell, ctx);
         if mode != Mode::Exclusive {
             key_events::watch_hashes(shell, ctx);
         }

@@ -18,3 +18,4 @@ pub use info_section::InfoSection;
 pub use server_events::{look_around, subscribe};
 pub use stock::begin as take_stock;
 pub use timer::on_timer;
+pub use watching::hear_closes;

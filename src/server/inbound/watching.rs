@@ -13,12 +13,8 @@ use crate::server::sys::{subscribe, unsubscribe, Ctx, ServerEvent};
 /// Subscribes to what the locks there are need now. What is not needed any more is
 /// let go by [`relax`], a while later.
 pub fn update(shell: &Shell, ctx: Ctx<'_>) {
-    // Connections that close, turns of the event loop.
-    if !shell.subscriptions.clients.replace(true) {
-        subscribe::<Events>(ctx, ServerEvent::Client);
-        subscribe::<Events>(ctx, ServerEvent::EventLoop);
-        shell.alarm.arm(ctx, clock::now(), IDLE_MS);
-    }
+    hear_turns(shell, ctx);
+    shell.subscriptions.hear_closes(ctx);
     if shell.locks.ask(Core::is_watching).unwrap_or(false) {
         // Keys that are overwritten (SET over a lock), which is no event of the classes
         // that `key_events` listens to.
@@ -36,12 +32,28 @@ pub fn update(shell: &Shell, ctx: Ctx<'_>) {
     }
 }
 
+/// Subscribes to turns of the event loop, which is all that BLOCK needs until it is granted.
+pub fn hear_turns(shell: &Shell, ctx: Ctx<'_>) {
+    if !shell.subscriptions.turns.replace(true) {
+        subscribe::<Events>(ctx, ServerEvent::EventLoop);
+        shell.alarm.arm(ctx, clock::now(), IDLE_MS);
+    }
+}
+
+/// Subscribes to connections that close. For [`Subscriptions`].
+///
+/// [`Subscriptions`]: crate::server::state::Subscriptions
+pub fn hear_closes(ctx: Ctx<'_>) {
+    subscribe::<Events>(ctx, ServerEvent::Client);
+}
+
 /// After a command: the timer is armed for what comes next, and if a waiter with WATCHDOG
 /// was granted, that is watched.
 pub fn after_command(shell: &Shell, ctx: Ctx<'_>) {
     key_events::watch(shell, ctx);
     let watching = schedule::arm_after_command(shell, ctx);
-    if watching && !shell.subscriptions.overwrites.get() {
+    let on = &shell.subscriptions;
+    if watching && !(on.overwrites.get() && on.closes.get()) {
         update(shell, ctx);
     }
 }
@@ -52,23 +64,25 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
     key_events::watch(shell, ctx);
     let known = shell
         .locks
-        .ask(|core| (core.is_watching(), core.waiting() > 0));
-    let Some((watching, waiting)) = known else {
+        .ask(|core| (core.is_watching(), core.waiting() > 0, core.fears_closes()));
+    let Some((watching, waiting, fears)) = known else {
         return;
     };
     let on = &shell.subscriptions;
     if watching {
-        if !on.overwrites.get() {
+        if !(on.overwrites.get() && on.closes.get()) {
             update(shell, ctx);
         }
         return;
+    }
+    if !fears && shell.outbox.is_empty() && on.closes.replace(false) {
+        unsubscribe(ctx, ServerEvent::Client);
     }
     if on.overwrites.replace(false) {
         unsubscribe(ctx, ServerEvent::Key);
     }
     let quiet = shell.clients.none_waits() && shell.outbox.is_empty();
-    if !waiting && quiet && on.clients.replace(false) {
-        unsubscribe(ctx, ServerEvent::Client);
+    if !waiting && quiet && on.turns.replace(false) {
         unsubscribe(ctx, ServerEvent::EventLoop);
         shell.alarm.awake.set(false);
     }

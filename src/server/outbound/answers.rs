@@ -29,6 +29,10 @@ pub fn block(to: &Replication<'_>, given: Given<'_>, waiter: WaiterId, keys: &[&
 /// Gives a waiter its reply.
 pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
     let granted = matches!(outcome, Outcome::Granted(_));
+    if granted {
+        // It can be lost until the reply is out.
+        shell.subscriptions.hear_closes(ctx);
+    }
     let at_once = shell.server.wakeup == Wakeup::AtOnce;
     match shell.clients.settle(waiter, outcome, at_once) {
         Wake::Now(client) => client.wake(),

@@ -13,7 +13,7 @@ const GATE_POLL_MS: i64 = 10;
 /// may come back.
 const AWAY_POLL_MS: i64 = 100;
 
-/// With nobody waiting for so long, client events are let go.
+/// With nobody waiting for so long, events of the loop are let go.
 pub const IDLE_MS: i64 = 1000;
 
 /// Arms the timer for whatever comes next, after a turn of it.
@@ -58,7 +58,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         // Redis 7.0 does not tell when a key is overwritten.
         (watching && !shell.subscriptions.overwrites.get()).then_some(ROUND_MS),
         away.then_some(AWAY_POLL_MS),
-        shell.subscriptions.clients.get().then_some(IDLE_MS),
+        shell.subscriptions.turns.get().then_some(IDLE_MS),
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
         let_go.then_some(1),
         unread.then(&overdue),

@@ -168,6 +168,9 @@ impl Clients {
     /// the replies never left.
     pub fn closed(&self, client: ClientId) -> Vec<WaiterId> {
         let fresh = &mut self.0.borrow_mut().fresh;
+        if fresh.is_empty() {
+            return Vec::new();
+        }
         let its = (client, WaiterId::FIRST)..=(client, WaiterId::LAST);
         let its = fresh.extract_if(its, |_| true);
         its.map(|(_, waiter)| waiter).collect()
