@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 
 use redis_module::ContextFlags;
 
-use super::{docs, key_events, tick, watching};
+use super::{docs, inspect, key_events, tick, watching};
 use crate::error::{self, Error};
 use crate::lock::{
-    self, Address, Ask, Cause, ClientId, Core, Decider, Decision, Key, Mode, Note, Now, Occasion,
-    Once, Outcome, Refusal, Renewal, Verdict, WaiterId,
+    self, Address, Ask, ClientId, Core, Decider, Decision, Mode, Now, Occasion, Once, Outcome,
+    Refusal, Renewal, Verdict, WaiterId,
 };
 use crate::redisson;
 use crate::server::keys::slots;
@@ -20,8 +20,7 @@ use crate::server::outbound::tell::Found;
 use crate::server::outbound::{answers, reach};
 use crate::server::run::{self, Asked, ServerKeyspace};
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{clock, Read};
-use crate::server::sys::{self, Access, Args, Ctx, Given, Handler, Keys, Spec, User};
+use crate::server::sys::{self, Args, Ctx, Given, Handler, Keys, Spec, User};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
@@ -327,26 +326,7 @@ impl<'a> Call<'a> {
         &self,
         look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
     ) -> Result<T, Error> {
-        let (shell, now) = (self.shell(), clock::now());
-        shell.locks.change(|core| lock::let_all_leave(core, now));
-        let mut ks = ServerKeyspace::new(&self.asked, Access::Read);
-        let ask = |core: &Core| look(core, &mut ks, now);
-        let seen = shell.locks.ask(ask).ok_or_else(Error::busy)?;
-        self.are_gone(ks.missed());
-        Ok(seen)
-    }
-
-    /// These keys are not there. Of a lock that went unheard that is news.
-    fn are_gone(&self, mut keys: Vec<Key>) {
-        let (shell, ctx) = (self.shell(), self.ctx());
-        let known = |core: &Core| keys.retain(|key| core.knows(key.db, &key.name));
-        shell.locks.ask(known);
-        if !keys.is_empty() && shell.listens() {
-            let notes = keys
-                .into_iter()
-                .map(|key| Note::Changed(key, Cause::Unknown));
-            tick::leave(shell, ctx, notes, Read::AfterTurn);
-        }
+        inspect::inspect(&self.asked, look).ok_or_else(Error::busy)
     }
 
     /// The reply to a request for several keys. Where they are very many the client gets

@@ -5,6 +5,7 @@ mod advice;
 mod command;
 mod docs;
 mod info_section;
+mod inspect;
 mod key_events;
 mod neighbours;
 mod server_events;
