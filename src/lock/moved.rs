@@ -40,7 +40,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     }
     if let Some(mut hold) = holders.plain {
         let_rest(d, from, &mut hold);
-        d.core.locks.set_plain(to, hold);
+        d.core.locks.set_plain(to, hold, holders.deadline);
     }
     let Some(mut shared) = holders.shared else {
         d.core.locks.set_deadline(to, holders.deadline);

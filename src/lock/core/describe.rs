@@ -6,8 +6,8 @@ use super::Core;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{
-    reconcile, Beside, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner,
-    Pool, Refusal, Share, Token,
+    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Pool,
+    Refusal, Share, Token,
 };
 
 /// A lock's queue.
@@ -84,10 +84,7 @@ impl Core {
         most: usize,
     ) -> Result<Vec<Holder>, Refusal> {
         let entry = self.locks.get(key);
-        let beside = Beside {
-            holder: entry.and_then(Entry::plain).map(|hold| &hold.owner[..]),
-            end: None,
-        };
+        let beside = entry.map(|entry| entry.beside(None)).unwrap_or_default();
         let look = reconcile::judge(entry, &[], ks.look_beside(key, &[], beside));
         let no_lock = |why| {
             let key = key.clone();

@@ -242,7 +242,8 @@ impl Core {
 
     /// Whether the connection has waits, or holds that are bound to it.
     pub fn is_bound(&self, client: ClientId) -> bool {
-        self.watchdogs.has(client) || self.waits_of(client).next().is_some()
+        let blocked = self.queues.of_client(client).next().is_some();
+        blocked || self.is_bound_beside_block(client)
     }
 
     /// The same but for a request for which it is blocked: of its end the server tells by

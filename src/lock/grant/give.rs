@@ -49,8 +49,7 @@ pub fn give(
                 client: want.client,
                 ..Hold::found(want.owner.clone())
             };
-            d.core.locks.set_plain(key, hold);
-            d.core.locks.set_deadline(key, Some(at));
+            d.core.locks.set_plain(key, hold, Some(at));
         }
         (Mode::Exclusive, _) => nest(d, key, want, look)?,
         (Mode::Permits, _) => permits::give(d, key, want, how, look, token)?,

@@ -10,7 +10,7 @@ use super::Cause;
 use crate::lock::modes::modes;
 use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
 use crate::lock::{
-    watchdog, Beside, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
+    watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
 };
 
 /// A look that has changed something is followed by another; no key needs more
@@ -47,12 +47,10 @@ fn look_and_apply(
     let mut over = Over::default();
     for _ in 0..MOST_LOOKS {
         let known = d.core.locks.get(key);
-        let beside = known.map_or_else(Beside::default, |entry| Beside {
-            holder: entry.plain().map(|hold| &hold.owner[..]),
-            end: entry
-                .deadline
-                .filter(|_| to_release && entry.plain_of(owner).is_some()),
-        });
+        let releases = to_release.then_some(owner);
+        let beside = known
+            .map(|entry| entry.beside(releases))
+            .unwrap_or_default();
         let found = judge(known, owner, d.ks.look_beside(key, owner, beside));
         if found.kind != Kind::Free {
             d.turn_was_used(key);
@@ -177,8 +175,8 @@ fn learn_plain(d: &mut Decision<'_>, key: &Key, owner: &[u8], found: &Look) {
         plain.next().map(|holder| holder.owner)
     };
     if let Some(owner) = holder {
-        d.core.locks.set_plain(key, Hold::found(owner.clone()));
-        d.core.locks.set_deadline(key, found.expires);
+        let hold = Hold::found(owner.clone());
+        d.core.locks.set_plain(key, hold, found.expires);
         d.joined(key, &owner);
     }
 }

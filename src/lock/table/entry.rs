@@ -5,7 +5,7 @@
 
 use super::hold::Hold;
 use super::shared::Shared;
-use crate::lock::{Mode, Token, WallMs, Whom};
+use crate::lock::{Beside, Mode, Token, WallMs, Whom};
 
 /// One key: its holders as far as known, its deadline, its queue.
 #[derive(Clone, Debug, Default)]
@@ -87,6 +87,15 @@ impl Entry {
             }
             parties.next().map(|party| &party.hold)
         })
+    }
+
+    /// What a look at it need not find out. `releases`: an owner that does not mind when its
+    /// own hold ends.
+    pub fn beside(&self, releases: Option<&[u8]>) -> Beside<'_> {
+        let holder = self.plain.as_ref().map(|hold| &hold.owner[..]);
+        let is_its = releases.is_some() && holder == releases;
+        let end = self.deadline.filter(|_| is_its);
+        Beside { holder, end }
     }
 
     /// How many fields of the hash the known holders account for.

@@ -142,7 +142,7 @@ impl Locks {
     /// Forgets the key if nothing of it is worth remembering.
     pub fn tidy(&mut self, key: &Key) {
         if let Some(table) = self.tables.get_mut(key.db) {
-            table.entries.remove_if(&key.name, Entry::is_idle);
+            table.entries.remove_if(&key.name, |entry| entry.is_idle());
         }
     }
 
@@ -191,8 +191,8 @@ impl Locks {
 
     // Holders.
 
-    /// Records the one owner of a plain lock.
-    pub fn set_plain(&mut self, key: &Key, hold: Hold) {
+    /// Records the one owner of a plain lock, and when it ends.
+    pub fn set_plain(&mut self, key: &Key, hold: Hold, ends: Option<WallMs>) {
         self.believe(key);
         let table = self.tables.get_or_new(key.db);
         let new = || Entry::new(self.stamp);
@@ -203,8 +203,10 @@ impl Locks {
         let was = entry.plain.replace(hold).and_then(|hold| hold.since());
         table.held.ends(was);
         self.over.extend(was);
+        let from = std::mem::replace(&mut entry.deadline, ends);
         entry.foreign = false;
         self.heard.change(&key.name, was_heard, entry.is_heard());
+        table.leases.change(&key.name, from, ends);
     }
 
     /// A hold that was found has a token from now on, and is held since then, as far as is
@@ -239,10 +241,11 @@ impl Locks {
 
     /// Its plain hold may be another one of the same owner's: no token is known of it.
     pub fn doubt(&mut self, key: &Key) {
-        let begun = self.get(key).and_then(|entry| entry.plain()?.begun);
+        let Some(entry) = self.get(key) else { return };
+        let (begun, ends) = (entry.plain().and_then(|hold| hold.begun), entry.deadline);
         if let Some(hold) = begun.and_then(|_| self.take_plain(key)) {
             let begun = None;
-            self.set_plain(key, Hold { begun, ..hold });
+            self.set_plain(key, Hold { begun, ..hold }, ends);
         }
     }
 

@@ -159,14 +159,13 @@ impl<T> Names<T> {
         }
     }
 
-    /// Removes a name if this is true of it.
-    pub fn remove_if(&mut self, name: &[u8], is_over: impl FnOnce(&T) -> bool) {
+    /// Removes a name if this, which may change what is known of it, is true of it.
+    pub fn remove_if(&mut self, name: &[u8], is_over: impl FnOnce(&mut T) -> bool) {
         let (hash, at) = self.place(name);
         let part = self.part_mut(number(hash));
-        let known = at.and_then(|at| Some((at, part.get_index(at)?.1)));
-        let Some((at, _)) = known.filter(|(_, known)| is_over(known)) else {
-            return;
-        };
+        let known = at.and_then(|at| Some((at, part.get_index_mut(at)?.1)));
+        let over = known.and_then(|(at, known)| is_over(known).then_some(at));
+        let Some(at) = over else { return };
         part.swap_remove_index(at);
         // After a crowd has gone; seldom enough to cost nothing.
         let (room, len) = (part.capacity(), part.len());
@@ -316,7 +315,7 @@ mod tests {
             let name = name(number);
             match what {
                 0 => *names.get_or_insert(&name, || 0) = *known.entry(number).or_insert(step),
-                1 => names.remove_if(&name, |known| known % 2 == 0),
+                1 => names.remove_if(&name, |known| *known % 2 == 0),
                 2 => names.get_mut(&name).into_iter().for_each(|it| *it = step),
                 _ => {}
             }
@@ -360,7 +359,7 @@ mod tests {
             if number % 3 == 0 {
                 names.remove_if(&name(number), |_| true);
             }
-            names.remove_if(&name(steps * 7 % MANY), |number| number % 2 == 0);
+            names.remove_if(&name(steps * 7 % MANY), |number| *number % 2 == 0);
             names.get_or_insert(&name(MANY + steps), || MANY);
         }
         for number in (0..MANY).filter(|number| number % 2 == 1) {

@@ -53,7 +53,7 @@ pub fn after_command(shell: &Shell, ctx: Ctx<'_>) {
     key_events::watch(shell, ctx);
     let watching = schedule::arm_after_command(shell, ctx);
     let on = &shell.subscriptions;
-    if watching && !(on.overwrites.get() && on.closes.get()) {
+    if watching && !on.hear_holds() {
         update(shell, ctx);
     }
 }
@@ -70,7 +70,7 @@ pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
     };
     let on = &shell.subscriptions;
     if watching {
-        if !(on.overwrites.get() && on.closes.get()) {
+        if !on.hear_holds() {
             update(shell, ctx);
         }
         return;

@@ -36,6 +36,11 @@ impl Subscriptions {
         }
     }
 
+    /// Whether all is heard that a hold which belongs to a connection depends on.
+    pub fn hear_holds(&self) -> bool {
+        self.overwrites.get() && self.closes.get()
+    }
+
     /// Connections that close are heard of from now on.
     pub fn hear_closes(&self, ctx: Ctx<'_>) {
         if !self.closes.replace(true) {

@@ -2,7 +2,7 @@
 //! name.
 
 use super::Locks;
-use crate::lock::table::entry::{Entry, Holders};
+use crate::lock::table::entry::Holders;
 use crate::lock::table::hold::Hold;
 use crate::lock::Key;
 
@@ -35,26 +35,24 @@ impl Locks {
         let Some(table) = self.tables.get_mut(key.db) else {
             return Holders::default();
         };
-        let Some(entry) = table.entries.get_mut(&key.name) else {
-            return Holders::default();
-        };
-        let was_heard = entry.is_heard();
-        let from = entry.deadline.take();
-        let was_foreign = std::mem::take(&mut entry.foreign);
-        if entry.is_held() {
-            table.held.lock(true, false);
-            table.held.all_end(entry.holds());
-        }
-        let holders = Holders {
-            plain: entry.plain.take(),
-            shared: entry.shared.take(),
-            deadline: from.filter(|_| !was_foreign),
-            presumed: entry.presumed.take(),
-        };
-        self.heard.change(&key.name, was_heard, entry.is_heard());
-        if entry.is_idle() {
-            table.entries.remove_if(&key.name, Entry::is_idle);
-        }
+        let (mut holders, mut from) = (Holders::default(), None);
+        table.entries.remove_if(&key.name, |entry| {
+            let was_heard = entry.is_heard();
+            from = entry.deadline.take();
+            let was_foreign = std::mem::take(&mut entry.foreign);
+            if entry.is_held() {
+                table.held.lock(true, false);
+                table.held.all_end(entry.holds());
+            }
+            holders = Holders {
+                plain: entry.plain.take(),
+                shared: entry.shared.take(),
+                deadline: from.filter(|_| !was_foreign),
+                presumed: entry.presumed.take(),
+            };
+            self.heard.change(&key.name, was_heard, entry.is_heard());
+            entry.is_idle()
+        });
         table.leases.change(&key.name, from, None);
         let was_presumed = usize::from(holders.presumed.is_some());
         self.presumed = self.presumed.saturating_sub(was_presumed);
