@@ -94,7 +94,7 @@ const CASES: [Case; 9] = [
     },
     Case {
         name: "n MACQUIREs of 1,024 keys, pipelined",
-        like: "n MSETs of 1,024 keys, pipelined",
+        like: "n scripts that lock 1,024 keys, pipelined",
         full: 1_000,
         quick: 20,
         ours: ours::many_keys,

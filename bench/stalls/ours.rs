@@ -6,7 +6,7 @@ use crate::load::{command, Expect, Load, Outcome, Server};
 use crate::options::Options;
 
 /// Long enough for everything here.
-const LEASE: &str = "600000";
+pub const LEASE: &str = "600000";
 
 fn start(options: &Options) -> Outcome<Server> {
     Server::start(&options.server, options.module.as_deref())

@@ -1,6 +1,7 @@
 //! The like of each piece of work on a server without the module: the longest PING
 //! beside it, in ms.
 
+use super::ours::LEASE;
 use super::{beside, blocked, like_a_lease_key, outstanding, pipeline, until_blocked};
 use crate::held;
 use crate::load::{command, Expect, Load, Outcome, Server};
@@ -133,12 +134,24 @@ pub fn all_of_many(options: &Options, count: usize) -> Outcome<f64> {
     )
 }
 
+/// Hashes with a TTL, as locks are: the server makes room in two tables for each key.
+const LOCK_ALL: &str = "\
+for _, key in ipairs(KEYS) do
+  if redis.call('exists', key) == 1 then return 0 end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('hset', key, ARGV[1], 1)
+  redis.call('pexpire', key, ARGV[2])
+end
+return 1";
+
 pub fn many_keys(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;
     let request = |number: usize| {
         let keys: Vec<String> = (0..1024).map(|key| format!("{number}:{key}")).collect();
-        let mut parts = vec!["MSET"];
-        parts.extend(keys.iter().flat_map(|key| [key.as_str(), "1"]));
+        let mut parts = vec!["EVAL", LOCK_ALL, "1024"];
+        parts.extend(keys.iter().map(String::as_str));
+        parts.extend(["holder", LEASE]);
         command(&parts)
     };
     let requests: Vec<Vec<u8>> = (0..count).map(request).collect();
