@@ -57,10 +57,10 @@ interop: module server ## test against the real Redisson, if Maven and a JDK are
 soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, of permits among processes, and of library against module, the longer walks of the model checker)
 	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many::contention permits::experiment
 	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua::differential::the_library
-	cargo test --locked --release --lib -- --nocapture --ignored long_walks
+	cargo test --locked --profile bench --lib -- --nocapture --ignored long_walks
 
 walk: ## walk all that a few clients can do to three keys, to the end (some minutes)
-	cargo test --locked --release --lib -- --nocapture --ignored whole_walks
+	cargo test --locked --profile bench --lib -- --nocapture --ignored whole_walks
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
