@@ -26,24 +26,28 @@ pub fn is_heard(to: &Replication<'_>, channel: &[u8]) -> bool {
     sys::number_at(to.ctx, c"PUBSUB", &[which, channel], 1).is_some_and(|count| count > 0)
 }
 
-/// With more channels than this they are not looked through: somebody may listen.
+/// With more channels than this they are not looked through.
 const MOST_CHANNELS: i64 = 1024;
 
-/// Whether anybody may wait for some lock by subscription, to a channel of Redisson's.
-pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
-    let (field, which): (_, &[u8]) = match cluster {
-        true => (c"pubsubshard_channels", b"SHARDCHANNELS"),
-        false => (c"pubsub_channels", b"CHANNELS"),
+/// Whether all channels can be looked through at each beat of the server.
+pub fn are_channels_few(ctx: Ctx<'_>, cluster: bool) -> bool {
+    let field = match cluster {
+        true => c"pubsubshard_channels",
+        false => c"pubsub_channels",
     };
     let stats = ServerInfo::section(ctx, c"stats");
     let count = stats.and_then(|stats| stats.number(field));
-    let is_one_theirs = || match sys::ask(ctx, "PUBSUB", &[which, b"redisson_*"]) {
-        Some(RedisValue::Array(channels)) => !channels.is_empty(),
-        _ => true,
+    count.is_some_and(|count| count <= MOST_CHANNELS)
+}
+
+/// Whether anybody may wait for some lock by subscription, to a channel of Redisson's.
+pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
+    let which: &[u8] = match cluster {
+        true => b"SHARDCHANNELS",
+        false => b"CHANNELS",
     };
-    match count {
-        Some(0) => false,
-        Some(..=MOST_CHANNELS) => is_one_theirs(),
+    match sys::ask(ctx, "PUBSUB", &[which, b"redisson_*"]) {
+        Some(RedisValue::Array(channels)) => !channels.is_empty(),
         _ => true,
     }
 }

@@ -17,6 +17,9 @@ const MOST: usize = 4096;
 /// No two looks are nearer to each other than this, us.
 const APART_US: i64 = 90_000;
 
+/// Channels are counted anew after so long, us: INFO takes longer than all else at a beat.
+const COUNTED_FOR_US: i64 = 1_000_000;
+
 /// After somebody was seen to listen, messages go out at once for so long, us: 10 minutes.
 const SEEN_FOR_US: i64 = 600_000_000;
 
@@ -25,6 +28,8 @@ pub struct Unpublished {
     keys: RefCell<Vec<(Key, Whom)>>,
     /// When it was looked last,
     looked: Cell<Option<MachineUs>>,
+    /// when channels were counted, and whether they are few enough to be looked through,
+    counted: Cell<Option<(MachineUs, bool)>>,
     /// and when somebody was seen to listen.
     seen: Cell<Option<MachineUs>>,
     /// Somebody listens since the last beat.
@@ -58,21 +63,36 @@ impl Unpublished {
         self.seen_now.set(true);
     }
 
-    /// A beat of the server. `listens`: looks whether anybody may wait by subscription.
-    /// Whether messages are to go out now ([`Self::take`]).
-    pub fn beat(&self, now: MachineUs, listens: impl FnOnce() -> bool) -> bool {
+    /// A beat of the server. `count`: looks whether channels are few; `listens`: whether
+    /// anybody may wait by subscription, where they are few or not. Whether messages are to go
+    /// out now ([`Self::take`]).
+    pub fn beat(
+        &self,
+        now: MachineUs,
+        count: impl FnOnce() -> bool,
+        listens: impl FnOnce(bool) -> bool,
+    ) -> bool {
         let looked = self.looked.get();
         if looked.is_some_and(|at| now.since(at) < APART_US) {
             return self.is_due();
         }
         self.looked.set(Some(now));
         let seen = self.seen.get().filter(|at| now.since(*at) < SEEN_FOR_US);
+        let listens = || listens(self.are_few(now, count));
         let listens = self.seen_now.take() || (seen.is_none() && listens());
         self.seen.set(if listens { Some(now) } else { seen });
         if !self.is_at_once() {
             self.forget();
         }
         self.is_due()
+    }
+
+    fn are_few(&self, now: MachineUs, count: impl FnOnce() -> bool) -> bool {
+        let known = self.counted.get();
+        let known = known.filter(|(at, _)| now.since(*at) < COUNTED_FOR_US);
+        let (at, few) = known.unwrap_or_else(|| (now, count()));
+        self.counted.set(Some((at, few)));
+        few
     }
 
     /// Messages were put off, and somebody listens.
@@ -105,28 +125,42 @@ mod tests {
         let (off, key) = off();
         assert!(off.put_off(&key, Whom::One));
         assert!(off.put_off(&key, Whom::One), "it is kept once");
-        assert!(!off.beat(MachineUs(BEAT), || false));
+        assert!(!off.beat(MachineUs(BEAT), few, |_| false));
         assert_eq!(off.take(), []);
         assert!(off.put_off(&key, Whom::One));
-        assert!(off.beat(MachineUs(2 * BEAT), || true));
+        assert!(off.beat(MachineUs(2 * BEAT), few, |_| true));
         assert_eq!(off.take(), [(key.clone(), Whom::One)]);
         assert!(!off.put_off(&key, Whom::One), "from now on at once");
         let later = 2 * BEAT + SEEN_FOR_US;
-        off.beat(MachineUs(later - BEAT), || panic!("looked"));
+        off.beat(MachineUs(later - BEAT), few, |_| panic!("looked"));
         off.seen();
-        off.beat(MachineUs(later), || panic!("looked"));
+        off.beat(MachineUs(later), few, |_| panic!("looked"));
         assert!(!off.put_off(&key, Whom::One), "somebody was seen");
-        off.beat(MachineUs(later + SEEN_FOR_US), || false);
+        off.beat(MachineUs(later + SEEN_FOR_US), few, |_| false);
         assert!(off.put_off(&key, Whom::One), "nobody was, for long");
+    }
+
+    fn few() -> bool {
+        true
+    }
+
+    #[test]
+    fn channels_are_counted_once_a_second() {
+        let (off, _) = off();
+        let is = |expected: bool| move |few: bool| few != expected;
+        assert!(!off.beat(MachineUs(BEAT), || false, is(false)));
+        assert!(!off.beat(MachineUs(2 * BEAT), || panic!("counted"), is(false)));
+        assert!(!off.beat(MachineUs(BEAT + COUNTED_FOR_US), few, is(true)));
+        assert!(!off.is_at_once(), "what was counted was told");
     }
 
     #[test]
     fn beats_that_come_fast_look_seldom() {
         let (off, key) = off();
-        assert!(!off.beat(MachineUs(BEAT), || false));
+        assert!(!off.beat(MachineUs(BEAT), few, |_| false));
         assert!(off.put_off(&key, Whom::One));
-        assert!(!off.beat(MachineUs(BEAT + APART_US - 1), || panic!("looked")));
-        assert!(off.beat(MachineUs(BEAT + APART_US), || true));
+        assert!(!off.beat(MachineUs(BEAT + APART_US - 1), few, |_| panic!("looked")));
+        assert!(off.beat(MachineUs(BEAT + APART_US), few, |_| true));
     }
 
     #[test]
