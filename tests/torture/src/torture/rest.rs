@@ -168,11 +168,15 @@ fn near(keys: &Keys, due: u64) -> Keys {
 fn in_step(master: &mut Link, replica: &Server) -> io::Result<Link> {
     let mut link = named(replica.link()?)?;
     let offset = |link: &mut Link| link.info_field("replication", "master_repl_offset");
-    eventually("the replica has caught up", Duration::from_secs(20), || {
+    let mut seen = String::new();
+    let caught_up = eventually("the replica has caught up", Duration::from_secs(20), || {
         let up = link.info_field("replication", "master_link_status")?;
-        let behind = offset(master)? != offset(&mut link)?;
-        Ok(up.as_deref() == Some("up") && !behind)
-    })?;
+        let (ours, its) = (offset(master)?, offset(&mut link)?);
+        let is = up.as_deref() == Some("up") && ours == its;
+        seen = format!("link {up:?}, {ours:?} written, {its:?} read");
+        Ok(is)
+    });
+    caught_up.map_err(|error| io::Error::new(error.kind(), format!("{error}: {seen}")))?;
     Ok(link)
 }
 
