@@ -19,6 +19,10 @@ use crate::told::{self, Tag, Told};
 const SETTLE: u64 = 1_500_000;
 /// And after a stall of the machine.
 const SHORT: u64 = 100_000;
+/// A server that stood still for about a second does nothing of its own accord until it could
+/// hear what happened meanwhile: for two beats of its cron, us.
+const STOOD: u64 = 800_000;
+const WAKES: u64 = 500_000;
 /// A request that was lost is done or forgotten after so long, us.
 const DONE: u64 = 500_000;
 pub const NEVER: u64 = u64::MAX;
@@ -272,8 +276,16 @@ impl Past {
     pub fn put_off(&self, from: u64, to: u64) -> bool {
         let kinds = ["pause", "min-replicas", "memory", "detach", "disk-full"];
         let keeps = |kind: &str| kinds.contains(&kind) || cuts_bonds(kind);
-        let mut all = self.faults.iter().filter(|fault| keeps(&fault.kind));
-        all.any(|fault| fault.begin <= to && fault.end + SHORT >= from)
+        let faults = self.faults.iter().filter(|fault| keeps(&fault.kind));
+        let faults = faults.map(|fault| (fault.begin, fault.end + SHORT));
+        let stood = |stall: &&Stall| {
+            let long = stall.to.saturating_sub(stall.from) >= STOOD;
+            long && stall.who.starts_with("server")
+        };
+        let stalls = self.stalls.iter().filter(stood);
+        let stalls = stalls.map(|stall| (stall.from, stall.to + WAKES));
+        let mut all = faults.chain(stalls);
+        all.any(|(begin, end)| begin <= to && end >= from)
     }
 
     /// What does not come to rest by itself is freed by FORCE.

@@ -126,12 +126,22 @@ fn what_is_told_stands_before_what_is_asked_later() {
             .fault("stop", &[], (400, 500), "")
             .op(2, "ECHO x", (600, 601), echo())
             .op(2, "ECHO x", (second, second + 1), echo())
-            .conn(2, 1300, End::Client)
+            .conn(2, second + 100, End::Client)
     };
     assert_eq!(story(1200).found(), ["silence"]);
     assert!(story(900).found().is_empty());
     let paused = story(1200).fault("pause", &[], (550, 650), "");
     assert!(paused.found().is_empty());
+    // Who stood still for a second tells nothing for two beats after it.
+    let stood = |ms: u64| {
+        story(1800).with(Record::Stall(Stall {
+            who: "server 1".to_owned(),
+            from: 610 * MS,
+            to: (610 + ms) * MS,
+        }))
+    };
+    assert!(stood(1000).found().is_empty());
+    assert_eq!(stood(500).found(), ["silence"]);
 }
 
 #[test]
