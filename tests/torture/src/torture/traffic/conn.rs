@@ -262,7 +262,7 @@ impl Conn {
             ["message" | "smessage", _, text] => text.to_owned(),
             ["sunsubscribe", _] => "sunsubscribe".to_owned(),
             // RESET and UNSUBSCRIBE of channels that are gone tell so once more.
-            ["unsubscribe", ..] => return Ok(()),
+            ["unsubscribe", ..] | ["sunsubscribe"] => return Ok(()),
             _ => return self.stray(format!("{parts:?}"), to),
         };
         let (conn, at) = (self.id, self.last);

@@ -55,9 +55,11 @@ impl Line {
         Some(vec![self.word("SUBSCRIBE"), self.channel.clone()])
     }
 
+    /// From all channels, by no name: a server whose slot has gone would send a name on, after
+    /// what it had told of the end by itself.
     pub fn unsubscribe(&mut self) -> Args {
         self.state = State::Deaf;
-        vec![self.word("UNSUBSCRIBE"), self.channel.clone()]
+        vec![self.word("UNSUBSCRIBE")]
     }
 
     /// RESET, and what makes the connection of use again.
