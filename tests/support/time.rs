@@ -26,5 +26,11 @@ pub fn pass(at: i64) {
 pub fn lease_from<T>(ms: i64, action: impl FnOnce() -> T) -> (T, RangeInclusive<i64>) {
     let before = now_ms();
     let result = action();
-    (result, before + ms..=now_ms() + ms)
+    (result, ends_from(before, ms))
+}
+
+/// When a lease of `ms` ends that has begun since then. Redis 8 may delete a key as the ms of
+/// its end begins, so there it counts from the next ms.
+pub fn ends_from(before: i64, ms: i64) -> RangeInclusive<i64> {
+    before + ms..=now_ms() + 1 + ms
 }

@@ -4,7 +4,8 @@
 use redis::Value;
 
 use crate::support::{
-    both_ways, eventually, int, now_ms, pass, pong, Ask, Listener, RawClient, Server, Way, LONG,
+    both_ways, ends_from, eventually, int, now_ms, pass, pong, Ask, Listener, RawClient, Server,
+    Way, LONG,
 };
 
 /// The requests that make `k` go, in one write each, with the replies dropped.
@@ -55,7 +56,7 @@ fn a_waiter_is_granted_when_the_key_goes_in_whatever_way(by: Way) {
         }
         first.token();
         let ends = control.ends("k");
-        assert!((start + LONG..=now_ms() + LONG).contains(&ends), "{way:?}");
+        assert!(ends_from(start, LONG).contains(&ends), "{way:?}");
         assert_eq!(control.hash("k"), "b=1", "{way:?}");
         assert_eq!(control.waiters("k"), 1, "{way:?}");
         // The queue is whole: the lock goes on as ever.
@@ -206,7 +207,7 @@ fn wait_until_granted_by(by: Way, control: &mut RawClient, server: &Server, requ
     // In one write: the lease is running.
     let replies = control.ask_all(&[requests, &["PEXPIRETIME k"]].concat());
     let ends = int(replies.last().expect("a deadline").clone());
-    assert!((start + ms..=now_ms() + ms).contains(&ends), "{requests:?}");
+    assert!(ends_from(start, ms).contains(&ends), "{requests:?}");
     waiter.token();
     let at = now_ms();
     assert!(

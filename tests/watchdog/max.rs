@@ -1,7 +1,7 @@
 //! `rlock.watchdog-max` bounds how long a connection that is open, with an
 //! application that is stuck, can keep a lock.
 
-use crate::support::{now_ms, pass, Ask, Bound, Listener, Server, Waiter};
+use crate::support::{ends_from, now_ms, pass, Ask, Bound, Listener, Server, Waiter};
 
 const MAX: i64 = 4000;
 
@@ -27,7 +27,7 @@ fn a_hold_ends_when_its_time_is_over_and_its_connection_is_told() {
     let mut events = Listener::keyspace(&server, 0);
     let asked = now_ms();
     let mut held = Bound::with(&server, "k a 1200");
-    let latest = now_ms() + MAX;
+    let latest = *ends_from(asked, MAX).end();
     let mut next = Waiter::new(&server, "k", "b");
     // No renewal ever reaches beyond it.
     while now_ms() < asked + MAX - 1000 {

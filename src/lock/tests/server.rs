@@ -15,10 +15,11 @@ pub struct Server {
 
 impl Outside for Server {
     fn now(&self) -> Now {
-        let Now { wall, mono } = self.now.get();
+        let now = self.now.get();
         self.now.set(Now {
-            wall: WallUs(wall.0 + self.piece_us),
-            mono: mono.plus_us(self.piece_us),
+            wall: WallUs(now.wall.0 + self.piece_us),
+            mono: now.mono.plus_us(self.piece_us),
+            ..now
         });
         self.now.get()
     }

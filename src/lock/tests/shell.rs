@@ -43,6 +43,7 @@ impl Shell {
             now: Now {
                 wall: WallUs(1_700_000_000_000_000),
                 mono: MonoUs(50_000_000_000),
+                ends_early: false,
             },
             gate: Gate::Open,
             misses_overwrites: false,

@@ -30,6 +30,8 @@ pub struct MonoUs(pub i64);
 pub struct Now {
     pub wall: WallUs,
     pub mono: MonoUs,
+    /// The server may delete a key as the ms begins in which it ends, not after it.
+    pub ends_early: bool,
 }
 
 impl Moment for WallMs {
@@ -109,9 +111,11 @@ impl Now {
         WallMs(self.wall.0.div_euclid(1000))
     }
 
-    /// When a lease of `lease` ms ends that begins now.
+    /// When a lease of `lease` ms ends that begins now: never sooner than that.
     pub fn deadline(self, lease: i64) -> WallMs {
-        self.wall_ms().plus_ms(lease)
+        let begun = self.ends_early && self.wall.0.rem_euclid(1000) > 0;
+        let from = self.wall_ms().plus_ms(i64::from(begun));
+        from.plus_ms(lease)
     }
 
     /// A lease that ends at this moment can be over by the server's clock.
@@ -127,5 +131,29 @@ impl Now {
     /// When a wait of `ms` ends that begins now.
     pub fn until(self, ms: i64) -> MonoUs {
         self.mono.plus_us(ms.saturating_mul(1000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_lease_is_shorter_than_it_was_asked_to_be() {
+        let deadline = |us, ends_early| {
+            let (wall, mono) = (WallUs(us), MonoUs(0));
+            let now = Now {
+                wall,
+                mono,
+                ends_early,
+            };
+            now.deadline(20).0
+        };
+        // The key lives through the ms of its deadline, or until that begins.
+        for us in [5_000, 5_001, 5_999] {
+            assert_eq!(deadline(us, false), 25);
+            assert!(deadline(us, true) * 1000 >= us + 20_000, "{us}");
+        }
+        assert_eq!((deadline(5_000, true), deadline(5_001, true)), (25, 26));
     }
 }

@@ -1,5 +1,6 @@
 //! Our clocks. Each decision reads them once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::LazyLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,6 +8,9 @@ use crate::lock::{MonoUs, Now, WallUs};
 
 /// What the clock that is never set back counts from.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Whether keys may end early, as [`Now`] says.
+static ENDS_EARLY: AtomicBool = AtomicBool::new(false);
 
 /// Reads both clocks.
 pub fn now() -> Now {
@@ -20,6 +24,11 @@ pub fn now() -> Now {
 /// The module runs from now on.
 pub fn start() {
     LazyLock::force(&START);
+}
+
+/// Keys of this server may end early.
+pub fn keys_end_early() {
+    ENDS_EARLY.store(true, Ordering::Relaxed);
 }
 
 /// For how many ms the module runs.
@@ -36,5 +45,6 @@ pub fn now_by_wall() -> Now {
     Now {
         wall: WallUs(i64::try_from(wall.as_micros()).unwrap_or(i64::MAX)),
         mono: MonoUs(0),
+        ends_early: ENDS_EARLY.load(Ordering::Relaxed),
     }
 }

@@ -2,6 +2,7 @@
 
 use redis_module::ContextFlags;
 
+use super::clock;
 use crate::server::sys::{self, Ctx, ServerInfo, Text};
 
 /// How a granted client is woken (see `outbound::answers`).
@@ -66,6 +67,11 @@ impl Server {
             ..0x0007_0200 if !valkey => Publishing::OutsideExec,
             _ => Publishing::Always,
         };
+        // In its cycle Redis 8 deletes a key once the ms of its end has begun. Before and
+        // elsewhere it lives through that ms.
+        if !valkey && sys::version() >= 0x0007_0400 {
+            clock::keys_end_early();
+        }
         let cluster = ctx.flags().contains(ContextFlags::CLUSTER);
         Some(Self {
             valkey,

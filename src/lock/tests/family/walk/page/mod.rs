@@ -214,6 +214,7 @@ impl<'a> Page<'a> {
         let end = Now {
             wall: WallUs(i64::MAX),
             mono: MonoUs(i64::MAX - 1),
+            ends_early: false,
         };
         self.ids(&core.queues.over(end, usize::MAX));
         let renewals = core.watchdogs.due(end, usize::MAX);
