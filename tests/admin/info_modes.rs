@@ -30,7 +30,10 @@ fn readers_are_told_one_by_one() {
     let passed = now_ms() - begin + 1;
     for (hold, lease) in holds.iter().zip([100_000, 50_000]) {
         let remaining = hold.remaining_ms.expect("a lease");
-        assert!((lease - passed..=lease + 1).contains(&remaining), "{hold:?}");
+        assert!(
+            (lease - passed..=lease + 1).contains(&remaining),
+            "{hold:?}"
+        );
         assert!(hold.held_ms.expect("known") <= passed, "{hold:?}");
         assert_eq!(hold.watchdog, None);
     }
