@@ -30,7 +30,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let Some(server) = Server::detect(ctx) else {
         return Status::Err;
     };
-    clock::start();
+    clock::start(server.ends_early);
     let shell = Shell::new(server, inbound::on_timer, inbound::hear_closes);
     let master = ctx.flags().contains(ContextFlags::MASTER);
     shell.situation.master.set(master);

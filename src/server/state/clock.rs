@@ -21,14 +21,10 @@ pub fn now() -> Now {
     }
 }
 
-/// The module runs from now on.
-pub fn start() {
+/// The module runs from now on. `ends_early`: on a server whose keys may end early.
+pub fn start(ends_early: bool) {
     LazyLock::force(&START);
-}
-
-/// Keys of this server may end early.
-pub fn keys_end_early() {
-    ENDS_EARLY.store(true, Ordering::Relaxed);
+    ENDS_EARLY.store(ends_early, Ordering::Relaxed);
 }
 
 /// For how many ms the module runs.

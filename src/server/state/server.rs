@@ -2,7 +2,6 @@
 
 use redis_module::ContextFlags;
 
-use super::clock;
 use crate::server::sys::{self, Ctx, ServerInfo, Text};
 
 /// How a granted client is woken (see `outbound::answers`).
@@ -40,6 +39,9 @@ pub struct Server {
     pub valkey: bool,
     pub wakeup: Wakeup,
     pub publishing: Publishing,
+    /// In its cycle Redis 8 deletes a key once the ms of its end has begun. Before and
+    /// elsewhere it lives through that ms.
+    pub ends_early: bool,
     pub cluster: bool,
     /// Notes can be read right after the command that caused them: the server runs jobs
     /// then (7.2). In a cluster a job sees the slot of that command, and no other.
@@ -67,16 +69,12 @@ impl Server {
             ..0x0007_0200 if !valkey => Publishing::OutsideExec,
             _ => Publishing::Always,
         };
-        // In its cycle Redis 8 deletes a key once the ms of its end has begun. Before and
-        // elsewhere it lives through that ms.
-        if !valkey && sys::version() >= 0x0007_0400 {
-            clock::keys_end_early();
-        }
         let cluster = ctx.flags().contains(ContextFlags::CLUSTER);
         Some(Self {
             valkey,
             wakeup,
             publishing,
+            ends_early: !valkey && sys::version() >= 0x0007_0400,
             cluster,
             jobs: sys::has_jobs() && !cluster,
             uuid: uuid::Uuid::new_v4().to_string(),
