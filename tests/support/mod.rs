@@ -52,7 +52,7 @@ pub use replica::{pair, same_on_both, unharmed};
 pub use reply::{bulk, code, error, int, int_or_none, list, map, pong, text, token};
 pub use server::Server;
 pub use session::{queued, Session};
-pub use time::{ends_from, lease_from, now_ms, now_us, pass};
+pub use time::{ends_from, lease_from, longest, now_ms, now_us, pass};
 pub use untouched::Untouched;
 pub use user::user;
 pub use version::{Flavour, Version};

@@ -1,9 +1,10 @@
 //! The servers' clock, which is this machine's.
 
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::eventually;
+use super::{eventually, Version};
 
 /// µs since 1970.
 pub fn now_us() -> i64 {
@@ -29,8 +30,18 @@ pub fn lease_from<T>(ms: i64, action: impl FnOnce() -> T) -> (T, RangeInclusive<
     (result, ends_from(before, ms))
 }
 
-/// When a lease of `ms` ends that has begun since then. Redis 8 may delete a key as the ms of
-/// its end begins, so there it counts from the next ms.
+/// When a lease of `ms` ends that has begun since then.
 pub fn ends_from(before: i64, ms: i64) -> RangeInclusive<i64> {
-    before + ms..=now_ms() + 1 + ms
+    before + ms..=now_ms() + longest(ms)
 }
+
+/// What is left of a lease of `ms` at most, as PTTL counts. Redis 8 may delete a key as the ms of
+/// its end begins, so there it counts from the next ms.
+pub fn longest(ms: i64) -> i64 {
+    ms + i64::from(*ENDS_EARLY)
+}
+
+static ENDS_EARLY: LazyLock<bool> = LazyLock::new(|| {
+    let version = Version::installed();
+    !version.is_valkey() && version.at_least(7, 4)
+});

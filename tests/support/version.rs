@@ -1,5 +1,8 @@
 //! Which server the tests run on.
 
+use std::env;
+use std::process::Command;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     Redis,
@@ -22,6 +25,21 @@ impl Version {
             major: next(),
             minor: next(),
         }
+    }
+
+    /// Of the server that tests start, as it says without being started.
+    pub fn installed() -> Self {
+        let server = env::var_os("RLOCK_SERVER").unwrap_or("redis-server".into());
+        let said = Command::new(server).arg("--version").output();
+        let said = String::from_utf8(said.expect("a server").stdout).expect("text");
+        let flavour = match said.starts_with("Valkey") {
+            true => Flavour::Valkey,
+            false => Flavour::Redis,
+        };
+        let version = said
+            .split_once("v=")
+            .and_then(|(_, rest)| rest.split(' ').next());
+        Self::new(flavour, version.expect("a version"))
     }
 
     pub fn is_valkey(self) -> bool {
