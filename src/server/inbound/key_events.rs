@@ -101,12 +101,12 @@ struct Hashes;
 impl OnKey for Hashes {
     const WHAT: &'static str = "a hash event";
 
-    fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
+    fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
             if shell.listens() && shell.hears(ctx, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
                 let note = Note::Changed(Key::new(ctx.db(), name), Cause::Unknown);
-                leave(shell, ctx, [note], Read::AfterCommand);
+                leave(shell, ctx, [note], read_after(event));
             }
         });
     }
@@ -164,7 +164,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         return;
     };
     let known = known || shell.inbox.has_arrived(|| db, name);
-    let (cause, read) = cause_of(event);
+    let (cause, read) = (cause_of(event), read_after(event));
     let key = || Key::new(db, name);
     let from = match event {
         b"rename_to" | b"move_to" => {
@@ -185,14 +185,20 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
 }
 
 /// Why a key went, if it did, by what happened to it last.
-fn cause_of(event: &[u8]) -> (Cause, Read) {
+fn cause_of(event: &[u8]) -> Cause {
     match event {
-        b"expired" => (Cause::Expired, Read::AfterTurn),
-        b"evicted" => (Cause::Evicted, Read::AfterTurn),
-        b"expire" | b"persist" => (Cause::Unknown, Read::AfterCommand),
-        b"set" | b"restore" | b"copy_to" | b"sortstore" | b"rename_to" => {
-            (Cause::Overwritten, Read::AfterCommand)
-        }
-        _ => (Cause::Removed, Read::AfterCommand),
+        b"expired" => Cause::Expired,
+        b"evicted" => Cause::Evicted,
+        // Of a field: an event of hashes on Redis, of keys on Valkey.
+        b"expire" | b"persist" | b"hexpired" => Cause::Unknown,
+        b"set" | b"restore" | b"copy_to" | b"sortstore" | b"rename_to" => Cause::Overwritten,
+        _ => Cause::Removed,
+    }
+}
+
+fn read_after(event: &[u8]) -> Read {
+    match event {
+        b"expired" | b"evicted" | b"hexpired" => Read::AfterTurn,
+        _ => Read::AfterCommand,
     }
 }

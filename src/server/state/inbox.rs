@@ -24,7 +24,8 @@ pub enum Read {
     AfterCommand,
     /// This turn of the event loop: the cause may be a command that replicates
     /// its effects one by one (SCAN finding a key that ran out), and a replica
-    /// cut off in between would have a lock without a lease.
+    /// cut off in between would have a lock without a lease. Or it is the server itself, which
+    /// is not done with the key: Valkey 9 goes on with a hash whose first fields have expired.
     AfterTurn,
 }
 
