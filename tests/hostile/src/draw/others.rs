@@ -1,5 +1,6 @@
 //! Commands of the server on the same keys, and scripts.
 
+use super::words::OWNERS;
 use super::{Args, Draw};
 use crate::args;
 
@@ -119,14 +120,19 @@ impl Draw {
         }
     }
 
-    /// Fields that have a TTL of their own, on newer servers.
+    /// Fields that have a TTL of their own, on newer servers: often all who may hold the lock.
     fn of_field_ttl(&mut self, key: Vec<u8>) -> Args {
-        let name = self.pick(&["HPEXPIRE", "HPERSIST", "HPEXPIREAT"]);
+        let name = self.pick(&["HPEXPIRE", "HPEXPIRE", "HPERSIST", "HPEXPIREAT"]);
         let mut args = args![name, key];
         if name != "HPERSIST" {
             args.push(self.ms());
         }
-        args.extend(args!["FIELDS", "1", self.field()]);
+        let fields = match self.rng.bool() {
+            true => vec![self.field()],
+            false => OWNERS.map(Vec::from).into(),
+        };
+        args.extend(args!["FIELDS", fields.len().to_string()]);
+        args.extend(fields);
         args
     }
 

@@ -34,7 +34,7 @@ const ODD_KEYS: [&[u8]; 26] = [
     b"rlock_probe:{a}",
 ];
 
-const OWNERS: [&[u8]; 5] = [b"o1", b"o2", b"o3", b"job:7", b"o4"];
+pub(super) const OWNERS: [&[u8]; 5] = [b"o1", b"o2", b"o3", b"job:7", b"o4"];
 
 const ODD_OWNERS: [&[u8]; 20] = [
     b"*",
