@@ -18,8 +18,6 @@
 
 -- How long a lease may be, ms: what a double counts exactly.
 local MOST_MS = 2 ^ 53 - 1
--- The greatest token that FENCE takes.
-local MOST_FENCE = 2 ^ 52
 local LONGEST_OWNER = 512
 local MOST_KEYS = 1024
 -- An owner nests no more read holds than this: each has a lease key.
@@ -251,9 +249,8 @@ end
 -- The token behind FENCE.
 function Args:fence(word)
     local given = self:needs(word, 'a token')
-    local token = number(given, 1)
-    return token and token <= MOST_FENCE and token or refuse(
-        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_FENCE, shown(given))
+    return number(given, 1) or refuse(
+        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_MS, shown(given))
 end
 
 -- The limit of permits that is to be in force.
@@ -894,6 +891,17 @@ local function new_token(work, keys)
     return token
 end
 
+-- How far ahead of the clock a token may be that a client brings: a year, us. One that is far
+-- ahead would take the tokens of every lock with it, since all draw from one row.
+local AHEAD_US = 365 * 24 * 3600 * 10 ^ 6
+
+local function needs_near(work, token)
+    if token > math.max(last, work.now_us + AHEAD_US) then
+        refuse('ERR the token %.0f is more than a year ahead of this server\'s clock, and of the ' ..
+            'tokens that it has given', token)
+    end
+end
+
 -- How long a counter lives that was made by being raised, after it was last raised.
 local KEPT_MS = 30 * 24 * 3600 * 1000
 
@@ -1289,6 +1297,7 @@ local function renew(work, keys, list)
     })
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
+    if options.fence then needs_near(work, options.fence) end
     local known = options.fence and known_of(lock, owner)
     local least = math.max(options.fence or 0, known and known.token or 0)
     local fenced = options.fence and raise(work, key, least)

@@ -93,6 +93,11 @@ pub fn of(refusal: &Refusal) -> Error {
              can be raised; use another name, or DEL it",
             shown(&key.name)
         ),
+        Refusal::TokenAhead { token } => format!(
+            "ERR the token {} is more than a year ahead of this server's clock, and of the \
+             tokens that it has given",
+            token.0
+        ),
         Refusal::NoCounter { key } => format!(
             "ERR FENCE needs the fencing counter of {}, which would lie in another slot of the \
              cluster: use a name whose hash tag is whole, or one without braces",

@@ -18,8 +18,6 @@
 
 -- How long a lease may be, ms: what a double counts exactly.
 local MOST_MS = 2 ^ 53 - 1
--- The greatest token that FENCE takes.
-local MOST_FENCE = 2 ^ 52
 local LONGEST_OWNER = 512
 local MOST_KEYS = 1024
 -- An owner nests no more read holds than this: each has a lease key.

@@ -64,9 +64,8 @@ end
 -- The token behind FENCE.
 function Args:fence(word)
     local given = self:needs(word, 'a token')
-    local token = number(given, 1)
-    return token and token <= MOST_FENCE and token or refuse(
-        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_FENCE, shown(given))
+    return number(given, 1) or refuse(
+        'ERR the token must be a whole number from 1 to %.0f, got %s', MOST_MS, shown(given))
 end
 
 -- The limit of permits that is to be in force.

@@ -42,6 +42,17 @@ local function new_token(work, keys)
     return token
 end
 
+-- How far ahead of the clock a token may be that a client brings: a year, us. One that is far
+-- ahead would take the tokens of every lock with it, since all draw from one row.
+local AHEAD_US = 365 * 24 * 3600 * 10 ^ 6
+
+local function needs_near(work, token)
+    if token > math.max(last, work.now_us + AHEAD_US) then
+        refuse('ERR the token %.0f is more than a year ahead of this server\'s clock, and of the ' ..
+            'tokens that it has given', token)
+    end
+end
+
 -- How long a counter lives that was made by being raised, after it was last raised.
 local KEPT_MS = 30 * 24 * 3600 * 1000
 

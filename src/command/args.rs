@@ -15,10 +15,6 @@ use crate::server::{Call, Command};
 const LONGEST_TAG: usize = 64;
 const LONGEST_CHANNEL: usize = 1024;
 
-/// The greatest token that FENCE takes: greater ones would leave no room above them for the
-/// tokens of all locks to come.
-const MOST_FENCE: i64 = 1 << 52;
-
 const WRONG_NUMBER: &str = "wrong number of arguments";
 
 /// The mode of permits, where nothing more is to be said of them.
@@ -117,15 +113,11 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         number(self.next()?, 1, MOST_MS, what)
     }
 
-    /// The token after IFTOKEN.
-    fn token(&mut self) -> Result<Token, Error> {
-        self.token_behind("IFTOKEN", MOST_MS)
-    }
-
-    fn token_behind(&mut self, word: &str, most: i64) -> Result<Token, Error> {
+    /// The token after IFTOKEN or FENCE.
+    fn token(&mut self, word: &str) -> Result<Token, Error> {
         let given = self.needs(word, "a token")?;
         let what = "the token must be a whole number from 1";
-        number(given, 1, most, what).map(Token)
+        number(given, 1, MOST_MS, what).map(Token)
     }
 
     /// Whose lock is meant, at the end of a command: `IFOWNER owner` or `IFTOKEN token`.
@@ -135,7 +127,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
         };
         let aim = match word.to_ascii_uppercase().as_slice() {
             b"IFOWNER" => Aim::Owner(self.owner()?.id(call)?),
-            b"IFTOKEN" => Aim::Token(self.token()?),
+            b"IFTOKEN" => Aim::Token(self.token("IFTOKEN")?),
             _ => return Err(self.unknown(word)),
         };
         match self.left.next() {
@@ -210,10 +202,10 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 Some(&"ALL") if !options.all => options.all = true,
                 Some(&"IFHELD") if options.only.is_none() => options.only = Some(Only::Held),
                 Some(&"IFTOKEN") if options.only.is_none() => {
-                    options.only = Some(Only::Token(self.token()?));
+                    options.only = Some(Only::Token(self.token("IFTOKEN")?));
                 }
                 Some(&"FENCE") if options.fence.is_none() => {
-                    options.fence = Some(self.token_behind("FENCE", MOST_FENCE)?);
+                    options.fence = Some(self.token("FENCE")?);
                 }
                 Some(&"COUNT") if options.count.is_none() => options.count = Some(self.count()?),
                 _ => return Err(self.unknown(given)),

@@ -2,7 +2,7 @@
 
 use super::found::{Foreign, Mode, Pool};
 use super::key::Key;
-use super::types::Owner;
+use super::types::{Owner, Token};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -30,6 +30,8 @@ pub enum Refusal {
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
+    /// The token that the client brings is far ahead of all that this server gives.
+    TokenAhead { token: Token },
     /// The lock can have no fencing counter, which would lie in another slot.
     NoCounter { key: Key },
     /// The server has started, and may have lost locks: it grants nothing for so many ms

@@ -9,6 +9,9 @@
 
 use super::{Now, Token};
 
+/// How far ahead of the clock a token may be that a client brings: a year, us.
+const AHEAD_US: i64 = 365 * 24 * 3600 * 1_000_000;
+
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
 #[derive(Clone, Debug, Default)]
@@ -22,5 +25,11 @@ impl Tokens {
         let next = self.last.max(counter).next();
         self.last = next.max(Token(now.wall.0));
         self.last
+    }
+
+    /// Whether a client may bring this token, perhaps from another server. One that is far
+    /// ahead would take the tokens of every lock with it, since all draw from one row.
+    pub fn is_near(&self, token: Token, now: Now) -> bool {
+        token <= self.last.max(Token(now.wall.0.saturating_add(AHEAD_US)))
     }
 }

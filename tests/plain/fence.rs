@@ -9,8 +9,10 @@ const COUNTER: &str = "redisson_lock_token:{job}";
 /// 30 days, ms.
 const KEPT: i64 = 30 * 24 * 3600 * 1000;
 
-/// Far beyond the clock.
-const AHEAD: i64 = 4_000_000_000_000_000;
+/// Beyond the clock by half a year.
+fn ahead() -> i64 {
+    (now_ms() + 182 * 24 * 3600 * 1000) * 1000
+}
 
 fn counter(client: &mut RawClient) -> i64 {
     let text = client.text(&format!("GET {COUNTER}"));
@@ -19,12 +21,13 @@ fn counter(client: &mut RawClient) -> i64 {
 
 #[test]
 fn the_counter_is_raised_and_replied() {
+    let ahead = ahead();
     let server = Server::start();
     let mut client = server.raw();
     let token = client.int("RLOCK.ACQUIRE job a 60000");
     assert_eq!(client.int("RLOCK.RENEW job a 60000 FENCE 1"), token);
     assert_eq!(counter(&mut client), token);
-    for (given, said) in [(AHEAD, AHEAD), (5, AHEAD), (AHEAD + 7, AHEAD + 7)] {
+    for (given, said) in [(ahead, ahead), (5, ahead), (ahead + 7, ahead + 7)] {
         let line = format!("RLOCK.RENEW job a 90000 fence {given}");
         assert_eq!(client.int(&line), said);
         assert_eq!(counter(&mut client), said);
@@ -33,11 +36,12 @@ fn the_counter_is_raised_and_replied() {
     assert!((KEPT - 60_000..=longest(KEPT)).contains(&left), "{left}");
     assert!(client.ends("job") > now_ms() + 80_000);
     client.int("RLOCK.RELEASE job a");
-    assert_eq!(client.int("RLOCK.ACQUIRE job b 60000"), AHEAD + 8);
+    assert_eq!(client.int("RLOCK.ACQUIRE job b 60000"), ahead + 8);
 }
 
 #[test]
 fn so_it_is_in_each_mode_and_for_a_waiters_grant() {
+    let ahead = ahead();
     let server = Server::start();
     let mut client = server.raw();
     for (mode, more) in [("READ", ""), ("WRITE", ""), ("LIMIT 2", "PERMITS")] {
@@ -49,12 +53,12 @@ fn so_it_is_in_each_mode_and_for_a_waiters_grant() {
         assert_eq!(client.int("RLOCK.FORCE job"), 1);
     }
     client.int("RLOCK.ACQUIRE job a 60000");
-    client.int(&format!("RLOCK.RENEW job a 60000 FENCE {AHEAD}"));
+    client.int(&format!("RLOCK.RENEW job a 60000 FENCE {ahead}"));
     let mut waiter = Waiter::with(&server, "job b 60000 BLOCK 0");
     assert_eq!(client.waiters("job"), 1);
     client.int("RLOCK.RELEASE job a");
-    assert_eq!(waiter.token(), AHEAD + 1);
-    assert_eq!(counter(&mut client), AHEAD + 1);
+    assert_eq!(waiter.token(), ahead + 1);
+    assert_eq!(counter(&mut client), ahead + 1);
 }
 
 #[test]
@@ -72,8 +76,12 @@ fn what_is_refused_changes_nothing() {
             "ERR the token must be a whole number from 1 to",
         ),
         (
-            "job a 60000 FENCE 4503599627370497",
-            "to 4503599627370496, got",
+            "job a 60000 FENCE 9007199254740992",
+            "to 9007199254740991, got",
+        ),
+        (
+            "job a 60000 FENCE 4503599627370496",
+            "ERR the token 4503599627370496 is more than a year ahead of this server's clock",
         ),
         ("job a 60000 FENCE 1 FENCE 2", "ERR syntax error at 'FENCE'"),
     ] {
@@ -86,6 +94,26 @@ fn what_is_refused_changes_nothing() {
     assert!(error.starts_with("WRONGTYPE"), "{error}");
     assert_eq!(client.state(b"job"), before);
     assert_eq!(client.int("RLOCK.RENEW job a 60000"), 1);
+}
+
+/// Whatever token one lock was brought, those of all others can be brought back.
+#[test]
+fn one_lock_takes_no_token_from_the_others() {
+    let server = Server::start();
+    let mut client = server.raw();
+    let year = 365 * 24 * 3600 * 1_000_000;
+    client.int("RLOCK.ACQUIRE job a 60000");
+    let most = now_ms() * 1000 + year;
+    client.int(&format!("RLOCK.RENEW job a 60000 FENCE {most}"));
+    client.int("RLOCK.RELEASE job a");
+    for name in ["job", "other"] {
+        let token = client.int(&format!("RLOCK.ACQUIRE {name} b 60000"));
+        assert!(token > most);
+        let fenced = client.int(&format!("RLOCK.RENEW {name} b 60000 FENCE {token}"));
+        assert_eq!(fenced, token);
+        let line = format!("RLOCK.RENEW {name} b 60000 FENCE {}", token + year);
+        assert!(client.error(&line).contains("more than a year ahead"));
+    }
 }
 
 #[test]
@@ -108,11 +136,12 @@ fn one_that_somebody_made_without_a_ttl_stays_so() {
 
 #[test]
 fn it_is_told_as_the_writes_that_it_is() {
+    let ahead = ahead();
     let server = Server::start();
     let mut client = server.raw();
     let mut listener = Listener::keyspace(&server, 0);
     client.int("RLOCK.ACQUIRE job a 60000");
-    client.int(&format!("RLOCK.RENEW job a 60000 FENCE {AHEAD}"));
+    client.int(&format!("RLOCK.RENEW job a 60000 FENCE {ahead}"));
     let told = [
         ("hset", "job"),
         ("expire", "job"),
@@ -128,25 +157,26 @@ fn it_is_told_as_the_writes_that_it_is() {
 
 #[test]
 fn a_replica_and_a_restart_have_it_too() {
+    let ahead = ahead();
     let mut server = Server::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let replica = Server::start_replica_of(&server);
     let mut client = server.raw();
     client.int("RLOCK.ACQUIRE job a 600000");
-    client.int(&format!("RLOCK.RENEW job a 600000 FENCE {AHEAD}"));
+    client.int(&format!("RLOCK.RENEW job a 600000 FENCE {ahead}"));
     let (state, ends) = (client.state(b"job"), client.deadline(COUNTER));
     let mut there = replica.raw();
     eventually("the replica has it", || {
         there.deadline(COUNTER) == ends && there.state(b"job") == state
     });
-    assert_eq!(counter(&mut there), AHEAD);
+    assert_eq!(counter(&mut there), ahead);
     server.kill();
     server.start_again();
     let mut client = server.raw();
-    assert_eq!(counter(&mut client), AHEAD);
+    assert_eq!(counter(&mut client), ahead);
     assert_eq!(client.deadline(COUNTER), ends);
     assert_eq!(client.state(b"job"), state);
     client.int("RLOCK.RELEASE job a");
-    assert_eq!(client.int("RLOCK.ACQUIRE job b 60000"), AHEAD + 1);
+    assert_eq!(client.int("RLOCK.ACQUIRE job b 60000"), ahead + 1);
 }
 
 #[test]
