@@ -146,12 +146,7 @@ fn limits_that_are_changed_in_the_hash_are_taken_as_they_are(by: Way) {
 #[test]
 fn a_field_that_the_server_ends_gives_its_permits_back() {
     let server = Server::start();
-    let version = server.version();
-    let fields_end = match version.is_valkey() {
-        true => version.at_least(9, 0),
-        false => version.at_least(7, 4),
-    };
-    if !fields_end {
+    if !server.version().ends_fields() {
         return;
     }
     let mut client = held(&server);

@@ -4,7 +4,8 @@
 use redis::Value;
 
 use crate::support::{
-    both_ways, each, int, lease_key, now_ms, pass, Ask, Listener, RawClient, Server, Way,
+    both_ways, each, eventually, int, lease_key, now_ms, pass, Ask, Listener, RawClient, Server,
+    Way,
 };
 
 /// What takes a lease key away.
@@ -261,4 +262,29 @@ fn fields_that_were_changed_by_hand_are_taken_as_they_are(by: Way) {
     assert_eq!(client.mode("doc"), "free");
     client.ok("FLUSHALL");
     client.nothing_left("doc");
+}
+
+/// Newer servers can end a field by itself.
+#[test]
+fn readers_whose_fields_the_server_ends_leave_the_lock_free() {
+    let server = Server::start();
+    if !server.version().ends_fields() {
+        return;
+    }
+    let mut client = server.raw();
+    for round in ["nobody waits", "somebody waits"] {
+        client.take_read("doc", "a");
+        client.take_read("doc", "b");
+        let mut writer = (round == "somebody waits").then(|| Way::Block.write(&server, "doc", "w"));
+        client.list("HPEXPIRE doc 100 FIELDS 2 a b");
+        match &mut writer {
+            Some(writer) => {
+                writer.token();
+                client.int("RLOCK.RELEASE doc w WRITE");
+            }
+            None => eventually("the server ends them", || client.int("HLEN doc") <= 1),
+        }
+        client.take_write("doc", "x");
+        client.int("RLOCK.FORCE doc");
+    }
 }

@@ -18,6 +18,7 @@ fn a_sharded_channel_of_any_slot_will_do_and_no_other() {
         .client
         .error("RLOCK.ACQUIRE k b 1000 QUEUE 0 NOTIFY plain t2");
     assert!(refused.starts_with("ERR nobody is subscribed"), "{refused}");
+    assert!(refused.contains(": SSUBSCRIBE to it"), "{refused}");
     let mut resp2 = server.raw();
     let refused = resp2.error("RLOCK.ACQUIRE k b 1000 QUEUE 0 NOTIFY plain t2");
     assert!(refused.contains("SSUBSCRIBE"), "{refused}");

@@ -42,7 +42,7 @@ fn a_channel_that_nobody_hears_or_only_who_listens_to_a_pattern() {
     let (server, mut control) = held();
     let mut session = Session::new(&server);
     let request = "RLOCK.ACQUIRE k a 1000 QUEUE 0 NOTIFY elsewhere t";
-    let refused = "ERR nobody is subscribed to the channel 'elsewhere': subscribe to it on this \
+    let refused = "ERR nobody is subscribed to the channel 'elsewhere': SUBSCRIBE to it on this \
                    connection, by its name, before you name it in NOTIFY";
     assert_eq!(session.client.error(request), refused);
     let mut all = server.raw();

@@ -17,6 +17,14 @@ pub struct Version {
 }
 
 impl Version {
+    /// Whether a field of a hash can have a TTL of its own.
+    pub fn ends_fields(&self) -> bool {
+        match self.is_valkey() {
+            true => self.at_least(9, 0),
+            false => self.at_least(7, 4),
+        }
+    }
+
     pub fn new(flavour: Flavour, text: &str) -> Self {
         let mut numbers = text.split('.').map(|part| part.parse().expect("a number"));
         let mut next = || numbers.next().expect("major.minor");

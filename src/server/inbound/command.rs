@@ -212,12 +212,11 @@ impl<'a> Call<'a> {
     /// as the server can say.
     fn listens(&self, client: ClientId, channel: &[u8]) -> Result<(), Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
+        let subscribe = match shell.server.cluster {
+            true => "SSUBSCRIBE",
+            false => "SUBSCRIBE",
+        };
         if !ctx.speaks_resp3() || !sys::is_subscribed(client) {
-            let subscribe = if shell.server.cluster {
-                "SSUBSCRIBE"
-            } else {
-                "SUBSCRIBE"
-            };
             return Err(Error::new(format!(
                 "QUEUE and NOTIFY need RESP3 and a subscription on this connection: HELLO 3, \
                  {subscribe} channel; without them use BLOCK"
@@ -229,8 +228,8 @@ impl<'a> Call<'a> {
         }
         if !reach::is_heard(&self.asked.to, channel) {
             return Err(Error::new(format!(
-                "nobody is subscribed to the channel {}: subscribe to it on this connection, by its \
-                 name, before you name it in NOTIFY",
+                "nobody is subscribed to the channel {}: {subscribe} to it on this connection, by \
+                 its name, before you name it in NOTIFY",
                 error::shown(channel)
             )));
         }
