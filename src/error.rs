@@ -93,11 +93,7 @@ pub fn of(refusal: &Refusal) -> Error {
              can be raised; use another name, or DEL it",
             shown(&key.name)
         ),
-        Refusal::TokenAhead { token } => format!(
-            "ERR the token {} is more than a year ahead of this server's clock, and of the \
-             tokens that it has given",
-            token.0
-        ),
+        Refusal::TokenAhead { token } => token_ahead(token.0),
         Refusal::NoCounter { key } => format!(
             "ERR FENCE needs the fencing counter of {}, which would lie in another slot of the \
              cluster: use a name whose hash tag is whole, or one without braces",
@@ -121,6 +117,13 @@ pub fn of(refusal: &Refusal) -> Error {
             shown(&key.name)
         ),
     }))
+}
+
+fn token_ahead(token: i64) -> String {
+    format!(
+        "ERR the token {token} is greater than all that this server has given, and more than a \
+         day ahead of its clock"
+    )
 }
 
 /// What is refused of permits and of their limit.

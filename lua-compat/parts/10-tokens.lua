@@ -42,16 +42,9 @@ local function new_token(work, keys)
     return token
 end
 
--- How far ahead of the clock a token may be that a client brings: a year, us. One that is far
+-- How far ahead of the clock a token may be that a client brings: a day, us. One that is far
 -- ahead would take the tokens of every lock with it, since all draw from one row.
-local AHEAD_US = 365 * 24 * 3600 * 10 ^ 6
-
-local function needs_near(work, token)
-    if token > math.max(last, work.now_us + AHEAD_US) then
-        refuse('ERR the token %.0f is more than a year ahead of this server\'s clock, and of the ' ..
-            'tokens that it has given', token)
-    end
-end
+local AHEAD_US = 24 * 3600 * 10 ^ 6
 
 -- How long a counter lives that was made by being raised, after it was last raised.
 local KEPT_MS = 30 * 24 * 3600 * 1000
@@ -62,6 +55,10 @@ local function raise(work, key, least)
     if not name then
         refuse('ERR FENCE needs the fencing counter of ' .. shown(key) .. ', which would lie in ' ..
             'another slot of the cluster: use a name whose hash tag is whole, or one without braces')
+    end
+    if least > math.max(counted, last, work.now_us + AHEAD_US) then
+        refuse('ERR the token %.0f is greater than all that this server has given, and more than ' ..
+            'a day ahead of its clock', least)
     end
     local left, token = ask('PTTL', name), math.max(counted, least)
     work:write('INCRBY', name, text(token - counted))

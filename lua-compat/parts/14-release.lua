@@ -107,7 +107,6 @@ local function renew(work, keys, list)
     })
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
-    if options.fence then needs_near(work, options.fence) end
     local known = options.fence and known_of(lock, owner)
     local least = math.max(options.fence or 0, known and known.token or 0)
     local fenced = options.fence and raise(work, key, least)

@@ -30,7 +30,8 @@ pub enum Refusal {
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
-    /// The token that the client brings is far ahead of all that this server gives.
+    /// The token that the client brings is greater than all that were given, and far ahead of
+    /// the clock.
     TokenAhead { token: Token },
     /// The lock can have no fencing counter, which would lie in another slot.
     NoCounter { key: Key },

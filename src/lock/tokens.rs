@@ -9,8 +9,8 @@
 
 use super::{Now, Token};
 
-/// How far ahead of the clock a token may be that a client brings: a year, us.
-const AHEAD_US: i64 = 365 * 24 * 3600 * 1_000_000;
+/// How far ahead of the clock a token may be that a client brings: a day, us.
+const AHEAD_US: i64 = 24 * 3600 * 1_000_000;
 
 /// Hands out tokens: each greater than all before it, and not less than the
 /// microseconds since 1970. They fit in 53 bits until the year 2255.
@@ -29,7 +29,7 @@ impl Tokens {
 
     /// Whether a client may bring this token, perhaps from another server. One that is far
     /// ahead would take the tokens of every lock with it, since all draw from one row.
-    pub fn is_near(&self, token: Token, now: Now) -> bool {
+    pub fn may_be_brought(&self, token: Token, now: Now) -> bool {
         token <= self.last.max(Token(now.wall.0.saturating_add(AHEAD_US)))
     }
 }

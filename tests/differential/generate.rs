@@ -125,6 +125,7 @@ fn command(random: &mut Random, scene: &mut Scene) -> Words {
         "RELEASE" => *random.of(&[None, None, None, Some("ALL"), Some("IFHELD")]),
         "ACQUIRE" | "MACQUIRE" if random.one_in(3) => Some("ONCE"),
         // Far below all tokens: the counter is that of the hold then.
+        "RENEW" if random.one_in(8) => Some("FENCE 9007199254740990"),
         "RENEW" if random.one_in(4) => Some("FENCE 7"),
         _ => None,
     };

@@ -50,15 +50,19 @@ pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: Token) {
 
 /// The counter of a lock is at least this from now on, and lives for a while; what it is.
 pub fn raise(d: &mut Decision<'_>, key: &Key, least: Token) -> Result<Token, Refusal> {
-    let token = match d.ks.counter(key) {
-        Counter::At(last) if last < MOST => last.max(least),
-        Counter::Absent if d.ks.slot_stays(key) => least,
+    let last = match d.ks.counter(key) {
+        Counter::At(last) if last < MOST => last,
+        Counter::Absent if d.ks.slot_stays(key) => Token::BEFORE_FIRST,
         Counter::Absent => return Err(Refusal::OnItsWay { key: key.clone() }),
         Counter::Elsewhere => return Err(Refusal::NoCounter { key: key.clone() }),
         Counter::At(_) | Counter::Unusable => {
             return Err(Refusal::CounterUnusable { key: key.clone() })
         }
     };
+    if least > last && !d.core.tokens.may_be_brought(least, d.now) {
+        return Err(Refusal::TokenAhead { token: least });
+    }
+    let token = last.max(least);
     let until = Some(d.now.deadline(KEPT_MS));
     d.write(key, Write::Fence { token, until });
     Ok(token)

@@ -42,9 +42,6 @@ fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Optio
     let Some(least) = renewal.fence else {
         return Ok(None);
     };
-    if !d.core.tokens.is_near(least, d.now) {
-        return Err(Refusal::TokenAhead { token: least });
-    }
     let newest = |entry: &Entry| {
         let (_, newest) = entry.tokens(renewal.owner, renewal.mode).unzip();
         newest.max(entry.hold(renewal.owner).and_then(Hold::token))
