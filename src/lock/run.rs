@@ -36,8 +36,6 @@ const AWAY: usize = 500;
 pub enum Occasion {
     /// The timer: all that is due.
     Timer,
-    /// After a command that changed keys of ours: the notes.
-    Job,
     /// At the start of a command of ours: the notes are heard, so that it finds its
     /// locks as they would be had all been attended to.
     Command,
@@ -236,11 +234,10 @@ impl<O: Outside> Run<'_, '_, O> {
         self.review();
     }
 
-    /// Looks at what was heard of keys and connections: the timer in slices, a job once.
-    /// A command takes into account what was heard of its own keys when it looks at them;
+    /// Looks at what was heard of keys and connections. A command takes into account what was heard of its own keys when it looks at them;
     /// the rest is not its business, and its slot may be another one.
     fn review(&mut self) {
-        if self.occasion == Occasion::Command {
+        if !self.is_timer() {
             return;
         }
         self.in_slices(|run| {
@@ -256,7 +253,7 @@ impl<O: Outside> Run<'_, '_, O> {
             }
             keys.retain(|key| run.is_ours(key));
             run.with.decide(|d| review(d, &keys, BATCH));
-            run.is_timer() && run.with.core.has_due()
+            run.with.core.has_due()
         });
     }
 

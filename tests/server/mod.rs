@@ -1,6 +1,7 @@
 //! The module in its server: loading, unloading, the clock, and requests that make no sense.
 
 mod clock;
+mod field_ends;
 mod first_run;
 mod loading;
 mod missing_keys;

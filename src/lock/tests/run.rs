@@ -27,7 +27,7 @@ fn closed(s: &mut Shell) -> Vec<ClientId> {
 }
 
 #[test]
-fn a_command_hears_the_notes_and_a_job_looks_at_the_keys() {
+fn a_command_hears_the_notes_and_the_timer_looks_at_the_keys() {
     let mut s = Shell::new();
     s.get(by("a"));
     let b = s.wait(by("b"));
@@ -35,18 +35,8 @@ fn a_command_hears_the_notes_and_a_job_looks_at_the_keys() {
     s.run(Occasion::Command);
     assert!(s.notes.is_empty() && s.core.has_due());
     assert_eq!(s.answers(), []);
-    s.run(Occasion::Job);
+    s.run(Occasion::Timer);
     assert!(matches!(s.answers()[..], [(id, Outcome::Granted(_))] if id == b));
-}
-
-#[test]
-fn a_job_ends_no_lease_and_the_timer_does() {
-    let mut s = held(1, false);
-    s.pass(1001);
-    s.run(Occasion::Job);
-    assert_eq!(s.events(), []);
-    s.tick();
-    assert_eq!(s.events().len(), 1);
 }
 
 #[test]
@@ -72,7 +62,6 @@ fn notes_stay_where_they_are_while_the_gate_is_not_open() {
     for gate in [Gate::Waking, Gate::Shut] {
         s.gate = gate;
         s.run(Occasion::Timer);
-        s.run(Occasion::Job);
         assert_eq!(s.notes.len(), 1);
     }
 }

@@ -266,7 +266,7 @@ impl Shell {
     /// All of them, and what comes of them.
     pub fn read_notes(&mut self) {
         loop {
-            self.run(Occasion::Job);
+            self.run(Occasion::Timer);
             if !self.core.has_due() {
                 break;
             }

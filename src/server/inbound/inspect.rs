@@ -3,7 +3,7 @@
 use super::tick;
 use crate::lock::{self, Cause, Core, Key, Note, Now};
 use crate::server::run::{Asked, ServerKeyspace};
-use crate::server::state::{clock, Read};
+use crate::server::state::clock;
 use crate::server::sys::Access;
 
 /// Looks at what is known and at the keyspace. `None`: the core is deciding.
@@ -28,6 +28,6 @@ fn are_gone(asked: &Asked<'_>, mut keys: Vec<Key>) {
         let notes = keys
             .into_iter()
             .map(|key| Note::Changed(key, Cause::Unknown));
-        tick::leave(shell, ctx, notes, Read::AfterTurn);
+        tick::leave(shell, ctx, notes);
     }
 }

@@ -18,7 +18,6 @@ use super::tick::leave;
 use crate::lock::{Cause, Core, Key, Note, Owner};
 use crate::redisson;
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::Read;
 use crate::server::sys::{subscribe_keys, unsubscribe_keys, Ctx, OnKey};
 
 const CLASSES: NotifyEvent = NotifyEvent::GENERIC
@@ -101,12 +100,12 @@ struct Hashes;
 impl OnKey for Hashes {
     const WHAT: &'static str = "a hash event";
 
-    fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
+    fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
             if shell.listens() && shell.hears(ctx, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
                 let note = Note::Changed(Key::new(ctx.db(), name), Cause::Unknown);
-                leave(shell, ctx, [note], read_after(event));
+                leave(shell, ctx, [note]);
             }
         });
     }
@@ -119,10 +118,10 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
     }
     if shell.hears(ctx, name) {
         let note = Note::Changed(Key::new(ctx.db(), name), Cause::Overwritten);
-        leave(shell, ctx, [note], Read::AfterCommand);
+        leave(shell, ctx, [note]);
     } else {
         // Redisson writes a lease key anew when a reader nests.
-        reader_changed(shell, ctx, name, Cause::Unknown, Read::AfterCommand);
+        reader_changed(shell, ctx, name, Cause::Unknown);
     }
 }
 
@@ -139,7 +138,7 @@ fn is_strange(shell: &Shell, name: &[u8]) -> bool {
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
-fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause, read: Read) {
+fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause) {
     let db = ctx.db();
     let notes = shell.locks.ask(|core| {
         let readers = core.any_shared().then(|| redisson::readers(name));
@@ -150,7 +149,7 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause, read: 
             .collect::<Vec<_>>()
     });
     if let Some(notes) = notes.filter(|notes| !notes.is_empty()) {
-        leave(shell, ctx, notes, read);
+        leave(shell, ctx, notes);
     }
 }
 
@@ -164,7 +163,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         return;
     };
     let known = known || shell.inbox.has_arrived(|| db, name);
-    let (cause, read) = (cause_of(event), read_after(event));
+    let cause = cause_of(event);
     let key = || Key::new(db, name);
     let from = match event {
         b"rename_to" | b"move_to" => {
@@ -176,12 +175,12 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
     };
     match (event, from) {
         (b"rename_from" | b"move_from", _) => shell.inbox.leaves(known.then(key)),
-        (_, Some(from)) => leave(shell, ctx, [Note::Renamed(from, key())], read),
-        (_, None) if known => leave(shell, ctx, [Note::Changed(key(), cause)], read),
+        (_, Some(from)) => leave(shell, ctx, [Note::Renamed(from, key())]),
+        (_, None) if known => leave(shell, ctx, [Note::Changed(key(), cause)]),
         (_, None) => {}
     }
     // A name can be both a lock's and a lease key's.
-    reader_changed(shell, ctx, name, cause, read);
+    reader_changed(shell, ctx, name, cause);
 }
 
 /// Why a key went, if it did, by what happened to it last.
@@ -189,16 +188,10 @@ fn cause_of(event: &[u8]) -> Cause {
     match event {
         b"expired" => Cause::Expired,
         b"evicted" => Cause::Evicted,
-        // Of a field: an event of hashes on Redis, of keys on Valkey.
-        b"expire" | b"persist" | b"hexpired" => Cause::Unknown,
+        b"expire" | b"persist" => Cause::Unknown,
+        // Fields have run out: an event of hashes on Redis, of keys on Valkey.
+        b"hexpired" => Cause::Unknown,
         b"set" | b"restore" | b"copy_to" | b"sortstore" | b"rename_to" => Cause::Overwritten,
         _ => Cause::Removed,
-    }
-}
-
-fn read_after(event: &[u8]) -> Read {
-    match event {
-        b"expired" | b"evicted" | b"hexpired" => Read::AfterTurn,
-        _ => Read::AfterCommand,
     }
 }

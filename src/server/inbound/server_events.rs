@@ -11,7 +11,7 @@ use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, messages, reach};
 use crate::server::run::schedule;
 use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{Read, Wakeup};
+use crate::server::state::Wakeup;
 use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
 
 /// What is rare.
@@ -145,7 +145,7 @@ fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
 fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
     let idle = shell.locks.ask(Core::is_idle).unwrap_or(true);
     if !idle {
-        leave(shell, ctx, [note], Read::AfterCommand);
+        leave(shell, ctx, [note]);
     }
 }
 
@@ -162,6 +162,6 @@ fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
     answers::client_closed(shell, ctx, client);
     let bound = shell.locks.ask(|core| core.is_bound_beside_block(client));
     if bound.unwrap_or(true) {
-        leave(shell, ctx, [Note::Closed(client)], Read::AfterTurn);
+        leave(shell, ctx, [Note::Closed(client)]);
     }
 }

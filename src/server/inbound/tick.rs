@@ -1,43 +1,30 @@
-//! Has the core do what is due without a command of a client: by a job after the command
-//! that left a note, before a command of ours, or by the timer.
+//! Has the core do what is due without a command of a client: by the timer, or before a
+//! command of ours.
 
 use crate::config;
 use crate::lock::{self, Gate, Note, Now, Occasion};
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::{answers, publish};
-use crate::server::run::{attend, decide, gate, schedule, Asked};
-use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{clock, Read, Wakeup};
+use crate::server::run::{attend, decide, gate, Asked};
+use crate::server::shell::Shell;
+use crate::server::state::{clock, Wakeup};
 use crate::server::sys::Ctx;
 
-/// Leaves notes of what was seen, and sees to it that they are read: by the job right
-/// after the command that caused them, where the server can do that, else by the timer.
-pub(super) fn leave(
-    shell: &Shell,
-    ctx: Ctx<'_>,
-    notes: impl IntoIterator<Item = Note>,
-    read: Read,
-) {
+/// Leaves notes of what was seen. The timer reads them as soon as the event loop comes round.
+/// Not earlier, in a job of the server's: it runs jobs while it goes through keys or fields that
+/// have run out, and one that writes a key which it is not done with ends it. Nor would a replica
+/// that is cut off in between have a lock without a lease, where a command replicates
+/// its effects one by one.
+pub(super) fn leave(shell: &Shell, ctx: Ctx<'_>, notes: impl IntoIterator<Item = Note>) {
     notes.into_iter().for_each(|note| shell.inbox.push(note));
-    let by_job = read == Read::AfterCommand && shell.server.jobs;
-    if !(by_job && shell.alarm.add_job(ctx, on_job)) {
-        shell.alarm.arm_now(ctx);
-    }
-}
-
-fn on_job(ctx: Ctx<'_>) {
-    SHELL.with(ctx, |shell| {
-        shell.alarm.job.set(false);
-        serve(shell, ctx, Occasion::Job);
-        schedule::arm_for_next(shell, ctx);
-    });
+    shell.alarm.arm_now(ctx);
 }
 
 /// Does what is due. What the gate forbids stays due; the timer is armed by the caller.
 pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
     let by = match occasion {
         Occasion::Command => By::Command,
-        Occasion::Timer | Occasion::Job => By::Ourselves,
+        Occasion::Timer => By::Ourselves,
     };
     let to = Replication { shell, ctx, by };
     let asked = Asked::without_command(to);

@@ -1,5 +1,5 @@
-//! What wakes us later: the one timer of the module, jobs after a command, and the event
-//! loop itself. What is to be done then is not this file's matter: it is given functions.
+//! What wakes us later: the one timer of the module, and the event loop itself. What is to
+//! be done then is not this file's matter: it is given functions.
 //!
 //! The timer is armed for the earliest of leases, BLOCK time-outs and whatever was left
 //! for later, and never stopped early; when it fires with nothing due it is armed anew.
@@ -26,8 +26,6 @@ pub struct Alarm {
     firing: Cell<bool>,
     /// It runs too early: the wall clock was set back since the server began to fire timers.
     early: Cell<bool>,
-    /// A job runs when the command under way is done.
-    pub job: Cell<bool>,
     /// The event loop is known to come to its end of a turn before it sleeps.
     pub awake: Cell<bool>,
     wakeup: Wakeup,
@@ -57,7 +55,6 @@ impl Alarm {
             armed: Cell::new(None),
             firing: Cell::new(false),
             early: Cell::new(false),
-            job: Cell::new(false),
             awake: Cell::new(false),
             wakeup,
             on_timer,
@@ -145,19 +142,9 @@ impl Alarm {
         }
     }
 
-    /// Has this job run after the command under way, if none is to. `false`: this server
-    /// cannot.
-    pub fn add_job(&self, ctx: Ctx<'_>, job: Run) -> bool {
-        if !self.job.get() {
-            self.job.set(sys::after_command(ctx, job));
-        }
-        self.job.get()
-    }
-
     /// What of ours the server has still to call.
     pub fn awaits(&self) -> Option<&'static str> {
         let reasons = [
-            (self.job.get(), "it has yet to look at a key"),
             (
                 sys::loop_is_kept_awake(),
                 "the event loop is yet to come to it",

@@ -17,18 +17,6 @@ pub struct Inbox {
     pub moved_from: Cell<i32>,
 }
 
-/// After what notes are to be read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Read {
-    /// The command under way. Its effects and ours replicate as one.
-    AfterCommand,
-    /// This turn of the event loop: the cause may be a command that replicates
-    /// its effects one by one (SCAN finding a key that ran out), and a replica
-    /// cut off in between would have a lock without a lease. Or it is the server itself, which
-    /// is not done with the key: Valkey 9 goes on with a hash whose first fields have expired.
-    AfterTurn,
-}
-
 impl Inbox {
     pub fn is_empty(&self) -> bool {
         self.notes.borrow().list.is_empty()

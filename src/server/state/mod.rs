@@ -26,7 +26,7 @@ mod unpublished;
 pub use alarm::Alarm;
 pub use clients::{Clients, Ended, Wake};
 pub use counter_names::CounterNames;
-pub use inbox::{Inbox, Read};
+pub use inbox::Inbox;
 pub use listeners::Listeners;
 pub use locks::Locks;
 pub use outbox::{Letter, Outbox, Unheard};

@@ -43,9 +43,6 @@ pub struct Server {
     /// elsewhere it lives through that ms.
     pub ends_early: bool,
     pub cluster: bool,
-    /// Notes can be read right after the command that caused them: the server runs jobs
-    /// then (7.2). In a cluster a job sees the slot of that command, and no other.
-    pub jobs: bool,
     /// The uuid of this load of the module, for the owner `*`.
     pub uuid: String,
     /// The strings `0`, `1` and `PXAT`, made once.
@@ -76,7 +73,6 @@ impl Server {
             publishing,
             ends_early: !valkey && sys::version() >= 0x0007_0400,
             cluster,
-            jobs: sys::has_jobs() && !cluster,
             uuid: uuid::Uuid::new_v4().to_string(),
             zero: Text::new(b"0")?,
             one: Text::new(b"1")?,

@@ -1,4 +1,4 @@
-//! What the server calls later: timers, jobs after a command, a turn of the event loop.
+//! What the server calls later: timers, a turn of the event loop.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -63,24 +63,6 @@ unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     slot.id.set(None);
     // SAFETY: the server passes it to this callback.
     unsafe { callback(ctx, "a timer", slot.run) };
-}
-
-/// Has a function called right after the command under way that made a key event.
-/// `false`: this server cannot.
-pub fn after_command(ctx: Ctx<'_>, run: Run) -> bool {
-    api!(RedisModule_AddPostNotificationJob).is_some_and(|call| {
-        // SAFETY: the context is valid; `run_job` gets the function that it expects.
-        unsafe { call(ctx.as_ptr(), Some(run_job), run as *mut c_void, None) == OK }
-    })
-}
-
-/// # Safety
-/// `data` is a [`Run`].
-unsafe extern "C" fn run_job(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
-    // SAFETY: as the caller says.
-    let run = unsafe { std::mem::transmute::<*mut c_void, Run>(data) };
-    // SAFETY: the server passes it to this callback.
-    unsafe { callback(ctx, "a job", run) };
 }
 
 /// The event loop has something to do that has nothing to do.

@@ -64,11 +64,6 @@ pub fn version() -> i32 {
     })
 }
 
-/// Whether the server runs jobs after a command that made a key event (7.2).
-pub fn has_jobs() -> bool {
-    api!(RedisModule_AddPostNotificationJob).is_some()
-}
-
 /// Valkey 9 moves slots atomically only if every module says that it copes. Not in the
 /// bindings, which are Redis'.
 const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
