@@ -11,7 +11,7 @@ from ._core import Core
 from ._line import BROKEN
 from ._resp import Failure
 from ._states import Call, Held, JobState, Pending, Request
-from .errors import ConnectionError, NotAcquired
+from .errors import ConnectionError, NotAcquired, Refused
 
 Fenced = Callable[[Optional[int], float], object]
 
@@ -95,6 +95,8 @@ class SeatCore(Core):
                 if why := self._gone(reply):
                     self._lost(held, why, now)
                 else:
+                    assert seat.request
+                    seat.request.error = Refused(*reply)
                     self.calls.append(partial(then, None, 0.0))
 
         call = Call(words, answered, words, now + held.lease / 1000)

@@ -88,10 +88,7 @@ impl QuorumAcquire {
             .map(|(_, hold)| hold.token())
             .max()
             .unwrap_or(0);
-        let members = self.fence(grants, token, begun, &mut tries).await;
-        if members.len() < self.quorum.majority() {
-            return Err(Error::NotAcquired);
-        }
+        let members = self.fence(grants, token, begun, &mut tries).await?;
         QuorumHold::new(self.clone(), owner, token, members, tries, &free)
     }
 
@@ -152,14 +149,15 @@ impl QuorumAcquire {
     }
 
     /// Those whose counter is the token now. A hold that came later has a greater one; it may
-    /// join those that count once they are a majority.
+    /// join those that count once they are a majority. Where they are none, it fails with what
+    /// a server said against the token.
     async fn fence(
         &self,
         grants: Vec<(usize, Hold)>,
         token: u64,
         begun: Time,
         others: &mut Tries,
-    ) -> Vec<Member> {
+    ) -> Result<Vec<Member>, Error> {
         let lease = self.lease;
         let end = (begun + lease - drift(lease)).saturating_sub(lease / 4);
         let patience = end.saturating_sub(now());
@@ -167,24 +165,29 @@ impl QuorumAcquire {
         for (index, hold) in grants {
             fencing.spawn(async move {
                 let counter = timeout(patience, hold.renew_and(lease, Some(token))).await;
-                (index, hold, counter == Ok(Ok(token)))
+                (index, hold, counter)
             });
         }
-        let mut members = Vec::new();
+        let (mut members, mut why) = (Vec::new(), None);
         while let Some(fenced) = fencing.join_next().await {
-            match fenced {
-                Ok((index, hold, true)) => {
-                    let valid = sure(&hold, lease);
-                    let hold = Arc::new(hold);
-                    members.push(Member { index, hold, valid });
-                }
-                Ok((index, hold, false)) => {
-                    others.spawn(async move { (index, Ok(hold)) });
-                }
-                Err(_) => {}
+            let Ok((index, hold, counter)) = fenced else {
+                continue;
+            };
+            if counter == Ok(Ok(token)) {
+                let valid = sure(&hold, lease);
+                let hold = Arc::new(hold);
+                members.push(Member { index, hold, valid });
+                continue;
+            }
+            others.spawn(async move { (index, Ok(hold)) });
+            if let Ok(Err(error @ Error::Refused { .. })) = counter {
+                why = Some(error);
             }
         }
-        members
+        if members.len() < self.quorum.majority() {
+            return Err(why.unwrap_or(Error::NotAcquired));
+        }
+        Ok(members)
     }
 }
 
