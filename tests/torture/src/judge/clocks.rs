@@ -163,10 +163,15 @@ fn of(past: &Past, server: u16, from: u64, to: u64) -> impl Iterator<Item = &Clo
 
 /// From when on the lease may be over that was asked for by this.
 pub fn lease_over(past: &Past, asked: &Asked) -> u64 {
-    let (call, lease) = (asked.op.call, asked.request.lease_us);
-    let clocks = of(past, asked.server, call, call.saturating_add(lease));
-    let all = clocks.map(|clock| clock.earliest(call, asked.done, lease));
-    all.min().unwrap_or(call)
+    let span = (asked.op.call, asked.done);
+    lease_ends(past, asked.server, span, asked.request.lease_us)
+}
+
+/// From when on a lease may be over that a server writes in this time.
+pub fn lease_ends(past: &Past, server: u16, (from, to): (u64, u64), lease: u64) -> u64 {
+    let clocks = of(past, server, from, from.saturating_add(lease));
+    let all = clocks.map(|clock| clock.earliest(from, to, lease));
+    all.min().unwrap_or(from)
 }
 
 /// By when a lease surely is over that a server writes in this time.

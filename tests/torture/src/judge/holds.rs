@@ -94,8 +94,11 @@ impl Ends {
             } else if ends_all(&fault.kind) {
                 bounds.all.push((fault.end, fault.begin, kind));
             } else if here && ends_key(&fault.kind) {
-                let later = (fault.ms * 1000).saturating_sub(ROUNDING);
-                bounds.all.push((fault.end, fault.begin + later, kind));
+                // What PEXPIRE leaves of a lease runs by the clock too.
+                let (span, left) = ((fault.begin, fault.end), fault.ms * 1000);
+                let left = left.saturating_sub(ROUNDING);
+                let over = clocks::lease_ends(past, fault.server, span, left);
+                bounds.all.push((fault.end, over, kind));
             }
         }
         bounds.close();

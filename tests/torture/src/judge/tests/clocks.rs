@@ -108,3 +108,19 @@ fn tokens_fall_only_at_a_start_with_a_clock_that_is_behind() {
     assert_eq!(story("stop", 2000).found(), ["tokens"]);
     assert_eq!(story("restart", 70_000).found(), ["tokens"]);
 }
+
+#[test]
+fn what_pexpire_left_of_a_lease_runs_by_the_clock_too() {
+    let story = |ms| {
+        let story = Story::new().op(1, "RLOCK.ACQUIRE k a 1500", (10, 11), ok(T));
+        let mut story = story.fault("pexpire", &["k"], (20, 20), "");
+        if let Some(Record::Fault(fault)) = story.0.last_mut() {
+            fault.ms = 900;
+        }
+        let story = story.step(1, 720, ms);
+        story.op(2, &acquire("b", ""), (730, 731), ok(T + 1))
+    };
+    // It runs until 920, and by that clock until 620, or until 820.
+    assert!(story(300).found().is_empty());
+    assert_eq!(story(100).found(), ["exclusion"]);
+}
