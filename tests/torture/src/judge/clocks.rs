@@ -26,9 +26,10 @@ struct Step {
 }
 
 pub const FORWARD: &str = "clock-forward";
+const BACK: &str = "clock-back";
 
 pub fn steps(kind: &str) -> bool {
-    [FORWARD, "clock-back"].contains(&kind)
+    [FORWARD, BACK].contains(&kind)
 }
 
 impl Clock {
@@ -133,8 +134,10 @@ fn at(moment: u64, ahead: i64, lease: u64) -> i64 {
 #[derive(Default)]
 pub struct Clocks {
     of: HashMap<u16, Clock>,
-    /// All that was done to any of them.
-    any: Clock,
+    /// All steps forward of any of them, and all those back: a lock that moves from server to
+    /// server may meet some of them and not others.
+    forward: Clock,
+    back: Clock,
     right: Clock,
 }
 
@@ -143,9 +146,11 @@ impl Clocks {
         let servers: HashSet<u16> = faults.iter().map(|fault| fault.server).collect();
         let of = |server| faults.iter().filter(move |one| one.server == server);
         let clocks = servers.iter().map(|one| (*one, Clock::new(of(*one))));
+        let alone = |kind: &'static str| faults.iter().filter(move |one| one.kind == kind);
         Self {
             of: clocks.collect(),
-            any: Clock::new(faults.iter()),
+            forward: Clock::new(alone(FORWARD)),
+            back: Clock::new(alone(BACK)),
             right: Clock::default(),
         }
     }
@@ -155,9 +160,15 @@ impl Clocks {
     }
 }
 
-/// Those that a hold may go by which was given by this server, in this time.
-fn of(past: &Past, server: u16, from: u64, to: u64) -> impl Iterator<Item = &Clock> {
-    let moved = past.bonds_cut(from, to).then_some(&past.clocks.any);
+/// Those that a hold may go by which was given by this server, in this time; `moved`: if it
+/// came to another.
+fn of<'a>(
+    past: &'a Past,
+    server: u16,
+    (from, to): (u64, u64),
+    moved: &'a Clock,
+) -> impl Iterator<Item = &'a Clock> {
+    let moved = past.bonds_cut(from, to).then_some(moved);
     [past.clocks.of(server)].into_iter().chain(moved)
 }
 
@@ -169,14 +180,16 @@ pub fn lease_over(past: &Past, asked: &Asked) -> u64 {
 
 /// From when on a lease may be over that a server writes in this time.
 pub fn lease_ends(past: &Past, server: u16, (from, to): (u64, u64), lease: u64) -> u64 {
-    let clocks = of(past, server, from, from.saturating_add(lease));
+    let span = (from, from.saturating_add(lease));
+    let clocks = of(past, server, span, &past.clocks.forward);
     let all = clocks.map(|clock| clock.earliest(from, to, lease));
     all.min().unwrap_or(from)
 }
 
 /// By when a lease surely is over that a server writes in this time.
 pub fn lease_gone(past: &Past, server: u16, (from, to): (u64, u64), lease: u64) -> u64 {
-    let clocks = of(past, server, from, to.saturating_add(lease));
+    let span = (from, to.saturating_add(lease));
+    let clocks = of(past, server, span, &past.clocks.back);
     let all = clocks.map(|clock| clock.latest(from, to, lease));
     all.max().unwrap_or(NEVER)
 }
@@ -184,7 +197,7 @@ pub fn lease_gone(past: &Past, server: u16, (from, to): (u64, u64), lease: u64) 
 /// When the clock first went ahead by so much that a watchdog may have come too late.
 pub fn next_jump(past: &Past, asked: &Asked) -> u64 {
     let from = asked.op.call;
-    let clocks = of(past, asked.server, from, NEVER);
+    let clocks = of(past, asked.server, (from, NEVER), &past.clocks.forward);
     let jumps = clocks.filter_map(|clock| clock.next_jump(from, asked.request.lease_us / 4));
     jumps.min().unwrap_or(NEVER)
 }

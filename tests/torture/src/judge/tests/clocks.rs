@@ -124,3 +124,20 @@ fn what_pexpire_left_of_a_lease_runs_by_the_clock_too() {
     assert!(story(300).found().is_empty());
     assert_eq!(story(100).found(), ["exclusion"]);
 }
+
+#[test]
+fn a_lock_that_moved_may_go_by_either_clock() {
+    let story = |server, ms, moved: &[&str]| {
+        let story = Story::new().step(server, 600, ms);
+        let story = moved
+            .iter()
+            .fold(story, |story, kind| story.fault(kind, &[], (300, 310), ""));
+        let story = story.op(1, "RLOCK.ACQUIRE k a 1000", (10, 11), ok(T));
+        story.op(2, &acquire("b", ""), (1100, 1101), ok(T + 1))
+    };
+    // The clock is set back where the lock was, or where it came to.
+    for server in [1, 2] {
+        assert!(story(server, -500, &["move-slot"]).found().is_empty());
+    }
+    assert_eq!(story(1, -500, &[]).found(), ["exclusion"]);
+}
