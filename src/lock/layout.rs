@@ -79,8 +79,8 @@ fn is_owner(name: &[u8]) -> bool {
     !name.is_empty() && name != MODE && !name.ends_with(WRITER)
 }
 
-/// A number of holds: a positive integer as the server writes it. HINCRBY, which replicas
-/// get, takes no other.
+/// A number of holds: a positive integer as the server writes it. HINCRBY, by which Redisson
+/// counts, takes no other.
 pub fn count(value: &[u8]) -> Option<i64> {
     if !matches!(value.first(), Some(b'1'..=b'9')) {
         return None;

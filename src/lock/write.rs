@@ -17,7 +17,7 @@ pub enum Write {
     },
     /// `owner` now has `holds` holds in this mode, `by` more than before. In a
     /// plain lock and for readers the field is `owner`, for a writer
-    /// `owner:write`. HSET if there were none before, else HINCRBY.
+    /// `owner:write`. HSET key field holds.
     Count {
         owner: Owner,
         mode: Mode,

@@ -153,7 +153,6 @@ fn is_plain(words: &[String]) {
     let name = words[0].to_uppercase();
     let plain = [
         "HSET",
-        "HINCRBY",
         "HDEL",
         "SET",
         "PEXPIREAT",

@@ -11,9 +11,8 @@ use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Text, To};
 /// The commands that writes are replicated as, and the one that the gate asks by. A
 /// server on which one of them was renamed away would lose writes, or grant where it must
 /// not, silently; so rlock does not load there.
-const COMMANDS: [&CStr; 8] = [
+const COMMANDS: [&CStr; 7] = [
     c"HSET",
-    c"HINCRBY",
     c"HDEL",
     c"SET",
     c"PEXPIREAT",

@@ -23,11 +23,8 @@ impl Writer<'_, '_> {
         match write {
             Write::Take { owner, holds, at } => self.take(key, owner, *holds, *at),
             Write::Count {
-                owner,
-                mode,
-                holds,
-                by,
-            } => self.count(key, owner, *mode, *holds, *by),
+                owner, mode, holds, ..
+            } => self.count(key, owner, *mode, *holds),
             Write::Drop { owner, mode } => self.drop_field(key, owner, *mode),
             Write::Permit { owner, held, pool } => self.permit(key, owner, *held, *pool),
             Write::SetPool(pool) => self.set_mode(key, layout::pool_text(*pool).as_bytes()),
@@ -53,18 +50,14 @@ impl Writer<'_, '_> {
         expire_at(open, self.to, at)
     }
 
-    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64, by: i64) -> Option<bool> {
+    /// HSET, not HINCRBY: of a field with an end of its own the one takes it away, as the
+    /// server's handle does, and the other leaves it.
+    fn count(self, key: &Key, owner: &[u8], mode: Mode, holds: i64) -> Option<bool> {
         let field = field(self.keys, owner, mode)?;
         let value = Text::number(holds)?;
         // A key that is gone meanwhile must not come back without a TTL.
         let open = self.keys.open(key).filter(|open| open.is_there())?;
-        if holds == by {
-            set_field(open, self.to, &field, &value)?;
-        } else {
-            open.set_field(&field, Some(&value))?;
-            let args = [&open.name, &field];
-            self.to.send(To::Everybody, c"HINCRBY", args, Some(by))?;
-        }
+        set_field(open, self.to, &field, &value)?;
         touched(open, self.to)
     }
 
