@@ -1,16 +1,13 @@
 //! A connection is closed that had waits, or holds that were bound to it.
 
+use super::queue::Portion;
 use super::watchdog::{self, Bond};
-use super::{leaving, reconcile, request, ClientId, Decision, WaiterId};
+use super::{leaving, reconcile, request, ClientId, Decision};
 
-/// Its waits end, and exactly its watchdog holds, as if they were released. How many; at
-/// most so many at a time.
-pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
-    let waits: Vec<WaiterId> = d.core.waits_of(client).take(most).collect();
-    for id in &waits {
-        leaving::cut_off(d.core, &mut d.work, d.now, *id);
-    }
-    let most = most.saturating_sub(waits.len());
+/// Its waits end, and exactly its watchdog holds, as if they were released. Of how many keys;
+/// about so many at a time.
+pub fn closed(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
+    let most = cut_off(d, client, keys);
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
     let ended = d.as_many(&bonds, |d, (key, owner)| {
@@ -26,5 +23,14 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, most: usize) -> usize {
             watchdog::on_released(d, key, owner, ended, Some(client));
         }
     });
-    waits.len().saturating_add(ended)
+    keys.saturating_sub(most).saturating_add(ended)
+}
+
+/// Its next waits end, with about so many keys. For how many others there is room then.
+pub fn cut_off(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
+    let mut portion = Portion::new(keys);
+    for id in portion.of(d.core.waits_of(client), |id| d.core.queues.get(id)) {
+        leaving::cut_off(d.core, &mut d.work, d.now, id);
+    }
+    portion.left()
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::address::Address;
 use super::head;
-use super::queue::{Gone, Rank, Waiter};
+use super::queue::{Gone, Portion, Rank, Waiter};
 use super::work::Work;
 use super::{Core, Key, Now, WaiterId};
 
@@ -67,13 +67,15 @@ pub fn let_all_leave(core: &mut Core, now: Now) {
     }
 }
 
-/// The next of those leave, at most so many. Whether others are to.
-pub fn let_leave(core: &mut Core, now: Now, most: usize) -> bool {
+/// The next of those leave, with so many keys. Whether others are to.
+pub fn let_leave(core: &mut Core, now: Now, keys: usize) -> bool {
     let mut work = Work::default();
-    for _ in 0..most {
+    let mut portion = Portion::new(keys);
+    while !portion.is_over() {
         let Some(id) = core.gone.pop_front() else {
             break;
         };
+        portion.takes(core.queues.get(id).map_or(1, |waiter| waiter.keys.len()));
         cut_off(core, &mut work, now, id);
     }
     core.due.append(work);

@@ -15,7 +15,7 @@ use super::{
 };
 use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 
-/// So many leases or waits are ended before a look at the clock.
+/// Leases and waits of so many keys are ended before a look at the clock.
 const BATCH: usize = 32;
 
 /// All that is due goes on for so many us, and then other clients have a turn. Each kind of
@@ -25,7 +25,7 @@ const TURN_US: i64 = 3000;
 /// With so much to be told of, which can take longer than to decide it, they have one too.
 const MOST_TOLD: usize = 512;
 
-/// So many waits of a connection that closes end at once, the rest in slices.
+/// Waits of so many keys of a connection that closes end at once, the rest in slices.
 const FEW: usize = 16;
 
 /// So many keys are looked at in one go of those that are away.
@@ -343,10 +343,7 @@ fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
                 d.core.heard.begin_sweep(&mut d.core.locks, db, cause);
             }
             Note::Closed(client) => {
-                let waits: Vec<_> = d.core.waits_of(client).take(FEW).collect();
-                for id in waits {
-                    leaving::cut_off(d.core, &mut d.work, d.now, id);
-                }
+                closed::cut_off(d, client, FEW);
                 d.core.heard.closed.insert(client);
             }
             Note::Lost(waiter) => d.core.heard.lost.push(waiter),

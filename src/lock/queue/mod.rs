@@ -6,12 +6,14 @@ mod keys;
 mod line;
 mod order;
 mod places;
+mod portion;
 mod queues;
 mod rank;
 mod sent_away;
 mod waiter;
 
 pub use keys::Keys;
+pub use portion::Portion;
 pub use queues::{Gone, Queues};
 pub use rank::Rank;
 pub use waiter::Waiter;

@@ -10,6 +10,7 @@ use super::hashes::Hashes;
 use super::kept::Kept;
 use super::line::{Line, NOBODY};
 use super::places::Places;
+use super::portion::Portion;
 use super::rank::Rank;
 use super::sent_away::SentAway;
 use super::waiter::Waiter;
@@ -114,9 +115,9 @@ impl Queues {
         self.sent_away.add(theirs);
     }
 
-    /// The next that are to be refused, at most so many.
-    pub fn take_sent_away(&mut self, most: usize) -> Vec<(WaiterId, Refusal)> {
-        self.sent_away.take(&self.waiters, most)
+    /// The next that are to be refused, with so many keys.
+    pub fn take_sent_away(&mut self, keys: usize) -> Vec<(WaiterId, Refusal)> {
+        self.sent_away.take(&self.waiters, Portion::new(keys))
     }
 
     /// It is gone before that.
@@ -146,11 +147,7 @@ impl Queues {
         &'a self,
         owner: &'o [u8],
     ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        self.ids_by(self.hash(owner), owner)
-    }
-
-    fn hash(&self, owner: &[u8]) -> u64 {
-        self.hashes.of(owner)
+        self.ids_by(self.hashes.of(owner), owner)
     }
 
     /// As [`Self::ids_of`], for those who have the hash.
@@ -182,9 +179,10 @@ impl Queues {
         self.since.first()
     }
 
-    /// The requests whose time is over, at most so many.
-    pub fn over(&self, now: Now, most: usize) -> Vec<WaiterId> {
-        self.timeouts.at(now.mono, most)
+    /// The requests whose time is over, with so many keys.
+    pub fn over(&self, now: Now, keys: usize) -> Vec<WaiterId> {
+        let over = self.timeouts.at(now.mono, keys);
+        Portion::new(keys).of(over, |id| self.get(id))
     }
 
     /// Puts a request into its queues. The keys that nobody waited for before.
@@ -192,7 +190,7 @@ impl Queues {
         self.timeouts.change(&id, None, waiter.until());
         self.since.add(waiter.since.ms());
         let owner = waiter.want.owner.clone();
-        let hash = self.hash(&owner);
+        let hash = self.hashes.of(&owner);
         let is_another = self.ids_by(hash, &owner).next().is_some();
         let was_entangled = is_another && self.waits_twice(hash, &owner);
         let is_entangled = is_another || waiter.is_many();
@@ -223,7 +221,7 @@ impl Queues {
     /// Takes a request out of its queues. `None`: it is in none.
     pub fn remove(&mut self, id: WaiterId) -> Option<Gone> {
         let owner = self.get(id)?.want.owner.clone();
-        let hash = self.hash(&owner);
+        let hash = self.hashes.of(&owner);
         let was_entangled = self.waits_twice(hash, &owner);
         if was_entangled {
             self.mark(id, false);
@@ -362,7 +360,7 @@ impl Queues {
     #[cfg(test)]
     pub fn check(&self) {
         let waiters = || self.iter().map(|(_, waiter)| waiter);
-        let twice = |owner: &Owner| self.waits_twice(self.hash(owner), owner);
+        let twice = |owner: &Owner| self.waits_twice(self.hashes.of(owner), owner);
         for (id, waiter) in self.iter() {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {

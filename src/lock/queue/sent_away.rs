@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::portion::Portion;
 use super::waiter::Waiter;
 use crate::lock::{Refusal, WaiterId};
 
@@ -34,17 +35,29 @@ impl SentAway {
         self.some.is_empty() && self.all.is_empty()
     }
 
-    /// The next of those that wait still, at most so many.
+    /// The next of those that wait still, with so many keys.
     pub fn take(
         &mut self,
         waiters: &BTreeMap<WaiterId, Box<Waiter>>,
-        most: usize,
+        mut portion: Portion,
     ) -> Vec<(WaiterId, Refusal)> {
         if !self.some.is_empty() {
-            let next = std::iter::from_fn(|| self.some.pop_first()).take(most);
-            return next.filter(|(id, _)| waiters.contains_key(id)).collect();
+            let mut next = Vec::new();
+            while !portion.is_over() {
+                let Some((id, why)) = self.some.pop_first() else {
+                    break;
+                };
+                let waiter = waiters.get(&id);
+                if waiter.is_some_and(|waiter| portion.takes(waiter.keys.len())) {
+                    next.push((id, why));
+                }
+            }
+            return next;
         }
-        let all: Vec<_> = waiters.range(self.all.clone()).take(most).collect();
+        let all = waiters.range(self.all.clone());
+        let all: Vec<_> = all
+            .take_while(|(_, waiter)| portion.takes(waiter.keys.len()))
+            .collect();
         self.all.start = all.last().map_or(self.all.end, |(id, _)| id.next());
         let queued = all.into_iter().filter(|(_, waiter)| waiter.queued);
         queued.map(|(id, _)| (*id, Refusal::SentAway)).collect()

@@ -4,20 +4,21 @@ use super::judge;
 
 use crate::lock::grant::{self, Tried};
 use crate::lock::head::{self, Next};
+use crate::lock::queue::Portion;
 use crate::lock::subscribers;
 use crate::lock::table::Entry;
 use crate::lock::{Decision, Key, Kind, Mode, Pool, WaiterId, Whom};
 
-/// So many waiters are looked at in one decision: readers that may all enter, say.
+/// Waiters with so many keys are looked at in one decision: readers that may all enter, say.
 /// The rest is as if nothing had happened yet.
-const MOST_TRIES: u32 = 128;
+const MOST_TRIES: usize = 128;
 
 /// Gives a key to those at the head of its queue who can have it now, as far as
 /// tries are left.
-fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
+fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut Portion) {
     let mut permits_given = false;
     while let Some(next) = head::next(d.core, key) {
-        if *tries == 0 {
+        if tries.is_over() {
             d.core.due.dirty.insert(key.clone());
             break;
         }
@@ -28,12 +29,13 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
             Next::Subscribers if subscribers::offer(d, key) => break,
             Next::Subscribers => continue,
         };
-        *tries = tries.saturating_sub(1);
         // Who nests in what was granted a moment ago may have come before.
         let waiter = d.core.queues.get(id);
         let mode = waiter.map(|waiter| waiter.want.mode);
+        let keys = waiter.map_or(1, |waiter| waiter.keys.len());
         let rank = waiter.map(|waiter| waiter.rank.clone());
         if judge::nest_first(d, rank.as_ref()) {
+            tries.takes(1);
             continue;
         }
         // As nearly always behind a grant of permits: it need not be tried to know.
@@ -42,6 +44,8 @@ fn serve(d: &mut Decision<'_>, key: &Key, tries: &mut u32) {
         } else {
             grant::try_grant(d, id)
         };
+        // One that waits on is not tried again for each of its keys.
+        tries.takes(if tried == Tried::Waits { 1 } else { keys });
         match tried {
             Tried::Waits if judge::judge_permits(d, key) => {}
             Tried::Waits => break,
@@ -80,10 +84,10 @@ pub fn drain(d: &mut Decision<'_>) {
     if d.work.is_empty() {
         return;
     }
-    let mut tries = MOST_TRIES;
+    let mut tries = Portion::new(MOST_TRIES);
     let before = d.size();
     loop {
-        if tries == 0 || d.is_long(before) {
+        if tries.is_over() || d.is_long(before) {
             // The rest has a decision of its own, after others had a turn.
             d.core.due.append(std::mem::take(&mut *d.work));
             return;
@@ -96,7 +100,7 @@ pub fn drain(d: &mut Decision<'_>) {
             }
             continue;
         }
-        tries = tries.saturating_sub(1);
+        tries.takes(1);
         if !judge::nest_first(d, None)
             && !judge::judge_upgrades(d)
             && !judge::judge_cycles(d)

@@ -161,6 +161,54 @@ fn a_demotion_sends_all_away_in_slices_each_once() {
     assert!(s.core.queues.is_empty() && s.core.sessions.is_empty());
 }
 
+/// How many of 400 requests are over after one piece of the work that ends them.
+fn over_in_one_piece(keys: usize, end: fn(&mut Shell, &str)) -> usize {
+    let names: Vec<_> = (0..keys).map(|number| number.to_string()).collect();
+    let names = names.join(" ");
+    let mut s = Shell::new();
+    s.get(by("a").on(&names));
+    let ids: Vec<_> = (0..400)
+        .map(|number| {
+            let owner = number.to_string();
+            s.wait(by(&owner).on(&names).queue(500).from(ONE).tag(&owner))
+        })
+        .collect();
+    s.piece_us = 3000;
+    end(&mut s, &names);
+    let waits = |id: &&lock::WaiterId| s.core.queues.get(**id).is_some();
+    ids.len() - ids.iter().filter(waits).count()
+}
+
+#[test]
+fn what_is_done_in_one_piece_is_measured_in_keys() {
+    let ways: [fn(&mut Shell, &str); 5] = [
+        |s, _| s.pass_and_tick(501),
+        |s, _| s.demoted(),
+        |s, _| {
+            s.notes.push(Note::Closed(client(ONE)));
+            s.run(lock::Occasion::Command);
+        },
+        |s, names| {
+            s.ks.deaf.insert(client(ONE));
+            s.release_many(names, "a").unwrap();
+        },
+        |s, _| {
+            let ids: Vec<_> = s.core.waits_of(client(ONE)).collect();
+            for id in ids {
+                lock::disconnected(&mut s.core, id);
+            }
+            s.tick();
+        },
+    ];
+    for (number, way) in ways.into_iter().enumerate() {
+        let [one, eight] = [1, 8].map(|keys| over_in_one_piece(keys, way));
+        assert!(
+            (8..400).contains(&one) && (1..=one / 8).contains(&eight),
+            "way {number}: {one} with one key, {eight} with eight"
+        );
+    }
+}
+
 /// Each of its keys is found to be on another node, and it is looked at again and again.
 #[test]
 fn a_request_for_two_keys_whose_slot_has_moved_is_sent_away_once() {
