@@ -110,6 +110,7 @@ lint: tools house ## check format, lints and how src/ is put together
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/Cargo.toml --target-dir $(TARGET)/packages/rust --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
+	@for patch in $$(find tests -name '*.patch'); do git apply --check "$$patch" || exit; done
 
 house: tools ## print where src/ breaks a rule of how it is put together
 	@cargo run --quiet --locked -p rlock-house -- src
