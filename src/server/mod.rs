@@ -2,8 +2,8 @@
 //! nothing about locks; it carries requests to the core, the core's writes to
 //! the keyspace, and its notices to whom they concern.
 //!
-//! Three rules stand above the rest. Callbacks only record; a timer, a job or a
-//! command acts, through one gate. A grant ends answered or lost, exactly one of
+//! Three rules stand above the rest. Callbacks only record; the timer or a command
+//! acts, through one gate. A grant ends answered or lost, exactly one of
 //! them. A key's event is a hint, the key is the truth.
 //!
 //! The rooms are floors: each uses those above it in this list and none below.

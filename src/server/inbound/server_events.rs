@@ -1,6 +1,6 @@
 //! What the server tells us of itself: databases that were emptied or exchanged,
-//! loads, roles, replicas, clients that closed. These functions only record; a job
-//! or the timer acts, through the gate.
+//! loads, roles, replicas, clients that closed. These functions only record; the timer
+//! or a command acts, through the gate.
 //!
 //! Some of these events are subscribed to only for a while (`watching`), for they cost
 //! something each time.

@@ -1,7 +1,7 @@
 //! Closes connections that lost a lock which their watchdog kept: *connection open
 //! means lock held*. And writes to the log what was lost.
 //!
-//! The timer does it, never the command or job that found the loss: the server
+//! The timer does it, never the command that found the loss: the server
 //! closes the client whose command runs only after the next one that it sends.
 
 use crate::config;
