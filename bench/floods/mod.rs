@@ -34,6 +34,8 @@ const QUICK: usize = 25;
 /// Blocked clients: as many as a server lets connect where nothing is set.
 const BLOCKED: usize = 10_000;
 const QUEUED: usize = 100_000;
+/// For 1,024 locks each.
+const SEVERAL: usize = 400;
 const HELD: usize = 1_000_000;
 
 const fn case(
@@ -52,7 +54,7 @@ const fn case(
     }
 }
 
-const CASES: [Case; 18] = [
+const CASES: [Case; 21] = [
     case(
         "n BLOCK on one lock time out at once",
         BLOCKED,
@@ -136,6 +138,27 @@ const CASES: [Case; 18] = [
         queued::many::flushed,
         "FLUSHALL of n hashes",
         theirs::flush,
+    ),
+    case(
+        "n QUEUE for 1,024 locks each time out at once",
+        SEVERAL,
+        queued::several::time_out,
+        "a server at rest",
+        theirs::rest,
+    ),
+    case(
+        "n QUEUE for 1,024 locks each close",
+        SEVERAL,
+        queued::several::close,
+        "a server at rest",
+        theirs::rest,
+    ),
+    case(
+        "n QUEUE for 1,024 locks each, and the master turns replica",
+        SEVERAL,
+        queued::several::demoted,
+        "the same with n hashes",
+        theirs::demoted_hashes,
     ),
     case(
         "n leases end at random in 20 s",

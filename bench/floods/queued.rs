@@ -1,6 +1,7 @@
 //! Waits by QUEUE of one connection.
 
 use std::net::Shutdown;
+use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
@@ -13,16 +14,46 @@ use crate::waits::{beside, Waits};
 /// Requests of which each waits for as long.
 const BATCH: usize = 500;
 
+/// The locks of each request, by its number.
+type Locks = fn(usize) -> Range<usize>;
+
 /// All for one lock.
 pub mod one {
     use super::*;
 
+    const ONE: Locks = |_| 0..1;
+
     pub fn time_out(options: &Options, count: usize) -> Outcome<Waits> {
-        super::time_out(options, count, |_| 0)
+        super::time_out(options, count, ONE)
     }
 
     pub fn demoted(options: &Options, count: usize) -> Outcome<Waits> {
-        super::demoted(options, count, |_| 0)
+        super::demoted(options, count, ONE)
+    }
+}
+
+/// Each for all of the same 1,024 locks, as many as a request may have.
+pub mod several {
+    use super::*;
+
+    const ALL: Locks = |_| 0..1024;
+
+    pub fn time_out(options: &Options, count: usize) -> Outcome<Waits> {
+        super::time_out(options, count, ALL)
+    }
+
+    pub fn demoted(options: &Options, count: usize) -> Outcome<Waits> {
+        super::demoted(options, count, ALL)
+    }
+
+    pub fn close(options: &Options, count: usize) -> Outcome<Waits> {
+        let server = ours(options)?;
+        let session = wait(&server, count, ALL, || 0)?;
+        let mut control = server.connect()?;
+        beside(&server, || {
+            drop(session);
+            until_none(&mut control)
+        })
     }
 }
 
@@ -30,19 +61,21 @@ pub mod one {
 pub mod many {
     use super::*;
 
+    const OWN: Locks = |number| number..number + 1;
+
     pub fn time_out(options: &Options, count: usize) -> Outcome<Waits> {
-        super::time_out(options, count, |number| number)
+        super::time_out(options, count, OWN)
     }
 
     pub fn demoted(options: &Options, count: usize) -> Outcome<Waits> {
-        super::demoted(options, count, |number| number)
+        super::demoted(options, count, OWN)
     }
 
     /// All locks go, and each to who waits for it.
     pub fn flushed(options: &Options, count: usize) -> Outcome<Waits> {
         let server = ours(options)?;
         let mut control = server.connect()?;
-        let session = wait(&server, count, |number| number, || 0)?;
+        let session = wait(&server, count, OWN, || 0)?;
         listening(session, || {
             beside(&server, || {
                 control.call(&["FLUSHALL"])?;
@@ -52,20 +85,19 @@ pub mod many {
     }
 }
 
-/// So many waits, each for the lock with this number, for so many ms.
-fn wait(
-    server: &Server,
-    count: usize,
-    lock: fn(usize) -> usize,
-    ms: impl Fn() -> i64,
-) -> Outcome<Session> {
-    held::hold(&mut server.connect()?, lock(count - 1) + 1)?;
+/// So many waits, each for the locks with these numbers, for so many ms.
+fn wait(server: &Server, count: usize, locks: Locks, ms: impl Fn() -> i64) -> Outcome<Session> {
+    held::hold(&mut server.connect()?, locks(count - 1).end)?;
     let mut session = Session::on(server.connect()?)?;
     for from in (0..count).step_by(BATCH) {
         let ms = ms().to_string();
         let wait = |number| {
-            let (key, owner) = (held::name(lock(number)), format!("waiter:{number}"));
-            session.wait(&key, &owner, [LONG, &ms], number)
+            let keys: Vec<String> = locks(number).map(held::name).collect();
+            let owner = format!("waiter:{number}");
+            match &keys[..] {
+                [key] => session.wait(key, &owner, [LONG, &ms], number),
+                keys => session.wait_for_all(keys, &owner, [LONG, &ms], number),
+            }
         };
         let waits: Vec<Vec<u8>> = (from..count.min(from + BATCH)).map(wait).collect();
         session.queue(&waits)?;
@@ -92,18 +124,19 @@ fn until_none(control: &mut Connection) -> Outcome<()> {
     Ok(())
 }
 
-fn time_out(options: &Options, count: usize, lock: fn(usize) -> usize) -> Outcome<Waits> {
+fn time_out(options: &Options, count: usize, locks: Locks) -> Outcome<Waits> {
     let server = ours(options)?;
     // They are queued sooner than this.
-    let left = until_in(2_000 + count as i64 / 10);
-    let session = wait(&server, count, lock, left)?;
+    let keys = count * locks(0).len();
+    let left = until_in(2_000 + (count / 10 + keys / 100) as i64);
+    let session = wait(&server, count, locks, left)?;
     let mut control = server.connect()?;
     listening(session, || beside(&server, || until_none(&mut control)))
 }
 
-fn demoted(options: &Options, count: usize, lock: fn(usize) -> usize) -> Outcome<Waits> {
+fn demoted(options: &Options, count: usize, locks: Locks) -> Outcome<Waits> {
     let server = ours(options)?;
-    let session = wait(&server, count, lock, || 0)?;
+    let session = wait(&server, count, locks, || 0)?;
     let mut control = server.connect()?;
     listening(session, || {
         beside(&server, || {

@@ -36,9 +36,27 @@ impl Session {
 
     /// An ACQUIRE for a lease that waits for so many ms; 0: for ever.
     pub fn wait(&self, key: &str, owner: &str, [lease, ms]: [&str; 2], tag: usize) -> Vec<u8> {
+        self.queued(&["RLOCK.ACQUIRE", key, owner, lease, "QUEUE", ms], tag)
+    }
+
+    /// The same for all of several locks.
+    pub fn wait_for_all(
+        &self,
+        keys: &[String],
+        owner: &str,
+        [lease, ms]: [&str; 2],
+        tag: usize,
+    ) -> Vec<u8> {
+        let number = keys.len().to_string();
+        let mut ask = vec!["RLOCK.MACQUIRE", &number];
+        ask.extend(keys.iter().map(String::as_str));
+        ask.extend([owner, lease, "QUEUE", ms]);
+        self.queued(&ask, tag)
+    }
+
+    fn queued(&self, ask: &[&str], tag: usize) -> Vec<u8> {
         let tag = tag.to_string();
-        let ask = ["RLOCK.ACQUIRE", key, owner, lease, "QUEUE", ms];
-        command(&[&ask[..], &["NOTIFY", &self.channel, &tag]].concat())
+        command(&[ask, &["NOTIFY", &self.channel, &tag]].concat())
     }
 
     /// Sends such requests, for locks that are held.
