@@ -135,6 +135,34 @@ fn a_wait_whose_time_is_over_is_no_part_of_one() {
     ));
 }
 
+/// They leave in slices, and the cycle is judged behind them.
+#[test]
+fn a_cycle_is_found_when_very_many_waits_whose_time_is_over_have_left() {
+    let mut s = Shell::new();
+    s.get(by("a").on("a"));
+    s.get(by("b").on("b"));
+    s.get(by("other"));
+    for _ in 0..1000 {
+        s.wait(by("late").block(20));
+    }
+    let first = s.wait(by("a").on("b"));
+    s.pass(25);
+    let last = s.wait(by("b").on("a"));
+    assert!(
+        (500..1000).contains(&s.core.waiting()),
+        "{}",
+        s.core.waiting()
+    );
+    s.told.clear();
+    s.read_notes();
+    let refused = |(_, outcome): &&(WaiterId, Outcome)| matches!(outcome, Outcome::Refused(_));
+    let answers = s.answers();
+    let refused: Vec<_> = answers.iter().filter(refused).map(|(id, _)| *id).collect();
+    assert_eq!(refused, [last]);
+    assert!(s.core.queues.get(first).is_some());
+    assert_eq!(s.core.waiting(), 1);
+}
+
 #[test]
 fn a_watched_hold_that_only_stood_still_is_part_of_one() {
     let mut s = Shell::new();
