@@ -15,6 +15,7 @@ use std::path::Path;
 use std::thread;
 
 use crate::clock::{pause, within};
+use crate::conn::ask;
 use crate::resp::Value;
 use client::Client;
 use load::{name, Load, KEYS, LEASE};
@@ -82,7 +83,7 @@ fn one(dir: &Path, what: Move, with_wait: bool) -> io::Result<Outcome> {
         load.stop();
         made
     });
-    let stuck = stuck(&load);
+    let stuck = stuck(&load, &nodes);
     let notes = std::mem::take(&mut *load.notes());
     Ok(Outcome {
         counts: notes.counts,
@@ -93,8 +94,8 @@ fn one(dir: &Path, what: Move, with_wait: bool) -> io::Result<Outcome> {
     })
 }
 
-/// Keys that nobody can have when all leases are over.
-fn stuck(load: &Load) -> Vec<String> {
+/// Keys that nobody can have when all leases are over, with what each node says of them.
+fn stuck(load: &Load, nodes: &Nodes) -> Vec<String> {
     let mut client = Client::new(load);
     let mut left: Vec<String> = (0..KEYS).map(name).collect();
     within(LEASE + 20_000, || {
@@ -105,7 +106,12 @@ fn stuck(load: &Load) -> Vec<String> {
         });
         left.is_empty()
     });
-    left
+    let said = |key: &String| {
+        let ports = nodes.servers.iter().map(|server| server.port);
+        let said = ports.map(|port| format!("{port}: {:?}", ask(port, &format!("PTTL {key}"))));
+        format!("{key}: {:?}", said.collect::<Vec<_>>())
+    };
+    left.iter().map(said).collect()
 }
 
 fn tell(long: &str, with_wait: bool, round: u32, outcome: &Outcome) {

@@ -143,6 +143,21 @@ impl Nodes {
         let port = *map(&self.ports()).get(usize::from(slot))?;
         self.servers.iter().position(|server| server.port == port)
     }
+
+    /// Slots that none of the masters has, by its own word.
+    pub fn without_owner(&self) -> Vec<u16> {
+        let ports = self.ports();
+        let masters = &ports.own[..3];
+        let said = masters.iter().map(|port| said_by(*port, &ports));
+        let Some(said) = said.collect::<Option<Vec<_>>>() else {
+            return Vec::new();
+        };
+        let owned = |slot: u16| {
+            let mut each = masters.iter().zip(&said);
+            each.any(|(port, said)| said[usize::from(slot)] == *port)
+        };
+        (0..SLOTS).filter(|slot| !owned(*slot)).collect()
+    }
 }
 
 pub fn must(port: u16, line: &str) -> io::Result<String> {
@@ -155,27 +170,30 @@ pub fn must(port: u16, line: &str) -> io::Result<String> {
 
 /// The port for each slot, by the word of whom to ask first; 0 where there is none.
 pub fn map(ports: &Ports) -> Vec<u16> {
-    let mut all = vec![0; usize::from(SLOTS)];
     let count = ports.own.len();
     let start = fastrand::usize(..count);
-    for at in 0..count {
-        let port = ports.own[(start + at) % count];
-        let Ok(reply @ Value::Array(_)) = ask(port, "CLUSTER SLOTS") else {
+    (0..count)
+        .find_map(|at| said_by(ports.own[(start + at) % count], ports))
+        .unwrap_or_else(|| vec![0; usize::from(SLOTS)])
+}
+
+/// The same by the word of one.
+fn said_by(port: u16, ports: &Ports) -> Option<Vec<u16>> {
+    let mut all = vec![0; usize::from(SLOTS)];
+    let Ok(reply @ Value::Array(_)) = ask(port, "CLUSTER SLOTS") else {
+        return None;
+    };
+    for range in reply.array() {
+        let [Value::Int(first), Value::Int(last), node, ..] = range.array() else {
             continue;
         };
-        for range in reply.array() {
-            let [Value::Int(first), Value::Int(last), node, ..] = range.array() else {
-                continue;
-            };
-            let Some(Value::Int(port)) = node.array().get(1) else {
-                continue;
-            };
-            let own = ports.own_of(*port as u16);
-            all[*first as usize..=*last as usize].fill(own);
-        }
-        break;
+        let Some(Value::Int(port)) = node.array().get(1) else {
+            continue;
+        };
+        let own = ports.own_of(*port as u16);
+        all[*first as usize..=*last as usize].fill(own);
     }
-    all
+    Some(all)
 }
 
 /// The slot of a key, by the hash tag if it has one.
