@@ -255,7 +255,10 @@ impl World {
             "FAILOVER TO 127.0.0.1 {} TIMEOUT 3000",
             self.servers[new].port
         );
-        from.must(&line)?;
+        // Refused for as long as the replica is not attached again after an earlier fault.
+        eventually("the failover begins", Duration::from_secs(20), || {
+            Ok(from.must(&line).is_ok())
+        })?;
         let role = |link: &mut Link| link.info_field("replication", "role");
         eventually("the failover is over", Duration::from_secs(10), || {
             let state = from.info_field("replication", "master_failover_state")?;
