@@ -9,7 +9,7 @@ const CLUSTER: [&str; 6] = [
     "--cluster-enabled",
     "yes",
     "--cluster-node-timeout",
-    "5000",
+    "15000",
     "--cluster-require-full-coverage",
     "no",
 ];
