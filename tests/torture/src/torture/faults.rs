@@ -248,6 +248,10 @@ impl World {
     }
 
     fn failover(&mut self) -> io::Result<()> {
+        // Servers behind tunnels do not find each other by the ports that they tell.
+        if std::env::var_os("RLOCK_TLS_SERVER").is_some() {
+            return Ok(());
+        }
         let mut fault = self.fault("failover");
         let (old, new) = (self.master, 1 - self.master);
         let (mut from, mut to) = (self.link()?, named(self.servers[new].link()?)?);
