@@ -3,14 +3,19 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::Mutex;
 
-use redis_module::enum_configuration;
+use redis_module::configuration::{
+    get_bool_default_config_value, get_enum_default_config_value, get_i64_default_config_value,
+    register_bool_configuration, register_enum_configuration, register_i64_configuration,
+    ConfigurationContext, ConfigurationFlags, ConfigurationValue,
+};
+use redis_module::{enum_configuration, Context, RedisError, RedisString};
 
 use crate::error;
 use crate::lock::{Limits, Rules};
 
 /// `rlock.redisson-compat yes|no` (default yes): publish the message that wakes
 /// Redisson's waiters when a lock is left free.
-pub static REDISSON_COMPAT: AtomicBool = AtomicBool::new(true);
+static REDISSON_COMPAT: AtomicBool = AtomicBool::new(true);
 
 pub fn redisson_compat() -> bool {
     REDISSON_COMPAT.load(Ordering::Relaxed)
@@ -18,68 +23,71 @@ pub fn redisson_compat() -> bool {
 
 /// `rlock.watchdog-lost close|keep` (default close): whether a connection is closed
 /// that lost a lock which its watchdog kept.
-pub static WATCHDOG_LOST: Mutex<WatchdogLost> = Mutex::new(WatchdogLost::close);
+static WATCHDOG_LOST: Mutex<WatchdogLost> = Mutex::new(WatchdogLost::close);
 
 /// `rlock.watchdog-max ms` (default 0, no bound): how long a watchdog keeps a lock
 /// without its owner acquiring or renewing it anew.
-pub static WATCHDOG_MAX: AtomicI64 = AtomicI64::new(0);
+static WATCHDOG_MAX: Number = Number::ms("watchdog-max", 0, LEAST_MS, MOST_MS);
 
 /// `rlock.deadlock-detection yes|no` (default yes): refuse a request that would close a
 /// cycle of waiting.
-pub static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
+static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 
 /// `rlock.fencing clock|counter` (default clock): whether every lock gets a fencing
 /// counter beside it, `redisson_lock_token:{key}`. One that exists is kept up anyway.
-pub static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
+static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 
 /// `rlock.redisson-turn ms` (default 20, 0: none): how long a lock is left free for
 /// those who wait for it by subscription, as Redisson does, when it is their turn.
-pub static REDISSON_TURN: AtomicI64 = AtomicI64::new(20);
+static REDISSON_TURN: Number = Number::ms("redisson-turn", 20, 1, LONGEST_TURN_MS);
 
 /// `rlock.keep-place ms` (default 15000, 0: not at all): how long the place of a request
 /// with ONCE is kept whose connection closes. Libraries wait up to 10 s before they send it
 /// again.
-pub static KEEP_PLACE: AtomicI64 = AtomicI64::new(15_000);
+static KEEP_PLACE: Number = Number::ms("keep-place", 15_000, LEAST_MS, LONGEST_KEEP_MS);
 
 /// `rlock.grant-after ms` (default 0): for so long after the start nothing is granted to who
 /// does not hold it already: the longest lease, for a server that may have lost locks.
-pub static GRANT_AFTER: AtomicI64 = AtomicI64::new(0);
+static GRANT_AFTER: Number = Number::ms("grant-after", 0, LEAST_MS, MOST_MS);
 
 /// The greatest `keep-place`, ms.
-pub const LONGEST_KEEP_MS: i64 = 600_000;
+const LONGEST_KEEP_MS: i64 = 600_000;
 
 /// `rlock.stock yes|no` (default yes): look for hashes that could be locks after a load, a
 /// promotion, or when the module is loaded.
-pub static STOCK: AtomicBool = AtomicBool::new(true);
+static STOCK: AtomicBool = AtomicBool::new(true);
 
 pub fn takes_stock() -> bool {
     STOCK.load(Ordering::Relaxed)
 }
 
 /// `rlock.stock-max n` (default 1000000): remember at most so many of these.
-pub static STOCK_MAX: AtomicI64 = AtomicI64::new(1_000_000);
+static STOCK_MAX: Number = Number::count("stock-max", 1_000_000, MOST_STOCK);
 
 /// The greatest `stock-max`.
-pub const MOST_STOCK: i64 = 1_000_000_000;
+const MOST_STOCK: i64 = 1_000_000_000;
 
 pub fn stock_max() -> usize {
-    usize::try_from(STOCK_MAX.load(Ordering::Relaxed)).unwrap_or(0)
+    usize::try_from(STOCK_MAX.get()).unwrap_or(0)
 }
 
 /// `rlock.max-waiters n` (default 0, no bound): so many requests may wait,
-pub static MAX_WAITERS: AtomicI64 = AtomicI64::new(0);
+static MAX_WAITERS: Number = Number::count("max-waiters", 0, MOST_WAITERS);
 
 /// `rlock.max-waiters-per-key n`: for one lock,
-pub static MAX_WAITERS_PER_KEY: AtomicI64 = AtomicI64::new(0);
+static MAX_WAITERS_PER_KEY: Number = Number::count("max-waiters-per-key", 0, MOST_WAITERS);
 
 /// `rlock.max-waiters-per-client n`: of one connection.
-pub static MAX_WAITERS_PER_CLIENT: AtomicI64 = AtomicI64::new(0);
+static MAX_WAITERS_PER_CLIENT: Number = Number::count("max-waiters-per-client", 0, MOST_WAITERS);
 
 /// The greatest of these.
-pub const MOST_WAITERS: i64 = 1_000_000_000;
+const MOST_WAITERS: i64 = 1_000_000_000;
 
 /// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
-pub const LONGEST_TURN_MS: i64 = 10_000;
+const LONGEST_TURN_MS: i64 = 10_000;
+
+/// The least time beside 0: who sets less has counted in seconds, not ms.
+const LEAST_MS: i64 = 1000;
 
 /// The greatest lease, BLOCK time and `watchdog-max`, ms: what a double counts exactly.
 pub const MOST_MS: i64 = (1 << 53) - 1;
@@ -115,16 +123,65 @@ pub fn closes_on_loss() -> bool {
     setting.map_or(true, |setting| *setting == WatchdogLost::close)
 }
 
-/// A time that is set, ms; `None`: it is set to 0.
-fn set_ms(setting: &AtomicI64) -> Option<i64> {
-    let ms = setting.load(Ordering::Relaxed);
-    (ms > 0).then_some(ms)
+/// A setting that is a number.
+struct Number {
+    name: &'static str,
+    default: i64,
+    allowed: Allowed,
+    value: AtomicI64,
 }
 
-/// A number that is set; none: it is set to 0.
-fn set_number(setting: &AtomicI64) -> usize {
-    let number = set_ms(setting).map(usize::try_from);
-    number.and_then(Result::ok).unwrap_or(usize::MAX)
+impl Number {
+    /// A time: 0, or from `least` to `most` ms.
+    const fn ms(name: &'static str, default: i64, least: i64, most: i64) -> Self {
+        Self::new(name, default, Allowed::Ms { least, most })
+    }
+
+    const fn count(name: &'static str, default: i64, most: i64) -> Self {
+        Self::new(name, default, Allowed::Number(most))
+    }
+
+    const fn new(name: &'static str, default: i64, allowed: Allowed) -> Self {
+        let value = AtomicI64::new(default);
+        Self {
+            name,
+            default,
+            allowed,
+            value,
+        }
+    }
+
+    fn get(&self) -> i64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// The number; `None`: it is set to 0.
+    fn set(&self) -> Option<i64> {
+        Some(self.get()).filter(|number| *number > 0)
+    }
+
+    /// The number; none: it is set to 0.
+    fn bound(&self) -> usize {
+        let number = self.set().map(usize::try_from);
+        number.and_then(Result::ok).unwrap_or(usize::MAX)
+    }
+}
+
+impl ConfigurationValue<i64> for Number {
+    fn get(&self, _: &ConfigurationContext) -> i64 {
+        self.get()
+    }
+
+    fn set(&self, _: &ConfigurationContext, number: i64) -> Result<(), RedisError> {
+        if !self.allowed.has(number) {
+            let Self { name, allowed, .. } = self;
+            return Err(RedisError::String(format!(
+                "rlock.{name} is {allowed}, got {number}"
+            )));
+        }
+        self.value.store(number, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// What of the settings concerns the core. `tells`: somebody can hear keyspace events.
@@ -133,19 +190,20 @@ pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rule
     let left = |ms: i64| ms.saturating_sub(age_ms());
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
-        watchdog_max: set_ms(&WATCHDOG_MAX),
+        watchdog_max: WATCHDOG_MAX.set(),
         counts: FENCING
             .lock()
             .is_ok_and(|setting| *setting == Fencing::counter),
-        redisson_turn_us: set_ms(&REDISSON_TURN)
+        redisson_turn_us: REDISSON_TURN
+            .set()
             .filter(|_| redisson_compat())
             .map(|ms| ms.saturating_mul(1000)),
-        keep_place: set_ms(&KEEP_PLACE),
-        grants_in: set_ms(&GRANT_AFTER).map(left).filter(|ms| *ms > 0),
+        keep_place: KEEP_PLACE.set(),
+        grants_in: GRANT_AFTER.set().map(left).filter(|ms| *ms > 0),
         most_waiters: Limits {
-            in_all: set_number(&MAX_WAITERS),
-            of_a_key: set_number(&MAX_WAITERS_PER_KEY),
-            of_a_client: set_number(&MAX_WAITERS_PER_CLIENT),
+            in_all: MAX_WAITERS.bound(),
+            of_a_key: MAX_WAITERS_PER_KEY.bound(),
+            of_a_client: MAX_WAITERS_PER_CLIENT.bound(),
         },
         tells,
         hears_all,
@@ -153,40 +211,74 @@ pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rule
 }
 
 /// What a setting can be set to.
+#[derive(Clone, Copy)]
 enum Allowed {
     Words(&'static [&'static str]),
+    /// 0, or from `least` to `most`.
+    Ms {
+        least: i64,
+        most: i64,
+    },
     /// From 0 to this.
-    Ms(i64),
-    /// The same, of something else.
     Number(i64),
 }
 
 const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
-const SETTINGS: [(&str, Allowed); 13] = [
-    ("redisson-compat", YES_NO),
-    ("watchdog-lost", Allowed::Words(&["close", "keep"])),
-    ("watchdog-max", Allowed::Ms(MOST_MS)),
-    ("deadlock-detection", YES_NO),
-    ("fencing", Allowed::Words(&["clock", "counter"])),
-    ("redisson-turn", Allowed::Ms(LONGEST_TURN_MS)),
-    ("keep-place", Allowed::Ms(LONGEST_KEEP_MS)),
-    ("grant-after", Allowed::Ms(MOST_MS)),
-    ("max-waiters", Allowed::Number(MOST_WAITERS)),
-    ("max-waiters-per-key", Allowed::Number(MOST_WAITERS)),
-    ("max-waiters-per-client", Allowed::Number(MOST_WAITERS)),
-    ("stock", YES_NO),
-    ("stock-max", Allowed::Number(MOST_STOCK)),
+static NUMBERS: [&Number; 8] = [
+    &WATCHDOG_MAX,
+    &REDISSON_TURN,
+    &KEEP_PLACE,
+    &GRANT_AFTER,
+    &MAX_WAITERS,
+    &MAX_WAITERS_PER_KEY,
+    &MAX_WAITERS_PER_CLIENT,
+    &STOCK_MAX,
 ];
+
+static SWITCHES: [(&str, &AtomicBool); 3] = [
+    ("redisson-compat", &REDISSON_COMPAT),
+    ("deadlock-detection", &DEADLOCK_DETECTION),
+    ("stock", &STOCK),
+];
+
+const LOST: &str = "watchdog-lost";
+const FENCED: &str = "fencing";
+
+/// All settings by their names.
+fn all() -> impl Iterator<Item = (&'static str, Allowed)> {
+    let numbers = NUMBERS.iter().map(|number| (number.name, number.allowed));
+    let switches = SWITCHES.iter().map(|(name, _)| (*name, YES_NO));
+    let words = [
+        (LOST, Allowed::Words(&["close", "keep"])),
+        (FENCED, Allowed::Words(&["clock", "counter"])),
+    ];
+    numbers.chain(switches).chain(words)
+}
 
 impl Allowed {
     fn takes(&self, value: &[u8]) -> bool {
         match self {
             Self::Words(words) => words.iter().any(|word| word.as_bytes() == value),
-            Self::Ms(most) | Self::Number(most) => {
+            Self::Ms { .. } | Self::Number(_) => {
                 let number = std::str::from_utf8(value).ok().and_then(|v| v.parse().ok());
-                number.is_some_and(|number: i64| (0..=*most).contains(&number))
+                number.is_some_and(|number| self.has(number))
             }
+        }
+    }
+
+    fn has(&self, number: i64) -> bool {
+        match self {
+            Self::Words(_) => false,
+            Self::Ms { least, most } => number == 0 || (*least..=*most).contains(&number),
+            Self::Number(most) => (0..=*most).contains(&number),
+        }
+    }
+
+    fn most(&self) -> i64 {
+        match self {
+            Self::Words(_) => 0,
+            Self::Ms { most, .. } | Self::Number(most) => *most,
         }
     }
 }
@@ -195,10 +287,42 @@ impl std::fmt::Display for Allowed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Words(words) => f.write_str(&words.join(" or ")),
-            Self::Ms(most) => write!(f, "a number of ms from 0 to {most}"),
+            Self::Ms { least: 1, most } => write!(f, "a number of ms from 0 to {most}"),
+            Self::Ms { least, most } => write!(f, "0 or a number of ms from {least} to {most}"),
             Self::Number(most) => write!(f, "a number from 0 to {most}"),
         }
     }
+}
+
+/// Tells the server of the settings. What stood behind `loadmodule …`, and was
+/// [checked](check), is what they are where neither redis.conf nor CONFIG SET says otherwise.
+pub fn register(context: &Context, args: &[RedisString]) {
+    let plain = || ConfigurationFlags::DEFAULT;
+    for number in NUMBERS {
+        let default = get_i64_default_config_value(args, number.name, number.default);
+        let default = default.unwrap_or(number.default);
+        let most = number.allowed.most();
+        register_i64_configuration(
+            context,
+            number.name,
+            number,
+            default,
+            0,
+            most,
+            plain(),
+            None,
+        );
+    }
+    for (name, switch) in SWITCHES {
+        let default = get_bool_default_config_value(args, name, true).unwrap_or(true);
+        register_bool_configuration(context, name, switch, default, plain(), None);
+    }
+    let lost = get_enum_default_config_value(args, LOST, WatchdogLost::close);
+    let lost = lost.unwrap_or(WatchdogLost::close);
+    register_enum_configuration(context, LOST, &WATCHDOG_LOST, lost, plain(), None);
+    let fenced = get_enum_default_config_value(args, FENCED, Fencing::clock);
+    let fenced = fenced.unwrap_or(Fencing::clock);
+    register_enum_configuration(context, FENCED, &FENCING, fenced, plain(), None);
 }
 
 /// Checks what stands behind `loadmodule …`: settings by name, without the prefix,
@@ -209,9 +333,10 @@ pub fn check(args: &[&[u8]]) -> Result<(), String> {
             word.map_or_else(|| "nothing".to_owned(), |word| error::shown(word))
         };
         let (given, value) = (pair.first(), pair.get(1));
-        let named = |(name, _): &&(&str, Allowed)| given == Some(&name.as_bytes());
-        let Some((name, allowed)) = SETTINGS.iter().find(named) else {
-            let known = SETTINGS.map(|(name, allowed)| format!("{name} ({allowed})"));
+        let named = |(name, _): &(&str, Allowed)| given == Some(&name.as_bytes());
+        let Some((name, allowed)) = all().find(named) else {
+            let known = all().map(|(name, allowed)| format!("{name} ({allowed})"));
+            let known = known.collect::<Vec<_>>();
             let (given, known) = (shown(given), known.join(", "));
             return Err(format!("there is no setting {given}; there are {known}"));
         };
@@ -232,6 +357,7 @@ mod tests {
         for good in [
             &[&b"redisson-compat"[..], b"no"][..],
             &[b"watchdog-lost", b"keep", b"watchdog-max", b"0"],
+            &[b"watchdog-max", b"1000", b"keep-place", b"0"],
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
             &[b"fencing", b"counter", b"redisson-turn", b"0"],
@@ -253,6 +379,13 @@ mod tests {
             &[b"fencing", b"yes"],
             &[b"redisson-turn", b"10001"],
             &[b"keep-place", b"600001"],
+            &[b"watchdog-max", b"5"],
+            &[b"watchdog-max", b"999"],
+            &[b"watchdog-max", b"abc"],
+            &[b"watchdog-max", b""],
+            &[b"watchdog-max", b"+-1"],
+            &[b"keep-place", b"15"],
+            &[b"grant-after", b"30"],
             &[b"grant-after", b"-1"],
             &[b"stock", b"0"],
             &[b"stock-max", b"-1"],

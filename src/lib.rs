@@ -41,7 +41,6 @@ mod redisson;
 /// Forbids it too, but for `server::sys`.
 mod server;
 
-use redis_module::configuration::ConfigurationFlags;
 use redis_module::{redis_module, Context, RedisString, Status};
 use server::unload;
 
@@ -63,27 +62,4 @@ redis_module! {
     data_types: [],
     init: load,
     deinit: unload,
-    configurations: [
-        i64: [
-            ["watchdog-max", &config::WATCHDOG_MAX, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
-            ["redisson-turn", &config::REDISSON_TURN, 20, 0, config::LONGEST_TURN_MS, ConfigurationFlags::DEFAULT, None],
-            ["keep-place", &config::KEEP_PLACE, 15_000, 0, config::LONGEST_KEEP_MS, ConfigurationFlags::DEFAULT, None],
-            ["grant-after", &config::GRANT_AFTER, 0, 0, config::MOST_MS, ConfigurationFlags::DEFAULT, None],
-            ["max-waiters", &config::MAX_WAITERS, 0, 0, config::MOST_WAITERS, ConfigurationFlags::DEFAULT, None],
-            ["max-waiters-per-key", &config::MAX_WAITERS_PER_KEY, 0, 0, config::MOST_WAITERS, ConfigurationFlags::DEFAULT, None],
-            ["max-waiters-per-client", &config::MAX_WAITERS_PER_CLIENT, 0, 0, config::MOST_WAITERS, ConfigurationFlags::DEFAULT, None],
-            ["stock-max", &config::STOCK_MAX, 1_000_000, 0, config::MOST_STOCK, ConfigurationFlags::DEFAULT, None],
-        ],
-        string: [],
-        bool: [
-            ["redisson-compat", &config::REDISSON_COMPAT, true, ConfigurationFlags::DEFAULT, None],
-            ["deadlock-detection", &config::DEADLOCK_DETECTION, true, ConfigurationFlags::DEFAULT, None],
-            ["stock", &config::STOCK, true, ConfigurationFlags::DEFAULT, None],
-        ],
-        enum: [
-            ["watchdog-lost", &config::WATCHDOG_LOST, config::WatchdogLost::close, ConfigurationFlags::DEFAULT, None],
-            ["fencing", &config::FENCING, config::Fencing::clock, ConfigurationFlags::DEFAULT, None],
-        ],
-        module_args_as_configuration: true,
-    ]
 }

@@ -12,12 +12,17 @@ use crate::config;
 /// Checks the server, then sets up the module's state and subscriptions.
 /// `commands` registers the commands.
 pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bool) -> Status {
-    let args: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
     let Some(ctx) = Ctx::of(context) else {
         return Status::Err;
     };
-    if let Err(why) = fits(ctx, &args) {
+    let texts: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
+    if let Err(why) = fits(ctx, &texts) {
         ctx.warn(&format!("rlock: {why}"));
+        return Status::Err;
+    }
+    config::register(context, args);
+    if !sys::take_settings(ctx) {
+        ctx.warn("rlock: a setting is refused, see the line before");
         return Status::Err;
     }
     if sys::is_missing(ctx, c"PUBSUB") {

@@ -220,7 +220,7 @@ fn for_a_while_after_the_start_nothing_is_granted() {
         .error("RLOCK.ACQUIRE job a 60000")
         .starts_with("NOTYET"));
     // When the time is over it is as ever.
-    client.ok("CONFIG SET rlock.grant-after 1");
+    client.ok("CONFIG SET rlock.grant-after 1000");
     eventually("it grants", || {
         client.ask("RLOCK.ACQUIRE job b 60000") != client.ask("RLOCK.RELEASE none b")
             && client.hash("job") == "b=1"

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::panic;
 use std::process::{Command, Stdio};
 
 use redis::Value;
@@ -108,12 +109,84 @@ fn a_setting_that_is_none_keeps_the_module_from_loading() {
             "redisson-compat is yes or no, got 'maybe'",
         ),
         ("redisson-compat no x", "there is no setting 'x'"),
+        (
+            "watchdog-max abc",
+            "watchdog-max is 0 or a number of ms from 1000 to 9007199254740991, got 'abc'",
+        ),
+        (
+            "watchdog-max 5",
+            "watchdog-max is 0 or a number of ms from 1000 to 9007199254740991, got '5'",
+        ),
+        (
+            "keep-place 15",
+            "keep-place is 0 or a number of ms from 1000 to 600000, got '15'",
+        ),
+        (
+            "stock-max",
+            "stock-max is a number from 0 to 1000000000, got nothing",
+        ),
     ] {
         client.error(&format!("MODULE LOAD {module} {args}"));
         assert!(server.log().contains(why), "{args}: {}", server.log());
     }
     let line = format!("MODULE LOAD {module} redisson-compat no");
     client.ok(&line);
+}
+
+/// What is said of a value that makes no sense: what was wrong, and what is right.
+#[test]
+fn a_value_that_makes_no_sense_is_refused_and_changes_nothing() {
+    let server = Server::start();
+    let mut client = server.raw();
+    for (setting, value, why) in [
+        (
+            "watchdog-max",
+            "5",
+            "rlock.watchdog-max is 0 or a number of ms from 1000",
+        ),
+        (
+            "keep-place",
+            "15",
+            "rlock.keep-place is 0 or a number of ms from 1000",
+        ),
+        (
+            "grant-after",
+            "30",
+            "rlock.grant-after is 0 or a number of ms from 1000",
+        ),
+        ("watchdog-max", "abc", "integer"),
+        ("max-waiters", "-1", "between 0 and 1000000000"),
+        ("redisson-turn", "10001", "between 0 and 10000"),
+        ("stock", "perhaps", "'yes' or 'no'"),
+        ("fencing", "yes", "clock"),
+        ("watchdog-lost", "", "close"),
+    ] {
+        let name = format!("rlock.{setting}");
+        let before = client.ask(&["CONFIG", "GET", &name]);
+        let line = client.error(&["CONFIG", "SET", &name, value]);
+        assert!(line.contains(&name) && line.contains(why), "{line}");
+        assert_eq!(client.ask(&["CONFIG", "GET", &name]), before);
+    }
+}
+
+#[test]
+fn a_line_of_redis_conf_that_makes_no_sense_is_named_in_the_log() {
+    for (setting, value, why) in [
+        (
+            "watchdog-max",
+            "5",
+            "rlock.watchdog-max is 0 or a number of ms from 1000",
+        ),
+        ("watchdog-max", "abc", "integer"),
+        ("grant-after", "-1", "between 0 and"),
+    ] {
+        let name = format!("--rlock.{setting}");
+        let started = panic::catch_unwind(|| Server::start_with(&[&name, value]));
+        let log = started.err().and_then(|why| why.downcast::<String>().ok());
+        let log = log.expect("it does not start");
+        let named = log.contains(&format!("rlock.{setting}"));
+        assert!(named && log.contains(why), "{setting} {value}: {log}");
+    }
 }
 
 /// To whom key events are told, as the module says in its log.

@@ -61,4 +61,4 @@ pub use later::{keep_loop_awake, loop_is_kept_awake, Run, Timer};
 pub use scan::Scan;
 pub use text::{Args, Given, Text};
 pub use user::User;
-pub use version::{missing_function, set_options, version};
+pub use version::{missing_function, set_options, take_settings, version};

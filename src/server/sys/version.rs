@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use redis_module::raw::ModuleOptions;
 
-use super::api::api;
+use super::api::{api, OK};
 use super::ctx::Ctx;
 
 /// What rlock cannot do without and this server lacks; all of it is in Redis 7.0.
@@ -18,6 +18,7 @@ pub fn missing_function() -> Option<&'static str> {
     }
     first_missing!(
         RedisModule_CreateCommand,
+        RedisModule_LoadConfigs,
         RedisModule_SetCommandInfo,
         RedisModule_OpenKey,
         RedisModule_CloseKey,
@@ -78,4 +79,13 @@ pub fn set_options(ctx: Ctx<'_>, valkey: bool) {
         options |= ModuleOptions::from_bits_retain(HANDLE_ATOMIC_SLOT_MIGRATION);
     }
     ctx.context().set_module_options(options);
+}
+
+/// The settings that are registered become what redis.conf says, or else their defaults.
+/// `false`: one is not allowed, and the server's log says which.
+pub fn take_settings(ctx: Ctx<'_>) -> bool {
+    api!(RedisModule_LoadConfigs).is_some_and(|call| {
+        // SAFETY: the context is valid.
+        unsafe { call(ctx.as_ptr()) == OK }
+    })
 }

@@ -13,8 +13,8 @@ const SETTINGS: [(&str, &[&str]); 12] = [
     ("rlock.redisson-compat", &["yes", "no", "yes"]),
     ("rlock.stock", &["yes", "no", "yes"]),
     ("rlock.stock-max", &["1", "1000000", "-1"]),
-    ("rlock.keep-place", &["0", "10", "15000"]),
-    ("rlock.watchdog-max", &["0", "10", "60000"]),
+    ("rlock.keep-place", &["0", "1000", "15000"]),
+    ("rlock.watchdog-max", &["0", "10", "1000", "60000"]),
     ("rlock.redisson-turn", &["0", "5", "10000", "20"]),
 ];
 
