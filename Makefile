@@ -1,7 +1,8 @@
 # rlock: what there is to do. `make` lists it.
 
 PORT ?= 6379
-PREFIX ?= /usr/local
+PREFIX ?= /usr
+LIBDIR ?= $(PREFIX)/lib/rlock
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 # What a test run needs to know. A few servers at a time keep two cores busy.
@@ -115,11 +116,14 @@ lint: tools house ## check format, lints and how src/ is put together
 house: tools ## print where src/ breaks a rule of how it is put together
 	@cargo run --quiet --locked -p rlock-house -- src
 
-install: module ## copy the module to PREFIX/lib/rlock (/usr/local; DESTDIR is honoured)
-	@install -d "$(DESTDIR)$(PREFIX)/lib/rlock"
-	@install -m 755 "$(RLOCK_MODULE)" "$(DESTDIR)$(PREFIX)/lib/rlock/librlock.so"
+# Run as root it builds nothing: there is no cargo in root's path, and what it would build
+# would be root's. Service units let servers load libraries from /usr/lib and /lib alone.
+install: ## copy the module that was built to LIBDIR (PREFIX/lib/rlock, PREFIX is /usr; DESTDIR is honoured)
+	@test -r "$(RLOCK_MODULE)" || { echo "there is no $(RLOCK_MODULE) to install: say 'make build' first, as the user who has cargo; CARGO_TARGET_DIR=... says where it was built" >&2; exit 1; }
+	@install -d "$(DESTDIR)$(LIBDIR)"
+	@install -m 755 -s "$(RLOCK_MODULE)" "$(DESTDIR)$(LIBDIR)/librlock.so"
 	@echo "installed; put this line in redis.conf (or valkey.conf):"
-	@echo "loadmodule $(PREFIX)/lib/rlock/librlock.so"
+	@echo "loadmodule $(LIBDIR)/librlock.so"
 
 lua: ## put lua-compat/rlock.lua together from its parts
 	@lua-compat/build

@@ -3,6 +3,7 @@
 mod clock;
 mod field_ends;
 mod first_run;
+mod install;
 mod loading;
 mod missing_keys;
 mod robust;

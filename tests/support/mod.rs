@@ -50,7 +50,7 @@ pub use process::{signal, spawn, Process};
 pub use random::Random;
 pub use replica::{pair, same_on_both, unharmed};
 pub use reply::{bulk, code, error, int, int_or_none, list, map, pong, text, token};
-pub use server::Server;
+pub use server::{module, Server};
 pub use session::{queued, Session};
 pub use time::{ends_from, lease_from, longest, now_ms, now_us, pass};
 pub use untouched::Untouched;

@@ -349,7 +349,7 @@ fn module_options(has_module: bool) -> Vec<OsString> {
 }
 
 /// The module under test.
-fn module() -> PathBuf {
+pub fn module() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/release/librlock.so");
     let path = env::var_os("RLOCK_MODULE").map_or(built, PathBuf::from);
     match path.canonicalize() {
