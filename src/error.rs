@@ -28,6 +28,14 @@ impl Error {
         )))
     }
 
+    /// The server's own code: it says so itself, unless it lets replicas be written.
+    pub fn replica() -> Self {
+        Self(
+            "READONLY a replica gives no locks, whatever replica-read-only says: ask its master"
+                .to_owned(),
+        )
+    }
+
     /// The server's own words, in a cluster.
     pub fn cross_slot() -> Self {
         Self("CROSSSLOT Keys in request don't hash to the same slot".to_owned())

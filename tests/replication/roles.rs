@@ -2,7 +2,7 @@
 
 use redis::Value;
 
-use crate::support::{code, eventually, int, pass, token, Ask, Listener, Server, Waiter};
+use crate::support::{code, eventually, int, pass, token, Ask, Listener, Server, Session, Waiter};
 
 #[track_caller]
 fn role(server: &Server, role: &str) {
@@ -198,4 +198,47 @@ fn a_grant_in_the_turn_of_a_demotion_is_answered_with_an_error_and_stays_written
         assert_eq!(control.int("RLOCK.RELEASE k b"), 0);
     }
     server.unharmed();
+}
+
+/// `replica-read-only no`: what a master ends and grants of its own accord nobody would there.
+#[test]
+fn a_replica_that_may_be_written_refuses_as_others_do() {
+    let master = Server::start();
+    let replica = Server::start_replica_with(&master, &["--replica-read-only", "no"]);
+    let mut copy = replica.raw();
+    copy.ok("SET own 1");
+    let held = master.raw().take("k", "a");
+    eventually("the replica has it", || copy.hash("k") == "a=1");
+    let session = Session::new(&replica);
+    for request in [
+        "RLOCK.ACQUIRE free b 1000",
+        "RLOCK.ACQUIRE k b 1000 BLOCK 0",
+        "RLOCK.ACQUIRE k b 1000 READ WATCHDOG",
+        "RLOCK.ACQUIRE k b 1000 LIMIT 2",
+        &format!("RLOCK.ACQUIRE k b 1000 QUEUE 0 {}", session.notify("t")),
+        "RLOCK.MACQUIRE 2 k free b 1000 BLOCK 0",
+        "RLOCK.RELEASE k a",
+        "RLOCK.RENEW k a 1000",
+        &format!("RLOCK.RENEW k a 1000 FENCE {held}"),
+        "RLOCK.MRELEASE 1 k a",
+        "RLOCK.MRENEW 1 k a 1000",
+        "RLOCK.FORCE k",
+        "RLOCK.LIMIT k 1",
+    ] {
+        let line = copy.error(request);
+        assert!(line.starts_with("READONLY "), "{request}: {line}");
+        let line = "return redis.pcall(unpack(ARGV))";
+        let mut script = vec!["EVAL", line, "0"];
+        script.extend(request.split(' '));
+        let line = copy.error(&script);
+        assert!(line.starts_with("READONLY "), "{request}: {line}");
+    }
+    // What looks is answered.
+    assert_eq!(copy.held_by("k"), "a exclusive 1");
+    assert_eq!(copy.int("DBSIZE"), 2);
+    assert_eq!(copy.counter("rlock_waiting"), 0);
+    copy.ok("REPLICAOF NO ONE");
+    let mut next = Waiter::new(&replica, "k", "b");
+    copy.release("k", "a");
+    next.token();
 }

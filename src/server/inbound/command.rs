@@ -72,7 +72,10 @@ impl<C: Command> Handler for Entry<C> {
                 },
                 found: RefCell::default(),
             };
-            let reply = call.is_at_home(C::SPEC.keys).and_then(|()| C::run(&call));
+            let writes = C::SPEC.flags.starts_with("write");
+            let may = call.is_master(writes);
+            let may = may.and_then(|()| call.is_at_home(C::SPEC.keys));
+            let reply = may.and_then(|()| C::run(&call));
             let reply = reply.unwrap_or_else(Responder::Error);
             let found = call.found.into_inner();
             if !found.is_empty() {
@@ -115,6 +118,15 @@ impl<'a> Call<'a> {
 
     fn ctx(&self) -> Ctx<'a> {
         self.asked.to.ctx
+    }
+
+    /// A replica that may be written (`replica-read-only no`) has its master's locks, and ends
+    /// no lease and grants nothing of its own accord: nobody is to rely on it.
+    fn is_master(&self, writes: bool) -> Result<(), Error> {
+        if writes && !self.shell().situation.master.get() {
+            return Err(Error::replica());
+        }
+        Ok(())
     }
 
     /// Whether all of its keys are here: in a cluster the server looks at the first alone.
