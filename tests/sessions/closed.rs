@@ -1,7 +1,7 @@
 //! The end of a session's connection: its waits end, its watchdog holds too, and the next
 //! have them. What it holds by a plain lease stays.
 
-use crate::support::{each, queued, Ask, Listener, Server, Session, Waiter, LONG};
+use crate::support::{each, now_ms, queued, Ask, Listener, Server, Session, Waiter, LONG};
 
 #[derive(Clone, Copy, Debug)]
 enum Close {
@@ -68,6 +68,34 @@ fn a_grant_whose_connection_is_killed_in_the_same_write_is_taken_back() {
     }
     assert!(control.counter("rlock_grants_taken_back") > 0);
     assert_eq!(control.counter("rlock_queued"), 0);
+}
+
+/// A client that does not read: the grant lies behind more than its socket takes. It stands for its
+/// lease, for nobody can tell whether it was read; with WATCHDOG it ends with the connection.
+#[test]
+fn a_grant_that_nobody_reads_stands_for_its_lease_or_with_its_connection() {
+    let server = Server::start();
+    let mut control = server.raw();
+    control.ok(&["SET", "large", &"x".repeat(4_000_000)]);
+    let lease = 4000;
+    for words in ["", "WATCHDOG"] {
+        control.take("k", "x");
+        let mut deaf = server.raw();
+        let mut lines = vec!["GET large".to_owned(); 8];
+        lines.push(format!("RLOCK.ACQUIRE k deaf {lease} BLOCK 0 {words}"));
+        deaf.send_all(&lines);
+        control.has_waiters("k", 1);
+        let mut next = Waiter::new(&server, "k", "next");
+        control.has_waiters("k", 2);
+        let granted = now_ms();
+        control.release("k", "x");
+        assert_eq!(control.held_by("k"), "deaf exclusive 1");
+        deaf.close();
+        next.token();
+        let lasted = now_ms() - granted;
+        assert_eq!(lasted >= lease, words.is_empty(), "{words}: {lasted} ms");
+        control.release("k", "next");
+    }
 }
 
 #[test]
