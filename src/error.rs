@@ -1,7 +1,7 @@
 //! What a client is told when a request is refused: one line that starts with a
 //! code, says what was wrong and what to do, and is at most 512 bytes long.
 
-use crate::lock::{Crowd, Foreign, Link, Mode, NoPermits, Refusal};
+use crate::lock::{Crowd, Foreign, Link, Mode, NoPermits, Refusal, Token};
 
 /// Longer lines are cut.
 const LONGEST: usize = 512;
@@ -96,17 +96,11 @@ pub fn of(refusal: &Refusal) -> Error {
             shown(owner),
             shown(&key.name)
         ),
-        Refusal::CounterUnusable { key } => format!(
-            "{WRONG_TYPE}: redisson_lock_token:... of {}, its fencing counter, is no integer that \
-             can be raised; use another name, or DEL it",
-            shown(&key.name)
-        ),
+        Refusal::CounterUnusable { key } => counter_unusable(&key.name),
+        Refusal::CounterSpent { key } => counter_spent(&key.name),
+        Refusal::NoToken => no_token(),
         Refusal::TokenAhead { token } => token_ahead(token.0),
-        Refusal::NoCounter { key } => format!(
-            "ERR FENCE needs the fencing counter of {}, which would lie in another slot of the \
-             cluster: use a name whose hash tag is whole, or one without braces",
-            shown(&key.name)
-        ),
+        Refusal::NoCounter { key } => counter_elsewhere(&key.name),
         Refusal::NotYet { ms } => format!(
             "NOTYET this server has started and may have lost locks: it grants none for {ms} ms \
              more (rlock.grant-after)"
@@ -127,10 +121,43 @@ pub fn of(refusal: &Refusal) -> Error {
     }))
 }
 
+fn counter_unusable(key: &[u8]) -> String {
+    format!(
+        "{WRONG_TYPE}: redisson_lock_token:... of {}, its fencing counter, is no integer that can \
+         be raised; use another name, or DEL it",
+        shown(key)
+    )
+}
+
+fn counter_spent(key: &[u8]) -> String {
+    format!(
+        "{WRONG_TYPE}: redisson_lock_token:... of {}, its fencing counter, has reached {}, and no \
+         token is greater; use another name, or DEL it and what storage remembers",
+        shown(key),
+        Token::MOST.0
+    )
+}
+
+fn counter_elsewhere(key: &[u8]) -> String {
+    format!(
+        "ERR FENCE needs the fencing counter of {}, which would lie in another slot of the \
+         cluster: use a name whose hash tag is whole, or one without braces",
+        shown(key)
+    )
+}
+
+fn no_token() -> String {
+    format!(
+        "ERR this server's clock is beyond the year 2255, and no token is greater than {}: set \
+         the clock",
+        Token::MOST.0
+    )
+}
+
 fn token_ahead(token: i64) -> String {
     format!(
-        "ERR the token {token} is greater than all that this server has given, and more than a \
-         day ahead of its clock"
+        "ERR the token {token} is greater than all that this server has given for this lock, and \
+         more than a day ahead of its clock"
     )
 }
 

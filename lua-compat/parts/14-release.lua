@@ -108,8 +108,8 @@ local function renew(work, keys, list)
     local lock = work:look(key, name_of(owner))
     needs_hold(lock, owner, options.mode or 'exclusive')
     local known = options.fence and known_of(lock, owner)
-    local least = math.max(options.fence or 0, known and known.token or 0)
-    local fenced = options.fence and raise(work, key, least)
+    local newest = known and known.token or 0
+    local fenced = options.fence and raise(work, key, options.fence, newest)
     set_lease(work, lock, owner, work.now + lease)
     return fenced and whole(fenced) or 1
 end

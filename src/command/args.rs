@@ -117,7 +117,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     fn token(&mut self, word: &str) -> Result<Token, Error> {
         let given = self.needs(word, "a token")?;
         let what = "the token must be a whole number from 1";
-        number(given, 1, MOST_MS, what).map(Token)
+        number(given, 1, Token::MOST.0, what).map(Token)
     }
 
     /// Whose lock is meant, at the end of a command: `IFOWNER owner` or `IFTOKEN token`.

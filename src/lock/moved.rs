@@ -29,6 +29,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core
         .in_flight
         .rename(|key| if key == from { to.clone() } else { key.clone() });
+    d.core.tokens.moved(from, to);
     d.core.pools.forget(to);
     let name = |key: &Key| if key == from { to } else { key }.clone();
     d.core.pools.rename(name);

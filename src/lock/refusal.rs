@@ -30,8 +30,12 @@ pub enum Refusal {
     LeaseKeyTaken { key: Key, owner: Owner },
     /// What stands in the place of the lock's fencing counter cannot be raised.
     CounterUnusable { key: Key },
-    /// The token that the client brings is greater than all that were given, and far ahead of
-    /// the clock.
+    /// The lock's fencing counter stands at the greatest token, or above it.
+    CounterSpent { key: Key },
+    /// The clock is beyond the greatest token.
+    NoToken,
+    /// The token that the client brings is greater than all that were given for the lock, and
+    /// far ahead of the clock.
     TokenAhead { token: Token },
     /// The lock can have no fencing counter, which would lie in another slot.
     NoCounter { key: Key },

@@ -133,15 +133,16 @@ impl State {
 
     /// Whether a counter of tokens says the same on both.
     fn same_count(&self, name: &Bytes, texts: [&Bytes; 2]) -> bool {
+        let lock = &name[COUNTER.len()..];
         let told = |at: usize| {
             let text = std::str::from_utf8(texts[at]).unwrap_or_default();
             let number = text.parse().ok();
-            number.map_or(Vec::new(), |number| self.tokens[at].look_near(number))
+            number.map_or(Vec::new(), |number| self.tokens[at].look_near(lock, number))
         };
         let [one, other] = [told(0), told(1)];
         // One may have taken a hold for the one it knew, the other not.
         texts[0] == texts[1]
-            || self.known.may_differ(&name[COUNTER.len()..])
+            || self.known.may_differ(lock)
             || one.iter().any(|meaning| other.contains(meaning))
     }
 
@@ -197,7 +198,7 @@ impl State {
         }
         // Beside a counter that somebody has set the one's token may be greater, the other's not.
         let left = |side: usize| self.keys[side].number(&name) == Some(got[side]);
-        let is_its = |side: usize| left(side) || self.tokens[side].look(got[side]).is_some();
+        let is_its = |side: usize| left(side) || self.tokens[side].look(key, got[side]).is_some();
         if !is_its(0) || !is_its(1) || left(0) == left(1) {
             return Err(format!("counter {} but {}", got[0], got[1]));
         }
@@ -224,7 +225,7 @@ impl State {
     /// What a token tells that a server gave for holds of these keys. A new one is
     /// above their counters, as they were.
     fn take_token(&mut self, side: usize, keys: &[Bytes], token: i64) -> Result<Since, String> {
-        let since = self.tokens[side].take(token, self.step)?;
+        let since = self.tokens[side].take(token, keys, self.step)?;
         let counters = keys.iter().map(|key| [COUNTER, &tagged(key)].concat());
         let counted = counters.filter_map(|name| self.keys[side].number(&name));
         match counted.max() {
@@ -249,7 +250,7 @@ impl State {
             slack: self.slack,
             known: &|owner| self.known.has(key, owner),
             changed: self.known.may_differ(&tagged(key)),
-            same_token: &|[a, b]| one.look(a) == other.look(b),
+            same_token: &|[a, b]| one.look(key, a) == other.look(key, b),
         };
         replies::info(views, &holds).map_err(differ)
     }

@@ -13,37 +13,56 @@ pub struct Since(pub usize);
 /// How often somebody raises a counter in one sequence, at the most.
 const MOST_MORE: i64 = 60;
 
-/// The tokens of one server.
+/// Beyond the clock: a counter that somebody has set has lifted it.
+const AHEAD: i64 = 4_000_000_000_000_000;
+
+/// The tokens of one server. Those that are lifted are each lock's own: two locks can have
+/// the same.
 #[derive(Default)]
 pub struct Tokens {
-    seen: HashMap<i64, Since>,
-    greatest: i64,
+    seen: HashMap<(Bytes, i64), Since>,
+    /// By the clock, and of each lock.
+    greatest: HashMap<Bytes, i64>,
+}
+
+/// Among which tokens this one of a lock is the only one of its number.
+fn row(lock: &[u8], token: i64) -> Bytes {
+    match token < AHEAD {
+        true => Vec::new(),
+        false => tagged(lock),
+    }
 }
 
 impl Tokens {
-    /// What a token tells that came as a reply to this step.
-    pub fn take(&mut self, token: i64, step: usize) -> Result<Since, String> {
-        if let Some(since) = self.seen.get(&token) {
-            return Ok(*since);
+    /// What a token tells that came as a reply to this step, for holds of these locks.
+    pub fn take(&mut self, token: i64, locks: &[Bytes], step: usize) -> Result<Since, String> {
+        let known = locks.iter().filter_map(|lock| self.look(lock, token));
+        let since = known.min_by_key(|since| since.0).unwrap_or(Since(step));
+        for lock in locks {
+            let row = row(lock, token);
+            if self.seen.contains_key(&(row.clone(), token)) {
+                continue;
+            }
+            let greatest = self.greatest.entry(row.clone()).or_default();
+            if since.0 == step && token <= *greatest {
+                return Err(format!("{token} is new, but {greatest} was before"));
+            }
+            *greatest = token.max(*greatest);
+            self.seen.insert((row, token), since);
         }
-        if token <= self.greatest {
-            return Err(format!("{token} is new, but {} was before", self.greatest));
-        }
-        self.greatest = token;
-        self.seen.insert(token, Since(step));
-        Ok(Since(step))
+        Ok(since)
     }
 
-    /// What a token tells that is shown somewhere.
-    pub fn look(&self, token: i64) -> Option<Since> {
-        self.seen.get(&token).copied()
+    /// What a token tells that is shown somewhere, of this lock.
+    pub fn look(&self, lock: &[u8], token: i64) -> Option<Since> {
+        self.seen.get(&(row(lock, token), token)).copied()
     }
 
     /// What a number may tell: a token, and how many more it is. Tokens can follow
     /// upon one another, so there can be several answers.
-    pub fn look_near(&self, number: i64) -> Vec<(Since, i64)> {
+    pub fn look_near(&self, lock: &[u8], number: i64) -> Vec<(Since, i64)> {
         let near = (0..=MOST_MORE).filter_map(|more| Some((number.checked_sub(more)?, more)));
-        near.filter_map(|(token, more)| Some((self.look(token)?, more)))
+        near.filter_map(|(token, more)| Some((self.look(lock, token)?, more)))
             .collect()
     }
 }

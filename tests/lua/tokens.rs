@@ -279,3 +279,32 @@ fn a_counter_is_named_as_redisson_names_it() {
         );
     }
 }
+
+/// As the module does it: a counter lifts the tokens of its own lock, those rise on when it is lost,
+/// and at its end there are none.
+#[test]
+fn a_counter_that_is_ahead_lifts_its_own_lock_alone() {
+    const MOST: i64 = (1 << 53) - 1;
+    for (_server, mut lua) in Lua::both() {
+        lua.client.ok(&format!("SET {COUNTER} {}", MOST - 3));
+        assert_eq!(lua.int("acquire job a 100000"), MOST - 2);
+        let before = now_us();
+        let other = lua.int("acquire other a 100000");
+        assert!((before..=now_us()).contains(&other), "{other}");
+        lua.client.int("DEL job");
+        let is_library = !lua.is_script();
+        if is_library {
+            // A script has no memory beside the counter.
+            lua.client.int(&format!("DEL {COUNTER}"));
+        }
+        assert_eq!(lua.int("acquire job b 100000"), MOST - 1);
+        lua.client.int("DEL job");
+        assert_eq!(lua.int("acquire job c 100000"), MOST);
+        lua.client.int("DEL job");
+        lua.client.ok(&format!("SET {COUNTER} {MOST}"));
+        let line = lua.error("acquire job d 100000");
+        assert!(line.contains("has reached 9007199254740991"), "{line}");
+        lua.client.int(&format!("DEL {COUNTER}"));
+        assert!(lua.int("acquire job d 100000") <= now_us());
+    }
+}

@@ -1,7 +1,7 @@
 //! RENEW … FENCE, and `rlock.grant-after`: what a quorum of servers needs of each.
 
 use crate::support::{
-    eventually, lease_key, longest, now_ms, Ask, Listener, RawClient, Server, Waiter,
+    eventually, lease_key, longest, now_ms, now_us, Ask, Listener, RawClient, Server, Waiter,
 };
 
 const COUNTER: &str = "redisson_lock_token:{job}";
@@ -96,7 +96,8 @@ fn what_is_refused_changes_nothing() {
     assert_eq!(client.int("RLOCK.RENEW job a 60000"), 1);
 }
 
-/// Whatever token one lock was brought, those of all others can be brought back.
+/// Whatever token one lock was brought, its own tokens are above that, and those of others go
+/// by the clock.
 #[test]
 fn one_lock_takes_no_token_from_the_others() {
     let server = Server::start();
@@ -106,12 +107,14 @@ fn one_lock_takes_no_token_from_the_others() {
     let most = now_ms() * 1000 + day - 60_000_000;
     client.int(&format!("RLOCK.RENEW job a 60000 FENCE {most}"));
     client.int("RLOCK.RELEASE job a");
-    for name in ["job", "other"] {
-        let token = client.int(&format!("RLOCK.ACQUIRE {name} b 60000"));
-        assert!(token > most);
+    let other = client.int("RLOCK.ACQUIRE other b 60000");
+    assert!(other <= now_us(), "{other}");
+    let token = client.int("RLOCK.ACQUIRE job b 60000");
+    assert_eq!(token, most + 1);
+    for (name, token) in [("job", token), ("other", other)] {
         let fenced = client.int(&format!("RLOCK.RENEW {name} b 60000 FENCE {token}"));
         assert_eq!(fenced, token);
-        let line = format!("RLOCK.RENEW {name} b 60000 FENCE {}", token + day);
+        let line = format!("RLOCK.RENEW {name} b 60000 FENCE {}", most + day);
         assert!(client.error(&line).contains("more than a day ahead"));
     }
 }

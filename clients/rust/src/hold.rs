@@ -115,7 +115,7 @@ impl Hold {
         }
     }
 
-    /// The fencing token: greater than that of every hold before. Have storage refuse a
+    /// The fencing token: greater than that of every hold of its lock before. Have storage refuse a
     /// write with a smaller one than it has seen.
     pub fn token(&self) -> u64 {
         self.shared.token

@@ -1,26 +1,20 @@
 //! The tokens of holds that begin, and the counters that they are written to.
 
-use crate::lock::Counter;
-
-use crate::lock::{Decision, Key, Refusal, Token, Write};
-
-/// What a double counts exactly. All locks draw from one row: a counter beyond this
-/// would take the tokens of every lock with it.
-const MOST: Token = Token((1 << 53) - 1);
+use crate::lock::{Counter, Decision, Key, Refusal, Token, Write};
 
 /// How long a counter lives that was made by being raised, after it was last raised: 30
 /// days. For ever, and each name that was ever locked so would leave a key behind.
 const KEPT_MS: i64 = 30 * 24 * 3600 * 1000;
 
 /// The token of holds that begin on these keys, and those of them whose counter
-/// is to be set to it ([`fence`]) once they are held.
+/// is to be set to it ([`fence`]) once they are held. It is above all that each of them has had.
 pub fn new_token<'k>(
     d: &mut Decision<'_>,
-    keys: impl Iterator<Item = &'k Key>,
+    keys: impl Iterator<Item = &'k Key> + Clone,
 ) -> Result<(Token, Vec<Key>), Refusal> {
     let mut counted = Vec::new();
     let mut greatest = Token::BEFORE_FIRST;
-    for key in keys {
+    for key in keys.clone() {
         match d.ks.counter(key) {
             Counter::Elsewhere => {}
             Counter::Absent if !d.core.rules.counts => {}
@@ -29,16 +23,28 @@ pub fn new_token<'k>(
                 return Err(Refusal::OnItsWay { key: key.clone() })
             }
             Counter::Absent => counted.push(key.clone()),
-            Counter::At(last) if last < MOST => {
-                greatest = last.max(greatest);
+            Counter::At(last) => {
+                greatest = below_most(key, last)?.max(greatest);
                 counted.push(key.clone());
             }
-            Counter::At(_) | Counter::Unusable => {
-                return Err(Refusal::CounterUnusable { key: key.clone() })
-            }
+            Counter::Unusable => return Err(Refusal::CounterUnusable { key: key.clone() }),
         }
+        greatest = greatest.max(d.core.tokens.before(key));
     }
-    Ok((d.core.tokens.next(d.now, greatest), counted))
+    let token = d.core.tokens.next(d.now, greatest);
+    let token = token.ok_or(Refusal::NoToken)?;
+    for key in keys {
+        d.core.tokens.given(key, token);
+    }
+    Ok((token, counted))
+}
+
+/// What a counter says, if there is a token above it.
+fn below_most(key: &Key, last: Token) -> Result<Token, Refusal> {
+    if last >= Token::MOST {
+        return Err(Refusal::CounterSpent { key: key.clone() });
+    }
+    Ok(last)
 }
 
 /// Writes a token to the counters of the locks that have it.
@@ -48,21 +54,27 @@ pub fn fence(d: &mut Decision<'_>, counted: Vec<Key>, token: Token) {
     }
 }
 
-/// The counter of a lock is at least this from now on, and lives for a while; what it is.
-pub fn raise(d: &mut Decision<'_>, key: &Key, least: Token) -> Result<Token, Refusal> {
+/// The counter of a lock is at least this from now on, and what the owner got last for it,
+/// and lives for a while; what it is.
+pub fn raise(
+    d: &mut Decision<'_>,
+    key: &Key,
+    brought: Token,
+    newest: Token,
+) -> Result<Token, Refusal> {
     let last = match d.ks.counter(key) {
-        Counter::At(last) if last < MOST => last,
+        Counter::At(last) => below_most(key, last)?,
         Counter::Absent if d.ks.slot_stays(key) => Token::BEFORE_FIRST,
         Counter::Absent => return Err(Refusal::OnItsWay { key: key.clone() }),
         Counter::Elsewhere => return Err(Refusal::NoCounter { key: key.clone() }),
-        Counter::At(_) | Counter::Unusable => {
-            return Err(Refusal::CounterUnusable { key: key.clone() })
-        }
+        Counter::Unusable => return Err(Refusal::CounterUnusable { key: key.clone() }),
     };
-    if least > last && !d.core.tokens.may_be_brought(least, d.now) {
-        return Err(Refusal::TokenAhead { token: least });
+    let had = last.max(newest).max(d.core.tokens.before(key));
+    if brought > had && !d.core.tokens.may_be_brought(brought, d.now) {
+        return Err(Refusal::TokenAhead { token: brought });
     }
-    let token = last.max(least);
+    let token = last.max(newest).max(brought);
+    d.core.tokens.given(key, token);
     let until = Some(d.now.deadline(KEPT_MS));
     d.write(key, Write::Fence { token, until });
     Ok(token)

@@ -39,7 +39,7 @@ pub fn require_its_tag(
 /// No token is given for the lock any more that is not greater than this one and than the
 /// last that its owner got for it.
 fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Option<Token>, Refusal> {
-    let Some(least) = renewal.fence else {
+    let Some(brought) = renewal.fence else {
         return Ok(None);
     };
     let newest = |entry: &Entry| {
@@ -47,8 +47,8 @@ fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Optio
         newest.max(entry.hold(renewal.owner).and_then(Hold::token))
     };
     let newest = d.core.locks.get(key).and_then(newest);
-    let least = newest.map_or(least, |newest| newest.max(least));
-    grant::raise_counter(d, key, least).map(Some)
+    let newest = newest.unwrap_or(Token::BEFORE_FIRST);
+    grant::raise_counter(d, key, brought, newest).map(Some)
 }
 
 /// Renews the lease of an owner that holds the lock.

@@ -51,6 +51,20 @@ fn of_the_newest_of_an_owners_tokens() {
     assert_eq!(fence(&mut s, "a", Mode::Read, Token(1)), Ok(written));
 }
 
+/// A reader's older token does not take back how far a younger one went.
+#[test]
+fn what_an_older_hold_raises_lowers_nothing() {
+    let mut s = Shell::new();
+    let ahead = Value::Number(Token::MOST.0 - 100);
+    s.ks.keys.insert(counter(&key(0, "k")), (ahead, None));
+    let older = s.get(by("a").read());
+    let newer = s.get(by("b").read());
+    s.ks.keys.remove(&counter(&key(0, "k")));
+    assert_eq!(fence(&mut s, "a", Mode::Read, Token(1)), Ok(older));
+    s.ks.keys.remove(&counter(&key(0, "k")));
+    assert_eq!(s.get(by("c").read()), newer.next());
+}
+
 #[test]
 fn a_counter_lives_on_with_each_and_one_without_a_ttl_for_ever() {
     let mut s = Shell::new();

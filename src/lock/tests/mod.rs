@@ -25,6 +25,7 @@ mod shared;
 mod shell;
 mod stock;
 mod time;
+mod tokens;
 mod turns;
 mod vanishing;
 mod waiting;

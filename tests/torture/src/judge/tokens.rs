@@ -1,5 +1,6 @@
 //! Fencing tokens: a hold that begins has a greater one than all that were given
-//! before by this server, a nested one that of the hold under way.
+//! before for its lock by this server, and than those by the clock that it gave for any other; a
+//! nested one has that of the hold under way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +9,7 @@ use rlock_torture::history::Out;
 use crate::clocks::tokens_fall;
 use crate::finding::{Finding, Findings};
 use crate::holds::{certain, Ends};
-use crate::past::{Lock, Past};
+use crate::past::{Asked, Lock, Past};
 use crate::request::{Mode, Verb};
 
 pub fn check(past: &Past, found: &mut Findings) {
@@ -23,40 +24,57 @@ pub fn check(past: &Past, found: &mut Findings) {
 
 fn rise(past: &Past, found: &mut Findings) {
     let mut by_server: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    let mut by_lock: BTreeMap<(u16, Lock), Vec<usize>> = BTreeMap::new();
     for at in firsts(past) {
-        by_server.entry(past.ops[at].server).or_default().push(at);
+        let asked = &past.ops[at];
+        for key in &asked.request.keys {
+            let lock = (asked.db, key.clone());
+            by_lock.entry((asked.server, lock)).or_default().push(at);
+        }
+        if !may_be_lifted(past, asked) {
+            by_server.entry(asked.server).or_default().push(at);
+        }
     }
-    for all in by_server.values() {
-        let mut given: HashMap<i64, usize> = HashMap::new();
-        // Those that were answered, by when; the greatest token of them.
-        let mut answered: Vec<usize> = all.clone();
-        answered.sort_by_key(|at| past.ops[*at].op.reply);
-        let mut next = answered.into_iter().peekable();
-        let mut greatest: Option<(i64, usize)> = None;
-        for at in all {
-            let (asked, token) = (&past.ops[*at], past.ops[*at].token().unwrap_or(0));
-            while let Some(one) = next.next_if(|one| past.ops[*one].op.reply < Some(asked.op.call))
-            {
-                greatest = greatest.max(past.ops[one].token().map(|token| (token, one)));
-            }
-            found.checked("tokens");
-            let before = greatest.filter(|(other, _)| *other >= token);
-            let twin = given.insert(token, *at).map(|one| (token, one));
-            let fell = |one: usize| tokens_fall(past, past.ops[one].op.call, asked);
-            if let Some((other, one)) = before.or(twin).filter(|(_, one)| !fell(*one)) {
-                found.add(Finding {
-                    check: "tokens",
-                    text: format!("token {token} was given after token {other}"),
-                    key: asked
-                        .request
-                        .keys
-                        .first()
-                        .map(|key| (asked.db, key.clone())),
-                    ops: vec![one, *at],
-                    from: asked.op.call,
-                    to: asked.done,
-                });
-            }
+    // The others are among those by server.
+    by_lock.retain(|_, all| all.iter().any(|at| may_be_lifted(past, &past.ops[*at])));
+    for all in by_server.values().chain(by_lock.values()) {
+        rise_in(past, all, found);
+    }
+}
+
+/// Whether the lock's counter may be ahead of the clock: the server was started anew with one
+/// that is behind. It lifts the tokens of its own lock.
+fn may_be_lifted(past: &Past, asked: &Asked) -> bool {
+    tokens_fall(past, 0, asked)
+}
+
+/// All of these, in the order of their calls.
+fn rise_in(past: &Past, all: &[usize], found: &mut Findings) {
+    let mut given: HashMap<i64, usize> = HashMap::new();
+    // Those that were answered, by when; the greatest token of them.
+    let mut answered: Vec<usize> = all.to_vec();
+    answered.sort_by_key(|at| past.ops[*at].op.reply);
+    let mut next = answered.into_iter().peekable();
+    let mut greatest: Option<(i64, usize)> = None;
+    for at in all {
+        let (asked, token) = (&past.ops[*at], past.ops[*at].token().unwrap_or(0));
+        while let Some(one) = next.next_if(|one| past.ops[*one].op.reply < Some(asked.op.call)) {
+            greatest = greatest.max(past.ops[one].token().map(|token| (token, one)));
+        }
+        found.checked("tokens");
+        let before = greatest.filter(|(other, _)| *other >= token);
+        let twin = given.insert(token, *at).map(|one| (token, one));
+        let fell = |one: usize| tokens_fall(past, past.ops[one].op.call, asked);
+        if let Some((other, one)) = before.or(twin).filter(|(_, one)| !fell(*one)) {
+            let first = asked.request.keys.first();
+            found.add(Finding {
+                check: "tokens",
+                text: format!("token {token} was given after token {other}"),
+                key: first.map(|key| (asked.db, key.clone())),
+                ops: vec![one, *at],
+                from: asked.op.call,
+                to: asked.done,
+            });
         }
     }
 }

@@ -109,6 +109,25 @@ fn tokens_fall_only_at_a_start_with_a_clock_that_is_behind() {
     assert_eq!(story("restart", 70_000).found(), ["tokens"]);
 }
 
+/// A counter that was kept over the start lifts the tokens of its own lock, and of no other.
+#[test]
+fn a_lock_with_a_counter_goes_on_above_it_where_the_clock_is_behind() {
+    let story = |other: i64, own: i64| {
+        let story = Story::new().step(1, 20, 60_000).step(1, 500, -60_000);
+        let story = story.op(1, &acquire("a", ""), (10, 11), ok(T + 100));
+        let story = story.fault("restart", &[], (900, 1000), "");
+        story
+            .op(1, "RLOCK.RELEASE k a", (2000, 2001), ok(0))
+            .op(2, &acquire("b", ""), (2002, 2003), ok(T + 101))
+            .op(2, "RLOCK.ACQUIRE l b 100", (2004, 2005), ok(T + other))
+            .op(2, "RLOCK.RELEASE k b", (2010, 2011), ok(0))
+            .op(3, &acquire("c", ""), (2012, 2013), ok(T + own))
+    };
+    assert!(story(5, 102).found().is_empty());
+    assert_eq!(story(5, 101).found(), ["tokens"]);
+    assert_eq!(story(5, 7).found(), ["tokens"]);
+}
+
 #[test]
 fn what_pexpire_left_of_a_lease_runs_by_the_clock_too() {
     let story = |ms| {
