@@ -8,14 +8,18 @@ SLOTS = 16384
 
 
 class Cluster:
-    def __init__(self, name, directory, config, size):
+    def __init__(self, name, directory, config, size, **kind):
         config = {**config, "cluster-enabled": "yes", "cluster-node-timeout": 5000}
         self.name = name
-        self.nodes = [Server(f"{name}{n + 1}", directory, config) for n in range(size)]
+        self.nodes = [Server(f"{name}{n + 1}", directory, config, **kind) for n in range(size)]
 
     @property
     def port(self):
         return self.nodes[0].port
+
+    @property
+    def tls_port(self):
+        return self.nodes[0].tls_port
 
     async def start(self):
         await asyncio.gather(*(node.start() for node in self.nodes))

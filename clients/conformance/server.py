@@ -5,11 +5,13 @@ import shlex
 import signal
 
 import child
+import tls
 from ports import free_port
 from resp import Error, Parser, Push, encode
 
 START = 30  # s, at most
 REPLY = 20
+RUNNER = "runner"  # the user as whom the runner speaks: scenarios may take any right from the others
 
 
 class Down(Exception):
@@ -26,8 +28,8 @@ class Connection:
 
     async def open(self, port):
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port)
-        reply = await self.say(["HELLO", "3"])
-        if isinstance(reply, Error) and not reply.startswith("NOAUTH"):
+        reply = await self.say(["HELLO", "3", "AUTH", RUNNER, RUNNER])
+        if isinstance(reply, Error):
             raise Down(reply)
 
     async def say(self, words, within=REPLY):
@@ -53,13 +55,14 @@ class Connection:
 
 
 class Server:
-    def __init__(self, name, directory, config):
+    def __init__(self, name, directory, config, has_module=True, has_tls=False):
         self.name = name
+        self.has_module, self.has_tls = has_module, has_tls
         self.directory = os.path.join(directory, name)
         self.log = os.path.join(self.directory, "server.log")
         self.config = config
         self.port = None
-        self.bus_port = None
+        self.bus_port = self.tls_port = None
         self.process = None
         self.connection = None
         self.one_at_a_time = asyncio.Lock()
@@ -77,13 +80,12 @@ class Server:
 
     async def start_on(self, port):
         words = [os.environ.get("RLOCK_SERVER", "redis-server"), "--port", port, "--bind", "127.0.0.1"]
-        words += ["--dir", self.directory, "--save", "", "--loadmodule", os.environ["RLOCK_MODULE"]]
-        config = dict(self.config)
-        if "cluster-enabled" in config:
-            self.bus_port = self.bus_port or free_port()
-            config["cluster-port"] = self.bus_port
-        for name, value in config.items():
-            words += [f"--{name}", *str(value).split()]
+        words += ["--dir", self.directory, "--save", ""]
+        if self.has_module:
+            words += ["--loadmodule", os.environ["RLOCK_MODULE"]]
+        for name, values in self.options().items():
+            for value in values if isinstance(values, list) else [values]:
+                words += [f"--{name}", *str(value).split()]
         with open(self.log, "ab") as out:
             self.process = await child.spawn(words, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out)
         end = asyncio.get_running_loop().time() + START
@@ -96,6 +98,20 @@ class Server:
             await asyncio.sleep(0.03)
         await child.end(self.process)
         return False
+
+    def options(self):
+        """What it is told beyond that: {name: a value or several}."""
+        users = self.config.get("user", [])
+        users = users if isinstance(users, list) else [users]
+        config = {**self.config, "user": [f"{RUNNER} on >{RUNNER} ~* &* +@all", *users]}
+        in_cluster = "cluster-enabled" in config
+        if in_cluster:
+            self.bus_port = self.bus_port or free_port()
+            config["cluster-port"] = self.bus_port
+        if self.has_tls:
+            self.tls_port = self.tls_port or free_port()
+            config.update(tls.keys().of_server(in_cluster), **{"tls-port": self.tls_port})
+        return config
 
     @staticmethod
     async def ask_on(port, words):

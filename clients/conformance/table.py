@@ -4,6 +4,7 @@ import re
 HEAD = """# Which client passes which scenario
 
 `yes`: it passes. `- (fork)`: it does not have what the scenario needs, and makes no claim to.
+`owed`: it is to pass it, and does not yet.
 What each scenario shows: `clients/conformance/run --list`; how they are run:
 [conformance](../clients/conformance/README.md). This page is made by
 `clients/conformance/run --table docs/clients-conformance.md`.
@@ -30,9 +31,10 @@ def read(path):
 
 
 def write(path, scenarios, results):
-    """Those clients which did not run now keep the column that they had."""
+    """Clients and scenarios that did not run now keep the cells that they had."""
     cells, _ = read(path)
-    cells.update(results)
+    for client, its in results.items():
+        cells.setdefault(client, {}).update(its)
     clients = sorted(cells)
     lines = [HEAD, "| |" + "".join(f" {client} |" for client in clients), "|---|" + "---|" * len(clients)]
     for scenario in scenarios:

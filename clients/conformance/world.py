@@ -2,6 +2,7 @@
 import asyncio
 import os
 
+import tls
 from cluster import Cluster
 from driver import Driver
 from proxy import Proxy
@@ -25,12 +26,14 @@ class World:
                 return those[name]
         raise ValueError(f"there is no server or proxy {name!r}")
 
-    async def start_server(self, name="s", replica_of=None, config=None, cluster=0):
+    async def start_server(self, name="s", replica_of=None, config=None, cluster=0, **kind):
+        """`kind`: `module: false`, `tls: true`."""
+        kind = {f"has_{what}": value for what, value in kind.items()}
         if cluster:
-            made = self.clusters[name] = Cluster(name, self.directory, config or {}, cluster)
+            made = self.clusters[name] = Cluster(name, self.directory, config or {}, cluster, **kind)
             self.servers.update({node.name: node for node in made.nodes})
             return await made.start()
-        made = self.servers[name] = Server(name, self.directory, config or {})
+        made = self.servers[name] = Server(name, self.directory, config or {}, **kind)
         await made.start()
         if replica_of:
             await made.follows(self.servers[replica_of])
@@ -50,7 +53,7 @@ class World:
         if what not in ("open", "close", "count", "quorum", "cancel", "hello"):
             words.setdefault("hold", "h")
         if "to" in words:
-            words.update(host="127.0.0.1", port=self.at(words.pop("to")).port)
+            words.update(self.address(self.at(words.pop("to")), words))
         if "servers" in words:
             words["servers"] = [["127.0.0.1", self.at(name).port] for name in words["servers"]]
         if what == "cancel":
@@ -58,6 +61,13 @@ class World:
         if "file" in words:
             words["file"] = self.file(words["file"])
         return self.drivers[driver].request(what, words)
+
+    @staticmethod
+    def address(place, words):
+        """Where `open` is to go; over TLS with the authority's certificate, or another's."""
+        if not words.get("tls"):
+            return {"host": "127.0.0.1", "port": place.port}
+        return {"host": "127.0.0.1", "port": place.tls_port, "ca": tls.keys().of_client(words.get("ca", "ca"))}
 
     def file(self, name):
         """A file with a number, 0 at first."""
@@ -92,7 +102,7 @@ class World:
         """The owners that hold or wait on servers which are up, but for raw ones."""
         found = []
         for server in self.servers.values():
-            if not server.alive:
+            if not server.alive or not server.has_module:
                 continue
             try:
                 found += await owners(server)

@@ -184,7 +184,12 @@ async def hello(words):
 
 
 async def open_(words):
-    opened[words["locks"]] = ("--url", f"{words['host']}:{words['port']}")
+    scheme = "rediss" if words.get("tls") else "redis"
+    who = f"{words.get('user', '')}:{words['password']}@" if "password" in words else ""
+    where = ["--url", f"{scheme}://{who}{words['host']}:{words['port']}/"]
+    if words.get("tls"):
+        where += ["--cacert", words["ca"]]
+    opened[words["locks"]] = where
 
 
 async def quorum(words):

@@ -12,7 +12,7 @@ import (
 	rlock "github.com/rlock/rlock/clients/go"
 )
 
-var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster"}
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads"}
 
 // taker is what Locks and Job have in common.
 type taker interface {
@@ -96,6 +96,39 @@ func (d *driver) watch(name string, hold *rlock.Hold) {
 		var lost *rlock.LostError
 		errors.As(hold.Err(), &lost)
 		d.say(map[string]any{"event": "lost", "hold": name, "reason": lost.Reason})
+	}()
+}
+
+// callback has the program's own goroutine do something when the hold is lost.
+func (d *driver) callback(r *request, locks *rlock.Locks, hold *rlock.Hold) {
+	ctx := context.Background()
+	does := func() error {
+		d.mutex.Lock()
+		other := d.holds[r.Of]
+		d.mutex.Unlock()
+		switch r.Does {
+		case "release":
+			return other.Release(ctx)
+		case "renew":
+			return other.Renew(ctx, 10*time.Second)
+		case "acquire":
+			again := *r
+			again.Hold = r.Of
+			_, err := d.acquire(ctx, &again, locks)
+			return err
+		case "block":
+			time.Sleep(ms(r.Ms))
+		}
+		return nil
+	}
+	go func() {
+		<-hold.Lost()
+		d.say(map[string]any{"event": "callback", "hold": r.Hold, "begun": r.Does})
+		said := map[string]any{"event": "callback", "hold": r.Hold, "end": "ok"}
+		if err := does(); err != nil {
+			said["end"], said["text"] = word(err), err.Error()
+		}
+		d.say(said)
 	}()
 }
 

@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	rlock "github.com/rlock/rlock/clients/go"
 )
 
@@ -26,6 +23,10 @@ type request struct {
 	Host     string `json:"host"`
 	Port     int    `json:"port"`
 	Cluster  bool   `json:"cluster"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	TLS      bool   `json:"tls"`
+	CA       string `json:"ca"`
 	Timeout  *int64 `json:"timeout"`
 	Hold     string `json:"hold"`
 	Key      string `json:"key"`
@@ -45,6 +46,9 @@ type request struct {
 	Fail     bool   `json:"fail"`
 	File     string `json:"file"`
 	For      int64  `json:"for"`
+	Does     string `json:"does"`
+	Of       string `json:"of"`
+	Ms       int64  `json:"ms"`
 }
 
 type driver struct {
@@ -109,6 +113,10 @@ func (d *driver) answer(id int, ok map[string]any, err error) {
 	if errors.As(err, &refused) {
 		line["code"] = refused.Code
 	}
+	var taken *rlock.NotAcquiredError
+	if errors.As(err, &taken) {
+		line["key"] = taken.Key
+	}
 	d.say(line)
 }
 
@@ -119,7 +127,7 @@ func word(err error) string {
 	}{
 		{context.Canceled, "cancelled"}, {rlock.ErrNotAcquired, "not_acquired"}, {rlock.ErrLost, "lost"},
 		{rlock.ErrDeadlock, "deadlock"}, {rlock.ErrHeldByJob, "held_by_job"}, {rlock.ErrRefused, "refused"},
-		{rlock.ErrConnection, "connection"}, {rlock.ErrArgument, "argument"},
+		{rlock.ErrConnection, "connection"}, {rlock.ErrClosed, "connection"}, {rlock.ErrArgument, "argument"},
 	} {
 		if errors.Is(err, one.err) {
 			return one.word
@@ -161,6 +169,9 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return nil, hold.Renew(ctx, ms(*r.Lease))
 	case "again":
 		return nil, hold.Again()
+	case "callback":
+		d.callback(r, locks, hold)
+		return nil, nil
 	case "state":
 		var lost *rlock.LostError
 		if errors.As(hold.Err(), &lost) {
@@ -169,26 +180,6 @@ func (d *driver) run(ctx context.Context, r *request) (map[string]any, error) {
 		return map[string]any{"lost": nil}, nil
 	}
 	return nil, fmt.Errorf("%s is not known here", r.Do)
-}
-
-func (d *driver) open(r *request) error {
-	var settings []rlock.Setting
-	if r.Timeout != nil {
-		settings = append(settings, rlock.Timeout(ms(*r.Timeout)))
-	}
-	addr := net.JoinHostPort(r.Host, strconv.Itoa(r.Port))
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if r.Cluster {
-		client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
-		d.locks[r.Locks] = rlock.NewCluster(client, settings...)
-		d.clients = append(d.clients, client)
-		return nil
-	}
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	d.locks[r.Locks] = rlock.New(client, settings...)
-	d.clients = append(d.clients, client)
-	return nil
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -8,9 +8,6 @@ import dev.rlock.LostException;
 import dev.rlock.NotAcquiredException;
 import dev.rlock.RefusedException;
 import dev.rlock.Request;
-import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisURI;
-import io.lettuce.core.cluster.RedisClusterClient;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
@@ -22,6 +19,7 @@ import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -33,7 +31,8 @@ import java.util.concurrent.TimeoutException;
 /** The driver of the Java client: JSON lines in, JSON lines out. */
 final class Driver {
     private static final List<String> NEEDS = List.of(
-            "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified");
+            "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "notified",
+            "callback", "threads", "surrogates");
 
     private final Map<String, Locks> locks = new ConcurrentHashMap<>();
     private final Map<String, Job> jobs = new ConcurrentHashMap<>();
@@ -42,7 +41,7 @@ final class Driver {
     private final Map<Long, Runnable> cancels = new ConcurrentHashMap<>();
     private final PrintStream out = System.out;
 
-    private record Line(Map<String, Object> words) {
+    record Line(Map<String, Object> words) {
         String text(String word) {
             return (String) words.get(word);
         }
@@ -213,7 +212,10 @@ final class Driver {
             case "hello":
                 return Map.of("client", "java", "needs", NEEDS);
             case "open":
-                open(line);
+                locks.put(line.text("locks"), Opening.of(line));
+                return Map.of();
+            case "callback":
+                callback(line);
                 return Map.of();
             case "cancel":
                 cancels.get(line.number("acquire")).run();
@@ -245,25 +247,43 @@ final class Driver {
         }
     }
 
-    private void open(Line line) {
-        var uri = RedisURI.create(line.text("host"), (int) line.number("port"));
-        var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
-        if (line.is("cluster")) {
-            locks.put(line.text("locks"), Locks.over(RedisClusterClient.create(uri), timeout));
-            return;
-        }
-        var client = RedisClient.create(uri);
-        warm(client);
-        locks.put(line.text("locks"), Locks.over(client, timeout));
-    }
-
-    /** So that a short wait is not spent on loading Lettuce's classes. */
-    private static void warm(RedisClient client) {
-        try {
-            CompletableFuture.runAsync(() -> client.connectPubSub().close()).get(3, TimeUnit.SECONDS);
-        } catch (InterruptedException | ExecutionException | TimeoutException error) {
-            // The locks will see.
-        }
+    /** When the hold is lost the program's own callback does something. */
+    private void callback(Line line) {
+        String of = line.text("of");
+        Callable<Object> does = switch (line.text("does")) {
+            case "release" -> () -> {
+                holds.get(of).getLast().release();
+                return null;
+            };
+            case "renew" -> () -> {
+                holds.get(of).getLast().renew(Duration.ofSeconds(10));
+                return null;
+            };
+            case "acquire" -> () -> {
+                keep(of, locks.get(line.text("locks")).acquire(request(line)));
+                return null;
+            };
+            case "block" -> () -> {
+                Thread.sleep(line.number("ms"));
+                return null;
+            };
+            default -> () -> null;
+        };
+        holds.get(line.text("hold")).getLast().lost().thenAccept(lost -> {
+            var said = new LinkedHashMap<String, Object>(Map.of("event", "callback", "hold", line.text("hold")));
+            say(Map.of("event", "callback", "hold", line.text("hold"), "begun", line.text("does")));
+            try {
+                does.call();
+                said.put("end", "ok");
+            } catch (Throwable error) {
+                said.put("end", word(error));
+                said.put("text", String.valueOf(error));
+            }
+            say(said);
+            if (line.text("does").equals("throw")) {
+                throw new IllegalStateException("the callback failed");
+            }
+        });
     }
 
     private Map<String, Object> scope(Line line) throws Exception {

@@ -1,15 +1,19 @@
 // The driver of the Node client: JSON lines in and out. Its argument is the library.
+import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, Cluster } from 'ioredis';
 import { createClient, createCluster } from 'redis';
 import { LostError, Locks, NotAcquiredError } from 'rlock';
-import { Cancelled, answer } from './answers.js';
+import { Cancelled, Thrown, answer } from './answers.js';
 
 const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
-const NEEDS = ['read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified'];
+const NEEDS = [
+  'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
+  'surrogates',
+];
 
 const opened = new Map();
 const holds = new Map();
@@ -18,12 +22,16 @@ const later = [];
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-function connected({ host, port, cluster }) {
+function connected({ host, port, cluster, user: username, password, tls, ca }) {
+  const authority = tls && readFileSync(ca);
   if (library === 'redis') {
-    const url = `redis://${host}:${port}`;
-    return cluster ? createCluster({ rootNodes: [{ url }] }) : createClient({ url });
+    const socket = tls ? { host, port, tls: true, ca: authority } : { host, port };
+    const defaults = { username, password, socket: tls ? { tls: true, ca: authority } : {} };
+    return cluster ? createCluster({ rootNodes: [{ socket }], defaults }) : createClient({ ...defaults, socket });
   }
-  return cluster ? new Cluster([{ host, port }], { lazyConnect: true }) : new Redis({ host, port, lazyConnect: true });
+  const options = { username, password, lazyConnect: true, ...(tls ? { tls: { ca: authority } } : {}) };
+  const nodes = [{ host, port }];
+  return cluster ? new Cluster(nodes, { lazyConnect: true, redisOptions: options }) : new Redis({ host, port, ...options });
 }
 
 function locksOf({ locks }) {
@@ -93,6 +101,29 @@ const DO = {
       throw error;
     }
   },
+  /** When the hold is lost the program's own callback does something. */
+  callback(words) {
+    const does = {
+      release: () => holds.get(words.of).release(),
+      renew: () => holds.get(words.of).renew(),
+      acquire: () => DO.acquire({ ...words, hold: words.of }),
+      block: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, words.ms),
+      throw() {},
+    };
+    const said = { event: 'callback', hold: words.hold };
+    const told = () => {
+      say({ ...said, begun: words.does });
+      const end = does[words.does]();
+      later.push(
+        Promise.resolve(end).then(
+          () => say({ ...said, end: 'ok' }),
+          (error) => say({ ...said, end: answer(error).error, text: String(error) }),
+        ),
+      );
+      if (words.does === 'throw') throw new Thrown('the callback failed');
+    };
+    holdOf(words).signal.addEventListener('abort', told);
+  },
   async count({ key, file, wait, for: time, ...words }) {
     const { locks } = locksOf(words);
     const end = performance.now() + time;
@@ -124,6 +155,9 @@ async function run(words) {
   }
 }
 
+process.on('uncaughtException', (error) => {
+  if (!(error instanceof Thrown)) throw error;
+});
 for await (const line of createInterface({ input: process.stdin })) later.push(run(JSON.parse(line)));
 await Promise.all([...opened.values()].map(({ locks }) => locks.close()));
 await Promise.all(later);

@@ -11,9 +11,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import redis.asyncio
 import rlock
 import rlock.asyncio
-from words import NEEDS, Failed, failure, in_child, key, options, read, say, write
+from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, write
 
-opened, jobs, holds, tasks = {}, {}, {}, {}
+opened, jobs, holds, tasks, later = {}, {}, {}, {}, []
 
 
 def where(words):
@@ -24,13 +24,13 @@ def where(words):
 
 
 async def hello(words):
-    return {"client": "python-asyncio", "needs": NEEDS}
+    return {"client": "python-asyncio", "needs": [need for need in NEEDS if need != "threads"]}
 
 
 async def open_(words):
     kind = redis.asyncio.RedisCluster if words.get("cluster") else redis.asyncio.Redis
     timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
-    opened[words["locks"]] = rlock.asyncio.Locks(kind(host=words["host"], port=words["port"]), **timeout)
+    opened[words["locks"]] = rlock.asyncio.Locks(kind(**address(words)), **timeout)
 
 
 async def quorum(words):
@@ -82,6 +82,36 @@ async def scope(words):
     return {"body": "stopped" if stopped else "done"}
 
 
+async def callback(words):
+    """When the hold is lost the program's own callback does something: what it awaits in a task."""
+    does = {
+        "release": lambda: holds[words["of"]].release(),
+        "renew": lambda: holds[words["of"]].renew(),
+        "acquire": lambda: acquire({**words, "hold": words["of"]}),
+    }
+
+    async def run():
+        said = {"event": "callback", "hold": words["hold"], "end": "ok"}
+        try:
+            await does[words["does"]]()
+        except Exception as error:
+            said.update(end=failure(error)["error"], text=repr(error))
+        say(said)
+
+    def told(why):
+        say({"event": "callback", "hold": words["hold"], "begun": words["does"]})
+        if words["does"] in does:
+            later.append(asyncio.ensure_future(run()))
+            return
+        if words["does"] == "block":
+            time.sleep(words["ms"] / 1000)
+        say({"event": "callback", "hold": words["hold"], "end": "ok"})
+        if words["does"] == "throw":
+            raise Failed("the callback failed")
+
+    holds[words["hold"]].lost.add_callback(told)
+
+
 async def count(words):
     end, done = time.monotonic() + words["for"] / 1000, 0
     while time.monotonic() < end:
@@ -116,7 +146,7 @@ async def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close, "quorum": quorum,
+    "close": close, "quorum": quorum, "callback": callback,
 }
 
 

@@ -7,7 +7,7 @@ import time
 
 import redis
 import rlock
-from words import NEEDS, Failed, failure, in_child, key, options, read, say, write
+from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, write
 
 opened, jobs, holds, cancels = {}, {}, {}, {}
 guard = threading.Lock()
@@ -28,7 +28,7 @@ def hello(words):
 def open_(words):
     kind = redis.RedisCluster if words.get("cluster") else redis.Redis
     timeout = {"timeout": words["timeout"] / 1000} if "timeout" in words else {}
-    opened[words["locks"]] = rlock.Locks(kind(host=words["host"], port=words["port"]), **timeout)
+    opened[words["locks"]] = rlock.Locks(kind(**address(words)), **timeout)
 
 
 def quorum(words):
@@ -37,7 +37,7 @@ def quorum(words):
 
 
 def acquire(words):
-    hold = where(words).acquire(key(words), cancel=cancels[words["id"]], **options(words))
+    hold = where(words).acquire(key(words), cancel=cancels.get(words["id"]), **options(words))
     holds[words["hold"]] = hold
     hold.lost.add_callback(lambda why: say({"event": "lost", "hold": words["hold"], "reason": why}))
     return {"token": hold.token, "owner": hold.owner}
@@ -76,6 +76,30 @@ def scope(words):
     return {"body": "stopped" if stopped else "done"}
 
 
+def callback(words):
+    """When the hold is lost the program's own callback does something."""
+    does = {
+        "release": lambda: holds[words["of"]].release(),
+        "renew": lambda: holds[words["of"]].renew(),
+        "acquire": lambda: acquire({**words, "hold": words["of"]}),
+        "block": lambda: time.sleep(words["ms"] / 1000),
+        "throw": lambda: None,
+    }
+
+    def told(why):
+        said = {"event": "callback", "hold": words["hold"], "end": "ok"}
+        say({"event": "callback", "hold": words["hold"], "begun": words["does"]})
+        try:
+            does[words["does"]]()
+        except Exception as error:
+            said.update(end=failure(error)["error"], text=repr(error))
+        say(said)
+        if words["does"] == "throw":
+            raise Failed("the callback failed")
+
+    holds[words["hold"]].lost.add_callback(told)
+
+
 def count(words):
     end, done = time.monotonic() + words["for"] / 1000, 0
     while time.monotonic() < end:
@@ -107,7 +131,7 @@ def close(words):
 DO = {
     "hello": hello, "open": open_, "acquire": acquire, "cancel": cancel, "release": release,
     "renew": renew, "again": again, "state": state, "scope": scope, "count": count, "fork": fork,
-    "close": close, "quorum": quorum,
+    "close": close, "quorum": quorum, "callback": callback,
 }
 
 

@@ -7,7 +7,10 @@ import threading
 
 import rlock
 
-NEEDS = ["read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified"]
+NEEDS = [
+    "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
+    "callback", "threads", "surrogates",
+]
 
 _saying = threading.Lock()
 
@@ -21,6 +24,15 @@ def say(what):
     with _saying:
         while line:
             line = line[os.write(1, line) :]
+
+
+def address(words):
+    """The keyword arguments of redis-py's clients, of both faces."""
+    given = {"host": words["host"], "port": words["port"]}
+    given.update({name: words[word] for word, name in (("user", "username"), ("password", "password")) if word in words})
+    if words.get("tls"):
+        given.update(ssl=True, ssl_ca_certs=words["ca"])
+    return given
 
 
 def key(words):
@@ -50,6 +62,8 @@ def failure(error):
     answer = {"error": word, "text": f"{type(error).__name__}: {error}"}
     if isinstance(error, rlock.Refused):
         answer["code"] = error.code
+    if isinstance(error, rlock.NotAcquired):
+        answer.update({name: getattr(error, name, None) for name in ("key", "held_by")})
     return answer
 
 

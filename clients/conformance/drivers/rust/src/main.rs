@@ -1,7 +1,9 @@
 //! Speaks JSON lines on standard input and output: see clients/conformance/README.md.
 
 mod acquire;
+mod callback;
 mod count;
+mod open;
 mod quorum;
 mod world;
 

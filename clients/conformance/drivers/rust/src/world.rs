@@ -5,7 +5,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::Client;
 use rlock_client::{Error, Hold, Job, Locks, Quorum, QuorumHold};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -66,7 +65,7 @@ impl World {
         match text(request, "do").as_str() {
             "hello" => Ok(json!({"client": "rust", "needs": [
                 "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "quorum",
-                "cluster",
+                "cluster", "callback", "threads",
             ]})),
             "open" => self.open(request).and(done),
             "acquire" if self.names().quorums.contains_key(&text(request, "locks")) => {
@@ -97,6 +96,7 @@ impl World {
                     None => done,
                 }
             }
+            "callback" => self.callback(request).and(done),
             "renew" => {
                 let hold = self.hold(request)?;
                 let lease = duration(request, "lease").unwrap_or_default();
@@ -137,26 +137,13 @@ impl World {
         }
     }
 
-    fn open(&self, request: &Value) -> Answer {
-        let address = format!("redis://{}:{}/", text(request, "host"), request["port"]);
-        let client = Client::open(address).map_err(|error| argument(&error.to_string()))?;
-        let locks = match (duration(request, "timeout"), request["cluster"] == true) {
-            (Some(timeout), false) => Locks::with_timeout(client, timeout),
-            (None, false) => Locks::new(client),
-            (Some(timeout), true) => Locks::cluster_with_timeout([client], timeout),
-            (None, true) => Locks::cluster([client]),
-        };
-        self.names().locks.insert(text(request, "locks"), locks);
-        Ok(json!({}))
-    }
-
     pub fn locks(&self, request: &Value) -> Result<Locks, Value> {
         let locks = self.names().locks.get(&text(request, "locks")).cloned();
         locks.ok_or_else(|| argument("no locks of this name"))
     }
 
     /// One more hold of it, for as long as it is used.
-    fn hold(&self, request: &Value) -> Result<Hold, Value> {
+    pub fn hold(&self, request: &Value) -> Result<Hold, Value> {
         let names = self.names();
         let hold = names
             .holds

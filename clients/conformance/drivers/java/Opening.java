@@ -1,0 +1,62 @@
+import dev.rlock.Locks;
+import io.lettuce.core.ClientOptions;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.SslOptions;
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.RedisClusterClient;
+import java.io.File;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** What `open` makes: the client as a program would make it, and the locks over it. */
+final class Opening {
+    private Opening() {}
+
+    static Locks of(Driver.Line line) {
+        var uri = uri(line);
+        var timeout = line.has("timeout") ? line.time("timeout") : Duration.ofSeconds(5);
+        if (line.is("cluster")) {
+            var client = RedisClusterClient.create(uri);
+            if (line.is("tls")) {
+                client.setOptions(ClusterClientOptions.builder().sslOptions(trust(line)).build());
+            }
+            return Locks.over(client, timeout);
+        }
+        var client = RedisClient.create(uri);
+        if (line.is("tls")) {
+            client.setOptions(ClientOptions.builder().sslOptions(trust(line)).build());
+        }
+        warm(client);
+        return Locks.over(client, timeout);
+    }
+
+    private static RedisURI uri(Driver.Line line) {
+        var uri = RedisURI.builder()
+                .withHost(line.text("host"))
+                .withPort((int) line.number("port"))
+                .withSsl(line.is("tls"));
+        if (line.has("user")) {
+            uri.withAuthentication(line.text("user"), line.text("password").toCharArray());
+        } else if (line.has("password")) {
+            uri.withPassword(line.text("password").toCharArray());
+        }
+        return uri.build();
+    }
+
+    private static SslOptions trust(Driver.Line line) {
+        return SslOptions.builder().jdkSslProvider().trustManager(new File(line.text("ca"))).build();
+    }
+
+    /** So that a short wait is not spent on loading Lettuce's classes. */
+    private static void warm(RedisClient client) {
+        try {
+            CompletableFuture.runAsync(() -> client.connectPubSub().close()).get(3, TimeUnit.SECONDS);
+        } catch (InterruptedException | ExecutionException | TimeoutException error) {
+            // The locks will see.
+        }
+    }
+}
