@@ -12,7 +12,7 @@ import (
 	rlock "github.com/rlock/rlock/clients/go"
 )
 
-var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads"}
+var needs = []string{"read_write", "permits", "many", "job", "again", "acks", "max", "scope", "notified", "cluster", "callback", "threads", "tight"}
 
 // taker is what Locks and Job have in common.
 type taker interface {

@@ -27,6 +27,7 @@ type request struct {
 	Password string `json:"password"`
 	TLS      bool   `json:"tls"`
 	CA       string `json:"ca"`
+	Tight    bool   `json:"tight"`
 	Timeout  *int64 `json:"timeout"`
 	Hold     string `json:"hold"`
 	Key      string `json:"key"`

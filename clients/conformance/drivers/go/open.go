@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	rlock "github.com/rlock/rlock/clients/go"
@@ -31,7 +32,15 @@ func (d *driver) open(r *request) error {
 		d.clients = append(d.clients, client)
 		return nil
 	}
-	client := redis.NewClient(&redis.Options{Addr: addr, Username: r.User, Password: r.Password, TLSConfig: config})
+	options := &redis.Options{Addr: addr, Username: r.User, Password: r.Password, TLSConfig: config}
+	if r.Tight {
+		// What a program may have set for its own commands, as narrow as it can be.
+		options.ReadTimeout, options.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
+		options.PoolTimeout, options.PoolSize, options.MaxRetries = 100*time.Millisecond, 1, -1
+		options.ConnMaxIdleTime, options.ConnMaxLifetime = 100*time.Millisecond, time.Second
+		options.ContextTimeoutEnabled = true
+	}
+	client := redis.NewClient(options)
 	d.locks[r.Locks] = rlock.New(client, settings...)
 	d.clients = append(d.clients, client)
 	return nil

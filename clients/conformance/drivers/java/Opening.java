@@ -3,6 +3,7 @@ import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
 import io.lettuce.core.SslOptions;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.cluster.ClusterClientOptions;
 import io.lettuce.core.cluster.RedisClusterClient;
 import java.io.File;
@@ -27,6 +28,9 @@ final class Opening {
             return Locks.over(client, timeout);
         }
         var client = RedisClient.create(uri);
+        if (line.is("tight")) {
+            client.setOptions(tight());
+        }
         if (line.is("tls")) {
             client.setOptions(ClientOptions.builder().sslOptions(trust(line)).build());
         }
@@ -34,11 +38,24 @@ final class Opening {
         return Locks.over(client, timeout);
     }
 
+    /** What a program may have set for its own commands, as narrow as it can be. */
+    private static ClientOptions tight() {
+        return ClientOptions.builder()
+                .timeoutOptions(TimeoutOptions.enabled(Duration.ofMillis(200)))
+                .requestQueueSize(1)
+                .autoReconnect(false)
+                .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
+                .build();
+    }
+
     private static RedisURI uri(Driver.Line line) {
         var uri = RedisURI.builder()
                 .withHost(line.text("host"))
                 .withPort((int) line.number("port"))
                 .withSsl(line.is("tls"));
+        if (line.is("tight")) {
+            uri.withTimeout(Duration.ofMillis(200));
+        }
         if (line.has("user")) {
             uri.withAuthentication(line.text("user"), line.text("password").toCharArray());
         } else if (line.has("password")) {

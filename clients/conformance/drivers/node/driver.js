@@ -12,7 +12,7 @@ const library = process.argv[2];
 const client = library === 'redis' ? 'node' : 'node-ioredis';
 const NEEDS = [
   'read_write', 'permits', 'many', 'job', 'again', 'acks', 'max', 'scope', 'cluster', 'notified', 'callback',
-  'surrogates',
+  'surrogates', 'tight',
 ];
 
 const opened = new Map();
@@ -22,14 +22,22 @@ const later = [];
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-function connected({ host, port, cluster, user: username, password, tls, ca }) {
+/** What a program may have set for its own commands, as narrow as it can be. */
+const TIGHT = {
+  redis: { commandOptions: { timeout: 200 }, commandsQueueMaxLength: 1, pingInterval: 100 },
+  ioredis: { commandTimeout: 200, socketTimeout: 200, maxRetriesPerRequest: 0, enableOfflineQueue: false },
+};
+
+function connected({ host, port, cluster, user: username, password, tls, ca, tight }) {
   const authority = tls && readFileSync(ca);
   if (library === 'redis') {
-    const socket = tls ? { host, port, tls: true, ca: authority } : { host, port };
-    const defaults = { username, password, socket: tls ? { tls: true, ca: authority } : {} };
+    const secured = { ...(tls ? { tls: true, ca: authority } : {}), ...(tight ? { socketTimeout: 200 } : {}) };
+    const socket = { host, port, ...secured };
+    const defaults = { username, password, socket: secured, ...(tight ? TIGHT.redis : {}) };
     return cluster ? createCluster({ rootNodes: [{ socket }], defaults }) : createClient({ ...defaults, socket });
   }
-  const options = { username, password, lazyConnect: true, ...(tls ? { tls: { ca: authority } } : {}) };
+  const options = { username, password, lazyConnect: true, ...(tight ? TIGHT.ioredis : {}) };
+  if (tls) options.tls = { ca: authority };
   const nodes = [{ host, port }];
   return cluster ? new Cluster(nodes, { lazyConnect: true, redisOptions: options }) : new Redis({ host, port, ...options });
 }

@@ -9,7 +9,7 @@ import rlock
 
 NEEDS = [
     "read_write", "permits", "many", "job", "again", "acks", "max", "scope", "cluster", "fork", "quorum", "notified",
-    "callback", "threads", "surrogates",
+    "callback", "threads", "surrogates", "tight",
 ]
 
 _saying = threading.Lock()
@@ -32,6 +32,8 @@ def address(words):
     given.update({name: words[word] for word, name in (("user", "username"), ("password", "password")) if word in words})
     if words.get("tls"):
         given.update(ssl=True, ssl_ca_certs=words["ca"])
+    if words.get("tight"):
+        given.update(socket_timeout=0.2, health_check_interval=1, max_connections=1)
     return given
 
 
