@@ -55,7 +55,9 @@ class World:
         if "to" in words:
             words.update(self.address(self.at(words.pop("to")), words))
         if "servers" in words:
-            words["servers"] = [["127.0.0.1", self.at(name).port] for name in words["servers"]]
+            each = [self.address(self.at(name), words) for name in words["servers"]]
+            words["servers"] = [[one["host"], one["port"]] for one in each]
+            words.update({"ca": one["ca"] for one in each if "ca" in one})
         if what == "cancel":
             words["acquire"] = self.ids[words["acquire"]]
         if "file" in words:

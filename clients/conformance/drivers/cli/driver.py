@@ -184,16 +184,22 @@ async def hello(words):
 
 
 async def open_(words):
+    opened[words["locks"]] = ["--url", url(words, words["host"], words["port"]), *trusts(words)]
+
+
+def url(words, host, port):
     scheme = "rediss" if words.get("tls") else "redis"
     who = f"{words.get('user', '')}:{words['password']}@" if "password" in words else ""
-    where = ["--url", f"{scheme}://{who}{words['host']}:{words['port']}/"]
-    if words.get("tls"):
-        where += ["--cacert", words["ca"]]
-    opened[words["locks"]] = where
+    return f"{scheme}://{who}{host}:{port}/"
+
+
+def trusts(words):
+    return ["--cacert", words["ca"]] if words.get("tls") else []
 
 
 async def quorum(words):
-    opened[words["locks"]] = ("--quorum", ",".join(f"{host}:{port}" for host, port in words["servers"]))
+    servers = ",".join(url(words, host, port) for host, port in words["servers"])
+    opened[words["locks"]] = ["--quorum", servers, *trusts(words)]
 
 
 async def close(words):

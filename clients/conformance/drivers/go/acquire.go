@@ -116,6 +116,8 @@ func (d *driver) callback(r *request, locks *rlock.Locks, hold *rlock.Hold) {
 			again.Hold = r.Of
 			_, err := d.acquire(ctx, &again, locks)
 			return err
+		case "close":
+			return locks.Close()
 		case "block":
 			time.Sleep(ms(r.Ms))
 		}

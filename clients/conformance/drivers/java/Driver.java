@@ -263,6 +263,10 @@ final class Driver {
                 keep(of, locks.get(line.text("locks")).acquire(request(line)));
                 return null;
             };
+            case "close" -> () -> {
+                locks.get(line.text("locks")).close();
+                return null;
+            };
             case "block" -> () -> {
                 Thread.sleep(line.number("ms"));
                 return null;

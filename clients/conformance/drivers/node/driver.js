@@ -115,6 +115,7 @@ const DO = {
       release: () => holds.get(words.of).release(),
       renew: () => holds.get(words.of).renew(),
       acquire: () => DO.acquire({ ...words, hold: words.of }),
+      close: () => DO.close(words),
       block: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, words.ms),
       throw() {},
     };

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import redis.asyncio
 import rlock
 import rlock.asyncio
-from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, write
+from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, servers, write
 
 opened, jobs, holds, tasks, later = {}, {}, {}, {}, []
 
@@ -34,8 +34,7 @@ async def open_(words):
 
 
 async def quorum(words):
-    servers = [redis.asyncio.Redis(host=host, port=port) for host, port in words["servers"]]
-    opened[words["locks"]] = rlock.asyncio.Quorum(servers)
+    opened[words["locks"]] = rlock.asyncio.Quorum([redis.asyncio.Redis(**one) for one in servers(words)])
 
 
 async def acquire(words):
@@ -88,6 +87,7 @@ async def callback(words):
         "release": lambda: holds[words["of"]].release(),
         "renew": lambda: holds[words["of"]].renew(),
         "acquire": lambda: acquire({**words, "hold": words["of"]}),
+        "close": lambda: opened[words["locks"]].close(),
     }
 
     async def run():

@@ -7,7 +7,7 @@ import time
 
 import redis
 import rlock
-from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, write
+from words import NEEDS, Failed, address, failure, in_child, key, options, read, say, servers, write
 
 opened, jobs, holds, cancels = {}, {}, {}, {}
 guard = threading.Lock()
@@ -32,8 +32,7 @@ def open_(words):
 
 
 def quorum(words):
-    servers = [redis.Redis(host=host, port=port) for host, port in words["servers"]]
-    opened[words["locks"]] = rlock.Quorum(servers)
+    opened[words["locks"]] = rlock.Quorum([redis.Redis(**one) for one in servers(words)])
 
 
 def acquire(words):
@@ -82,6 +81,7 @@ def callback(words):
         "release": lambda: holds[words["of"]].release(),
         "renew": lambda: holds[words["of"]].renew(),
         "acquire": lambda: acquire({**words, "hold": words["of"]}),
+        "close": lambda: opened[words["locks"]].close(),
         "block": lambda: time.sleep(words["ms"] / 1000),
         "throw": lambda: None,
     }

@@ -26,6 +26,11 @@ def say(what):
             line = line[os.write(1, line) :]
 
 
+def servers(words):
+    """Those of each server of a quorum."""
+    return [address({**words, "host": host, "port": port}) for host, port in words["servers"]]
+
+
 def address(words):
     """The keyword arguments of redis-py's clients, of both faces."""
     given = {"host": words["host"], "port": words["port"]}

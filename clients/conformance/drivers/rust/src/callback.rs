@@ -1,7 +1,9 @@
 //! What the program does when a hold is lost.
 
+use std::pin::Pin;
 use std::time::Duration;
 
+use rlock_client::Reason;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -11,11 +13,7 @@ impl World {
     /// A task of the program's own, which waits for the loss.
     pub fn callback(&self, request: &Value) -> Answer {
         let name = text(request, "hold");
-        let lost = {
-            let names = self.names();
-            let hold = names.holds.get(&name).and_then(|holds| holds.last());
-            hold.ok_or_else(|| argument("no hold of this name"))?.lost()
-        };
+        let lost = self.loss(&name)?;
         let (world, request) = (self.clone(), request.clone());
         tokio::spawn(async move {
             lost.await;
@@ -31,18 +29,21 @@ impl World {
         Ok(json!({}))
     }
 
+    /// Of a hold on one server, or by quorum.
+    fn loss(&self, name: &str) -> Result<Pin<Box<dyn Future<Output = Reason> + Send>>, Value> {
+        let names = self.names();
+        if let Some(hold) = names.quorum_holds.get(name) {
+            return Ok(Box::pin(hold.lost()));
+        }
+        let hold = names.holds.get(name).and_then(|holds| holds.last());
+        let hold = hold.ok_or_else(|| argument("no hold of this name"))?;
+        Ok(Box::pin(hold.lost()))
+    }
+
     async fn does(&self, request: &Value) -> Answer {
         let of = json!({"hold": request["of"]});
         match text(request, "does").as_str() {
-            "release" => {
-                let hold = self
-                    .names()
-                    .holds
-                    .get_mut(&text(request, "of"))
-                    .and_then(Vec::pop);
-                let hold = hold.ok_or_else(|| argument("no hold of this name"))?;
-                hold.release().await.map_err(failed)?;
-            }
+            "release" => self.release(&of).await.map(drop)?,
             "renew" => {
                 let hold = self.hold(&of)?;
                 hold.renew(Duration::from_secs(10)).await.map_err(failed)?;
@@ -51,8 +52,15 @@ impl World {
                 let (_never, cancelled) = oneshot::channel();
                 let mut asked = request.clone();
                 asked["hold"] = request["of"].clone();
-                self.acquire(&asked, cancelled).await?;
+                let locks = text(request, "locks");
+                let by_quorum = self.names().quorums.contains_key(&locks);
+                if by_quorum {
+                    self.acquire_by_quorum(&asked, cancelled).await?;
+                } else {
+                    self.acquire(&asked, cancelled).await?;
+                }
             }
+            "close" => self.locks(request)?.close().await,
             // Not by tokio: it stands in the way of whatever shares its thread.
             "block" => std::thread::sleep(duration(request, "ms").unwrap_or_default()),
             _ => {}

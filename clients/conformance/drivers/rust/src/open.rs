@@ -20,7 +20,7 @@ impl World {
     }
 }
 
-fn client(request: &Value) -> Result<Client, Value> {
+pub fn client(request: &Value) -> Result<Client, Value> {
     let tls = request["tls"] == true;
     let scheme = if tls { "rediss" } else { "redis" };
     let (user, password) = (text(request, "user"), text(request, "password"));

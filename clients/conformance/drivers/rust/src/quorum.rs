@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use redis::Client;
 use rlock_client::{Quorum, QuorumAcquire};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::open::client;
 use crate::world::{Answer, World, argument, duration, failed, text};
 
 impl World {
     pub fn quorum(&self, request: &Value) -> Answer {
         let servers = request["servers"].as_array();
-        let address = |server: &Value| {
-            let host = server[0].as_str().unwrap_or_default();
-            Client::open(format!("redis://{host}:{}/", server[1]))
+        let one = |server: &Value| {
+            let mut address = request.clone();
+            (address["host"], address["port"]) = (server[0].clone(), server[1].clone());
+            client(&address)
         };
-        let clients = servers.into_iter().flatten().map(address);
-        let clients = clients.collect::<Result<Vec<_>, _>>();
-        let clients = clients.map_err(|error| argument(&error.to_string()))?;
+        let clients = servers.into_iter().flatten().map(one);
+        let clients = clients.collect::<Result<Vec<_>, _>>()?;
         let mut names = self.names();
         names
             .quorums

@@ -81,21 +81,7 @@ impl World {
                 done
             }
             "quorum" => self.quorum(request).and(done),
-            "release" => {
-                let by_quorum = self.names().quorum_holds.remove(&text(request, "hold"));
-                if let Some(hold) = by_quorum {
-                    return hold.release().await.map_err(failed).and(done);
-                }
-                let holds = self
-                    .names()
-                    .holds
-                    .get_mut(&text(request, "hold"))
-                    .and_then(Vec::pop);
-                match holds {
-                    Some(hold) => hold.release().await.map_err(failed).and(done),
-                    None => done,
-                }
-            }
+            "release" => self.release(request).await,
             "callback" => self.callback(request).and(done),
             "renew" => {
                 let hold = self.hold(request)?;
@@ -134,6 +120,19 @@ impl World {
                 done
             }
             other => Err(argument(&format!("this driver does not {other}"))),
+        }
+    }
+
+    pub async fn release(&self, request: &Value) -> Answer {
+        let name = text(request, "hold");
+        let by_quorum = self.names().quorum_holds.remove(&name);
+        if let Some(hold) = by_quorum {
+            return hold.release().await.map_err(failed).map(|()| json!({}));
+        }
+        let hold = self.names().holds.get_mut(&name).and_then(Vec::pop);
+        match hold {
+            Some(hold) => hold.release().await.map_err(failed).map(|()| json!({})),
+            None => Ok(json!({})),
         }
     }
 
