@@ -101,6 +101,7 @@ pub fn of(refusal: &Refusal) -> Error {
         Refusal::NoToken => no_token(),
         Refusal::TokenAhead { token } => token_ahead(token.0),
         Refusal::NoCounter { key } => counter_elsewhere(&key.name),
+        Refusal::NoPermission { key } => no_permission(&key.name),
         Refusal::NotYet { ms } => format!(
             "NOTYET this server has started and may have lost locks: it grants none for {ms} ms \
              more (rlock.grant-after)"
@@ -119,6 +120,14 @@ pub fn of(refusal: &Refusal) -> Error {
             shown(&key.name)
         ),
     }))
+}
+
+fn no_permission(key: &[u8]) -> String {
+    format!(
+        "NOPERM the rights of this user to {} were taken away while the request waited: it has \
+         nothing, and waits no more",
+        shown(key)
+    )
 }
 
 fn counter_unusable(key: &[u8]) -> String {

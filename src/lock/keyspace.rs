@@ -7,7 +7,7 @@ use super::address::Address;
 use super::found::{Beside, Counter, Holder, Look, Slot};
 use super::key::Key;
 use super::layout;
-use super::types::Owner;
+use super::types::{ClientId, Owner};
 use super::write::Write;
 
 /// Some of the fields of a lock with permits.
@@ -38,6 +38,15 @@ impl Part {
         }
         part
     }
+}
+
+/// What the rights of a user are looked at for, long after its request was let in.
+#[derive(Clone, Copy, Debug)]
+pub enum Act<'a> {
+    /// It waited for these keys, and can have them.
+    Acquire(&'a [Key]),
+    /// Its connection keeps this lock.
+    Renew(&'a Key),
 }
 
 /// Lock state. A key whose lease has run out reads as free.
@@ -76,6 +85,8 @@ pub trait Keyspace {
     fn slot(&mut self, key: &Key) -> Slot;
     /// Whether a client that is told there would hear it.
     fn hears(&mut self, address: &Address) -> bool;
+    /// Whether the user of this connection may do this now, who could when it asked for it.
+    fn may(&mut self, client: ClientId, act: Act<'_>) -> bool;
     /// Changes the lock at once. Whether it changed anything.
     fn write(&mut self, key: &Key, write: &Write) -> bool;
 }

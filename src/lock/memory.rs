@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace, Kind,
-    Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
+    leases_looked_at, Act, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace,
+    Kind, Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
 };
 use crate::redisson;
 
@@ -34,6 +34,8 @@ pub struct Memory {
     pub parts: u64,
     /// These connections hear nothing.
     pub deaf: BTreeSet<ClientId>,
+    /// The rights of these connections' users were taken away.
+    pub without_rights: BTreeSet<ClientId>,
 }
 
 impl Memory {
@@ -206,6 +208,10 @@ impl Keyspace for Memory {
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {
         let lease = self.live(&lease_key(key, owner, index));
         !matches!(lease, Some((Value::Hash(_), _)))
+    }
+
+    fn may(&mut self, client: ClientId, _act: Act<'_>) -> bool {
+        !self.without_rights.contains(&client)
     }
 
     fn counter(&mut self, key: &Key) -> Counter {

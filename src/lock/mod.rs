@@ -73,7 +73,7 @@ pub use found::{
 pub use heard::Note;
 use key::Bytes;
 pub use key::{exchanged, Key};
-pub use keyspace::{Keyspace, Part};
+pub use keyspace::{Act, Keyspace, Part};
 pub use leaving::{disconnected, leave, let_all_leave};
 pub use moved::demoted;
 pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};

@@ -39,6 +39,8 @@ pub enum Refusal {
     TokenAhead { token: Token },
     /// The lock can have no fencing counter, which would lie in another slot.
     NoCounter { key: Key },
+    /// The user may not have this lock any more, for which it has waited: NOPERM.
+    NoPermission { key: Key },
     /// The server has started, and may have lost locks: it grants nothing for so many ms
     /// more.
     NotYet { ms: i64 },

@@ -1,9 +1,9 @@
 //! The renewals of watched leases: when they are due, and what each of them writes.
 
-use super::table::own_lease;
+use super::table::{own_lease, Taken};
 use super::watchdog::{self, Bond};
 use super::{leases, ready};
-use super::{Decision, Key, Lease, Owner};
+use super::{Act, Decision, Key, Lease, Owner};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
 /// many ms.
@@ -22,6 +22,13 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
         return;
     };
+    let mut watchers = watch.taken.iter().filter_map(Taken::watcher).peekable();
+    let is_known = watchers.peek().is_some();
+    if is_known && !watchers.any(|client| d.ks.may(client, Act::Renew(key))) {
+        // The lease ends then, and that is told as any other loss.
+        watchdog::change_watch(d.core, key, owner, |watch| watch.next = None);
+        return;
+    }
     let to = watch.renewed_to(d.now);
     let last = watch.bound == Some(to);
     let away = look.lease == Lease::Away;

@@ -9,4 +9,5 @@ mod limits;
 mod lost_grants;
 mod overwritten;
 mod queue;
+mod rights;
 mod stale_notes;

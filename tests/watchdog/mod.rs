@@ -14,6 +14,7 @@ mod process;
 mod refused;
 mod renewal;
 mod replica;
+mod rights;
 mod stall;
 mod unload;
 mod warnings;

@@ -5,7 +5,7 @@ use super::plan::{carry_out, fresh, plan, Given};
 use crate::lock::in_flight::Grant;
 use crate::lock::queue::Waiter;
 use crate::lock::{leaving, subscribers, timeouts};
-use crate::lock::{Decision, Outcome, Refusal, WaiterId};
+use crate::lock::{Act, Decision, Outcome, Refusal, WaiterId};
 
 /// What became of one that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +64,7 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
     if told_at.is_some_and(|address| !d.ks.hears(address)) {
         return Err(Refusal::Unheard);
     }
+    require_rights(d, id, waiter)?;
     let fresh = fresh(d, &waiter.want, &mut plan)?;
     let gone = leaving::dequeue(d.core, id);
     debug_assert!(gone.is_some(), "who is given something waits for it");
@@ -75,6 +76,18 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
         leaving::enqueue(d.core, id, waiter.clone());
     }
     given.map(Some)
+}
+
+/// The server has looked at the rights of who asks now, but not since at those of who waits.
+fn require_rights(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<(), Refusal> {
+    let asked_before = waiter.want.client.filter(|_| d.asking != Some(id));
+    let act = Act::Acquire(&waiter.keys);
+    match (asked_before, &*waiter.keys) {
+        (Some(client), [key, ..]) if !d.ks.may(client, act) => {
+            Err(Refusal::NoPermission { key: key.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A waiter has what it waited for.

@@ -18,6 +18,7 @@ mod parts;
 mod permits;
 mod plain;
 mod request;
+mod rights;
 mod run;
 mod server;
 mod sessions;

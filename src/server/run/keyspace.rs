@@ -1,9 +1,10 @@
 //! The server's keyspace as the core sees it: it looks by `keys` and writes by `outbound`.
 
+use super::rights;
 use crate::lock::layout;
 use crate::lock::{
-    leases_looked_at, Address, Beside, Counter, Foreign, Holder, Key, Keyspace, Kind, Lease, Look,
-    Mode, Part, Slot, Write,
+    leases_looked_at, Act, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace,
+    Kind, Lease, Look, Mode, Part, Slot, Write,
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, OneKey};
@@ -185,6 +186,10 @@ impl Keyspace for ServerKeyspace<'_> {
     fn hears(&mut self, address: &Address) -> bool {
         self.keys.close();
         reach::hears(&self.to, address)
+    }
+
+    fn may(&mut self, client: ClientId, act: Act<'_>) -> bool {
+        rights::may(self.to.ctx, client, act)
     }
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {

@@ -4,6 +4,7 @@
 mod decide;
 pub mod gate;
 mod keyspace;
+mod rights;
 pub mod schedule;
 
 pub use decide::{attend, decide};

@@ -69,6 +69,38 @@ impl<'a> User<'a> {
         self.may(check, name, raw::REDISMODULE_CMD_CHANNEL_SUBSCRIBE)
     }
 
+    /// Whether it may run a command of ours, which is named, with this key.
+    pub fn may_run(&self, name: &[u8], key: &[u8]) -> bool {
+        let (Some(name), Some(key)) = (Text::new(name), Text::new(key)) else {
+            return false;
+        };
+        // SAFETY: both live until it is done.
+        unsafe { self.may_run_these(&mut [name.as_ptr(), key.as_ptr()]) }
+    }
+
+    /// The same with these arguments; the first is the command's name.
+    pub fn may_run_all(&self, args: &[&[u8]]) -> bool {
+        let texts: Option<Vec<Text<'_>>> = args.iter().map(|arg| Text::new(arg)).collect();
+        let texts = texts.unwrap_or_default();
+        let mut args: Vec<_> = texts.iter().map(Text::as_ptr).collect();
+        // SAFETY: all of them live until it is done.
+        unsafe { !args.is_empty() && self.may_run_these(&mut args) }
+    }
+
+    /// # Safety
+    /// All are strings that are alive; there is one at least.
+    unsafe fn may_run_these(&self, args: &mut [*mut raw::RedisModuleString]) -> bool {
+        let Some(user) = self.user else {
+            return true;
+        };
+        let Some(check) = api!(RedisModule_ACLCheckCommandPermissions) else {
+            return false;
+        };
+        let count = c_int::try_from(args.len()).unwrap_or(0);
+        // SAFETY: the user is not freed yet; the arguments are as the caller says.
+        unsafe { check(user.as_ptr(), args.as_mut_ptr(), count) == OK }
+    }
+
     fn may(&self, check: Option<Check>, name: &[u8], what: u32) -> bool {
         let Some(user) = self.user else {
             return true;
