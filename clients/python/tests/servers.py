@@ -31,6 +31,8 @@ def until(condition, seconds=20.0):
 
 
 class Server:
+    words = ("--loadmodule", os.environ["RLOCK_MODULE"])
+
     def __init__(self, directory, *config, port=None):
         self.directory, self.config = str(directory), config
         self.port = port or free_port()
@@ -38,9 +40,8 @@ class Server:
         self.start()
 
     def start(self):
-        module = os.environ["RLOCK_MODULE"]
         words = [os.environ.get("RLOCK_SERVER", "redis-server"), "--port", self.port, "--bind", "127.0.0.1"]
-        words += ["--dir", self.directory, "--save", "", "--loadmodule", module, *self.config]
+        words += ["--dir", self.directory, "--save", "", *self.words, *self.config]
         with open(os.path.join(self.directory, f"server-{self.port}.log"), "ab") as log:
             self.process = subprocess.Popen(
                 [str(word) for word in words], stdout=log, stderr=log, preexec_fn=ends_with_us

@@ -90,9 +90,10 @@ def test_an_outer_cancellation_stays_one(server, key):
                 task = asyncio.create_task(body(locks, held))
                 await held.wait()
                 if lose:  # both at once: the task is cancelled, as it was told to be
-                    session = locks._router.sessions()[0]
-                    held_state = next(iter(session.core.holds))
-                    session.act(lambda core, now: core._lost(held_state, "forced", now))
+                    loop = locks._loops.here()
+                    core = loop.sessions[0].core
+                    held_state = next(iter(core.holds))
+                    loop.post(lambda now: core._lost(held_state, "forced", now))
                     await asyncio.sleep(0)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):

@@ -95,7 +95,7 @@ def test_fork_while_threads_are_busy(server, locks, key):
 def test_the_connection_closes_with_the_parent_though_a_child_lives(server, key):
     def parent(pipe):
         locks = rlock.Locks(redis.Redis(port=server.port))
-        locks.acquire(key, lease=60)
+        hold = locks.acquire(key, lease=60)
         ours, its = os.pipe()
         if os.fork() == 0:
             os.close(its)
@@ -103,6 +103,7 @@ def test_the_connection_closes_with_the_parent_though_a_child_lives(server, key)
             os._exit(0)
         pipe.send("held")
         pipe.recv()
+        hold.release()
         os._exit(0)
 
     ours, its = multiprocessing.Pipe()

@@ -4,7 +4,7 @@ import pytest
 
 from rlock import _ask, errors
 from rlock._majority import Majority
-from rlock._states import Held, Request
+from rlock._states import Held, Pending, Request
 
 LEASE, DRIFT = 10.0, 0.102
 
@@ -57,18 +57,27 @@ class World:
         self.servers = [Stub(self) for _ in range(servers)]
         self.core = Majority(self.servers, 2, self.act)
         wanted = _ask.ask("jobs", watchdog=False, lease=LEASE, **options)
-        self.request = self.act(lambda core, now: core.ask(wanted, list, now))
+        self.request = Request(wanted)
+        self.act(self.ask)
+
+    def ask(self, core, now):
+        self.request.begin(now, 2)
+        core.ask(self.request, now)
 
     def act(self, step):
         self.core.tick(self.now)
-        result = step(self.core, self.now)
+        step(self.core, self.now)
         while self.core.todo:
             session, todo = self.core.todo.popleft()
             session.act(todo)
         calls, self.core.calls = self.core.calls, []
         for call in calls:
             call()
-        return result
+
+    def pending(self, step):
+        pending = Pending()
+        self.act(lambda core, now: step(core, now, pending))
+        return pending
 
     def passes(self, seconds):
         self.now += seconds
@@ -223,16 +232,16 @@ def test_renew():
     world = World()
     s1, s2, _ = world.servers
     held = world.held()
-    refused = world.act(lambda core, now: core.renew(held, 5000, now, list))
+    refused = world.pending(lambda core, now, pending: core.renew(held, 5000, now, pending))
     assert isinstance(refused.error, ValueError)
     world.passes(0.1)
-    pending = world.act(lambda core, now: core.renew(held, 10_000, now, list))
+    pending = world.pending(lambda core, now, pending: core.renew(held, 10_000, now, pending))
     world.passes(0.5)
     s1.then(5, world.now)
     assert not pending.finished
     s2.then(5, world.now)
     assert pending.finished and not pending.error
-    late = world.act(lambda core, now: core.renew(held, None, now, list))
+    late = world.pending(lambda core, now, pending: core.renew(held, None, now, pending))
     world.passes(2)
     assert isinstance(late.error, errors.ConnectionError)
 
@@ -241,7 +250,7 @@ def test_renew():
 def test_release_finds_out_that_it_was_lost(lost):
     world = World()
     held = world.held()
-    pending = world.act(lambda core, now: core.release(held, now, list))
+    pending = world.pending(lambda core, now, pending: core.release(held, now, pending))
     assert world.said == ["release"] * 3 and not pending.finished
     world.servers[0].over(errors.Lost("expired") if lost else None)
     world.servers[1].over(None)

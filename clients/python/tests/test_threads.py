@@ -58,7 +58,7 @@ def test_cancel_reaches_the_server(server, locks, key, kind):
     cancel.set()
     with pytest.raises(rlock.Cancelled):
         waits.result(5)
-    assert server.waiters(key) == 0
+    assert until(lambda: server.waiters(key) == 0)
 
 
 def test_cancel_and_grant_cross(server, locks, key):
@@ -85,7 +85,8 @@ def test_loss_is_told(server, locks, key):
         assert hold.lost.wait(10)
         with pytest.raises(rlock.Lost):
             hold.renew()
-    assert caught.value.reason == hold.lost.reason == "forced" and told == ["forced"]
+    assert caught.value.reason == hold.lost.reason == "forced"
+    assert until(lambda: told == ["forced"])
 
 
 def test_the_bodys_own_error_comes_out(server, locks, key):
@@ -224,13 +225,17 @@ def test_close(server, key):
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key)
     with pytest.raises(rlock.Lost):
+        hold.renew()
+    with pytest.raises(rlock.Lost):
         hold.release()
+    hold.release()
+    locks.close()
 
 
 def test_forgotten_locks_close(server, key):
     locks = rlock.Locks(redis.Redis(port=server.port))
-    locks.acquire(key)
-    del locks
+    hold = locks.acquire(key)
+    del locks, hold
     assert until(lambda: server.is_free(key))
 
 

@@ -7,7 +7,7 @@
 For asyncio: `rlock.asyncio`.
 """
 
-from ._ask import Options
+from ._ask import VERSION, Options
 from ._hold import Hold, Loss
 from ._lock import Lock
 from ._locks import Job, Locks
@@ -24,7 +24,7 @@ from .errors import (
     Refused,
 )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Cancel",

@@ -6,8 +6,10 @@ it. So a renewal of every hold that waits for that, which changes nothing, and o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from ._line import SETNAME
 from ._resp import Failure, Word
 from ._states import Request
 from .errors import Lost, Refused
@@ -31,17 +33,17 @@ class Batch:
 
     def questions(self) -> list[tuple[Word, ...]]:
         asked = [request.ask.renew(request.owner, request.ask.lease) for request in self.requests]
-        return [WHO, *asked, ("WAIT", self.acks, self.ms)]
+        return [SETNAME, WHO, *asked, ("WAIT", self.acks, self.ms)]
 
     def other_run(self, replies: list[Any]) -> bool:
-        return run_id(replies[0]) != self.run
+        return run_id(replies[1]) != self.run
 
     def errors(self, replies: list[Any] | None) -> list[Exception | None]:
         """Of each request; without replies nothing is known, which is not enough."""
         if replies is None or self.other_run(replies):
             return [Refused("NOREPLICAS", "nobody could be asked what the replicas have")] * len(self.requests)
         have = replies[-1] if isinstance(replies[-1], int) else 0
-        return [self._error(request, reply, have) for request, reply in zip(self.requests, replies[1:])]
+        return [self._error(request, reply, have) for request, reply in zip(self.requests, replies[2:])]
 
     def _error(self, request: Request, reply: Any, have: int) -> Exception | None:
         if isinstance(reply, Failure):
@@ -49,3 +51,31 @@ class Batch:
         if have < self.acks:
             return Refused("NOREPLICAS", f"{have} of {self.acks} replicas have it after {self.ms} ms")
         return None
+
+
+class Acker:
+    """Asks for those of a session, one batch after the other, over the session's second connection."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._asking = False
+        self.connection: Any = None
+
+    def wanted(self) -> None:
+        batch = None if self._asking else self._session.core.batch()
+        if batch:
+            self._asking = True
+            self._session.loop.aside(self._session.asks(batch), partial(self._asked, batch))
+
+    def _asked(self, batch: Batch, replies: list[Any] | None, error: BaseException | None, now: float) -> None:
+        self._asking = False
+        for request, problem in zip(batch.requests, batch.errors(replies)):
+            self._session.core.acked(request, problem, now)
+        if self._session.core.closed:
+            self.close()
+        self.wanted()
+
+    def close(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection:
+            self._session.shut(connection)

@@ -9,6 +9,7 @@ from redis import exceptions
 
 # A session retries by itself, is asked by its own heartbeat, and hears no other messages.
 _NOT_OURS = (
+    "client_name",
     "health_check_interval",
     "himport_registry",
     "maint_notifications_config",
@@ -42,3 +43,15 @@ def refusal(error: BaseException) -> tuple[str, str] | None:
     if not code:
         code, _, text = text.partition(" ")
     return str(code), text
+
+
+def checked(client: Any, kinds: tuple[type, ...], what: str, other: str) -> None:
+    """Told at once, and not by an error from inside."""
+    if not isinstance(client, kinds):
+        names = " or ".join(f"{kind.__module__.split('.client')[0].split('.cluster')[0]}.{kind.__name__}" for kind in kinds)
+        hint = ""
+        if isinstance(client, (str, bytes)):
+            hint = ": make it by redis.from_url()"
+        elif type(client).__module__.partition(".")[0] == "redis":
+            hint = f": that is for {other}"
+        raise TypeError(f"{what} is given a {names}, not {client!r}{hint}")

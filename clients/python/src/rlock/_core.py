@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any
 
 from ._acks import WHO, Batch, run_id
-from ._ask import Ask
 from ._holds import ELSEWHERE, Holds
 from ._line import BROKEN
 from ._resp import Failure
-from ._states import Call, Held, JobState, Request, nothing
+from ._states import Call, Held, Request, nothing
 from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
 
 # s: how much later than the server the program ends a wait by itself.
@@ -24,6 +23,8 @@ GRACE = 0.5
 PLACE = 15.0
 # s: until a server that has just started, and grants nothing yet, is asked again.
 NOTYET = 0.5
+ONE_NODE = "this server is a node of a cluster: give Locks a RedisCluster"
+NO_MODULE = "the server has no rlock module: load librlock.so (loadmodule), see the README"
 
 
 class Core(Holds):
@@ -31,7 +32,6 @@ class Core(Holds):
 
     def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
         super().__init__(timeout, place)
-        self.face: Any = None  # the session with the socket
         self.requests: dict[Request, None] = {}
         self.unsure: list[Request] = []  # granted, and waiting for acks
         self.on_unsure: Callable[[], object] = list
@@ -42,20 +42,6 @@ class Core(Holds):
         return bool(self.requests) or super().busy
 
     # A request.
-
-    def ask(self, ask: Ask, job: JobState | None, done: Callable[[], object], now: float) -> Request:
-        if self.closed:
-            raise ConnectionError("the locks are closed")
-        if job:
-            job.here()
-        request = Request(ask, job)
-        if job:
-            job.take(request)
-        request.done = done
-        request.until = now + ask.wait
-        request.last = max(request.until, now + self.timeout)
-        self.adopt(request, now)
-        return request
 
     def adopt(self, request: Request, now: float) -> None:
         """Is with this session from now on."""
@@ -73,38 +59,30 @@ class Core(Holds):
         if request in self.requests and request.tag is None and self.ready:
             self._send_request(request, now)
 
-    def hand_over(self, request: Request) -> bool:
-        """To another session, that adopts it; False: it is over."""
-        if request not in self.requests:
-            return False
+    def hand_over(self, request: Request) -> None:
+        """To another session, that adopts it."""
         request.home = None
         self.timers.cancel(request.timer)
         del self.requests[request]
         self._unasked(request)
         self.beat.remove(request.ask.lease)
-        return True
 
     def take_moved(self) -> list[Request | Call]:
         moved, self.moved = self.moved, []
         return [one for one in moved if isinstance(one, Call) or one in self.requests]
 
-    def give_up(self, request: Request, now: float) -> bool:
-        """Nobody wants it any more: granted or not, the server hears of it. False: it is with
-        another session."""
-        if request.home is not self:
-            return False
+    def give_up(self, request: Request, now: float) -> None:
         held = request.held
         if held and not held.over:
-            held.count = 1
+            held.more = None
             self.release(held, now)
         if not request.finished:
-            self._end(request, None, tell=False)
+            self._end(request, None)
             if not held:
                 self._call_off(request, now)
-        return True
 
     def _send_request(self, request: Request, now: float) -> None:
-        ask, request.tag, request.sent = request.ask, next(self._tags), now
+        ask, request.tag, request.sent, request.queued = request.ask, next(self._tags), now, False
         self._table[str(request.tag)] = request
         left = max(request.until - now, 0.001) if ask.wait else None
         words = ask.acquire(request.owner, left, self.channel, request.tag)
@@ -128,6 +106,8 @@ class Core(Holds):
             self._end(request, self._not_acquired(request))
         elif isinstance(reply, int):
             self._granted(request, reply, now, waited=False)
+        else:
+            request.queued = True
 
     def _told(self, word: str, tag: str, rest: str, now: float) -> None:
         entry = self._table.get(tag)
@@ -159,6 +139,10 @@ class Core(Holds):
             self._move(request)
         elif code == "DEADLOCK":
             self._end(request, Deadlock(text))
+        elif code == "MOVED" or (code == "ERR" and "SSUBSCRIBE" in text and not self.place):
+            self._end(request, Refused(code, ONE_NODE))
+        elif code == "ERR" and text.lower().startswith("unknown command"):
+            self._end(request, Refused(code, NO_MODULE))
         else:
             self._end(request, Refused(code, text))
 
@@ -170,22 +154,19 @@ class Core(Holds):
         """Its time is over, or there was no connection for too long."""
         if request.held:
             return  # granted: it ends by itself soon
-        waits = self.ready and request.tag is not None and request.ask.wait
-        at = request.until + GRACE if waits else request.last
+        # Who has it only the server can say: without its answer nobody knows that somebody has.
+        at = max(request.until + GRACE, request.last) if self.ready and request.queued else request.last
         if now < at:
             request.timer = self.timers.at(at, partial(self._overdue, request))
             return
-        if waits:
-            error: Exception = self._not_acquired(request)
-        else:
-            why = "no answer" if self.ready else self.trouble or "it takes too long"
-            error = ConnectionError(f"no connection to the server: {why}")
-        self._end(request, error)
+        why = "no answer" if self.ready else self.trouble or "it takes too long"
+        self._end(request, ConnectionError(f"no connection to the server: {why}"))
         self._call_off(request, now)
 
-    @staticmethod
-    def _not_acquired(request: Request) -> NotAcquired:
-        return NotAcquired(f"somebody else has {request.ask.name}")
+    def _not_acquired(self, request: Request) -> NotAcquired:
+        keys = request.ask.keys
+        ours = next((held for held in map(self.holders.get, keys) if held), None)
+        return NotAcquired(keys, ours.request.owner if ours else None)
 
     def _end(self, request: Request, error: Exception | None, tell: bool = True) -> None:
         request.finished, request.error = True, error
@@ -208,8 +189,11 @@ class Core(Holds):
         del self.requests[request]
         self._table[str(request.tag)] = held
         self.holds[held] = None
+        for key in ask.keys:
+            self.holders[key] = held
         if ask.max is not None:
-            held.timer = self.timers.at(now + ask.max, partial(self._max, held))
+            held.ends = now + ask.max
+            held.timer = self.timers.at(held.ends, partial(self._max, held))
         if ask.watchdog:
             self._check(request, now)
         elif waited:  # how much of the lease is gone nobody knows: count from a renewal
@@ -321,15 +305,7 @@ class Core(Holds):
         for held in list(self.holds):
             if not held.request.finished:  # it was to be given to the program soon
                 self._end(held.request, ConnectionError("the locks are closed"))
-            held.count = 1
+            held.more = None
             self.release(held, now)
-            held.over = False
-            held.reason = None
+            held.over = False  # the program has not released it
             self._closing(held, "closed")
-
-    def forked(self) -> None:
-        """In a child: what the parent holds, the child does not."""
-        self.closed = True
-        for held in list(self.holds):
-            self._closing(held, "fork")
-        self.holds.clear()

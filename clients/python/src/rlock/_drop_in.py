@@ -7,39 +7,65 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from redis.exceptions import LockError, LockNotOwnedError
+from redis import exceptions
+from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
-from ._ask import Ask, ask
-from .errors import Deadlock, Error, Lost, NotAcquired, Refused
+from ._ask import Ask, ask, lease_ms
+from .errors import ConnectionError, Deadlock, Error, Lost, NotAcquired, Refused
 
 L = TypeVar("L")
 
 
 def wanted(name: Any, timeout: Any, blocking: bool, blocking_timeout: Any) -> Ask:
-    """A plain lease of `timeout`; without one the server renews it while we are connected."""
+    """A plain lease of `timeout`; without one, or with 0, which is none to redis-py either, the
+    server renews it while we are connected."""
     wait = 0 if not blocking else math.inf if blocking_timeout is None else max(0, blocking_timeout)
-    lease = {} if timeout is None else {"lease": timeout, "watchdog": False}
+    lease = {"lease": timeout, "watchdog": False} if timeout else {}
     return ask(name if isinstance(name, (str, bytes)) else str(name), wait=wait, **lease)
 
 
 def owner_of(encoder: Any, token: Any) -> str:
-    return str(encoder.encode(token).decode())
+    try:
+        return str(encoder.encode(token).decode())
+    except UnicodeDecodeError:
+        raise LockError(f"the token is the owner of the lock here, and has to be UTF-8: not {token!r}") from None
 
 
-def lock_error(error: Error, name: Any) -> LockError:
-    if isinstance(error, (Lost, Refused)):
-        if isinstance(error, Lost) or error.code in ("NOTHELD", "WRONGTYPE"):
-            return named(LockNotOwnedError(str(error)), name)
-    return named(LockError(str(error)), name)
+def lease_of(seconds: Any) -> int:
+    """ms. To redis-py a lock that is extended to nothing is gone: here `release` says that."""
+    try:
+        return lease_ms(seconds)
+    except ValueError as error:
+        raise LockError(f"{error}: a lock without time left is released by release()") from None
 
 
-def acquire_error(error: Error, name: Any) -> LockError | None:
+def redis_error(error: Error | ValueError, name: Any) -> Exception:
+    """What redis-py would raise."""
+    code = error.code if isinstance(error, Refused) else ""
+    if isinstance(error, Lost) or code in ("NOTHELD", "WRONGTYPE"):
+        return named(LockNotOwnedError(str(error)), name)
+    if isinstance(error, ConnectionError):
+        return exceptions.ConnectionError(str(error))
+    if code in ("NOAUTH", "WRONGPASS"):
+        return exceptions.AuthenticationError(str(error))
+    if code == "NOPERM":
+        return exceptions.NoPermissionError(str(error))
+    return named(LockError(f"DEADLOCK {error}" if isinstance(error, Deadlock) else str(error)), name)
+
+
+def acquire_error(error: Error | ValueError, name: Any) -> Exception | None:
     """None: somebody else has it."""
     if isinstance(error, NotAcquired):
         return None
-    if isinstance(error, Deadlock):
-        return named(LockError(f"DEADLOCK {error}"), name)
-    return named(LockError(str(error)), name)
+    if isinstance(error, Refused) and error.code == "WRONGTYPE":
+        return named(LockError(str(error)), name)
+    return redis_error(error, name)
+
+
+def not_a_lock(error: ResponseError) -> None:
+    """The key is something else's; any other error is told."""
+    if not str(error).startswith("WRONGTYPE"):
+        raise error
 
 
 def named(error: LockError, name: Any) -> LockError:

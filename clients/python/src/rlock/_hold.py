@@ -2,80 +2,106 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from ._ask import Duration, lease_ms
-from ._core import Core
-from ._states import Held, Pending
-from .errors import Lost
-
-T = TypeVar("T")
-
-
-class Acts(Protocol):
-    """What is the same in the sessions of both faces."""
-
-    @property
-    def forked(self) -> bool: ...
-
-    def act(self, step: Callable[[Any, float], T]) -> T: ...
+from ._clock import now
+from ._states import Held, Pending, Request
+from ._threads import Loop, own
+from ._wait import Alarm, wait
+from .errors import Error, Lost
 
 
-class Waits(Acts, Protocol):
-    """And in those of threads."""
+log = logging.getLogger("rlock")
 
-    def wait(self, pending: Pending, event: threading.Event) -> bool: ...
+
+class Told:
+    """One that wants to hear of a loss."""
+
+    __slots__ = ("callback", "call")
+
+    def __init__(self, callback: Any, call: Callable[[str], object]) -> None:
+        self.callback, self.call = callback, call
+
+    def __call__(self, reason: str) -> None:
+        self.call(reason)
+
+    def add(self, held: Held, at: float) -> None:
+        if held.reason:
+            self.call(held.reason)
+        else:
+            held.told = [*(held.told or ()), self]
+
+    def remove(self, held: Held, at: float) -> None:
+        held.told = [told for told in held.told or () if told is not self] or None
 
 
 class BaseLoss:
-    __slots__ = ("_held", "_session")
+    __slots__ = ("_held", "_loop")
 
-    def __init__(self, held: Held, session: Acts) -> None:
+    def __init__(self, held: Held, loop: Any) -> None:
         self._held = held
-        self._session = session
+        self._loop = loop
 
     @property
     def reason(self) -> str | None:
         """Why it was lost; None: it was not."""
-        if not self._held.reason and not self._session.forked:
-            # Should this process have stood still: what is due by now is seen here first.
-            self._session.act(lambda core, now: core.tick(now))
-        return self._held.reason or ("fork" if self._session.forked else None)
+        held = self._held
+        if held.reason or held.seen:
+            return held.reason or held.seen
+        if self._loop.forked:
+            return "fork"
+        # Should this process have stood still: what is due by now is seen here first.
+        home = held.request.home
+        why: str | None = home.due(held, now())
+        if why:
+            held.seen = why
+            self._loop.post(lambda at: home.lose(held, why, at))
+        return held.reason or why
 
     def is_set(self) -> bool:
         return self.reason is not None
 
-    def add_callback(self, callback: Callable[[str], object]) -> None:
-        """`callback(reason)` is called once, by the thread that learns of the loss: it must
-        be quick, and may be called at once. Not called in a child after a fork."""
-
-        def add(core: Core, now: float) -> str | None:
-            if not self._held.reason:
-                if self._held.told is None:
-                    self._held.told = []
-                self._held.told.append(callback)
-            return self._held.reason
-
-        reason = self.reason if self._session.forked else self._session.act(add)
-        if reason:
-            callback(reason)
-
     def remove_callback(self, callback: Callable[[str], object]) -> None:
-        told = self._held.told
-        if told and callback in told:
-            told.remove(callback)
+        held = self._held
+
+        def remove(at: float) -> None:
+            for told in held.told or ():
+                if isinstance(told, Told) and told.callback == callback:
+                    return told.remove(held, at)
+
+        self._loop.post(remove)
+
+    def _add(self, callback: Callable[[str], object], call: Callable[[str], object]) -> None:
+        told = Told(callback, call)
+        try:
+            self._loop.post(partial(told.add, self._held))
+        except BaseException:
+            self._loop.post(partial(told.remove, self._held))
+            raise
 
 
 class BaseHold:
-    __slots__ = ("_held", "_keep", "_session")
+    """Made before anything is sent: an acquisition that ends in whichever way, also between two
+    instructions of the program, is called off when this goes."""
 
-    def __init__(self, held: Held, session: Acts, keep: object) -> None:
-        self._held = held
-        self._session = session
+    __slots__ = ("_keep", "_loop", "_request")
+
+    def __init__(self, request: Request, loop: Any, keep: object) -> None:
+        self._request = request
+        self._loop = loop
         self._keep = keep  # the locks, which close when nobody has them any more
+
+    @property
+    def _held(self) -> Held:
+        assert self._request.held
+        return self._request.held
 
     @property
     def token(self) -> int:
@@ -85,82 +111,161 @@ class BaseHold:
     @property
     def key(self) -> str:
         """The key; several of them with ", " between."""
-        return self._held.request.ask.name
+        return self._request.ask.name
 
     @property
     def keys(self) -> tuple[bytes, ...]:
-        return self._held.request.ask.keys
+        return self._request.ask.keys
 
     @property
     def owner(self) -> str:
-        return self._held.request.owner
+        return self._request.owner
 
     def _lease(self, lease: Duration | None) -> int | None:
         self._check_fork()
         return None if lease is None else lease_ms(lease)
 
-    def _again(self) -> None:
-        self._check_fork()
-        self._session.act(lambda core, now: core.again(self._held))
-
     def _check_fork(self) -> None:
-        if self._session.forked:
+        if self._loop.forked:
             raise Lost("fork", self.key)
 
+    # Steps of the loop.
+
+    def _give_up(self, at: float) -> None:
+        self._request.give_up(at)
+
+    def _once(self, pending: Pending, step: Callable[[float], object], at: float) -> None:
+        """Posted twice, should something strike between: it is done once."""
+        if pending.begun:
+            return
+        pending.begun = True
+        step(at)
+        if pending.finished:
+            pending.done()
+
+    def _release(self, pending: Pending, at: float) -> None:
+        self._request.home.release(self._held, at, pending)
+
+    def _renew(self, ms: int | None, pending: Pending, at: float) -> None:
+        self._request.home.renew(self._held, ms, at, pending)
+
+    def _count(self, mark: object, pending: Pending, at: float) -> None:
+        held = self._held
+        if held.reason or held.over:
+            pending.error = Lost(held.reason or "released", self.key)
+        else:
+            held.more = (held.more or set()) | {mark}
+        pending.finished = True
+
+    def _uncount(self, mark: object, at: float) -> None:
+        if self._held.more:
+            self._held.more.discard(mark)
+
+    def __del__(self) -> None:
+        try:
+            self._forget()
+        except (AttributeError, RuntimeError):
+            pass  # it was never whole; or Python is ending
+        except BaseException:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        request, held = self._request, self._request.held
+        if not self._loop.forked and not (request.finished and (held is None or held.over or held.reason)):
+            self._loop.post(partial(_forgotten, request, self._loop))
+
     def __repr__(self) -> str:
-        state = f"lost: {self._held.reason}" if self._held.reason else "released" if self._held.over else "held"
+        held = self._request.held
+        if held is None:
+            return f"<rlock.Hold {self.key} not acquired>"
+        state = f"lost: {held.reason}" if held.reason else "released" if held.over else "held"
         return f"<rlock.Hold {self.key} token={self.token} {state}>"
+
+
+def _forgotten(request: Request, loop: Any, at: float) -> None:
+    if request.finished and request.held and not request.held.over:
+        loop.later(partial(log.warning, "a hold of %s was forgotten, and is released", request.ask.name))
+    request.give_up(at)
 
 
 class Loss(BaseLoss):
     """Whether a hold was lost: like a `threading.Event`, with a reason."""
 
     __slots__ = ()
+    _loop: Loop
+
+    def add_callback(self, callback: Callable[[str], object]) -> None:
+        """`callback(reason)` is called once, by a thread of the client's for that: it may do what
+        it likes, also with other locks. Not called in a child after a fork."""
+        self._add(callback, lambda reason: self._loop.later(partial(callback, reason)))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until it is lost, at most `timeout` seconds; whether it was."""
-        event = threading.Event()
-        def told(reason: str) -> None:
-            event.set()
-
-        self.add_callback(told)
+        alarm = Alarm()
+        told = Told(alarm, lambda reason: alarm.ring())
+        end = None if timeout is None else time.monotonic() + timeout
         try:
-            event.wait(timeout)
+            self._loop.post(partial(told.add, self._held))
+            while not self.is_set() and not getattr(own, "here", False):
+                left = None if end is None else end - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                alarm.wait(left)
         finally:
-            self.remove_callback(told)
+            self._loop.post(partial(told.remove, self._held))
         return self.is_set()
 
 
 class Hold(BaseHold):
-    """A lock that the program has. `with hold:` releases it at the end."""
+    """A lock that the program has. `with hold:` releases it at the end.
+
+    One that nobody refers to any more is released.
+    """
 
     __slots__ = ()
-    _session: Waits
+    _loop: Loop
 
     @property
     def lost(self) -> Loss:
-        return Loss(self._held, self._session)
+        return Loss(self._held, self._loop)
 
     def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""
-        ms, event = self._lease(lease), threading.Event()
-        pending = self._session.act(lambda core, now: core.renew(self._held, ms, now, event.set))
-        self._session.wait(pending, event)
-        if pending.error:
-            raise pending.error
+        ms, pending = self._lease(lease), Pending()
+        self._do(pending, partial(self._renew, ms, pending))
 
     def again(self) -> Hold:
         """The same hold once more, for a part of the same work: it needs its own `release`
         (`with hold.again():`); the last one releases the lock."""
-        self._again()
-        return self
+        self._check_fork()
+        mark, pending = object(), Pending()
+        try:
+            self._do(pending, partial(self._count, mark, pending))
+            return self
+        except BaseException:
+            self._loop.post(partial(self._uncount, mark))
+            raise
 
     def release(self) -> None:
-        """Releases it. Raises `Lost` if it was lost before; a second call does nothing."""
+        """Releases it. Raises `Lost` if it was lost before; a second call does nothing.
+
+        Whatever strikes here (an exception of a signal handler), it is released."""
         self._check_fork()
-        event = threading.Event()
-        pending = self._session.act(lambda core, now: core.release(self._held, now, event.set))
-        self._session.wait(pending, event)
+        pending = Pending()
+        self._do(pending, partial(self._release, pending))
+
+    def _do(self, pending: Pending, step: Callable[[float], object]) -> None:
+        once = partial(self._once, pending, step)
+        try:
+            alarm = Alarm()
+            pending.done = alarm.ring
+            self._loop.post(once)
+            if not getattr(own, "here", False):  # else nobody could read the answer
+                wait(pending, alarm)
+        except BaseException:
+            self._loop.post(once)
+            raise
         if pending.error:
             raise pending.error
 
@@ -175,3 +280,20 @@ class Hold(BaseHold):
         except Exception:
             if error is None:  # else what the body raised says more
                 raise
+
+
+def taken(hold: Hold, ask: Callable[[float], object], cancel: threading.Event | None) -> Hold:
+    """The hold once it is one. However this ends otherwise, its request is called off."""
+    try:
+        if getattr(own, "here", False):
+            raise Error("a finaliser that runs in a thread of rlock's own cannot wait for a lock")
+        alarm, request = Alarm(), hold._request
+        request.done = alarm.ring
+        hold._loop.post(ask)
+        wait(request, alarm, cancel)
+        if request.error:
+            raise request.error
+        return hold
+    except BaseException:
+        hold._loop.post(hold._request.give_up)
+        raise

@@ -23,6 +23,7 @@ class Holds(Line):
         self.moved: list[Request | Call] = []  # for whoever has their slot now
         self.on_moved: Callable[[], object] = list
         self.holds: dict[Held, None] = {}
+        self.holders: dict[bytes, Held] = {}  # of each key, the last one
         self._table: dict[str, Request | Held] = {}
         self._tags = itertools.count(1)
 
@@ -44,16 +45,15 @@ class Holds(Line):
         elif now < call.until:
             self.say_again(call, now)
 
-    def release(self, held: Held, now: float, done: Callable[[], object] = list) -> Pending:
+    def release(self, held: Held, now: float, pending: Pending | None = None) -> Pending:
         """Over when the server has answered, or cannot any more. Never asks twice."""
-        pending = Pending()
-        pending.done = done
+        pending = pending or Pending()
         ask, owner = held.request.ask, held.request.owner
         gone = held.over or held.reason is not None
         if held.reason and not held.over:
             pending.error = Lost(held.reason, ask.name)
-        if held.count > 1 and not held.over:  # one of `again`
-            held.count -= 1
+        if held.more and not held.over:  # one of `again`
+            held.more.pop()
             pending.finished = True
             return pending
         if gone and (held.over or len(ask.keys) == 1):
@@ -89,19 +89,12 @@ class Holds(Line):
             pending.finished = True
         return pending
 
-    def again(self, held: Held) -> None:
-        if held.reason or held.over:
-            raise Lost(held.reason or "released", held.request.ask.name)
-        held.count += 1
-
-    def renew(self, held: Held, lease: int | None, now: float, done: Callable[[], object]) -> Pending:
-        pending = Pending()
-        pending.done = done
+    def renew(self, held: Held, lease: int | None, now: float, pending: Pending) -> None:
         ask = held.request.ask
         lease = lease or held.lease
         if held.reason or held.over:
             pending.finished, pending.error = True, Lost(held.reason or "released", ask.name)
-            return pending
+            return
 
         def finish(error: Exception | None, now: float) -> None:
             self._finish(pending, error)
@@ -111,7 +104,25 @@ class Holds(Line):
 
         pending.timer = self.timers.at(now + self.timeout, late)
         self._renew(held, ask.renew(held.request.owner, lease), lease, finish, now)
-        return pending
+
+    def due(self, held: Held, now: float) -> str | None:
+        """Why it is lost, for a program that looks before the session does. Read from any thread."""
+        if held.over:
+            return None
+        if held.deadline is not None and held.deadline <= now:
+            return "lease"
+        if held.ends is not None and held.ends <= now:
+            return "max"
+        return "connection" if held.request.ask.watchdog and self.connected and self._dead_at() <= now else None
+
+    def lose(self, held: Held, reason: str, now: float) -> None:
+        """The program has seen it so."""
+        if held.reason or held.over:
+            return
+        if reason == "connection":
+            self.drop = self.drop or "the server does not answer"
+        else:
+            self._end_hold(held, reason, now)
 
     def _renew(self, held: Held, words: Any, lease: int, then: Callable[[Exception | None, float], None], now: float) -> None:
         def answered(reply: Any, now: float) -> None:
@@ -204,6 +215,9 @@ class Holds(Line):
         if held not in self.holds:
             return
         del self.holds[held]
+        for key in held.request.ask.keys:
+            if self.holders.get(key) is held:
+                del self.holders[key]
         if not releasing:
             self._table.pop(str(held.tag), None)
             self.beat.remove(held.lease)

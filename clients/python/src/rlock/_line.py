@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ._ask import fresh_channel
+from ._ask import NAME, fresh_channel
 from ._beat import Beat
 from ._clock import Timers
 from ._resp import Failure, Parser, Push, encode
@@ -22,6 +22,7 @@ from ._states import Call
 NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
 PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to connect
 BROKEN = object()  # in the place of a reply: the connection broke before it came
+SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
 
 class Line:
@@ -29,7 +30,7 @@ class Line:
         self.timeout = timeout
         self.place = place  # in a cluster: a hash tag in a slot of this node, for the channel
         self.out = bytearray()
-        self.calls: list[Callable[[], object]] = []
+        self.calls: deque[Callable[[], object]] = deque()
         self.timers = Timers()
         self.beat = Beat()
         self.connecting = False
@@ -56,6 +57,10 @@ class Line:
         self.connecting, self.connected, self.drop = False, True, None
         self._parser, self._began = Parser(), now
         self.beat.start(now)
+        naming = Call(SETNAME, lambda reply, now: None)  # who may not name it has no name
+        naming.sent = now
+        self.flight.append(naming)
+        self.out += encode(SETNAME)
         self._subscribe()
 
     def receive(self, data: bytes, now: float) -> None:

@@ -6,10 +6,19 @@ import uuid
 from typing import Any, Literal
 
 import redis.lock
-from redis.exceptions import LockNotOwnedError, ResponseError
+from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
-from ._ask import lease_ms
-from ._drop_in import OfClients, acquire_error, is_held, lock_error, named, owner_of, wanted
+from ._drop_in import (
+    OfClients,
+    acquire_error,
+    is_held,
+    lease_of,
+    named,
+    not_a_lock,
+    owner_of,
+    redis_error,
+    wanted,
+)
 from ._hold import Hold
 from ._locks import Locks
 from ._states import JobState
@@ -45,12 +54,11 @@ class Lock(redis.lock.Lock):
     ) -> bool:
         blocking = self.blocking if blocking is None else blocking
         blocking_timeout = self.blocking_timeout if blocking_timeout is None else blocking_timeout
-        job = JobState()
-        job.owner = owner_of(self.redis.get_encoder(), uuid.uuid1().hex if token is None else token)
+        job = JobState(owner_of(self.redis.get_encoder(), uuid.uuid1().hex if token is None else token))
         try:
             asked = wanted(self.name, self.timeout, blocking, blocking_timeout)
             hold = locks_of[self.redis]._take(asked, job)
-        except Error as error:
+        except (Error, ValueError) as error:
             if failure := acquire_error(error, self.name):
                 raise failure from error
             return False
@@ -60,14 +68,16 @@ class Lock(redis.lock.Lock):
     def locked(self) -> bool:
         try:
             return is_held(self.redis.execute_command("RLOCK.INFO", self.name))
-        except ResponseError:
-            return True  # by something that is no lock
+        except ResponseError as error:
+            not_a_lock(error)
+            return True
 
     def owned(self) -> bool:
         token = getattr(self.local, "token", None)
         try:
             return token is not None and is_held(self.redis.execute_command("RLOCK.INFO", self.name), token)
-        except ResponseError:
+        except ResponseError as error:
+            not_a_lock(error)
             return False
 
     def release(self) -> None:
@@ -83,23 +93,26 @@ class Lock(redis.lock.Lock):
         try:
             hold.release()
         except Error as error:
-            raise lock_error(error, self.name) from error
+            raise redis_error(error, self.name) from error
 
     def do_extend(self, additional_time: Any, replace_ttl: bool) -> Literal[True]:
         left = 0 if replace_ttl else max(0, self.redis.pttl(self.name)) / 1000
         return self._renew(left + additional_time)
 
     def do_reacquire(self) -> Literal[True]:
+        if not self.timeout:
+            raise named(LockError("Cannot reacquire a lock with no timeout"), self.name)
         return self._renew(self.timeout)
 
     def _renew(self, lease: Any) -> Literal[True]:
+        ms = lease_of(lease)
         if self._hold is None:
-            self._say("RLOCK.RENEW", self.name, self.local.token, lease_ms(lease))
+            self._say("RLOCK.RENEW", self.name, self.local.token, ms)
             return True
         try:
             self._hold.renew(lease)
         except Error as error:
-            raise lock_error(error, self.name) from error
+            raise redis_error(error, self.name) from error
         return True
 
     def _say(self, *words: Any) -> None:

@@ -5,21 +5,27 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
+
+import redis
 
 from ._ask import Ask, Duration, Keys, Options, ask, seconds
-from ._hold import Hold
-from ._router import router
-from ._session import Session
+from ._connect import checked, maker
+from ._hold import Hold, taken
+from ._router import ClusterRouter, Router
+from ._slots import PAUSE
 from ._states import JobState, Request
-from ._wait import taken
+from ._threads import Loop, Loops
 from .errors import ConnectionError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+Client = Union[redis.Redis, redis.RedisCluster]
 
 
 class _Takes:
@@ -41,11 +47,9 @@ class _Takes:
         return self._take(ask(key, **options), self._job, cancel)
 
     def _take(self, wanted: Ask, job: JobState | None, cancel: threading.Event | None = None) -> Hold:
-        session = self._home()._session(wanted)
-        event = threading.Event()
-        request = session.act(lambda core, now: core.ask(wanted, job, event.set, now))
-        held = taken(request, lambda: session.wait(request, event, cancel), lambda: _give_up(request))
-        return Hold(held, request.home.face, self._home())
+        locks = self._home()
+        loop, request = locks._loop(), Request(wanted, job)
+        return taken(Hold(request, loop, locks), lambda at: loop.router.ask(request, at), cancel)
 
     @contextmanager
     def hold(
@@ -55,11 +59,6 @@ class _Takes:
         where `Lost` is raised if the hold was lost."""
         with self.acquire(key, cancel=cancel, **options) as hold:
             yield hold
-
-
-def _give_up(request: Request) -> None:
-    while not (request.home and request.home.face.act(lambda core, now: core.give_up(request, now))):
-        time.sleep(0.001)  # it is just going from one node to another
 
 
 class Job(_Takes):
@@ -86,11 +85,12 @@ class Locks(_Takes):
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     """
 
-    def __init__(self, client: Any, *, timeout: Duration = 5) -> None:
-        self._timeout = seconds(timeout, "timeout")
-        self._router = router(client, self._timeout)
+    def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
+        checked(client, (redis.Redis, redis.RedisCluster), "Locks", "rlock.asyncio.Locks")
+        self._timeout = limit = seconds(timeout, "timeout")
         self._closed = False
-        weakref.finalize(self, self._router.abandon).atexit = False
+        self._loops = Loops(_router(client, limit))
+        weakref.finalize(self, self._loops.abandon).atexit = False
 
     def _home(self) -> Locks:
         return self
@@ -99,14 +99,15 @@ class Locks(_Takes):
         return Job(self)
 
     def close(self) -> None:
-        """Releases every hold, ends every wait, closes the connection."""
+        """Releases every hold, ends every wait, closes the connection. Waits for the server's answers
+        to that, at most `timeout`. A hold that was released so is lost, with the reason `closed`."""
         self._closed = True
-        self._router.close(self._timeout)
+        self._loops.close(self._timeout)
 
-    def _session(self, wanted: Ask) -> Session:
+    def _loop(self) -> Loop:
         if self._closed:
             raise ConnectionError("the locks are closed")
-        return self._router.session(wanted.keys[0])
+        return self._loops.here()
 
     def __enter__(self) -> Locks:
         return self
@@ -115,3 +116,14 @@ class Locks(_Takes):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _router(client: Any, timeout: float) -> Callable[[Loop], Router]:
+    if isinstance(client, redis.RedisCluster):
+        return partial(ClusterRouter, client, partial(_read_slots, client), timeout)
+    return partial(Router, maker(client.connection_pool, timeout), timeout)
+
+
+def _read_slots(client: Any) -> None:
+    time.sleep(PAUSE)
+    client.nodes_manager.initialize()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ._ask import Ask, fresh_owner
+from ._ask import fresh_owner
 from ._seat import Seat, SeatCore
 from ._states import Held, Pending, Request
 from .errors import ConnectionError, Lost, NotAcquired, Refused
@@ -40,15 +40,12 @@ class Majority:
         self._renewals: list[tuple[float, Pending]] = []
         self._releasing: tuple[float, Pending] | None = None
 
-    def ask(self, wanted: Ask, done: Callable[[], object], now: float) -> Request:
-        self._wanted = wanted
-        self._lease = wanted.lease / 1000
+    def ask(self, request: Request, now: float) -> None:
+        self._wanted, self._request = request.ask, request
+        self._lease = self._wanted.lease / 1000
         self._drift = self._lease / 100 + 0.002  # by which a lease is shorter here than there
-        self._patience = now + max(wanted.wait, self._timeout)  # for servers that are away
-        self._request = request = Request(wanted)
-        request.done, request.until = done, now + wanted.wait
+        self._patience = request.last  # for servers that are away
         self._begin(now)
-        return request
 
     # One attempt.
 
@@ -166,7 +163,7 @@ class Majority:
         if isinstance(error, Refused) and error.code != "NOTYET":
             until = now
         if any(session.core.closed for session in self._sessions):
-            until = now
+            until, error = now, ConnectionError("the locks are closed")
         if now + rest < until:
             self._phase, self._end = "pause", now + rest
         else:
@@ -179,7 +176,8 @@ class Majority:
         silent = [ConnectionError("no answer") for seat in self._seats if seat.asking]
         unable = [error for error in [*errors, *silent] if isinstance(error, (ConnectionError, Refused))]
         if len(self._seats) - len(unable) >= self._need:
-            return NotAcquired(f"somebody else has {self._wanted.name}")
+            refusals = [error for error in errors if isinstance(error, NotAcquired)]
+            return NotAcquired(self._wanted.keys, next((error.held_by for error in refusals if error.held_by), None))
         return next((error for error in unable if isinstance(error, Refused)), unable[0])
 
     # The hold.
@@ -221,9 +219,7 @@ class Majority:
 
     # As of a session: what a hold of the program wants.
 
-    def renew(self, held: Held, lease: int | None, now: float, done: Callable[[], object]) -> Pending:
-        pending = Pending()
-        pending.done = done
+    def renew(self, held: Held, lease: int | None, now: float, pending: Pending) -> None:
         if held.reason or held.over:
             pending.finished, pending.error = True, Lost(held.reason or "released", self._wanted.name)
         elif lease not in (None, held.lease):
@@ -232,23 +228,23 @@ class Majority:
         else:
             self._renewals.append((now, pending))
             self._round(now)
-        return pending
 
-    def again(self, held: Held) -> None:
-        if held.reason or held.over:
-            raise Lost(held.reason or "released", self._wanted.name)
-        held.count += 1
+    def due(self, held: Held, now: float) -> str | None:
+        return "lease" if self._phase == "held" and self._validity() <= now else None
 
-    def release(self, held: Held, now: float, done: Callable[[], object]) -> Pending:
-        pending = Pending()
-        pending.done = done
-        if held.over or held.reason or held.count > 1:
+    def lose(self, held: Held, reason: str, now: float) -> None:
+        if self._phase == "held":
+            self._lose(reason)
+
+    def release(self, held: Held, now: float, pending: Pending) -> None:
+        if held.over or held.reason or held.more:
             if held.reason and not held.over:
                 pending.error = Lost(held.reason, self._wanted.name)
+            if held.more and not held.over:
+                held.more.pop()
             held.over = held.over or held.reason is not None
-            held.count -= 1
             pending.finished = True
-            return pending
+            return
         held.over = True
         self._phase, self._end = "over", now + RELEASED
         self._releasing = (self._end, pending)
@@ -272,18 +268,18 @@ class Majority:
 
         for seat in self._seats:
             self._retire(seat, partial(self._over, seat, over))
-        return pending
 
     def _over(self, seat: Seat, over: Any, error: Exception | None) -> None:
         self._act(lambda core, now: over(seat, error, now))
 
-    def give_up(self, now: float) -> None:
+    def give_up(self, request: Request, now: float) -> None:
         """The program does not want it any more."""
-        if self._request.finished:
-            if self._request.held:
-                self.release(self._held, now, list)
+        if request.finished:
+            if request.held:
+                request.held.more = None
+                self.release(request.held, now, Pending())
             return
-        self._request.finished = True
+        request.finished = True
         if self._phase != "pause":
             for seat in self._seats:
                 self._retire(seat)

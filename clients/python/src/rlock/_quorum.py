@@ -2,53 +2,98 @@
 
 from __future__ import annotations
 
-import os
+import math
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import TracebackType
 from typing import Any
 
+import redis
+
 from ._ask import Ask, Duration, Key, ask, seconds
-from ._bench import Bench
-from ._clock import Timer
-from ._hold import Hold
+from ._clock import Timer, now
+from ._connect import checked, maker
+from ._hold import Hold, taken
+from ._majority import Majority
 from ._router import Router
 from ._seat import SeatCore
-from ._states import Pending
-from ._ticker import Ticker
-from ._wait import taken, wait
+from ._states import Request
+from ._threads import Loops
 from .errors import ConnectionError
 
 
-class ThreadBench(Bench):
-    def __init__(self, sessions: Sequence[Any], timeout: float, ticker: Ticker) -> None:
-        super().__init__(sessions, timeout)
-        self._ticker = ticker
+class Bench:
+    """Runs a `Majority` in the loop: what it decides is done to the sessions, in order."""
+
+    def __init__(self, loop: Any, timeout: float) -> None:
+        self._loop = loop
+        self.core = Majority(loop.sessions, timeout, self.act)
         self._timer: Timer | None = None
 
-    def wait(self, pending: Pending, event: threading.Event, cancel: threading.Event | None = None) -> bool:
-        return wait(pending, event, cancel)
+    def act(self, step: Callable[[Majority, float], object]) -> None:
+        core, at = self.core, now()
+        core.tick(at)
+        step(core, at)
+        while core.todo:
+            session, todo = core.todo.popleft()
+            todo(session.core, at)
+        calls, core.calls = core.calls, []
+        for call in calls:
+            call()
+        self._loop.timers.cancel(self._timer)
+        due = core.next_time()
+        self._timer = None if due == math.inf else self._loop.timers.at(due, self._tick)
 
-    def _arm(self, due: float) -> None:
-        if due < float("inf"):
-            self._timer = self._ticker.at(due, self.tick, self._timer)
-        elif self._timer:
-            self._ticker.cancel(self._timer)
-            self._timer = None
+    def _tick(self, at: float) -> None:
+        self.act(lambda core, at: None)
+
+    # As of a session: what a hold wants of it, with all that follows.
+
+    def give_up(self, request: Request, at: float) -> None:
+        self.act(lambda core, at: core.give_up(request, at))
+
+    def release(self, held: Any, at: float, pending: Any) -> None:
+        self.act(lambda core, at: core.release(held, at, pending))
+
+    def renew(self, held: Any, ms: int | None, at: float, pending: Any) -> None:
+        self.act(lambda core, at: core.renew(held, ms, at, pending))
+
+    def due(self, held: Any, at: float) -> str | None:
+        return self.core.due(held, at)
+
+    def lose(self, held: Any, reason: str, at: float) -> None:
+        self.act(lambda core, at: core.lose(held, reason, at))
+
+
+class Servers(Router):
+    """Several servers, and a `Bench` for each request."""
+
+    def __init__(self, clients: list[Any], timeout: float, loop: Any) -> None:
+        super().__init__(None, timeout, loop)
+        for client in clients:
+            loop.session(maker(client.connection_pool, timeout), SeatCore(timeout))
+
+    def _place(self, request: Request, at: float) -> None:
+        bench = Bench(self._loop, self._timeout)
+        bench.act(lambda core, at: core.ask(request, at))
+        request.home = bench
 
 
 class BaseQuorum:
     """What both faces check alike."""
 
     @staticmethod
-    def _checked(clients: Iterable[Any]) -> list[Any]:
+    def _checked(clients: Iterable[Any], kind: type, cluster: type, other: str) -> list[Any]:
         clients = list(clients)
         if len(clients) % 2 == 0:
             raise ValueError("a quorum is of an odd number of servers")
-        if any(hasattr(client, "nodes_manager") for client in clients):
+        if any(isinstance(client, cluster) for client in clients):
             raise TypeError("a quorum is of single servers, not of clusters")
+        for client in clients:
+            checked(client, (kind,), "Quorum", other)
         return clients
 
     @staticmethod
@@ -69,12 +114,12 @@ class Quorum(BaseQuorum):
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     """
 
-    def __init__(self, clients: Iterable[Any], *, timeout: Duration = 2) -> None:
-        self._timeout = seconds(timeout, "timeout")
-        self._routers = [Router(client, self._timeout, SeatCore) for client in self._checked(clients)]
-        self._ticker = Ticker()
+    def __init__(self, clients: Iterable[redis.Redis], *, timeout: Duration = 2) -> None:
+        named = self._checked(clients, redis.Redis, redis.RedisCluster, "rlock.asyncio.Quorum")
+        self._timeout = limit = seconds(timeout, "timeout")
+        self._loops = Loops(partial(Servers, named, limit))
         self._closed = False
-        weakref.finalize(self, _abandon, self._routers, self._ticker).atexit = False
+        weakref.finalize(self, self._loops.abandon).atexit = False
 
     def acquire(
         self, key: Key, *, wait: Duration | None = None, lease: Duration = 10, cancel: threading.Event | None = None
@@ -85,11 +130,10 @@ class Quorum(BaseQuorum):
         Raises `NotAcquired`, `Refused`, and `ConnectionError` where no majority can be reached.
         """
         wanted = self._wanted(key, wait, lease)
-        bench, event = self._bench(), threading.Event()
-        request = bench.act(lambda core, now: core.ask(wanted, event.set, now))
-        give_up = lambda: bench.act(lambda core, now: core.give_up(now))  # noqa: E731
-        held = taken(request, lambda: bench.wait(request, event, cancel), give_up)
-        return Hold(held, bench, self)
+        if self._closed:
+            raise ConnectionError("the locks are closed")
+        loop, request = self._loops.here(), Request(wanted)
+        return taken(Hold(request, loop, self), lambda at: loop.router.ask(request, at), cancel)
 
     @contextmanager
     def hold(
@@ -103,21 +147,7 @@ class Quorum(BaseQuorum):
     def close(self) -> None:
         """Releases every hold, ends every wait, closes the connections."""
         self._closed = True
-        closing = [
-            threading.Thread(target=router.close, args=(self._timeout,), daemon=True) for router in self._routers
-        ]
-        for thread in closing:
-            thread.start()
-        for thread in closing:
-            thread.join()
-        self._ticker.end()
-
-    def _bench(self) -> ThreadBench:
-        if self._closed:
-            raise ConnectionError("the locks are closed")
-        if self._ticker.pid != os.getpid():
-            self._ticker.begin()
-        return ThreadBench([router.session(b"") for router in self._routers], self._timeout, self._ticker)
+        self._loops.close(self._timeout)
 
     def __enter__(self) -> Quorum:
         return self
@@ -126,9 +156,3 @@ class Quorum(BaseQuorum):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _abandon(routers: list[Router], ticker: Ticker) -> None:
-    ticker.end()
-    for router in routers:
-        router.abandon()

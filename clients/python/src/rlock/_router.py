@@ -1,118 +1,113 @@
-"""From a key to the session of the server that has it."""
+"""From a key to the session of the server that has it. It runs in the loop."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Union
 
-from ._connect import maker
 from ._core import Core
-from ._session import Session
-from ._slots import NODE_WAIT, PAUSE, key_in, node_of, tag_at
-from ._states import Call, Request
-from .errors import ConnectionError
-
-
-def router(client: Any, timeout: float) -> Router:
-    return ClusterRouter(client, timeout) if hasattr(client, "nodes_manager") else Router(client, timeout)
+from ._slots import NODE_WAIT, key_in, node_of, tag_at
+from ._states import Call, Pending, Request
+from .errors import ConnectionError, Error
 
 
 class Router:
     """One server, one session."""
 
-    def __init__(self, client: Any, timeout: float, core: type[Core] = Core) -> None:
-        self._core = core
-        self._timeout = timeout
-        self._guard = threading.Lock()
-        self._sessions: dict[str, Session] = {}
-        self._make = maker(client.connection_pool, timeout) if hasattr(client, "connection_pool") else None
+    def __init__(self, make: Callable[[], Any] | None, timeout: float, loop: Any) -> None:
+        self._loop, self._timeout = loop, timeout
+        self._closed = False
+        if make:
+            self._core = loop.session(make, Core(timeout)).core
 
-    def session(self, key: bytes) -> Session:
-        return self._at("", lambda: Session(self._make or list, self._core(self._timeout)))
+    def ask(self, request: Request, at: float) -> None:
+        if request.finished:
+            return  # given up before
+        try:
+            if self._closed:
+                raise ConnectionError("the locks are closed")
+            request.begin(at, self._timeout)
+            self._place(request, at)
+        except Error as error:
+            request.end(error)
 
-    def sessions(self) -> list[Session]:
-        return [session for session in list(self._sessions.values()) if not session.forked]
+    def close(self, pending: Pending, at: float) -> None:
+        self._closed = True
+        self._loop.close(pending, at)
 
-    def close(self, wait: float) -> None:
-        for session in self.sessions():
-            session.close(wait)
+    def _place(self, request: Request, at: float) -> None:
+        self._core.adopt(request, at)
 
-    def abandon(self) -> None:
-        for session in self.sessions():
-            session.abandon()
 
-    def _at(self, name: str, begin: Callable[[], Session]) -> Session:
-        session = self._sessions.get(name)
-        if session is None or session.forked:
-            if session:
-                self._guard = threading.Lock()  # the parent may have forked with it held
-            with self._guard:
-                session = self._sessions.get(name)
-                if session is None or session.forked:
-                    session = self._sessions[name] = begin()
-        return session
+One = Union[Request, Call]
 
 
 class ClusterRouter(Router):
-    """A session for each node; a thread for as long as something has to go to another one."""
+    """A session for each node. What has to go to another one waits here for the slots to be read."""
 
-    def __init__(self, client: Any, timeout: float) -> None:
-        super().__init__(None, timeout)
-        self._client = client
-        self._moving: threading.Thread | None = None
+    def __init__(self, client: Any, read: Callable[[], Any], timeout: float, loop: Any) -> None:
+        super().__init__(None, timeout, loop)
+        self._client, self._read = client, read
+        self._cores: dict[str, Core] = {}
+        self._nowhere: list[tuple[One, float]] = []  # since when
+        self._reading = False
 
-    def session(self, key: bytes) -> Session:
-        end = time.monotonic() + NODE_WAIT
-        while (node := node_of(self._client, key)) is None:
-            if time.monotonic() > end:
-                raise ConnectionError("no node of the cluster has the slot")
-            time.sleep(PAUSE)
-            self._read_slots()
-        return self._at(node.name, lambda: self._begin(node))
+    def close(self, pending: Pending, at: float) -> None:
+        super().close(pending, at)
+        nowhere, self._nowhere = self._nowhere, []
+        for one, _ in nowhere:
+            if isinstance(one, Request) and not one.finished:
+                one.end(ConnectionError("the locks are closed"))
 
-    def _begin(self, node: Any) -> Session:
-        pool = self._client.get_redis_connection(node).connection_pool
-        core = Core(self._timeout, lambda: tag_at(self._client, node.name))
-        core.on_moved = self._wanted
-        return Session(maker(pool, self._timeout), core)
+    def _place(self, one: One, at: float, since: float | None = None) -> None:
+        node = node_of(self._client, key_in(one.words) if isinstance(one, Call) else one.ask.keys[0])
+        if node is None:
+            self._nowhere.append((one, since or at))
+            self._wanted()
+        elif isinstance(one, Call):
+            self._at(node).send(one, at)
+        else:
+            self._at(node).adopt(one, at)
+
+    def _at(self, node: Any) -> Core:
+        core = self._cores.get(node.name)
+        if core is None:
+            core = Core(self._timeout, lambda: tag_at(self._client, node.name))
+            core.on_moved = self._wanted
+            self._cores[node.name] = core
+            self._loop.session(self._loop.maker_at(self._client, node, self._timeout), core)
+        return core
 
     def _wanted(self) -> None:
-        with self._guard:
-            if self._moving is None or not self._moving.is_alive():
-                self._moving = threading.Thread(target=self._move, name="rlock-slots", daemon=True)
-                self._moving.start()
+        if not self._reading and not self._closed:
+            self._reading = True
+            self._loop.aside(self._read, self._have_read)
 
-    def _read_slots(self) -> bool:
-        try:
-            self._client.nodes_manager.initialize()
-        except Exception:
-            return False  # nobody answers now; it is tried again
-        return True
+    def _have_read(self, nothing: Any, error: BaseException | None, at: float) -> None:
+        self._reading = False
+        cores = list(self._cores.values())
+        if error is None:  # else nobody answers now; it is tried again
+            for core in cores:
+                for one in core.take_moved():
+                    self._pass_on(core, one, at)
+                core.subscribe_again(at)
+        nowhere, self._nowhere = self._nowhere, []
+        for one, since in nowhere:
+            if at < since + NODE_WAIT:
+                if isinstance(one, Call) or not one.finished:
+                    self._place(one, at, since)
+            elif isinstance(one, Request) and not one.finished:
+                one.end(ConnectionError("no node of the cluster has the slot"))
+        if self._nowhere or any(core.moved or core.homeless for core in cores):
+            self._wanted()
 
-    def _move(self) -> None:
-        while True:
-            time.sleep(PAUSE)
-            if self._read_slots():
-                for session in self.sessions():
-                    for one in session.act(lambda core, now: core.take_moved()):
-                        self._pass_on(session, one)
-                    session.act(lambda core, now: core.subscribe_again(now))
-            with self._guard:
-                if not any(session.core.moved or session.core.homeless for session in self.sessions()):
-                    self._moving = None
-                    return
-
-    def _pass_on(self, source: Session, one: Request | Call) -> None:
-        key = key_in(one.words) if isinstance(one, Call) else one.ask.keys[0]
-        try:
-            target = self.session(key)
-        except ConnectionError:
-            target = source
+    def _pass_on(self, source: Core, one: One, at: float) -> None:
         if isinstance(one, Call):
-            target.act(lambda core, now: core.send(one, now))
-        elif source is target:
-            source.act(lambda core, now: core.resend(one, now))
-        elif source.act(lambda core, now: core.hand_over(one)):
-            target.act(lambda core, now: core.adopt(one, now))
+            self._place(one, at)
+            return
+        node = node_of(self._client, one.ask.keys[0])
+        if node is None or self._at(node) is source:
+            source.resend(one, at)
+        else:
+            source.hand_over(one)
+            self._at(node).adopt(one, at)

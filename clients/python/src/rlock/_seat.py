@@ -23,9 +23,8 @@ class Seat(JobState):
     __slots__ = ("asked", "out", "over", "request", "session", "valid")
 
     def __init__(self, session: Any, owner: str) -> None:
-        super().__init__()
+        super().__init__(owner)
         self.session = session
-        self.owner = owner
         self.request: Request | None = None
         self.valid = 0.0  # until when it counts
         self.asked = False
@@ -59,14 +58,17 @@ class SeatCore(Core):
     def take(self, seat: Seat, ask: Ask, done: Callable[[], object], now: float) -> Request:
         error: Exception | None = None
         if seat.out:
-            error = NotAcquired("released")
+            error = NotAcquired(ask.keys)
         elif self.failing and not self.connected:
             self._probing, error = True, self._away()
         else:
-            try:
-                seat.request = self.ask(ask, seat, done, now)
-            except ConnectionError as closed:
-                error = closed
+            seat.request = request = Request(ask, seat)
+            request.done = done
+            if self.closed:
+                error = ConnectionError("the locks are closed")
+            else:
+                request.begin(now, self.timeout)
+                self.adopt(request, now)
         if error:
             seat.request = Request(ask, seat)
             seat.request.finished, seat.request.error = True, error
@@ -111,8 +113,10 @@ class SeatCore(Core):
             if not held:
                 self._call_off(request, now)
         if held:
-            held.told, held.count = None, 1
-            pending = self.release(held, now, lambda: then(pending.error))
+            held.told, held.more = None, None
+            pending = Pending()
+            pending.done = lambda: then(pending.error)
+            self.release(held, now, pending)
             return
         if request and seat.asked and not seat.out:
             self.send(self._freed(request, now), now)
@@ -125,9 +129,9 @@ class SeatCore(Core):
 
     # Whatever sends a RELEASE says so.
 
-    def release(self, held: Held, now: float, done: Callable[[], object] = list) -> Pending:
+    def release(self, held: Held, now: float, pending: Pending | None = None) -> Pending:
         self._out(held.request)
-        return super().release(held, now, done)
+        return super().release(held, now, pending)
 
     def _call_off(self, request: Request, now: float) -> None:
         if request.sent:

@@ -19,8 +19,8 @@ def node_of(client: Any, key: bytes) -> Any:
 
 def tag_at(client: Any, name: str) -> str | None:
     """A hash tag in a slot of the node; None if it has none."""
-    slots = client.nodes_manager.slots_cache
-    mine = {slot for slot, nodes in slots.items() if nodes and nodes[0].name == name}
+    slots = list(client.nodes_manager.slots_cache.items())
+    mine = {slot for slot, nodes in slots if nodes and nodes[0].name == name}
     return next(tag for tag in map(str, itertools.count()) if key_slot(tag.encode()) in mine) if mine else None
 
 

@@ -17,11 +17,12 @@ def nothing() -> None:
 
 
 class Pending:
-    """Something that the program waits for. `done` is called once, when it is over."""
+    """Something that the program waits for. `done` is called when it is over."""
 
-    __slots__ = ("done", "error", "finished", "timer")
+    __slots__ = ("begun", "done", "error", "finished", "timer")
 
     def __init__(self) -> None:
+        self.begun = False
         self.finished = False
         self.error: Exception | None = None
         self.done: Callable[[], object] = nothing
@@ -31,27 +32,33 @@ class Pending:
 class JobState:
     """One owner, and what it holds or waits for: at most once for each key."""
 
-    __slots__ = ("keys", "owner", "pid")
+    __slots__ = ("keys", "named", "owner", "pid")
 
-    def __init__(self) -> None:
-        self.begin()
+    def __init__(self, owner: str | None = None) -> None:
+        self.named = owner is not None
+        self.begin(owner or fresh_owner())
 
-    def begin(self) -> None:
+    def begin(self, owner: str) -> None:
         self.pid = os.getpid()
-        self.owner = fresh_owner()
+        self.owner = owner
         self.keys: dict[bytes, Request] = {}
 
     def here(self) -> None:
         """In a child of a fork it is another job: the parent goes on with the owner."""
         if self.pid != os.getpid():
-            self.begin()
+            self.begin(fresh_owner())
 
     def take(self, request: Request) -> None:
+        self.here()
+        if not self.keys and not self.named:
+            # Whoever was copied while the job was idle (an image of the process that is started
+            # twice) is not the same owner.
+            self.owner = fresh_owner()
         for key in request.ask.keys:
-            # In one step, for in a cluster it is not one lock that guards a job.
             if self.keys.setdefault(key, request) is not request:
                 self.give(request)
                 raise HeldByJob(f"{key.decode(errors='replace')} is held, or waited for, by the same job")
+        request.owner = self.owner
 
     def give(self, request: Request) -> None:
         for key in request.ask.keys:
@@ -62,7 +69,7 @@ class JobState:
 class Request(Pending):
     """One acquisition under way; `held` is what it became."""
 
-    __slots__ = ("ask", "held", "home", "job", "last", "owner", "sent", "tag", "until")
+    __slots__ = ("ask", "held", "home", "job", "last", "owner", "queued", "sent", "tag", "until")
 
     def __init__(self, ask: Ask, job: JobState | None = None) -> None:
         super().__init__()
@@ -70,19 +77,39 @@ class Request(Pending):
         self.job = job
         self.owner = job.owner if job else fresh_owner()
         self.tag: int | None = None  # on this connection
+        self.queued = False  # on this connection the server has said so
         self.sent = 0.0  # 0: never
         self.until = 0.0  # the end of its wait
         self.last = 0.0  # when it is given up for want of a connection
         self.held: Held | None = None
-        self.home: Any = None  # the session that it is with
+        self.home: Any = None  # the session that it is with; None: not yet, or just moving
+
+    def begin(self, now: float, timeout: float) -> None:
+        if self.job:
+            self.job.take(self)
+        self.until = now + self.ask.wait
+        self.last = max(self.until, now + timeout)
+
+    def end(self, error: Exception | None) -> None:
+        self.finished, self.error = True, error
+        if self.job:
+            self.job.give(self)
+        self.done()
+
+    def give_up(self, now: float) -> None:
+        """Nobody wants it any more: granted or not, the server hears of it."""
+        if self.home:
+            self.home.give_up(self, now)
+        elif not self.finished:
+            self.end(None)
 
 
 class Held:
     """A hold, from its grant to its end."""
 
     __slots__ = (
-        *("count", "deadline", "given", "lease", "outlived", "over", "reason"),
-        *("renewing", "request", "tag", "timer", "told", "token"),
+        *("deadline", "ends", "given", "lease", "more", "outlived", "over", "reason"),
+        *("renewing", "request", "seen", "tag", "timer", "told", "token"),
     )
 
     def __init__(self, request: Request, token: int) -> None:
@@ -91,12 +118,14 @@ class Held:
         self.tag = request.tag
         self.lease = request.ask.lease  # ms
         self.deadline: float | None = None  # without watchdog
+        self.ends: float | None = None  # with `max`
         self.renewing: int | None = None  # ms: a renewal to this has no reply yet
         self.outlived = False  # the connection that took it is gone
-        self.count = 1  # of `again`
+        self.more: set[object] | None = None  # of `again`
         self.given = False  # the program has it
         self.over = False  # the program has released it
         self.reason: str | None = None  # why it was lost
+        self.seen: str | None = None  # the same, by a program that looked before the session did
         self.told: list[Callable[[str], object]] | None = None  # who wants to know
         self.timer: Timer | None = None
 

@@ -3,71 +3,75 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from _thread import allocate_lock
 
-from ._states import Held, Pending, Request
+from ._states import Pending
 from .errors import Cancelled
 
 
+class Alarm:
+    """What a thread waits on. `ring` waits for nobody, and neither is ever half done: a
+    `threading.Event` has a lock inside, which an exception can leave locked."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._lock.acquire()
+
+    def ring(self) -> None:
+        try:
+            self._lock.release()
+        except RuntimeError:
+            pass  # it rings already
+
+    def wait(self, seconds: float | None) -> bool:
+        return self._lock.acquire(True, -1 if seconds is None else min(max(seconds, 0), threading.TIMEOUT_MAX))
+
+
 class Cancel(threading.Event):
-    """`set` calls off the waits that were given it (`cancel=`), at once."""
+    """`set` calls off the waits that were given it (`cancel=`), at once, also from a signal handler."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._wakes: dict[threading.Event, None] = {}
+        self._is_set = False
+        self._alarms: dict[Alarm, None] = {}
+
+    def is_set(self) -> bool:
+        return self._is_set
 
     def set(self) -> None:
-        super().set()
-        for event in list(self._wakes):
-            event.set()
+        self._is_set = True
+        for alarm in list(self._alarms):
+            alarm.ring()
 
-    def wakes(self, event: threading.Event) -> None:
-        self._wakes[event] = None
+    def clear(self) -> None:
+        self._is_set = False
 
-    def forgets(self, event: threading.Event) -> None:
-        self._wakes.pop(event, None)
+    def wait(self, timeout: float | None = None) -> bool:
+        alarm, end = Alarm(), None if timeout is None else time.monotonic() + timeout
+        self._alarms[alarm] = None
+        try:
+            while not self._is_set and (end is None or time.monotonic() < end):
+                alarm.wait(None if end is None else end - time.monotonic())
+        finally:
+            self._alarms.pop(alarm, None)
+        return self._is_set
 
 
-def wait(
-    pending: Pending,
-    event: threading.Event,
-    cancel: threading.Event | None,
-    patience: Callable[[], float | None] = lambda: None,
-    look: Callable[[], object] = lambda: None,
-) -> bool:
-    """Until it is over; False: `cancel` was set before. `look` after so long, if it is not."""
-    if isinstance(cancel, Cancel):
-        cancel.wakes(event)
+def wait(pending: Pending, alarm: Alarm, cancel: threading.Event | None = None, end: float | None = None) -> None:
+    """Until it is over, or it is `end`. Raises `Cancelled` if `cancel` was set before."""
+    alarms = cancel._alarms if isinstance(cancel, Cancel) else {}
+    alarms[alarm] = None
     try:
         while not pending.finished:
             if cancel is not None and cancel.is_set():
-                return False
-            left = patience()
-            if cancel is not None and not isinstance(cancel, Cancel):
-                left = min(left or 0.1, 0.1)  # a plain Event tells nobody that it was set
-            event.wait(left)
-            if not pending.finished:
-                look()
+                raise Cancelled("the wait was called off")
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            # A plain Event tells nobody that it was set.
+            alarm.wait(0.1 if cancel is not None and not isinstance(cancel, Cancel) else left)
     finally:
-        if isinstance(cancel, Cancel):
-            cancel.forgets(event)
-    return True
-
-
-def taken(request: Request, wait: Callable[[], bool], give_up: Callable[[], object]) -> Held:
-    """What the request became, or its error."""
-    try:
-        if not wait():
-            raise Cancelled(f"the wait for {request.ask.name} was called off")
-    except BaseException:  # KeyboardInterrupt too: the server is to hear of it
-        give_up()
-        raise
-    return outcome(request)
-
-
-def outcome(request: Request) -> Held:
-    """Of a request that is over."""
-    if request.error:
-        raise request.error
-    assert request.held
-    return request.held
+        alarms.pop(alarm, None)

@@ -21,7 +21,25 @@ class Error(Exception):
 
 
 class NotAcquired(Error):
-    """Somebody else has the lock, and had it for the whole wait."""
+    """Somebody else has the lock, and had it for the whole wait.
+
+    `held_by` is the owner, if it is a hold of these very `Locks`; None: not known.
+    """
+
+    def __init__(self, keys: tuple[bytes, ...] = (), held_by: str | None = None) -> None:
+        super().__init__(keys, held_by)
+        self.keys = keys
+        self.held_by = held_by
+
+    @property
+    def key(self) -> str:
+        """The key, or the first of them."""
+        return self.keys[0].decode(errors="backslashreplace") if self.keys else ""
+
+    def __str__(self) -> str:
+        names = ", ".join(key.decode(errors="backslashreplace") for key in self.keys)
+        by = f"{self.held_by}, of this process," if self.held_by else "somebody else"
+        return f"{by} has {names}"
 
 
 class Lost(Error):

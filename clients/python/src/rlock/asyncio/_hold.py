@@ -5,69 +5,83 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncContextDecorator
+from functools import partial
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from .._ask import Duration
-from .._hold import Acts, BaseHold, BaseLoss
-from .._states import Held, Pending, Request
-from .._wait import outcome
+from .._hold import BaseHold, BaseLoss, Told
+from .._states import Pending
 from ..errors import Lost
-
-
-class Wakes(Acts, Protocol):
-    def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]: ...
+from ._loop import Loop
 
 
 class Loss(BaseLoss):
     """Whether a hold was lost: like an `asyncio.Event`, with a reason."""
 
     __slots__ = ()
-    _session: Wakes
+    _loop: Loop
+
+    def add_callback(self, callback: Callable[[str], object]) -> None:
+        """The event loop calls `callback(reason)`, once, as soon as it has learned of the loss. Not
+        called in a child after a fork."""
+        self._add(callback, lambda reason: self._loop.later(partial(callback, reason)))
 
     async def wait(self) -> str:
         """Until it is lost; the reason."""
-        future, done = self._session.waker()
-
-        def told(reason: str) -> None:
-            done()
-
-        self.add_callback(told)
+        future, done = self._loop.waker()
+        told = Told(future, lambda reason: done())
         try:
+            self._loop.post(partial(told.add, self._held))
             await future
         finally:
-            self.remove_callback(told)
+            self._loop.post(partial(told.remove, self._held))
         return str(self.reason)
 
 
 class Hold(BaseHold):
-    """A lock that a task has. `async with hold:` releases it at the end."""
+    """A lock that a task has. `async with hold:` releases it at the end.
+
+    One that nobody refers to any more is released.
+    """
 
     __slots__ = ()
-    _session: Wakes
+    _loop: Loop
 
     @property
     def lost(self) -> Loss:
-        return Loss(self._held, self._session)
+        return Loss(self._held, self._loop)
 
     async def renew(self, lease: Duration | None = None) -> None:
         """Sets the lease, from now. Raises `Lost` if there is nothing left to renew."""
-        ms = self._lease(lease)
-        future, done = self._session.waker()
-        await _over(self._session.act(lambda core, now: core.renew(self._held, ms, now, done)), future)
+        ms, pending = self._lease(lease), Pending()
+        await self._do(pending, partial(self._renew, ms, pending))
 
     def again(self) -> Hold:
         """The same hold once more, for a part of the same work: it needs its own `release`
         (`async with hold.again():`); the last one releases the lock."""
-        self._again()
+        self._check_fork()
+        pending = Pending()
+        self._count(object(), pending, 0.0)
+        if pending.error:
+            raise pending.error
         return self
 
     async def release(self) -> None:
         """Releases it, also if the task is cancelled meanwhile. Raises `Lost` if it was lost
         before; a second call does nothing."""
         self._check_fork()
-        future, done = self._session.waker()
-        await _over(self._session.act(lambda core, now: core.release(self._held, now, done)), future)
+        pending = Pending()
+        await self._do(pending, partial(self._release, pending))
+
+    async def _do(self, pending: Pending, step: Callable[[float], object]) -> None:
+        future, pending.done = self._loop.waker()
+        self._loop.post(partial(self._once, pending, step))
+        if not pending.finished:
+            await future
+        if pending.error:
+            raise pending.error
 
     async def __aenter__(self) -> Hold:
         return self
@@ -75,6 +89,9 @@ class Hold(BaseHold):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is GeneratorExit:  # nobody awaits any more: the garbage collector ends the task
+            self._loop.post(self._give_up)
+            return
         try:
             await self.release()
         except Exception:
@@ -82,50 +99,50 @@ class Hold(BaseHold):
                 raise
 
 
-async def taken(request: Request, future: asyncio.Future[None], give_up: Callable[[], object]) -> Held:
-    """What the request became, or its error."""
+async def taken(hold: Hold, ask: Callable[[float], object]) -> Hold:
+    """The hold once it is one. However this ends otherwise, its request is called off."""
+    request = hold._request
     try:
+        future, request.done = hold._loop.waker()
+        hold._loop.post(ask)
         if not request.finished:
             await future
+        if request.error:
+            raise request.error
+        return hold
     except BaseException:
-        give_up()
+        hold._loop.post(request.give_up)
         raise
-    return outcome(request)
 
 
-async def _over(pending: Pending, future: asyncio.Future[None]) -> None:
-    if not pending.finished:
-        await future
-    if pending.error:
-        raise pending.error
-
-
-class Scope:
+class Scope(AsyncContextDecorator):
     """`async with` a lock: the task that runs the body is cancelled when the hold is lost,
-    and `Lost` comes out, as `TimeoutError` does of `asyncio.timeout`."""
+    and `Lost` comes out, as `TimeoutError` does of `asyncio.timeout`. Also a decorator."""
 
     def __init__(self, acquire: Callable[[], Awaitable[Hold]]) -> None:
         self._acquire = acquire
         self._hold: Hold | None = None
         self._task: asyncio.Task[Any] | None = None
         self._before = 0  # cancellations from outside that were there before
-        self._handle: asyncio.Handle | None = None  # of a cancellation that is under way
+        self._left = False
         self._cancelled = False
 
+    def _recreate_cm(self) -> Scope:
+        return Scope(self._acquire)  # each call of what is decorated has its own
+
     async def __aenter__(self) -> Hold:
-        self._hold = hold = await self._acquire()
+        if self._task:
+            raise RuntimeError("a scope is entered once: make another one by hold()")
         self._task = asyncio.current_task()
+        self._hold = hold = await self._acquire()
         self._before = _cancelling(self._task)
+        # Not at once, but by the event loop's next call: a task that is running (and has just called
+        # close, say) would be hit at an await that may lie behind this scope.
         hold.lost.add_callback(self._lost)
         return hold
 
     def _lost(self, reason: str) -> None:
-        # Not at once: a task that is running (and has just called close, say) would be hit
-        # at an await that may lie behind this scope.
-        self._handle = asyncio.get_running_loop().call_soon(self._cancel)
-
-    def _cancel(self) -> None:
-        if self._task:
+        if self._task and not self._left:
             self._cancelled = True
             self._task.cancel()
 
@@ -134,23 +151,23 @@ class Scope:
     ) -> None:
         hold, task = self._hold, self._task
         assert hold and task
+        self._left, ours = True, False
         hold.lost.remove_callback(self._lost)
-        if self._handle:
-            self._handle.cancel()
-        ours = False
+        if kind is GeneratorExit:  # nobody awaits any more
+            hold._loop.post(hold._give_up)
+            return
         if self._cancelled:
             # Whoever else has cancelled the task meanwhile is to see it cancelled.
             ours = _uncancel(task) <= self._before and isinstance(error, asyncio.CancelledError)
         try:
             await hold.release()
-        except Lost as lost:
-            if ours:
-                raise lost from error
+        except Exception as failed:
+            if ours and isinstance(failed, Lost):
+                raise failed from error
             if error is None:
                 raise
-        except Exception:
-            if error is None:
-                raise
+        if ours:
+            raise Lost(str(hold.lost.reason), hold.key) from error
 
 
 def _cancelling(task: asyncio.Task[Any] | None) -> int:

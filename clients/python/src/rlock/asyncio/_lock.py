@@ -6,10 +6,19 @@ import uuid
 from typing import Any, Literal
 
 import redis.asyncio.lock
-from redis.exceptions import LockNotOwnedError, ResponseError
+from redis.exceptions import LockError, LockNotOwnedError, ResponseError
 
-from .._ask import lease_ms
-from .._drop_in import OfClients, acquire_error, is_held, lock_error, named, owner_of, wanted
+from .._drop_in import (
+    OfClients,
+    acquire_error,
+    is_held,
+    lease_of,
+    named,
+    not_a_lock,
+    owner_of,
+    redis_error,
+    wanted,
+)
 from .._states import JobState
 from ..errors import Error
 from ._hold import Hold
@@ -45,12 +54,11 @@ class Lock(redis.asyncio.lock.Lock):
     ) -> bool:
         blocking = self.blocking if blocking is None else blocking
         blocking_timeout = self.blocking_timeout if blocking_timeout is None else blocking_timeout
-        job = JobState()
-        job.owner = owner_of(self.redis.get_encoder(), uuid.uuid1().hex if token is None else token)
+        job = JobState(owner_of(self.redis.get_encoder(), uuid.uuid1().hex if token is None else token))
         try:
             asked = wanted(self.name, self.timeout, blocking, blocking_timeout)
             hold = await locks_of[self.redis]._take(asked, job)
-        except Error as error:
+        except (Error, ValueError) as error:
             if failure := acquire_error(error, self.name):
                 raise failure from error
             return False
@@ -60,14 +68,16 @@ class Lock(redis.asyncio.lock.Lock):
     async def locked(self) -> bool:
         try:
             return is_held(await self.redis.execute_command("RLOCK.INFO", self.name))
-        except ResponseError:
-            return True  # by something that is no lock
+        except ResponseError as error:
+            not_a_lock(error)
+            return True
 
     async def owned(self) -> bool:
         token = getattr(self.local, "token", None)
         try:
             return token is not None and is_held(await self.redis.execute_command("RLOCK.INFO", self.name), token)
-        except ResponseError:
+        except ResponseError as error:
+            not_a_lock(error)
             return False
 
     async def release(self) -> None:
@@ -83,23 +93,26 @@ class Lock(redis.asyncio.lock.Lock):
         try:
             await hold.release()
         except Error as error:
-            raise lock_error(error, self.name) from error
+            raise redis_error(error, self.name) from error
 
     async def do_extend(self, additional_time: Any, replace_ttl: bool) -> Literal[True]:
         left = 0 if replace_ttl else max(0, await self.redis.pttl(self.name)) / 1000
         return await self._renew(left + additional_time)
 
     async def do_reacquire(self) -> Literal[True]:
+        if not self.timeout:
+            raise named(LockError("Cannot reacquire a lock with no timeout"), self.name)
         return await self._renew(self.timeout)
 
     async def _renew(self, lease: Any) -> Literal[True]:
+        ms = lease_of(lease)
         if self._hold is None:
-            await self._say("RLOCK.RENEW", self.name, self.local.token, lease_ms(lease))
+            await self._say("RLOCK.RENEW", self.name, self.local.token, ms)
             return True
         try:
             await self._hold.renew(lease)
         except Error as error:
-            raise lock_error(error, self.name) from error
+            raise redis_error(error, self.name) from error
         return True
 
     async def _say(self, *words: Any) -> None:

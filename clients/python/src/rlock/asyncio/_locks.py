@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import weakref
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
+
+import redis.asyncio
 
 from .._ask import Ask, Duration, Keys, Options, ask, seconds
-from .._states import JobState
+from .._connect import checked, maker
+from .._router import ClusterRouter, Router
+from .._slots import PAUSE
+from .._states import JobState, Pending, Request
 from ..errors import ConnectionError
 from ._hold import Hold, Scope, taken
-from ._router import router
-from ._session import Session
+from ._loop import Loop
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+Client = Union[redis.asyncio.Redis, redis.asyncio.RedisCluster]
 
 
 class _Takes:
@@ -35,12 +44,9 @@ class _Takes:
         return await self._take(ask(key, **options), self._job)
 
     async def _take(self, wanted: Ask, job: JobState | None) -> Hold:
-        session = await self._home()._session(wanted)
-        future, done = session.waker()
-        request = session.act(lambda core, now: core.ask(wanted, job, done, now))
-        give_up = lambda: request.home.face.act(lambda core, now: core.give_up(request, now))  # noqa: E731
-        held = await taken(request, future, give_up)
-        return Hold(held, request.home.face, self._home())
+        locks = self._home()
+        loop, request = locks._loops.here(), Request(wanted, job)
+        return await taken(Hold(request, loop, locks), lambda at: loop.router.ask(request, at))
 
     def hold(self, key: Keys, **options: Unpack[Options]) -> Scope:
         """`async with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the
@@ -72,11 +78,11 @@ class Locks(_Takes):
     timeout: how long to connect for, and to wait for an answer, in seconds or a `timedelta`.
     """
 
-    def __init__(self, client: Any, *, timeout: Duration = 5) -> None:
-        self._timeout = seconds(timeout, "timeout")
-        self._router = router(client, self._timeout)
-        self._closed = False
-        weakref.finalize(self, self._router.abandon).atexit = False
+    def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
+        checked(client, (redis.asyncio.Redis, redis.asyncio.RedisCluster), "rlock.asyncio.Locks", "rlock.Locks")
+        limit = seconds(timeout, "timeout")
+        self._loops = Loops(_router(client, limit), limit)
+        weakref.finalize(self, self._loops.abandon).atexit = False
 
     def _home(self) -> Locks:
         return self
@@ -85,14 +91,9 @@ class Locks(_Takes):
         return Job(self)
 
     async def close(self) -> None:
-        """Releases every hold, ends every wait, closes the connection."""
-        self._closed = True
-        await self._router.close(self._timeout)
-
-    async def _session(self, wanted: Ask) -> Session:
-        if self._closed:
-            raise ConnectionError("the locks are closed")
-        return await self._router.session(wanted.keys[0])
+        """Releases every hold, ends every wait, closes the connection. Waits for the server's answers
+        to that, at most `timeout`. A hold that was released so is lost, with the reason `closed`."""
+        await self._loops.close()
 
     async def __aenter__(self) -> Locks:
         return self
@@ -101,3 +102,46 @@ class Locks(_Takes):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class Loops:
+    """A session belongs to its event loop: in another one, or in a child of a fork, others begin."""
+
+    def __init__(self, begin: Callable[[Loop], Any], timeout: float) -> None:
+        self._begin, self._timeout = begin, timeout
+        self._loop: Loop | None = None
+        self._closed = False
+
+    def here(self) -> Loop:
+        if self._closed:
+            raise ConnectionError("the locks are closed")
+        loop = self._loop
+        if loop is None or loop.forked or loop.loop is not asyncio.get_running_loop():
+            self._loop = loop = Loop()
+            loop.router = self._begin(loop)
+        return loop
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._loop and not self._loop.forked:
+            await self._loop.closed(self._timeout)
+
+    def abandon(self) -> None:
+        """Like close, from the garbage collector, wherever that runs: nobody waits."""
+        loop = self._loop
+        if loop and not loop.forked:
+            loop.post(partial(loop.router.close, Pending()))
+
+
+def _router(client: Any, timeout: float) -> Callable[[Loop], Router]:
+    if isinstance(client, redis.asyncio.RedisCluster):
+        return partial(ClusterRouter, client, partial(_read_slots, client), timeout)
+    return partial(Router, maker(client.connection_pool, timeout), timeout)
+
+
+async def _read_slots(client: Any) -> None:
+    await asyncio.sleep(PAUSE)
+    if client.nodes_manager.slots_cache:
+        await client.nodes_manager.initialize()
+    else:
+        await client.initialize()

@@ -1,0 +1,120 @@
+"""What both faces have: sessions, and the one loop that runs them.
+
+Everything that a session or a `Majority` decides is a step of its loop, which runs one after
+the other and waits for nobody. A program's call puts a step in the loop's queue (`post`), from
+wherever it comes, and waits for what the step has finished; it touches nothing itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ._acks import Acker, Batch
+from ._clock import Timers, now
+from ._connect import refusal
+from ._core import Core
+from ._states import Pending
+
+Step = Callable[[float], object]
+Then = Callable[[Any, Any, float], object]  # a result, or an error, and when
+
+
+class BaseSession:
+    """A connection to one server, and the `Core` that says what goes over it."""
+
+    def __init__(self, loop: Any, make: Callable[[], Any], core: Core) -> None:
+        self.loop, self.make, self.core = loop, make, core
+        self.acker = Acker(self)
+        core.on_unsure = self.acker.wanted
+        self.connection: Any = None
+
+    def settle(self, at: float) -> bool:
+        """Does what the core wants done; False: that was nothing for others."""
+        core = self.core
+        core.tick(at)
+        self.write()
+        if core.drop or (core.closed and not (core.ready and (core.flight or core.out))):
+            self._part(at)
+        told = bool(core.calls)
+        while core.calls:
+            core.calls.popleft()()
+        if core.wants_connection(at):
+            core.connecting = True
+            self.connect()
+        return told
+
+    @property
+    def alive(self) -> bool:
+        core = self.core
+        return core.connected or core.connecting or (core.busy and not core.closed)
+
+    def made(self, connection: Any, error: BaseException | None, at: float) -> None:
+        """A connection; or there was none to be had."""
+        core = self.core
+        if error is None:
+            self.connection = connection
+            self.begin()
+            core.began(at)
+            return
+        if connection:
+            self.shut(connection)
+        why = refusal(error)
+        if why:
+            core._never(*why, at)
+        core.ended(at, str(error) or type(error).__name__)
+
+    def _part(self, at: float) -> None:
+        connection, self.connection = self.connection, None
+        if connection:
+            self.shut(connection)
+        if self.core.closed:
+            self.acker.close()
+        if self.core.connected or self.core.drop:
+            self.core.ended(at, "")
+
+    # Of the face.
+
+    def connect(self) -> None:
+        raise NotImplementedError
+
+    def begin(self) -> None: ...
+
+    def write(self) -> None:
+        raise NotImplementedError
+
+    def shut(self, connection: Any) -> None:
+        raise NotImplementedError
+
+    def asks(self, batch: Batch) -> Callable[[], Any]:
+        raise NotImplementedError
+
+
+class BaseLoop:
+    def __init__(self) -> None:
+        self.forked = False
+        self.sessions: list[Any] = []
+        self.timers = Timers()  # of those that are no session
+        self._closing: list[Pending] = []
+
+    def settle(self) -> None:
+        """Until nothing follows from what was done."""
+        at = now()
+        self.timers.run(at)
+        while any([session.settle(at) for session in self.sessions]):
+            at = now()
+        if self._closing and not any(session.connection for session in self.sessions):
+            closing, self._closing = self._closing, []
+            for pending in closing:
+                pending.finished = True
+                pending.done()
+
+    def next_time(self) -> float:
+        return min([self.timers.next(), *(session.core.next_time() for session in self.sessions)], default=math.inf)
+
+    def close(self, pending: Pending, at: float) -> None:
+        """Every hold is released, and every wait ended; `pending` when the servers have answered."""
+        for session in self.sessions:
+            session.core.close(at)
+        self._closing.append(pending)

@@ -1,0 +1,225 @@
+"""The loop of the face for asyncio: steps are done in the event loop, and sessions are protocols.
+A task of its own a session has only while it connects.
+
+The program's callbacks are the event loop's next calls, never run in the middle of a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .._acks import Batch
+from .._clock import now
+from .._connect import maker
+from .._core import Core
+from .._loop import BaseLoop, BaseSession, Step, Then
+from .._resp import Parser, encode
+from .._states import Pending
+from ._at_end import AtEnd
+
+
+class Replies(asyncio.Protocol):
+    """What the server sends goes to the session at once: no task has to awake for it first."""
+
+    def __init__(self, session: Session, connection: Any) -> None:
+        self._session, self._connection = session, connection
+
+    def data_received(self, data: bytes) -> None:
+        if self._connection is self._session.connection:  # else given up meanwhile
+            self._session.loop.post(lambda at: self._session.core.receive(data, at))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        def step(at: float) -> None:
+            if self._connection is self._session.connection:
+                self._session.core.drop = str(error or "the server closed the connection")
+
+        self._session.loop.post(step)
+
+
+class Session(BaseSession):
+    _at_end: AtEnd | None = None  # while there is a connection
+
+    def connect(self) -> None:
+        connection = self.make()
+
+        async def work() -> None:
+            await connection.connect()
+
+        self.loop.aside(work, lambda nothing, error, at: self.made(connection, error, at))
+
+    def begin(self) -> None:
+        self._at_end = AtEnd(lambda: self.loop.closed(self.core.timeout))
+        self.connection._writer.transport.set_protocol(Replies(self, self.connection))
+
+    def write(self) -> None:
+        core = self.core
+        if self.connection and core.out and not core.drop:
+            self.connection._writer.write(bytes(core.out))
+            core.out.clear()
+
+    def shut(self, connection: Any) -> None:
+        if connection._writer and not self.loop.loop.is_closed():
+            connection._writer.transport.abort()
+        connection._reader = connection._writer = None
+        if self._at_end and connection is not self.acker.connection:
+            self._at_end.cancel()
+
+    def asks(self, batch: Batch) -> Callable[[], Any]:
+        return partial(self._ask, batch)
+
+    async def _ask(self, batch: Batch) -> list[Any] | None:
+        for _ in range(2):  # the connection may be an old one
+            try:
+                replies: list[Any] = await asyncio.wait_for(self._exchange(batch), batch.ms / 1000 + self.core.timeout)
+                if not batch.other_run(replies):
+                    return replies
+            except Exception:
+                pass
+            self.acker.close()
+        return None
+
+    async def _exchange(self, batch: Batch) -> list[Any]:
+        acker = self.acker
+        if acker.connection is None:
+            acker.connection = self.make()
+            await acker.connection.connect()
+        questions, parser = batch.questions(), Parser()
+        replies: list[Any] = []
+        acker.connection._writer.write(b"".join(map(encode, questions)))
+        while len(replies) < len(questions):
+            data = await acker.connection._reader.read(65536)
+            if not data:
+                raise OSError("the server closed the connection")
+            replies += parser.feed(data)
+        return replies
+
+    def in_child(self) -> None:
+        """The child's copy of the socket is closed; the loop it belonged to is not touched,
+        for what the child does to it the parent would feel."""
+        if self._at_end:
+            self._at_end.cancel()
+        for connection in (self.connection, self.acker.connection):
+            if connection and connection._writer:
+                raw = connection._writer.get_extra_info("socket")
+                nowhere = os.open(os.devnull, os.O_RDWR)
+                os.dup2(nowhere, raw.fileno(), inheritable=False)
+                os.close(nowhere)
+
+
+class Loop(BaseLoop):
+    def __init__(self) -> None:
+        super().__init__()
+        self.router: Any = None
+        self.loop = asyncio.get_running_loop()
+        self._busy = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
+        self._tasks: set[asyncio.Task[None]] = set()
+        _loops.add(self)
+
+    # From wherever.
+
+    def post(self, step: Step) -> None:
+        """Does it at once in the event loop; else soon: in another thread, and in a finaliser
+        that the garbage collector runs in the middle of a step."""
+        if self._busy or asyncio._get_running_loop() is not self.loop:
+            if not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(self._do, step)
+        else:
+            self._do(step)
+
+    def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
+        """What to wait for, and what ends that."""
+        future: asyncio.Future[None] = self.loop.create_future()
+
+        def done() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        return future, done
+
+    # In the event loop.
+
+    @staticmethod
+    def maker_at(client: Any, node: Any, timeout: float) -> Callable[[], Any]:
+        return maker(node, timeout)
+
+    def session(self, make: Callable[[], Any], core: Core) -> Session:
+        session = Session(self, make, core)
+        self.sessions.append(session)
+        return session
+
+    def aside(self, work: Callable[[], Any], then: Then) -> None:
+        """`work` makes a coroutine; `then` is a step."""
+
+        async def run() -> None:
+            result, error = None, None
+            try:
+                result = await work()
+            except BaseException as caught:
+                error = caught
+            self.post(lambda at: then(result, error, at))
+            if isinstance(error, asyncio.CancelledError):
+                raise error
+
+        task = self.loop.create_task(run(), name="rlock")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def later(self, call: Callable[[], object]) -> None:
+        """What is the program's: by the event loop's next call."""
+        self.loop.call_soon(call)
+
+    async def closed(self, timeout: float) -> None:
+        """Closes the sessions. Of a `Locks` that nobody closed, when the event loop ends."""
+        pending = Pending()
+        future, pending.done = self.waker()
+        self.post(partial(self.router.close, pending))
+        if not pending.finished:
+            await asyncio.wait([future], timeout=timeout)
+
+    def _do(self, step: Step | None = None) -> None:
+        if self.forked:
+            return
+        self._busy = True
+        try:
+            if step:
+                step(now())
+            self.settle()
+        finally:
+            self._busy = False
+        due = self.next_time()
+        if due == math.inf or (self._timer and self._due <= due):
+            return  # one that comes too early does no harm, and costs less than a new one
+        if self._timer:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self.loop.call_later(min(max(0.0, due - now()) + 0.0005, 3600.0), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._do()
+
+    def in_child(self) -> None:
+        self.forked = True
+        for session in self.sessions:
+            session.in_child()
+
+
+_loops: weakref.WeakSet[Loop] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for loop in list(_loops):
+        loop.in_child()
+        _loops.discard(loop)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

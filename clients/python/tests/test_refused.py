@@ -1,0 +1,194 @@
+"""What is told at once, and what may not be told: that somebody has a lock of which nobody knows."""
+
+import asyncio
+import os
+import time
+
+import pytest
+import redis
+import redis.asyncio
+from cluster import Cluster
+from faces import Tasks, Threads
+from servers import InThread, Server, until
+
+import rlock
+import rlock.asyncio
+
+
+@pytest.fixture(params=[Threads, Tasks])
+def face(request):
+    opened = []
+
+    def open_(port, **options):
+        opened.append(request.param(port, **options))
+        return opened[-1]
+
+    yield open_
+    for one in opened:
+        one.close()
+
+
+def test_a_client_of_another_kind():
+    sync, tasks = redis.Redis(), redis.asyncio.Redis()
+    cases = [
+        (rlock.Locks, "redis://localhost", "redis.Redis or redis.RedisCluster, not 'redis://localhost'.*from_url"),
+        (rlock.Locks, tasks, "that is for rlock.asyncio.Locks"),
+        (rlock.Locks, None, "redis.Redis or redis.RedisCluster"),
+        (rlock.asyncio.Locks, sync, "that is for rlock.Locks"),
+        (rlock.asyncio.Locks, "redis://localhost", "redis.asyncio.Redis or redis.asyncio.RedisCluster"),
+        (rlock.Quorum, [tasks], "that is for rlock.asyncio.Quorum"),
+        (rlock.Quorum, ["redis://localhost"], "from_url"),
+        (rlock.asyncio.Quorum, [sync], "that is for rlock.Quorum"),
+    ]
+    for make, client, text in cases:
+        began = time.monotonic()
+        with pytest.raises(TypeError, match=text):
+            make(client)
+        assert time.monotonic() - began < 1
+
+
+def test_a_plain_client_at_a_node_of_a_cluster(tmp_path, face):
+    cluster = Cluster(tmp_path)
+    try:
+        locks, began = face(cluster.masters[0].port), time.monotonic()
+        with pytest.raises(rlock.Refused, match="give Locks a RedisCluster") as caught:
+            locks.acquire(cluster.key_at(1), wait=30)
+        assert caught.value.code == "MOVED" and time.monotonic() - began < 5
+        with pytest.raises(rlock.Refused, match="give Locks a RedisCluster"):
+            locks.acquire(cluster.key_at(0), wait=30)
+    finally:
+        cluster.kill()
+
+
+def test_a_server_without_the_module(tmp_path, face, monkeypatch):
+    monkeypatch.setattr(Server, "words", ())
+    server = Server(tmp_path)
+    try:
+        locks, began = face(server.port), time.monotonic()
+        with pytest.raises(rlock.Refused, match="no rlock module: load librlock.so .loadmodule., see the README") as caught:
+            locks.acquire("key", wait=30)
+        assert caught.value.code == "ERR" and time.monotonic() - began < 5
+        lock = redis.Redis(port=server.port).lock("key", lock_class=rlock.Lock)
+        with pytest.raises(redis.ResponseError, match="unknown command"):
+            lock.locked()
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("wait", [None, 0.3, 2])
+def test_a_server_that_stands_still_is_not_somebody_who_has_it(own_server, face, key, wait):
+    locks = face(own_server.port, timeout=1)
+    locks.release(locks.acquire(key))
+    own_server.stop()
+    with pytest.raises(rlock.ConnectionError):
+        locks.acquire(key, wait=wait)
+    own_server.go_on()
+    assert until(lambda: own_server.is_free(key) and own_server.waiters(key) == 0)
+    locks.release(locks.acquire(key, wait=20))
+
+
+def test_a_server_that_stops_while_somebody_waits(own_server, face, key):
+    own_server.say(f"RLOCK.ACQUIRE {key} other 60000")
+    locks = face(own_server.port, timeout=1)
+    waits = InThread(lambda: locks.acquire(key, wait=1))
+    assert until(lambda: own_server.waiters(key) == 1)
+    own_server.stop()
+    with pytest.raises(rlock.ConnectionError):
+        waits.result()
+    own_server.go_on()
+    assert until(lambda: own_server.waiters(key) == 0)
+    with pytest.raises(rlock.NotAcquired):
+        locks.acquire(key, wait=0.3)
+
+
+def test_not_acquired_says_which_key_and_who(server, face, key):
+    locks, other = face(server.port), face(server.port)
+    hold = locks.acquire(key)
+    with pytest.raises(rlock.NotAcquired, match=hold.owner) as caught:
+        locks.acquire([f"{key}:2", key])
+    assert caught.value.keys == (f"{key}:2".encode(), key.encode()) and caught.value.key == f"{key}:2"
+    assert caught.value.held_by == hold.owner
+    with pytest.raises(rlock.NotAcquired, match=f"somebody else has {key}") as caught:
+        other.acquire(key, wait=0.05)
+    assert caught.value.key == key and caught.value.held_by is None
+    locks.release(hold)
+
+
+def test_connections_have_a_name(server, face, key):
+    def names():
+        return [client["name"] for client in server.admin.client_list() if client["name"].startswith("rlock-python-")]
+
+    before = len(names())
+    locks = face(server.port)
+    locks.release(locks.acquire(key))
+    with pytest.raises(rlock.Refused):
+        locks.acquire(key, acks=1, acks_time=0.01)
+    assert names()[before:] == [f"rlock-python-{rlock.__version__}"] * 2
+
+
+def test_who_may_not_name_a_connection_has_none(server, face, key):
+    server.say("ACL SETUSER unnamed on nopass ~* &* +@all -client|setname")
+    client = redis.Redis(port=server.port, username="unnamed", password="x", client_name=None)
+    with rlock.Locks(client) as locks, locks.hold(key):
+        pass
+
+
+def test_nothing_can_be_opened(server, key):
+    """No file number is left: it goes on once there is one."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    locks = rlock.Locks(redis.Redis(port=server.port))
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used - 1, hard))
+    try:
+        waits = InThread(lambda: locks.acquire(key, wait=30))
+        time.sleep(0.2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    waits.result().release()
+    locks.close()
+
+
+def test_drop_in_refuses_as_redis_py_does(own_server, key):
+    with redis.Redis(port=own_server.port) as client:
+        forever = client.lock(key, timeout=0, lock_class=rlock.Lock)
+        assert forever.acquire() and own_server.info(key)[b"holders"][0][b"watchdog"]
+        with pytest.raises(redis.exceptions.LockError, match="no timeout"):
+            forever.reacquire()
+        forever.release()
+        lock = client.lock(key, timeout=20, lock_class=rlock.Lock)
+        with pytest.raises(redis.exceptions.LockError, match="UTF-8"):
+            lock.acquire(token=b"\xff")
+        lock.acquire()
+        assert lock.extend(0) and 0 < client.pttl(key) <= 20_000
+        for seconds in (0, -5):
+            with pytest.raises(redis.exceptions.LockError, match="release"):
+                lock.extend(seconds, replace_ttl=True)
+        lock.release()
+        with pytest.raises(redis.exceptions.LockError):
+            client.lock(key, timeout=-1, lock_class=rlock.Lock).acquire()
+        nobody = redis.Redis(port=own_server.port, username="nobody", password="wrong")
+        with pytest.raises(redis.exceptions.AuthenticationError):
+            nobody.lock(key, timeout=20, lock_class=rlock.Lock).acquire()
+        own_server.say("ACL SETUSER low on nopass ~* &* +@all -rlock.acquire")
+        low = redis.Redis(port=own_server.port, username="low", password="x")
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            low.lock(key, timeout=20, lock_class=rlock.Lock).acquire()
+
+        async def tasks():
+            async with redis.asyncio.Redis(port=own_server.port) as client:
+                lock = client.lock(key, timeout=20, lock_class=rlock.asyncio.Lock)
+                with pytest.raises(redis.exceptions.LockError, match="UTF-8"):
+                    await lock.acquire(token=b"\xff")
+                await lock.acquire()
+                with pytest.raises(redis.exceptions.LockError, match="release"):
+                    await lock.extend(0, replace_ttl=True)
+                await lock.release()
+
+        asyncio.run(tasks())
+        lock = client.lock(key, timeout=20, lock_class=rlock.Lock)
+        own_server.kill()
+        with pytest.raises(redis.exceptions.ConnectionError):
+            lock.acquire(blocking=False)
+        own_server.start()
