@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Union
 
+from ._connect import refusal
 from ._core import Core
 from ._slots import NODE_WAIT, key_in, node_of, tag_at
 from ._states import Call, Pending, Request
-from .errors import ConnectionError, Error
+from .errors import ConnectionError, Error, Refused
 
 
 class Router:
@@ -92,12 +93,14 @@ class ClusterRouter(Router):
                     self._pass_on(core, one, at)
                 core.subscribe_again(at)
         nowhere, self._nowhere = self._nowhere, []
+        why = error and (refusal(error) or (error.__cause__ and refusal(error.__cause__)))
         for one, since in nowhere:
-            if at < since + NODE_WAIT:
-                if isinstance(one, Call) or not one.finished:
-                    self._place(one, at, since)
-            elif isinstance(one, Request) and not one.finished:
-                one.end(ConnectionError("no node of the cluster has the slot"))
+            if isinstance(one, Request) and one.finished:
+                continue
+            if at < since + NODE_WAIT and not why:
+                self._place(one, at, since)
+            elif isinstance(one, Request):
+                one.end(Refused(*why) if why else ConnectionError("no node of the cluster has the slot"))
         if self._nowhere or any(core.moved or core.homeless for core in cores):
             self._wanted()
 

@@ -32,28 +32,22 @@ class Pending:
 class JobState:
     """One owner, and what it holds or waits for: at most once for each key."""
 
-    __slots__ = ("keys", "named", "owner", "pid")
+    __slots__ = ("keys", "owner", "pid")
 
-    def __init__(self, owner: str | None = None) -> None:
-        self.named = owner is not None
-        self.begin(owner or fresh_owner())
-
-    def begin(self, owner: str) -> None:
+    def __init__(self, owner: str = "") -> None:
+        """Without one it is drawn at the first use: an image of a process that is started twice may
+        have the job in it already."""
         self.pid = os.getpid()
         self.owner = owner
         self.keys: dict[bytes, Request] = {}
 
     def here(self) -> None:
         """In a child of a fork it is another job: the parent goes on with the owner."""
-        if self.pid != os.getpid():
-            self.begin(fresh_owner())
+        if self.pid != os.getpid() or not self.owner:
+            self.pid, self.owner, self.keys = os.getpid(), fresh_owner(), {}
 
     def take(self, request: Request) -> None:
         self.here()
-        if not self.keys and not self.named:
-            # Whoever was copied while the job was idle (an image of the process that is started
-            # twice) is not the same owner.
-            self.owner = fresh_owner()
         for key in request.ask.keys:
             if self.keys.setdefault(key, request) is not request:
                 self.give(request)
@@ -75,7 +69,7 @@ class Request(Pending):
         super().__init__()
         self.ask = ask
         self.job = job
-        self.owner = job.owner if job else fresh_owner()
+        self.owner = job.owner if job and job.owner else fresh_owner()
         self.tag: int | None = None  # on this connection
         self.queued = False  # on this connection the server has said so
         self.sent = 0.0  # 0: never
