@@ -17,8 +17,6 @@ from ._resp import Failure
 from ._states import Call, Held, Request, nothing
 from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
 
-# s: how much later than the server the program ends a wait by itself.
-GRACE = 0.5
 # s: how long the server keeps the place of a request whose connection broke.
 PLACE = 15.0
 # s: until a server that has just started, and grants nothing yet, is asked again.
@@ -155,7 +153,7 @@ class Core(Holds):
         if request.held:
             return  # granted: it ends by itself soon
         # Who has it only the server can say: without its answer nobody knows that somebody has.
-        at = max(request.until + GRACE, request.last) if self.ready and request.queued else request.last
+        at = request.until + self.timeout if self.ready and request.queued else request.last
         if now < at:
             request.timer = self.timers.at(at, partial(self._overdue, request))
             return
