@@ -1,7 +1,7 @@
 // From key to session in a cluster: a session for each node, and the table of slots, which is
 // read again when a node says that a slot has moved, and when a node cannot be reached.
-import { ConnectionError, RefusedError } from './errors.js';
-import { Link, Refusal } from './link.js';
+import { ConnectionError, fromServer } from './errors.js';
+import { Link, NO_CLUSTER, Refusal, isReply } from './link.js';
 import { Session } from './session.js';
 import { slotOf, tagFor } from './slots.js';
 import { now } from './time.js';
@@ -24,6 +24,8 @@ export class ClusterRouter {
   /** @type {Promise<void> | undefined} */
   #reading;
   #closed = false;
+  /** @type {Link | undefined} over which the table is being read */
+  #link;
 
   /** @param {Library} library @param {number} timeout */
   constructor(library, timeout) {
@@ -31,8 +33,13 @@ export class ClusterRouter {
     this.timeout = timeout;
   }
 
+  /** @param {string[]} keys @returns {Session | Promise<Session>} */
+  sessionOf(keys) {
+    return this.#sessionOf(keys) ?? this.#find(keys);
+  }
+
   /** Rejects when no node says within the time who serves what. @param {string[]} keys */
-  async sessionOf(keys) {
+  async #find(keys) {
     const until = now() + this.timeout;
     for (;;) {
       const session = this.#sessionOf(keys);
@@ -40,9 +47,9 @@ export class ClusterRouter {
       try {
         await this.#read();
       } catch (error) {
-        if (error instanceof RefusedError) throw error;
         const { message } = /** @type {Error} */ (error);
-        if (now() >= until) throw new ConnectionError(`no node of the cluster: ${message}`, { cause: error });
+        if (error instanceof Refusal && error.final) throw fromServer(message);
+        if (this.#closed || now() >= until) throw new ConnectionError(`no node of the cluster: ${message}`, { cause: error });
         await new Promise((done) => setTimeout(done, PAUSE));
       }
     }
@@ -137,11 +144,12 @@ export class ClusterRouter {
       const asked = await this.#ask(session.link, session.address?.host).catch(() => false);
       if (asked) return;
     }
-    if (!this.#seeds.length) this.#seeds = (await this.library.seeds?.()) ?? [];
+    if (!this.#seeds.length) this.#seeds = await this.#readSeeds();
     let why = new Error('there are none');
     for (const address of [...this.#seeds, ...[...this.#sessions.values()].map((session) => session.address)]) {
       if (!address) continue;
-      const link = new Link(this.library, address, this.timeout);
+      if (this.#closed) throw new Error('closed');
+      const link = (this.#link = new Link(this.library, address, this.timeout));
       try {
         await link.open(this.timeout);
         if (await this.#ask(link, address.host)) return;
@@ -152,6 +160,16 @@ export class ClusterRouter {
       }
     }
     throw why;
+  }
+
+  async #readSeeds() {
+    try {
+      return (await this.library.seeds?.()) ?? [];
+    } catch (error) {
+      const { message } = /** @type {Error} */ (error);
+      if (message.includes('cluster support disabled')) throw new Refusal(NO_CLUSTER);
+      throw isReply(/** @type {Error} */ (error)) ? new Refusal(message) : error;
+    }
   }
 
   /** @param {Link} link @param {string | undefined} host of the node that is asked */
@@ -171,6 +189,9 @@ export class ClusterRouter {
 
   async close() {
     this.#closed = true;
-    await Promise.all([...this.#sessions.values()].map((session) => session.close()));
+    this.#link?.close();
+    const open = () => [...this.#sessions.values()].filter((session) => !session.closed || session.debts.size);
+    // What one node had to be told, another may have to be told by now.
+    while (open().length) await Promise.all(open().map((session) => session.close()));
   }
 }

@@ -10,10 +10,11 @@ export class RlockError extends Error {
 }
 
 export class NotAcquiredError extends RlockError {
-  /** @param {string[]} keys */
-  constructor(keys) {
-    super(`${keys.join(', ')}: somebody else has it`);
+  /** @param {string[]} keys @param {string} [holder] the owner of a hold of this program */
+  constructor(keys, holder) {
+    super(`${keys.join(', ')}: ${holder === undefined ? 'somebody else has it' : `this program has it itself, as ${holder}`}`);
     this.keys = keys;
+    this.holder = holder;
   }
 }
 
@@ -52,5 +53,8 @@ export class ConnectionError extends RlockError {}
  */
 export function fromServer(text) {
   const [code] = text.split(' ', 1);
+  if (/^ERR unknown command\W+RLOCK\./i.test(text)) {
+    return new RefusedError(code, 'the server has no rlock module: load librlock.so (loadmodule), see the README');
+  }
   return code === 'DEADLOCK' ? new DeadlockError(text) : new RefusedError(code, text);
 }

@@ -11,6 +11,7 @@ const OVERRIDES = {
   retryStrategy: null,
   sentinelRetryStrategy: null,
   reconnectOnError: null,
+  enableReadyCheck: false, // it waits in its own way while a server loads
   enableOfflineQueue: false, // nothing may be kept for another connection
   autoResubscribe: false,
   autoResendUnfulfilledCommands: false,
@@ -28,10 +29,18 @@ const OVERRIDES = {
 /** @param {any} client @returns {Library | undefined} */
 export function ioredis(client) {
   if (client.isCluster) return cluster(client);
-  if (typeof client.duplicate !== 'function' || !client.options) return undefined;
+  if (!client.options) return undefined;
+  checkVersion(client);
   return {
     connection: (address, timeout, events) => connection(client, address, timeout, events),
   };
+}
+
+/** @param {any} client of one server */
+function checkVersion(client) {
+  if (!('protocol' in client.options)) {
+    throw new TypeError('Locks needs ioredis 6 or newer: this client has no RESP3');
+  }
 }
 
 /** @param {any} client @param {Address | undefined} address @param {number} timeout @param {Events} events @returns {Connection} */
@@ -51,6 +60,7 @@ function connection(client, address, timeout, events) {
   return {
     // connect() says no more than that it was closed.
     ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
+    named: Boolean(client.options.connectionName),
     subscribe(channel, sharded, hear) {
       heard = hear;
       return sharded ? own.ssubscribe(channel) : own.subscribe(channel);
@@ -66,18 +76,14 @@ function connection(client, address, timeout, events) {
 
 /** @param {any} client @returns {Library} */
 function cluster(client) {
+  const seeds = client.startupNodes.map(address);
   /** @type {any} a client of one node, for its options; it never connects */
-  let template;
+  const template = client.duplicate([], { lazyConnect: true }).connectionPool.findOrCreate({ ...seeds[0] });
+  checkVersion(template);
   return {
     connection: (address, timeout, events) => connection(template, address, timeout, events),
     mapped: mapping(client.options.natMap),
-    async seeds() {
-      const own = client.duplicate([], { lazyConnect: true });
-      own.on('error', () => {});
-      const seeds = client.startupNodes.map(address);
-      template = own.connectionPool.findOrCreate({ ...seeds[0] });
-      return seeds;
-    },
+    seeds: async () => seeds,
   };
 }
 

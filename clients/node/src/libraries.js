@@ -6,6 +6,7 @@
  *
  * @typedef {object} Connection  a connection that does not connect again by itself
  * @property {() => Promise<unknown>} ready  connects
+ * @property {boolean} named  by the program
  * @property {(channel: string, sharded: boolean, hear: (message: string) => void) => Promise<unknown>} subscribe
  * @property {(words: string[]) => Promise<unknown>} call
  * @property {() => void} destroy  at once; what waits for a reply is rejected
@@ -26,8 +27,10 @@ import { nodeRedis } from './node-redis.js';
 
 /** @param {any} client @returns {Library} */
 export function libraryOf(client) {
-  // ioredis has call() and node-redis has not; both have sendCommand().
-  const library = typeof client?.call === 'function' ? ioredis(client) : nodeRedis(client);
-  if (library) return library;
-  throw new TypeError('Locks takes a client of node-redis (createClient, createCluster) or ioredis');
+  if (typeof client?.duplicate === 'function') {
+    // ioredis has call() and node-redis has not; both have sendCommand().
+    const library = typeof client.call === 'function' ? ioredis(client) : nodeRedis(client);
+    if (library) return library;
+  }
+  throw new TypeError('Locks takes a client of node-redis (createClient, createCluster) or ioredis (Redis, Cluster)');
 }

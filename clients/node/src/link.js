@@ -7,6 +7,13 @@ import { now } from './time.js';
 /** @import { Address, Connection, Library } from './libraries.js' */
 /** @import { Leases } from './heartbeat.js' */
 
+/** What CLIENT LIST calls a connection that has no name of the program's. */
+export const NAME = 'rlock-node-0.1.0';
+const CLUSTER = 'CLUSTER this is a node of a cluster: give Locks the cluster client (createCluster, Cluster)';
+export const NO_CLUSTER = 'CLUSTER this is no node of a cluster: give Locks a client of one server (createClient, Redis)';
+// With these there is no sense in trying again: somebody has to change something.
+const FINAL = ['NOPERM', 'NOAUTH', 'WRONGPASS', 'CLUSTER'];
+
 /** The connection is closed; the session sees to what was under way. */
 export class Closed extends Error {}
 
@@ -24,6 +31,11 @@ export class Refusal extends Error {
     return ['READONLY', 'MASTERDOWN', 'LOADING'].includes(this.code);
   }
 
+  /** Whether it would be no other if it were asked again. */
+  get final() {
+    return FINAL.includes(this.code);
+  }
+
   /** Whether, in a cluster, another node is, or will be, the one to ask. */
   get elsewhere() {
     return ['MOVED', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'].includes(this.code);
@@ -31,7 +43,7 @@ export class Refusal extends Error {
 }
 
 /** @param {Error} error What node-redis and ioredis reject with for an error reply begins so. */
-const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
+export const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
 
 export class Link {
   /** @type {Map<string, {told(word: string, rest: string): void}>} */
@@ -46,6 +58,7 @@ export class Link {
     this.channel = '';
     this.onclose = () => {};
     this.onmoved = () => {};
+    this.library = library;
     this.connection = library.connection(address, timeout, {
       closed: (why) => this.close(why),
       moved: () => this.onmoved(),
@@ -54,12 +67,25 @@ export class Link {
 
   /** Connects, within the time. @param {number} timeout */
   open(timeout) {
-    return this.#within(timeout, () => this.connection.ready());
+    return this.#within(timeout, async () => {
+      await this.connection.ready();
+      await this.#meet();
+    });
+  }
+
+  /** Says who is here, which not everybody may, and asks whether it is for this kind of client. */
+  async #meet() {
+    const { connection, library } = this;
+    if (!connection.named) connection.call(['CLIENT', 'SETNAME', NAME]).catch(() => {});
+    const reply = /** @type {any} */ (await connection.call(['HELLO']));
+    const mode = Array.isArray(reply) ? reply[reply.indexOf('mode') + 1] : reply?.mode;
+    if (mode === 'cluster' && !library.seeds) throw new Refusal(CLUSTER);
+    if (mode !== 'cluster' && library.seeds) throw new Refusal(NO_CLUSTER);
   }
 
   /** Listens to a new channel. @param {number} timeout @param {string} [tag] in a cluster: a hash tag for it */
   subscribe(timeout, tag) {
-    const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID()}`);
+    const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID({ disableEntropyCache: true })}`);
     this.tags.clear();
     return this.#within(timeout, () =>
       this.connection.subscribe(channel, tag !== undefined, (message) => this.#hear(message)),

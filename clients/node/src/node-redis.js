@@ -18,8 +18,11 @@ const OVERRIDES = {
 
 /** @param {any} client @returns {Library | undefined} */
 export function nodeRedis(client) {
+  if (typeof client.withTypeMapping !== 'function') {
+    throw new TypeError('Locks needs redis 5 or newer: this client has no RESP3');
+  }
   if (Array.isArray(client?.masters) && typeof client.nodeClient === 'function') return cluster(client);
-  if (typeof client?.duplicate !== 'function' || !client.options || !('isReady' in client)) return undefined;
+  if (!client.options || !('isReady' in client)) return undefined;
   return {
     connection: (address, timeout, events) => connection(client, address, timeout, events),
   };
@@ -40,6 +43,7 @@ function connection(client, address, timeout, events) {
   own.on('sharded-channel-moved', events.moved);
   return {
     ready: () => own.connect(),
+    named: Boolean(client.options.name),
     subscribe: (channel, sharded, hear) =>
       sharded ? own.sSubscribe(channel, hear) : own.subscribe(channel, hear),
     call: (words) => own.sendCommand(words),
@@ -57,9 +61,11 @@ function cluster(client) {
     mapped: mapping(client._options?.nodeAddressMap),
     async seeds() {
       const own = client.duplicate({ minimizeConnections: true });
-      own.on('error', () => {});
+      /** @type {Error | undefined} */
+      let why;
+      own.on('error', (/** @type {Error} */ error) => (why = error));
       try {
-        await own.connect();
+        await own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error));
         template = await own.nodeClient(own.masters[0]);
         return own.masters.map((/** @type {any} */ { host, port }) => ({ host, port }));
       } finally {

@@ -7,9 +7,18 @@
  * @typedef {ReturnType<typeof plan>} Plan
  */
 
+const OPTIONS = ['wait', 'lease', 'watchdog', 'max', 'mode', 'limit', 'permits', 'acks', 'acksTimeout', 'signal'];
 const MOST = Number.MAX_SAFE_INTEGER;
 const MOST_KEYS = 1024;
 const MOST_PERMITS = 1_000_000;
+
+/** A word that is none of the options would do nothing. @param {unknown} options @param {string[]} names */
+export function known(options, names = OPTIONS) {
+  if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object');
+  for (const name in options) {
+    if (!names.includes(name)) throw new TypeError(`there is no option '${name}'; there are ${names.join(', ')}`);
+  }
+}
 
 /** A time in ms, rounded up. @param {string} name @param {unknown} value @param {number} least */
 export function duration(name, value, least) {
@@ -35,6 +44,9 @@ function keyList(value) {
   if (!keys.every((key) => typeof key === 'string')) {
     throw new TypeError('a key must be a string, several an array of strings');
   }
+  if (!keys.every((key) => key.isWellFormed())) {
+    throw new TypeError('a key has half of a surrogate pair, which UTF-8 cannot say: it would be another key');
+  }
   if (keys.length < 1 || keys.length > MOST_KEYS) {
     throw new RangeError(`1 to ${MOST_KEYS} keys can be acquired at once, not ${keys.length}`);
   }
@@ -59,13 +71,13 @@ function modeOf({ mode, limit, permits }, keys) {
 /** @param {unknown} signal */
 function checkSignal(signal) {
   // Not by instanceof: a test runner may have an AbortSignal of its own.
-  const fits = typeof signal === 'object' && signal !== null && 'aborted' in signal;
+  const fits = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
   if (signal !== undefined && !fits) throw new TypeError('signal must be an AbortSignal');
 }
 
 /** @param {string | string[]} given @param {Options} options */
 export function plan(given, options = {}) {
-  if (typeof options !== 'object' || options === null) throw new TypeError('options must be an object');
+  known(options);
   const keys = keyList(given);
   const { wait, lease = 10_000, watchdog = true, max, limit = 1, permits = 1 } = options;
   const { acks, acksTimeout = 1000, signal } = options;

@@ -9,17 +9,18 @@ export const unhandled = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 
 const LIBRARIES = {
-  'node-redis': (port, cluster) =>
+  'node-redis': (port, cluster, options) =>
     cluster
-      ? createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] })
-      : createClient({ socket: { port, host: '127.0.0.1' } }),
-  ioredis: (port, cluster) =>
+      ? createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }], defaults: options })
+      : createClient({ ...options, socket: { port, host: '127.0.0.1', ...options.socket } }),
+  ioredis: (port, cluster, options) =>
     cluster
-      ? new Cluster([{ port, host: '127.0.0.1' }], { lazyConnect: true })
-      : new Redis({ port, host: '127.0.0.1', lazyConnect: true }),
+      ? new Cluster([{ port, host: '127.0.0.1' }], { lazyConnect: true, redisOptions: options })
+      : new Redis({ port, host: '127.0.0.1', lazyConnect: true, ...options }),
 };
 
 /**
+ * `open` makes Locks over a client, whose options may be given by the name of its library.
  * @param {string} name
  * @param {(t: import('node:test').TestContext, open: (port: number, options?: object) => Locks) => Promise<void>} body
  */
@@ -28,8 +29,8 @@ export function forEach(name, body) {
     test(`${name} (${library})`, { timeout: 120_000 }, async (t) => {
       const opened = [];
       t.after(() => Promise.all(opened.map((locks) => locks.close())));
-      await body(t, (port, { cluster = false, ...options } = {}) => {
-        const locks = new Locks(client(port, cluster), options);
+      await body(t, (port, { cluster = false, client: own = {}, ...options } = {}) => {
+        const locks = new Locks(client(port, cluster, own[library] ?? {}), options);
         opened.push(locks);
         return locks;
       });

@@ -21,7 +21,12 @@ export function freePort() {
 
 export class Server {
   /** @param {import('node:test').TestContext} t @param {string[]} more arguments */
-  static async start(t, ...more) {
+  static start(t, ...more) {
+    return Server.plain(t, '--loadmodule', MODULE, ...more);
+  }
+
+  /** Without the module. */
+  static async plain(t, ...more) {
     const server = new Server();
     server.more = more;
     server.port = await freePort();
@@ -32,11 +37,11 @@ export class Server {
   }
 
   async run() {
-    const words = ['--port', this.port, '--bind', '127.0.0.1', '--dir', this.directory, '--save', '', '--loadmodule', MODULE];
+    const words = ['--port', this.port, '--bind', '127.0.0.1', '--dir', this.directory, '--save', ''];
     // The server dies with this process, however that ends.
     this.child = spawn('setpriv', ['--pdeathsig', 'KILL', SERVER, ...words.map(String), ...this.more], { stdio: 'ignore' });
     this.gone = new Promise((done) => this.child.once('exit', done));
-    this.admin = createClient({ socket: { port: this.port, host: '127.0.0.1', reconnectStrategy: 20 } });
+    this.admin = createClient({ RESP: 3, socket: { port: this.port, host: '127.0.0.1', reconnectStrategy: 20 } });
     this.admin.on('error', () => {});
     await this.admin.connect();
   }
