@@ -44,6 +44,7 @@ export class Hold {
     this.claim = claim;
     this.#job = job;
     session.holds.add(this);
+    for (const key of claim.keys) session.held.set(key, this);
     session.keep();
     if (plan.max) this.#alarm = new Alarm(now() + plan.max, () => this.#giveBack('max'));
     if (!plan.watchdog && since !== undefined) this.#endsAt(since + claim.lease);
@@ -86,7 +87,7 @@ export class Hold {
     const session = this.#session;
     const line = words.renew(this.claim, length);
     try {
-      await insist(session, this.claim, line, sent + session.timeout, () => this.#lost);
+      await insist(session, this.claim, line, sent + session.timeout, () => this.#over());
     } catch (error) {
       const reason = error instanceof RefusedError && GONE[error.code];
       if (!reason) throw error;
@@ -184,12 +185,14 @@ export class Hold {
     if (this.#count === 0) return; // its release is on the way, and will see it
     this.#forget();
     this.#deaf();
-    this.#controller?.abort(this.#lost);
+    // Its listeners are the program's: they run when all here is done, and are not waited for.
+    queueMicrotask(() => this.#controller?.abort(this.#lost));
   }
 
   #forget() {
     this.#alarm?.clear();
     this.#session.holds.delete(this);
+    for (const key of this.claim.keys) if (this.#session.held.get(key) === this) this.#session.held.delete(key);
     this.#session.leases.remove(this.claim.lease);
     this.#session.keep();
     this.#job?._free(this.claim.keys);
@@ -210,10 +213,14 @@ export class Hold {
     if (!this.#lost && this.#count > 0 && this.#alarm && this.#alarm.at <= now()) this.#alarm.ring();
   }
 
-  #check() {
+  #over() {
     this.#look();
-    if (this.#lost) throw this.#lost;
-    if (this.#count === 0) throw new LostError(this.claim.keys, 'released');
+    return this.#lost ?? (this.#count === 0 ? new LostError(this.claim.keys, 'released') : null);
+  }
+
+  #check() {
+    const over = this.#over();
+    if (over) throw over;
   }
 }
 

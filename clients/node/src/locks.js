@@ -3,15 +3,17 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { ConnectionError, HeldByJobError, LostError } from './errors.js';
 import { libraryOf } from './libraries.js';
-import { duration, plan } from './options.js';
+import { duration, known, plan } from './options.js';
 import { Request } from './request.js';
 import { routerOf } from './router.js';
 
 /** @import { AcquireOptions } from '../index.d.ts' */
 /** @import { Hold } from './hold.js' */
 
-const PROCESS = `${hostname()}:${process.pid}`;
-const freshOwner = () => `${PROCESS}:${randomUUID()}`;
+const HOST = hostname();
+// The UUID is none of those that Node has ready: of a snapshot of the process there may be many
+// copies.
+const freshOwner = () => `${HOST}:${process.pid}:${randomUUID({ disableEntropyCache: true })}`;
 
 /** @typedef {(signal: AbortSignal, hold: Hold) => unknown} Body */
 
@@ -47,6 +49,21 @@ function arrange(options, body) {
   return /** @type {{options: AcquireOptions, body: Body}} */ (arranged);
 }
 
+/**
+ * What the promise gives, unless one of the signals ends first.
+ * @template T @param {Promise<T>} promise @param {(AbortSignal | undefined)[]} signals @returns {Promise<T>}
+ */
+function unless(promise, signals) {
+  return new Promise((resolve, reject) => {
+    const ends = signals.map((signal) => {
+      const end = () => reject(signal?.reason);
+      signal?.addEventListener('abort', end);
+      return () => signal?.removeEventListener('abort', end);
+    });
+    promise.then(resolve, reject).finally(() => ends.forEach((end) => end()));
+  });
+}
+
 class Acquirer {
   /** @param {string | string[]} keys @param {AcquireOptions} [options] @returns {Promise<Hold>} */
   async acquire(keys, options) {
@@ -62,12 +79,15 @@ class Acquirer {
 
 export class Locks extends Acquirer {
   #router;
+  #end = new AbortController();
   /** @type {Promise<void> | undefined} */
   #closing;
 
   /** @param {unknown} client @param {{timeout?: number}} [options] */
-  constructor(client, { timeout = 5000 } = {}) {
+  constructor(client, options = {}) {
     super();
+    known(options, ['timeout']);
+    const { timeout = 5000 } = options;
     this.#router = routerOf(libraryOf(client), duration('timeout', timeout, 1));
   }
 
@@ -82,22 +102,25 @@ export class Locks extends Acquirer {
 
   /** @param {ReturnType<typeof plan>} plan @param {string} owner @param {Job | undefined} job */
   async _acquire(plan, owner, job) {
-    if (this.#closing) throw new ConnectionError('these locks are closed');
+    this.#end.signal.throwIfAborted();
     plan.signal?.throwIfAborted();
     job?._take(plan.keys);
+    let session = this.#router.sessionOf(plan.keys);
     try {
-      const session = await this.#router.sessionOf(plan.keys);
-      plan.signal?.throwIfAborted();
-      if (this.#closing) throw new ConnectionError('these locks are closed');
-      return await new Request(session, plan, owner, job).run();
+      if (session instanceof Promise) session = await unless(session, [plan.signal, this.#end.signal]);
     } catch (error) {
       job?._free(plan.keys);
       throw error;
     }
+    return new Request(session, plan, owner, job).run();
   }
 
   close() {
-    return (this.#closing ??= this.#router.close());
+    if (!this.#closing) {
+      this.#end.abort(new ConnectionError('these locks are closed'));
+      this.#closing = this.#router.close();
+    }
+    return this.#closing;
   }
 
   async [Symbol.asyncDispose]() {

@@ -48,6 +48,8 @@ export class Request {
       this.resolve = resolve;
       this.reject = reject;
       const { plan, session } = this;
+      session.leases.add(plan.lease);
+      if (plan.signal?.aborted) return this.giveUp(plan.signal.reason);
       const began = now();
       this.until = began + plan.wait;
       this.patience = Math.max(this.until, began + session.timeout);
@@ -56,7 +58,6 @@ export class Request {
         this.abort = () => this.giveUp(plan.signal?.reason);
         plan.signal.addEventListener('abort', this.abort, { once: true });
       }
-      session.leases.add(plan.lease);
       session.add(this);
     });
   }
@@ -70,7 +71,7 @@ export class Request {
     const time = now();
     if (this.granted) return this.#watch(time + GRACE); // in case the connection breaks meanwhile
     if (this.queued && time < this.until + GRACE) return this.#watch(this.until + GRACE);
-    if (this.queued) return this.giveUp(new NotAcquiredError(this.claim.keys));
+    if (this.queued) return this.giveUp(this.#notAcquired());
     if (time >= this.patience) return this.giveUp(this.session.unreachable());
     this.#watch(this.patience);
   }
@@ -106,7 +107,7 @@ export class Request {
     if (this.over || this.granted) return;
     this.session.answered();
     if (reply === 'QUEUED') this.queued = true;
-    else if (reply === null) this.#fail(new NotAcquiredError(this.claim.keys));
+    else if (reply === null) this.#fail(this.#notAcquired());
     else if (typeof reply === 'number') this.#granted(reply, this.asked);
     else this.link?.close(new Error('a reply belongs to another command'));
   }
@@ -121,7 +122,7 @@ export class Request {
   told(word, rest) {
     if (this.over) return;
     if (word === 'granted') return this.granted || this.#granted(Number(rest), undefined);
-    if (word === 'timeout') return this.#fail(new NotAcquiredError(this.claim.keys));
+    if (word === 'timeout') return this.#fail(this.#notAcquired());
     if (word === 'lost') return this.#lost(rest);
     if (word !== 'error') return;
     const refusal = new Refusal(rest);
@@ -158,6 +159,12 @@ export class Request {
     this.session = to;
     to.leases.add(this.claim.lease);
     to.add(this);
+  }
+
+  #notAcquired() {
+    const { keys } = this.claim;
+    const held = keys.find((key) => this.session.held.has(key));
+    return new NotAcquiredError(keys, held && this.session.held.get(held)?.owner);
   }
 
   /** It was granted and is lost again, before the program had it. @param {string} reason */

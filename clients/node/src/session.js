@@ -16,8 +16,6 @@ const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 1000;
 // So long the server keeps the place of a request that broke off (rlock.keep-place).
 const KEPT_PLACE = 15_000;
-// With these there is no sense in trying again: somebody has to change something.
-const FATAL = ['NOPERM', 'NOAUTH', 'WRONGPASS'];
 
 /**
  * @typedef {object} Work  what wants a connection
@@ -43,12 +41,15 @@ export class Session {
   work = new Set();
   /** @type {Set<Hold>} */
   holds = new Set();
+  /** @type {Map<string, Hold>} by key: the last of them */
+  held = new Map();
   /** @type {Set<Debt>} */
   debts = new Set();
   closed = false;
   /** @type {ClusterRouter | undefined} */
   cluster = undefined;
-  #opening = false;
+  /** @type {Link | undefined} */
+  #opening = undefined;
   #pause = 0;
   #kept = true;
   /** @type {Error | undefined} why there is no connection */
@@ -64,6 +65,7 @@ export class Session {
 
   /** @param {Work} work */
   add(work) {
+    if (this.closed) return work.giveUp(new ConnectionError('these locks are closed'));
     this.work.add(work);
     this.keep();
     if (this.link) work.ask();
@@ -98,17 +100,17 @@ export class Session {
   }
 
   async #open() {
-    this.#opening = true;
-    const link = new Link(this.library, this.address, this.timeout);
+    let link;
     try {
+      link = this.#opening = new Link(this.library, this.address, this.timeout);
       await link.open(this.timeout);
       await link.subscribe(this.timeout, this.cluster && (this.cluster.tagOf(this) ?? '0'));
     } catch (error) {
-      link.close();
-      this.#opening = false;
+      link?.close();
+      this.#opening = undefined;
       return this.#failed(/** @type {Error} */ (error));
     }
-    this.#opening = false;
+    this.#opening = undefined;
     this.#kept = true;
     link.onclose = () => this.#cut(link);
     link.onmoved = () => this.#rename(link);
@@ -131,10 +133,10 @@ export class Session {
   async #rename(link) {
     if (this.link !== link) return; // it is under way
     this.link = undefined;
-    this.#opening = true;
+    this.#opening = link;
     for (const work of [...this.work]) work.cut();
     await this.cluster?.rename(this, link);
-    this.#opening = false;
+    this.#opening = undefined;
     if (link.closed) this.#wake();
     else this.#opened(link);
   }
@@ -142,7 +144,7 @@ export class Session {
   /** @param {Error} error */
   #failed(error) {
     this.why = error;
-    if (error instanceof Refusal && FATAL.includes(error.code)) {
+    if (error instanceof Refusal && error.final) {
       for (const work of [...this.work]) work.giveUp(fromServer(error.message));
     }
     this.#again();
@@ -162,6 +164,7 @@ export class Session {
   #again() {
     const time = now();
     for (const debt of this.debts) if (time > debt.until) this.#forget(debt);
+    if (this.closed && !this.debts.size) return;
     this.cluster?.lost(this);
     const retry = () => {
       this.retry = undefined;
@@ -216,8 +219,8 @@ export class Session {
       this.#paid(debt);
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
-      this.#refused(debt);
       if (this.elsewhere(error)) return void this.cluster?.movedDebt(this, debt);
+      this.#refused(debt);
       throw fromServer(/** @type {Error} */ (error).message);
     }
   }
@@ -245,8 +248,8 @@ export class Session {
       this.#paid(debt);
     } catch (error) {
       if (error instanceof Closed) return;
-      this.#refused(debt);
       if (this.elsewhere(error)) this.cluster?.movedDebt(this, debt);
+      else this.#refused(debt);
     }
   }
 
@@ -277,9 +280,12 @@ export class Session {
 
   /** What another node was to be told. @param {Session} from @param {Debt} debt */
   takeOver(from, debt) {
-    from.#paid(debt);
-    this.debts.add(debt);
-    this.leases.add(debt.claim.lease);
+    debt.said = false;
+    if (from !== this) {
+      this.debts.add(debt);
+      this.leases.add(debt.claim.lease);
+      from.#paid(debt);
+    }
     if (this.link) this.#pay(debt);
     else this.#wake();
   }
@@ -337,6 +343,7 @@ export class Session {
     this.retry = undefined;
     this.debts.clear();
     this.acks.close();
+    this.#opening?.close();
     this.link?.close();
   }
 

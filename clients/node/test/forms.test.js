@@ -193,12 +193,23 @@ forEach('close releases, ends the waits, and refuses what comes later', async (t
   await server.say('RLOCK.ACQUIRE', 'b', 'other', 60_000);
   const wait = failure(locks.acquire('b', { wait: Infinity }));
   await server.waiting('b', 1);
+  let begun, finish;
+  const scope = failure(
+    locks.using('scope', (signal) => {
+      begun = true;
+      signal.addEventListener('abort', () => (finish = server.info('scope')));
+      return until(() => finish, 'it is told').then(({ mode }) => assert.equal(mode, 'free'));
+    }),
+  );
+  await until(() => begun, 'the body runs');
   await locks.close();
+  assert.equal((await scope).reason, 'closed');
   assert.equal((await wait).name, 'ConnectionError');
   assert.equal(hold.lost.reason, 'closed');
   assert.equal((await server.info('a')).mode, 'free');
   assert.equal((await server.info('b')).waiters, 0);
   assert.equal((await failure(locks.acquire('a'))).name, 'ConnectionError');
+  assert.equal((await failure(hold.release())).reason, 'closed');
 });
 
 forEach('bad arguments are told before anything is sent', async (t, open) => {
