@@ -118,7 +118,10 @@ export class Locks implements Acquirer, AsyncDisposable {
   using: Acquirer['using'];
   /** A piece of work that takes several locks, one after the other. */
   job(): Job;
-  /** Releases every hold, ends every wait and closes the connection. */
+  /**
+   * Releases every hold (it is lost: `closed`), also where `using()` still runs its body, ends every
+   * wait and closes the connection.
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -130,6 +133,8 @@ export class RlockError extends Error {
 /** Somebody else has it, and had it for the whole wait. */
 export class NotAcquiredError extends RlockError {
   readonly keys: string[];
+  /** The owner that has one of them, where it is one of these locks' own. */
+  readonly holder: string | undefined;
 }
 /** The hold was lost. */
 export class LostError extends RlockError {
