@@ -133,8 +133,10 @@ export class RlockError extends Error {
 /** Somebody else has it, and had it for the whole wait. */
 export class NotAcquiredError extends RlockError {
   readonly keys: string[];
-  /** The owner that has one of them, where it is one of these locks' own. */
-  readonly holder: string | undefined;
+  /** The first of them, or the one that `heldBy` has. */
+  readonly key: string;
+  /** The owner that has it, where that is one of these locks' own. */
+  readonly heldBy: string | undefined;
 }
 /** The hold was lost. */
 export class LostError extends RlockError {

@@ -10,11 +10,13 @@ export class RlockError extends Error {
 }
 
 export class NotAcquiredError extends RlockError {
-  /** @param {string[]} keys @param {string} [holder] the owner of a hold of this program */
-  constructor(keys, holder) {
-    super(`${keys.join(', ')}: ${holder === undefined ? 'somebody else has it' : `this program has it itself, as ${holder}`}`);
+  /** @param {string[]} keys @param {{key: string, owner: string}} [own] a hold of this program that has one */
+  constructor(keys, own) {
+    const [key, who] = own ? [own.key, 'this program has it itself'] : [keys.join(', '), 'somebody else has it'];
+    super(`${key}: ${who}`);
     this.keys = keys;
-    this.holder = holder;
+    this.key = own?.key ?? keys[0];
+    this.heldBy = own?.owner;
   }
 }
 

@@ -10,8 +10,8 @@ import * as words from './words.js';
 /** @import { Link } from './link.js' */
 /** @import { Session } from './session.js' */
 
-// The server's own word on the end of a wait comes first, if it comes.
-const GRACE = 500;
+// The server's own word on the end of a wait comes first; nothing else says that somebody has it.
+const GRACE = 1000;
 // Until a server that has just started, and grants nothing yet, is asked again.
 const NOT_YET = 500;
 
@@ -71,7 +71,7 @@ export class Request {
     const time = now();
     if (this.granted) return this.#watch(time + GRACE); // in case the connection breaks meanwhile
     if (this.queued && time < this.until + GRACE) return this.#watch(this.until + GRACE);
-    if (this.queued) return this.giveUp(this.#notAcquired());
+    if (this.queued) return this.giveUp(this.session.unreachable());
     if (time >= this.patience) return this.giveUp(this.session.unreachable());
     this.#watch(this.patience);
   }
@@ -163,8 +163,11 @@ export class Request {
 
   #notAcquired() {
     const { keys } = this.claim;
-    const held = keys.find((key) => this.session.held.has(key));
-    return new NotAcquiredError(keys, held && this.session.held.get(held)?.owner);
+    for (const key of keys) {
+      const own = this.session.held.get(key);
+      if (own) return new NotAcquiredError(keys, { key, owner: own.owner });
+    }
+    return new NotAcquiredError(keys);
   }
 
   /** It was granted and is lost again, before the program had it. @param {string} reason */

@@ -123,6 +123,7 @@ export class Session {
   #opened(link) {
     if (this.closed && !this.debts.size) return link.close();
     this.link = link;
+    this.why = undefined;
     for (const debt of this.debts) if (!debt.said) this.#pay(debt);
     for (const hold of [...this.holds]) hold._stand(link);
     for (const work of [...this.work]) work.ask();

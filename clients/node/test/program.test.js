@@ -126,11 +126,11 @@ for (const way of ['forced', 'cut', 'deadline', 'max']) {
       const options = { deadline: { watchdog: false, lease: 40 }, max: { max: 40 } }[way];
       const hold = await locks.acquire('lost', options);
       const wait = locks.acquire('taken', { wait: 60_000 }).catch((error) => error);
+      let outcome;
       const done = new Promise((resolve) => {
         hold.signal.addEventListener('abort', () => {
-          resolve();
-          const outcome = deed(locks, others, hold);
-          outcome?.catch((error) => assert.match(error.name, /ConnectionError|LostError/));
+          resolve(); // also if the deed throws
+          outcome = deed(locks, others, hold)?.catch((error) => assert.match(error.name, /ConnectionError|LostError/));
         });
       });
       if (way === 'forced') await server.say('RLOCK.FORCE', 'lost');
@@ -141,6 +141,7 @@ for (const way of ['forced', 'cut', 'deadline', 'max']) {
       const second = await wait;
       assert.equal(second instanceof Error, name === 'closes', `${name}: ${second}`);
       if (name !== 'closes') await second.release();
+      await outcome;
       for (const other of others) await other.release().catch((error) => assert.equal(error.name, 'LostError'));
       await goesOn(server, name === 'closes' ? open(server.port) : locks, 'deed', 'taken', 'other', 'plain', 'lost');
     }

@@ -143,14 +143,14 @@ forEach('who has it is told when it is this very program', async (t, open) => {
   for (const how of [{}, { wait: 50 }]) {
     const mine = await failure(locks.acquire('jobs', how));
     assert(mine instanceof NotAcquiredError);
-    assert.deepEqual([mine.keys, mine.holder], [['jobs'], hold.owner]);
-    assert.match(mine.message, /^jobs: this program has it itself, as /);
+    assert.deepEqual([mine.keys, mine.heldBy], [['jobs'], hold.owner]);
+    assert.match(mine.message, /^jobs: this program has it itself$/);
   }
   const theirs = await failure(other.acquire(['a', 'jobs']));
-  assert.deepEqual([theirs.keys, theirs.holder], [['a', 'jobs'], undefined]);
+  assert.deepEqual([theirs.keys, theirs.heldBy], [['a', 'jobs'], undefined]);
   await hold.release();
   await other.acquire('jobs');
-  assert.equal((await failure(locks.acquire('jobs'))).holder, undefined);
+  assert.equal((await failure(locks.acquire('jobs'))).heldBy, undefined);
 });
 
 test('no UUID comes from those that Node has ready', async () => {
