@@ -3,10 +3,9 @@ package rlock
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // An acker waits for replicas, over a connection of its own: WAIT holds up the one that says
@@ -16,9 +15,7 @@ type acker struct {
 	session *session
 	queue   []*Hold
 	running bool
-	client  *redis.Client
-	conn    *redis.Conn
-	run     string
+	link    *link
 }
 
 func (a *acker) add(h *Hold) {
@@ -55,45 +52,49 @@ func (a *acker) work() {
 
 // serve waits for the replicas, and tells the holds.
 func (a *acker) serve(l *link, batch []*Hold) {
-	t := batch[0].terms
-	ctx, cancel := context.WithTimeout(a.session.locks.closing, a.session.locks.timeout+t.ackTime)
+	ctx, cancel := context.WithTimeout(a.session.locks.closing, a.session.locks.timeout+batch[0].terms.ackTime)
 	defer cancel()
-	renewals := make([]*redis.Cmd, len(batch))
-	var wait *redis.Cmd
-	err := a.connect(ctx, l)
-	if err == nil {
-		pipe := a.conn.Pipeline()
-		for i, h := range batch {
-			renewals[i] = pipe.Do(ctx, anys(h.renewal(h.terms.lease))...)
-		}
-		wait = pipe.Do(ctx, "WAIT", t.acks, ms(t.ackTime))
-		pipe.Exec(ctx) // each command has its own error
-		err = wait.Err()
-	}
+	replies, err := a.ask(ctx, l, batch)
 	if err != nil {
 		a.disconnect()
 	}
 	defer a.session.locks.lock()()
 	for i, h := range batch {
-		if h.state != granted {
-			continue
-		}
-		if err != nil {
+		switch {
+		case h.state != granted:
+		case err != nil:
 			h.reject(&ConnectionError{err})
-			continue
+		default:
+			h.acked(replies[i], replies[len(batch)])
 		}
-		h.acked(renewals[i].Err(), wait)
 	}
 }
 
-func (h *Hold) acked(renewal error, wait *redis.Cmd) {
-	n, _ := wait.Int()
+// ask renews the holds, and says how many replicas have that.
+func (a *acker) ask(ctx context.Context, l *link, batch []*Hold) ([]any, error) {
+	if err := a.connect(ctx, l); err != nil {
+		return nil, err
+	}
+	var commands [][]string
+	for _, h := range batch {
+		commands = append(commands, h.renewal(h.terms.lease))
+	}
+	t := batch[0].terms
+	return a.link.ask(ctx, append(commands, []string{"WAIT", strconv.Itoa(t.acks), ms(t.ackTime)})...)
+}
+
+func (h *Hold) acked(renewal, replicas any) {
+	refused, isRefused := renewal.(replyError)
+	failed, isFailed := replicas.(replyError)
+	n, _ := replicas.(int64)
 	switch {
-	case renewal != nil && strings.HasPrefix(renewal.Error(), "NOTHELD"):
+	case isRefused && refused.code() == "NOTHELD":
 		h.lose("expired")
-	case renewal != nil:
-		h.reject(replyError(renewal.Error()).public())
-	case n < h.terms.acks:
+	case isRefused:
+		h.reject(refused.public())
+	case isFailed:
+		h.reject(failed.public())
+	case n < int64(h.terms.acks):
 		h.reject(&RefusedError{"NOREPLICAS", fmt.Sprintf("%d of %d replicas have it", n, h.terms.acks)})
 	default:
 		h.give()
@@ -103,29 +104,28 @@ func (h *Hold) acked(renewal error, wait *redis.Cmd) {
 // connect has a connection to the very run of the server that the session's link is to.
 func (a *acker) connect(ctx context.Context, l *link) error {
 	run, err := l.runID(ctx)
-	if err != nil || a.conn != nil && a.run == run {
+	if err != nil || a.link != nil && a.link.run == run {
 		return err
 	}
 	a.disconnect()
-	options := *a.session.options
-	options.ReadTimeout = -1 // the context bounds it
-	a.client = redis.NewClient(&options)
-	a.conn = a.client.Conn()
-	info, err := a.conn.Info(ctx, "server").Result()
+	if a.link, err = a.session.connect(ctx, "", ""); err != nil {
+		return err
+	}
+	replies, err := a.link.ask(ctx, []string{"INFO", "server"})
 	if err != nil {
 		return err
 	}
-	if a.run = runOf(info); a.run != run {
-		return fmt.Errorf("another server answers at %s", options.Addr)
+	info, _ := replies[0].(string)
+	if a.link.run = runOf(info); a.link.run != run {
+		return fmt.Errorf("another server answers at %s", a.session.options.Addr)
 	}
 	return nil
 }
 
 func (a *acker) disconnect() {
-	if a.client != nil {
-		a.conn.Close()
-		a.client.Close()
-		a.client, a.conn = nil, nil
+	if a.link != nil {
+		a.link.end()
+		a.link = nil
 	}
 }
 
@@ -166,12 +166,4 @@ func runOf(info string) string {
 	_, run, _ := strings.Cut(info, "run_id:")
 	run, _, _ = strings.Cut(run, "\r")
 	return run
-}
-
-func anys(words []string) []any {
-	all := make([]any, len(words))
-	for i, word := range words {
-		all[i] = word
-	}
-	return all
 }

@@ -19,7 +19,7 @@ func NewCluster(client *redis.ClusterClient, settings ...Setting) *Locks {
 	l := newLocks(settings)
 	r := &cluster{client: client, locks: l, nodes: map[string]*session{}}
 	r.astray = newSession(l, nil)
-	r.astray.connect = r.find
+	r.astray.reach = r.find
 	l.router = r
 	return l
 }
@@ -36,13 +36,24 @@ type cluster struct {
 func (r *cluster) session(ctx context.Context, key string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.locks.timeout)
 	defer cancel()
-	node, err := r.client.MasterForKey(ctx, key)
+	defer context.AfterFunc(r.locks.closing, cancel)()
+	node, err := r.master(ctx, key)
+	if refused := refusal(err); refused != nil {
+		return nil, refused
+	}
 	defer r.locks.lock()()
 	if err != nil {
 		r.astray.failure = err
 		return r.astray, nil
 	}
 	return r.node(node, key), nil
+}
+
+// master asks the client, whose hooks and limits are the program's.
+func (r *cluster) master(ctx context.Context, key string) (*redis.Client, error) {
+	return apart(ctx, r.locks, func(*redis.Client) {}, func() (*redis.Client, error) {
+		return r.client.MasterForKey(ctx, key)
+	})
 }
 
 func (r *cluster) sessions() []*session {
@@ -91,7 +102,10 @@ func (r *cluster) find() {
 			if nodes[key] != nil {
 				continue
 			}
-			if node, err := r.client.MasterForKey(r.locks.closing, key); err == nil {
+			ctx, cancel := context.WithTimeout(r.locks.closing, r.locks.timeout)
+			node, err := r.master(ctx, key)
+			cancel()
+			if err == nil {
 				nodes[key] = node
 			} else {
 				r.locks.locked(func() { r.astray.failure = err })

@@ -26,9 +26,15 @@ type Error interface {
 }
 
 // NotAcquiredError says that somebody else has the lock, and had it for the whole wait.
-type NotAcquiredError struct{ Key string }
+type NotAcquiredError struct {
+	Key    string
+	HeldBy string // the owner that has it, if it is one of the same Locks
+}
 
 func (e *NotAcquiredError) Error() string {
+	if e.HeldBy != "" {
+		return fmt.Sprintf("rlock: %s: this program has it itself", e.Key)
+	}
 	return fmt.Sprintf("rlock: %s: somebody else has it", e.Key)
 }
 
@@ -103,8 +109,11 @@ func (e replyError) code() string {
 // public is the error as the program gets it.
 func (e replyError) public() error {
 	code, text, _ := strings.Cut(string(e), " ")
-	if code == "DEADLOCK" {
+	switch {
+	case code == "DEADLOCK":
 		return &DeadlockError{text}
+	case strings.HasPrefix(strings.ToUpper(text), "UNKNOWN COMMAND") && strings.Contains(text, "RLOCK."):
+		text = "the server has no rlock module: load librlock.so (loadmodule), see the README"
 	}
 	return &RefusedError{code, text}
 }

@@ -83,7 +83,7 @@ func ExampleLocks_TryLock() {
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, rlock.ErrNotAcquired))
 	// Output:
-	// rlock: jobs: somebody else has it
+	// rlock: jobs: this program has it itself
 	// true
 }
 
@@ -185,7 +185,7 @@ func ExampleRead() {
 
 	_, err = locks.TryLock(ctx, "config", rlock.Write())
 	fmt.Println(err)
-	// Output: rlock: config: somebody else has it
+	// Output: rlock: config: this program has it itself
 }
 
 func ExampleLimit() {
@@ -205,7 +205,7 @@ func ExampleLimit() {
 	// Output:
 	// has one
 	// has one
-	// rlock: gpu: somebody else has it
+	// rlock: gpu: this program has it itself
 }
 
 // The README quotes what is tried here.

@@ -2,13 +2,16 @@ package rlock
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
 // The heartbeat of a connection: a PING every third of the shortest lease. Is the newest
 // answered command older than that lease, the server may have given all to others.
 
-const idleLease = 10 * time.Second
+// With nothing held or asked for: a PING every 10 s.
+const idleLease = 30 * time.Second
 
 // unlease says that one hold less has this lease.
 func (l *link) unlease(lease time.Duration) {
@@ -31,11 +34,13 @@ func (l *link) beat() {
 		return
 	}
 	now, shortest := time.Now(), idleLease
-	for lease := range l.leases {
-		shortest = min(shortest, lease)
+	if len(l.leases) > 0 {
+		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
 	}
 	if shortest > l.short {
 		l.short = shortest
+	} else {
+		l.shorten(shortest)
 	}
 	proof := l.proof
 	if proof.Before(l.since) {

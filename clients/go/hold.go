@@ -13,6 +13,7 @@ type Hold struct {
 	Owner string
 
 	keys     []string // of several
+	locks    *Locks
 	terms    terms
 	session  *session
 	job      *Job
@@ -43,7 +44,7 @@ func (h *Hold) Keys() []string {
 
 // Lost is closed when the hold is lost. [Hold.Err] says why.
 func (h *Hold) Lost() <-chan struct{} {
-	defer h.session.locks.lock()()
+	defer h.locks.lock()()
 	if h.lost == nil {
 		h.lost = make(chan struct{})
 		if h.reason != nil {
@@ -55,7 +56,7 @@ func (h *Hold) Lost() <-chan struct{} {
 
 // Err is nil, or a [*LostError] once the hold is lost.
 func (h *Hold) Err() error {
-	defer h.session.locks.lock()()
+	defer h.locks.lock()()
 	h.look()
 	return h.loss()
 }
@@ -79,7 +80,7 @@ func (h *Hold) arm() {
 	switch {
 	case h.terms.max > 0:
 		h.timer = time.AfterFunc(h.terms.max, func() {
-			defer h.session.locks.lock()()
+			defer h.locks.lock()()
 			if h.state == held {
 				h.leave(true)
 				h.lose("max")
@@ -87,7 +88,7 @@ func (h *Hold) arm() {
 		})
 	case !h.terms.watchdog:
 		h.timer = time.AfterFunc(time.Until(h.deadline), func() {
-			defer h.session.locks.lock()()
+			defer h.locks.lock()()
 			h.look()
 		})
 	}
@@ -106,7 +107,8 @@ func (h *Hold) lose(reason string) {
 		close(h.lost)
 	}
 	if h.onLost != nil {
-		h.onLost(h.reason)
+		// The program's contexts hear of it: that is its code.
+		go h.onLost(h.reason)
 	}
 	if !given {
 		h.finish(h.reason)
@@ -120,7 +122,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 	if t.positive("the lease", d); t.err != nil {
 		return t.err
 	}
-	locks := h.session.locks
+	locks := h.locks
 	done := make(chan error, 1)
 	locks.mutex.Lock()
 	h.look()
@@ -199,7 +201,7 @@ func (h *Hold) relet(lease time.Duration, deadline time.Time) {
 
 // Again is one more hold of the same by who has it: it needs one more Release.
 func (h *Hold) Again() error {
-	defer h.session.locks.lock()()
+	defer h.locks.lock()()
 	h.look()
 	switch {
 	case h.reason != nil:
@@ -215,7 +217,7 @@ func (h *Hold) Again() error {
 // ctx ends; it is over in any case. It fails with [ErrLost] if the hold was lost before.
 // A second Release is nothing.
 func (h *Hold) Release(ctx context.Context) error {
-	locks := h.session.locks
+	locks := h.locks
 	locks.mutex.Lock()
 	h.look()
 	if h.reason != nil || h.state != held {
@@ -231,11 +233,15 @@ func (h *Hold) Release(ctx context.Context) error {
 	h.settle()
 	h.leave(!h.regained).hear(done)
 	locks.mutex.Unlock()
+	late := time.NewTimer(locks.timeout)
+	defer late.Stop()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-late.C:
+		return nil // what has no answer is said again on the next connection
 	}
 }
 

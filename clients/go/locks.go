@@ -19,6 +19,7 @@ type Locks struct {
 	// One lock for all: the work is done by the server, and nobody holds it for long.
 	mutex   sync.Mutex
 	number  uint64
+	held    map[string]*Hold // the last one of each key
 	closed  bool
 	closing context.Context
 	stop    context.CancelFunc
@@ -32,7 +33,13 @@ type Setting func(*Locks)
 
 // Timeout bounds how long it takes to connect, and how long a request that does not wait may
 // be without an answer: 5 s, if nothing is said.
-func Timeout(d time.Duration) Setting { return func(l *Locks) { l.timeout = max(d, time.Millisecond) } }
+// It panics if d is not above 0.
+func Timeout(d time.Duration) Setting {
+	if d <= 0 {
+		panic(fmt.Sprintf("rlock: Timeout(%v): it has to be above 0", d))
+	}
+	return func(l *Locks) { l.timeout = d }
+}
 
 // New makes locks on the client's server. It takes the client's options, and no connection
 // of its pool: the first request opens one more. Behind Sentinel that is to the master.
@@ -43,7 +50,7 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 }
 
 func newLocks(settings []Setting) *Locks {
-	l := &Locks{timeout: 5 * time.Second}
+	l := &Locks{timeout: 5 * time.Second, held: map[string]*Hold{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)
 	l.timer.Stop()
@@ -115,16 +122,15 @@ func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Ho
 
 // watch has cancel called when the hold is lost.
 func (h *Hold) watch(cancel context.CancelCauseFunc) {
-	defer h.session.locks.lock()()
-	h.onLost = cancel
-	if h.reason != nil {
-		cancel(h.reason)
+	h.locks.locked(func() { h.onLost = cancel })
+	if err := h.Err(); err != nil {
+		cancel(err)
 	}
 }
 
 // end releases it, however often it nests.
 func (h *Hold) end(ctx context.Context) error {
-	h.session.locks.locked(func() { h.nested = 0 })
+	h.locks.locked(func() { h.nested = 0 })
 	return h.Release(ctx)
 }
 
@@ -134,7 +140,7 @@ func (l *Locks) Close() error {
 	l.mutex.Lock()
 	if l.closed {
 		l.mutex.Unlock()
-		l.group.Wait()
+		l.wait()
 		return nil
 	}
 	l.closed = true
@@ -146,11 +152,12 @@ func (l *Locks) Close() error {
 	l.timer.Stop()
 	l.mutex.Unlock()
 	l.stop()
-	late := time.After(l.timeout)
+	late, cancel := context.WithTimeout(context.Background(), l.timeout)
+	defer cancel()
 	for _, done := range said {
 		select {
 		case <-done:
-		case <-late:
+		case <-late.Done():
 		}
 	}
 	l.locked(func() {
@@ -160,11 +167,38 @@ func (l *Locks) Close() error {
 			}
 		}
 	})
-	l.group.Wait()
-	for _, s := range sessions {
-		s.acker.disconnect()
+	if l.wait() {
+		for _, s := range sessions {
+			s.acker.disconnect()
+		}
 	}
 	return nil
+}
+
+// wait is for all goroutines to end. Code of the program that stands in one, or that calls this
+// itself there, is not waited for.
+func (l *Locks) wait() (all bool) {
+	ended := make(chan struct{})
+	go func() {
+		l.group.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(l.timeout):
+		return false
+	}
+}
+
+// goes runs it in a goroutine that Close waits for.
+func (l *Locks) goes(do func()) (begun bool) {
+	l.locked(func() {
+		if begun = !l.closed; begun {
+			l.group.Go(do)
+		}
+	})
+	return
 }
 
 // next is greater than any before.

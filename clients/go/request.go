@@ -45,7 +45,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 		return nil, err
 	}
 	r := &request{done: make(chan struct{})}
-	h := &Hold{Key: keys[0], terms: t, job: job, request: r}
+	h := &Hold{Key: keys[0], locks: l, terms: t, job: job, request: r}
 	if len(keys) > 1 {
 		h.keys = append([]string(nil), keys...)
 	}
@@ -107,7 +107,7 @@ func (l *Locks) look() {
 			}
 			if !now.Before(r.ends) {
 				if h.state == asking {
-					h.expire(nil)
+					h.expire(nil, false)
 					continue
 				}
 				r.ends = now.Add(grace) // replicas, or the proof of its lease, take their time
@@ -139,9 +139,11 @@ func (h *Hold) await(ctx context.Context, r *request) (*Hold, error) {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		h.session.locks.locked(func() {
+		ended := ctx.Err() // the program's code, as much else of ctx
+		canceled := errors.Is(ended, context.Canceled)
+		h.locks.locked(func() {
 			if h.state == asking || h.state == granted {
-				h.expire(ctx.Err())
+				h.expire(ended, canceled)
 			}
 		})
 	}
@@ -151,13 +153,11 @@ func (h *Hold) await(ctx context.Context, r *request) (*Hold, error) {
 	return h, nil
 }
 
-// expire ends a request whose time is over, or its context. The lack of a connection is told.
-func (h *Hold) expire(ended error) {
+// expire ends a request whose time is over, or its context. What the server did not say, though
+// it had time for it, is told as the lack of a connection.
+func (h *Hold) expire(ended error, canceled bool) {
 	err := ended
-	if ended == nil {
-		err = &NotAcquiredError{h.Key}
-	}
-	if h.state == asking && !h.request.queued && !errors.Is(ended, context.Canceled) {
+	if ended == nil || h.state == asking && !h.request.queued && !canceled {
 		err = &ConnectionError{errors.Join(ended, h.session.failure)}
 	}
 	h.abandon(err)
@@ -206,7 +206,7 @@ func (h *Hold) replied(reply any, sent time.Time) {
 	case int64:
 		h.granted(reply, sent)
 	case nil:
-		h.refuse(&NotAcquiredError{h.Key})
+		h.refuse(h.notAcquired())
 	case replyError:
 		h.failed(reply)
 	case string:
@@ -224,7 +224,7 @@ func (h *Hold) message(word, rest string) {
 		token, _ := strconv.ParseInt(rest, 10, 64)
 		h.granted(token, time.Time{})
 	case "timeout":
-		h.refuse(&NotAcquiredError{h.Key})
+		h.refuse(h.notAcquired())
 	case "error":
 		if err := replyError(rest); err.noMaster() {
 			l.fail(err)
@@ -288,10 +288,24 @@ func (h *Hold) proved() {
 func (h *Hold) give() {
 	delete(h.session.requests, h)
 	h.session.holds[h] = struct{}{}
+	for _, key := range h.Keys() {
+		h.locks.held[key] = h
+	}
 	h.state = held
 	h.arm()
 	close(h.request.done)
 	h.request = nil
+}
+
+// notAcquired knows who has it where that is one of these very locks.
+func (h *Hold) notAcquired() error {
+	err := &NotAcquiredError{Key: h.Key}
+	for _, key := range h.Keys() {
+		if holder := h.locks.held[key]; holder != nil {
+			err.Key, err.HeldBy = key, holder.Owner
+		}
+	}
+	return err
 }
 
 // reject gives a hold back that was granted, and fails its request.
@@ -304,7 +318,7 @@ func (h *Hold) reject(err error) {
 
 // failed is an error of the server.
 func (h *Hold) failed(err replyError) {
-	if other := h.session.locks.router.elsewhere(); h.state == asking && err.elsewhere() && other != nil {
+	if other := h.locks.router.elsewhere(); h.state == asking && err.elsewhere() && other != nil {
 		h.stray(other)
 		return
 	}
@@ -321,71 +335,9 @@ func (h *Hold) askLater(err error) {
 	h.session.failure = err
 	h.request.queued = false
 	time.AfterFunc(notYet, func() {
-		defer h.session.locks.lock()()
+		defer h.locks.lock()()
 		if h.state == asking && h.link == nil && h.session.link != nil {
 			h.ask()
 		}
 	})
-}
-
-// refuse ends a request that has nothing.
-func (h *Hold) refuse(err error) {
-	was := h.state
-	h.settle()
-	h.free()
-	if was == asking || was == granted {
-		h.finish(err)
-	}
-}
-
-func (h *Hold) finish(err error) {
-	h.request.err = err
-	close(h.request.done)
-}
-
-// settle takes the hold out of all tables.
-func (h *Hold) settle() {
-	if h.link != nil {
-		h.link.forget(h)
-	}
-	delete(h.session.requests, h)
-	delete(h.session.holds, h)
-	if h.telling != nil {
-		delete(h.telling.session.tasks, h.telling)
-	}
-	h.state = over
-	if h.timer != nil {
-		h.timer.Stop()
-	}
-}
-
-// abandon ends the request for the program, at once. The server hears of it.
-func (h *Hold) abandon(err error) {
-	switch {
-	case h.state == granted:
-		h.reject(err)
-	case h.link != nil:
-		h.state = abandoned // until its end is told, so that a grant that crosses is released
-		delete(h.session.requests, h)
-		h.link.send(func(any, time.Time) {}, h.cancel()...)
-		h.finish(err)
-	default:
-		asked := h.request.asked
-		h.state = abandoned
-		h.settle()
-		h.finish(err)
-		if asked {
-			h.callOff() // the server may keep its place
-		} else {
-			h.free()
-		}
-	}
-}
-
-// callOff ends on the next connection what may be left of a request that was abandoned.
-func (h *Hold) callOff() {
-	h.settle()
-	h.session.take(&task{key: h.Key, say: func(bool) []string { return h.cancel() },
-		told: func(reply any, _ time.Time) bool { return reply != errBroken }})
-	h.leave(false)
 }

@@ -25,7 +25,7 @@ type session struct {
 	holds     map[*Hold]struct{}
 	tasks     map[*task]struct{}
 	acker     acker
-	connect   func()
+	reach     func() // until there is a connection
 	near      string // in a cluster: a key that the node has
 }
 
@@ -56,7 +56,7 @@ func newSession(locks *Locks, options *redis.Options) *session {
 		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
 		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, tasks: map[*task]struct{}{},
 	}
-	s.acker.session, s.connect = s, s.dial
+	s.acker.session, s.reach = s, s.dial
 	return s
 }
 
@@ -66,7 +66,7 @@ func (s *session) busy() bool { return len(s.requests)+len(s.tasks) > 0 }
 func (s *session) ensure() {
 	if s.link == nil && !s.dialing && !s.locks.closed && s.busy() {
 		s.dialing = true
-		s.locks.group.Go(s.connect)
+		s.locks.group.Go(s.reach)
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *session) dial() {
 		case <-s.locks.closing.Done():
 		}
 		ctx, cancel := context.WithTimeout(s.locks.closing, s.locks.timeout)
-		l, err := open(ctx, s.options, channel, s.subscribe)
+		l, err := s.connect(ctx, channel, s.subscribe)
 		cancel()
 		s.locks.locked(func() {
 			goOn = s.dialled(l, err)
@@ -96,7 +96,7 @@ func (s *session) dial() {
 func (s *session) dialled(l *link, err error) bool {
 	if s.locks.closed {
 		if l != nil {
-			l.end()
+			s.locks.group.Go(func() { l.end() })
 		}
 		return false
 	}
@@ -118,7 +118,7 @@ func (s *session) dialled(l *link, err error) bool {
 
 // begin says on a new connection what was left over from the one before, then asks again.
 func (s *session) begin(l *link) {
-	s.link, l.session = l, s
+	s.link, l.session, s.failure = l, s, nil
 	l.table, l.leases = map[uint64]*Hold{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })

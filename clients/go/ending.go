@@ -1,0 +1,74 @@
+package rlock
+
+import "time"
+
+// How requests end that become no hold.
+
+// refuse ends a request that has nothing.
+func (h *Hold) refuse(err error) {
+	was := h.state
+	h.settle()
+	h.free()
+	if was == asking || was == granted {
+		h.finish(err)
+	}
+}
+
+func (h *Hold) finish(err error) {
+	h.request.err = err
+	close(h.request.done)
+}
+
+// settle takes the hold out of all tables.
+func (h *Hold) settle() {
+	if h.link != nil {
+		h.link.forget(h)
+	}
+	delete(h.session.requests, h)
+	delete(h.session.holds, h)
+	if h.state == held {
+		for _, key := range h.Keys() {
+			if h.locks.held[key] == h {
+				delete(h.locks.held, key)
+			}
+		}
+	}
+	if h.telling != nil {
+		delete(h.telling.session.tasks, h.telling)
+	}
+	h.state = over
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}
+
+// abandon ends the request for the program, at once. The server hears of it.
+func (h *Hold) abandon(err error) {
+	switch {
+	case h.state == granted:
+		h.reject(err)
+	case h.link != nil:
+		h.state = abandoned // until its end is told, so that a grant that crosses is released
+		delete(h.session.requests, h)
+		h.link.send(func(any, time.Time) {}, h.cancel()...)
+		h.finish(err)
+	default:
+		asked := h.request.asked
+		h.state = abandoned
+		h.settle()
+		h.finish(err)
+		if asked {
+			h.callOff() // the server may keep its place
+		} else {
+			h.free()
+		}
+	}
+}
+
+// callOff ends on the next connection what may be left of a request that was abandoned.
+func (h *Hold) callOff() {
+	h.settle()
+	h.session.take(&task{key: h.Key, say: func(bool) []string { return h.cancel() },
+		told: func(reply any, _ time.Time) bool { return reply != errBroken }})
+	h.leave(false)
+}
