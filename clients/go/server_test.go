@@ -60,9 +60,15 @@ func freePort() int {
 
 func startServer(t testing.TB, args ...string) *server {
 	t.Helper()
+	return startPlainServer(t, append([]string{"--loadmodule", module()}, args...)...)
+}
+
+// startPlainServer starts one without the module.
+func startPlainServer(t testing.TB, args ...string) *server {
+	t.Helper()
 	s := &server{t: t, port: freePort()}
 	s.args = append([]string{"--port", fmt.Sprint(s.port), "--save", "", "--dir", t.TempDir(),
-		"--enable-debug-command", "yes", "--loadmodule", module()}, args...)
+		"--enable-debug-command", "yes"}, args...)
 	s.admin = redis.NewClient(&redis.Options{Addr: s.addr(), MaxRetries: -1})
 	s.start()
 	t.Cleanup(func() {
