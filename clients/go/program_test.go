@@ -18,11 +18,13 @@ import (
 
 // The program's own code, wherever it runs and however it ends, and the session that goes on.
 
-// goesOn looks that the keys, and a new one, can be had at once, and that nothing is left.
+// goesOn looks that a new key can be had at once, the others as soon as a grant that crossed its
+// cancel is given back, and that nothing is left.
 func (s *server) goesOn(locks *rlock.Locks, keys ...string) {
 	s.t.Helper()
-	for _, key := range append(keys, "new") {
-		hold, err := locks.TryLock(ctx, key)
+	must(0, must(locks.TryLock(ctx, "new")).Release(ctx))
+	for _, key := range keys {
+		hold, err := locks.Lock(ctx, key, rlock.Wait(20*time.Second))
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -117,6 +117,9 @@ func (d *driver) answer(id int, ok map[string]any, err error) {
 	var taken *rlock.NotAcquiredError
 	if errors.As(err, &taken) {
 		line["key"] = taken.Key
+		if line["held_by"] = nil; taken.HeldBy != "" {
+			line["held_by"] = taken.HeldBy
+		}
 	}
 	d.say(line)
 }
