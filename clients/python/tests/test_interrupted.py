@@ -57,6 +57,7 @@ class Run:
 
     def __init__(self, world, locks, key):
         self.world, self.locks, self.key, self.held = world, locks, key, None
+        self.client = redis.Redis(port=world.servers[0].port)
 
     def acquire(self):
         self.held = self.locks.acquire(self.key)
@@ -96,6 +97,13 @@ class Run:
             self.locks.acquire(f"{self.key}:stands")
 
 
+    def drop_in(self):
+        with self.client.lock(self.key, timeout=20, lock_class=rlock.Lock) as lock:
+            lock.extend(5)
+            lock.reacquire()
+            assert lock.owned() and lock.locked()
+
+
 def at_every_line(run, check):
     """Calls it with an exception at its first line, at its second ... until it has no more."""
     at = 1
@@ -114,11 +122,13 @@ def at_every_line(run, check):
         at += 1
 
 
-@pytest.mark.parametrize("what", ["acquire", "wait", "cancel", "scope", "renew", "again", "callback", "taken"])
+@pytest.mark.parametrize("what", ["acquire", "wait", "cancel", "scope", "renew", "again", "callback", "taken", "drop_in"])
 def test_an_exception_at_every_line(world, key, what):  # noqa: F811
     with world.make() as locks:
         standing = locks.acquire(f"{key}:stands")
         tried = Run(world, locks, key)
+        if what == "drop_in":
+            tried.drop_in()  # the first one of a client connects
 
         def check(where):
             tried.held = None

@@ -81,9 +81,12 @@ class Lock(redis.asyncio.lock.Lock):
             return False
 
     async def release(self) -> None:
-        hold = self._hold if getattr(self.local, "token", None) is not None else None
-        self.local.hold = hold
-        await super().release()
+        if getattr(self.local, "token", None) is None or self._hold is None:
+            self.local.hold = None
+        try:
+            await super().release()
+        finally:
+            self.local.hold = None  # whatever struck: a hold that nobody has is released
 
     async def do_release(self, expected_token: Any) -> None:
         hold, self.local.hold = self.local.hold, None
