@@ -10,7 +10,7 @@ import java.util.concurrent.CompletableFuture;
  * detection sees. Made by {@link Locks#job}, given to {@link Request#job}.
  */
 public final class Job {
-    private final String owner = Owner.fresh();
+    private String owner;
     /** What holds or awaits a place (a key, as a rule), with what completes when that is over. */
     private final Map<Object, Place> places = new HashMap<>();
 
@@ -38,11 +38,16 @@ public final class Job {
     }
 
     /**
-     * The owner of all its locks, as {@code RLOCK.INFO} names it.
+     * The owner of all its locks, as {@code RLOCK.INFO} names it. It is made when it is asked for
+     * first, by this or by a request: processes that are started from an image have jobs of their
+     * own, if none was used before.
      *
      * @return {@code host:pid:uuid}
      */
-    public String owner() {
+    public synchronized String owner() {
+        if (owner == null) {
+            owner = Owner.fresh();
+        }
         return owner;
     }
 

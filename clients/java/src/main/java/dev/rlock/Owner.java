@@ -3,20 +3,19 @@ package dev.rlock;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.UUID;
-import java.util.concurrent.atomic.AtomicLong;
 
 /** Names of owners: {@code host:pid:uuid}, so that RLOCK.INFO tells who it is. */
 final class Owner {
     private static final String PROCESS = host() + ":" + ProcessHandle.current().pid() + ":";
 
-    private static final UUID FIRST = UUID.randomUUID();
-    private static final AtomicLong NEXT = new AtomicLong(FIRST.getLeastSignificantBits());
-
     private Owner() {}
 
-    /** Counted up from a random one: new random bits for each would be a call of the system now and then. */
+    /**
+     * From the system's random bits, each of them: what is kept here for the next one, a counter
+     * or a seed, is in two processes that are started from one image.
+     */
     static String fresh() {
-        return PROCESS + new UUID(FIRST.getMostSignificantBits(), NEXT.getAndIncrement());
+        return PROCESS + UUID.randomUUID();
     }
 
     private static String host() {
