@@ -16,7 +16,7 @@ final class Asking implements Ticket {
 
     volatile Session session;
     /** Said before it has a session. */
-    volatile boolean unwanted;
+    private volatile boolean unwanted;
     /** The program does not want it any more; what is left is to hear how it ended. */
     boolean over;
     /** Under which name it was sent on the present connection; 0: it was not. */
@@ -36,6 +36,18 @@ final class Asking implements Ticket {
         this.job = job;
         this.place = place;
         target = new Target(request, owner);
+    }
+
+    /** Its job may ask anew, when the server has told that this one is over. */
+    void giveUp() {
+        unwanted = true;
+        if (job != null) {
+            job.giveUp(place);
+        }
+    }
+
+    boolean isUnwanted() {
+        return unwanted;
     }
 
     boolean waits() {

@@ -1,13 +1,9 @@
 package dev.rlock;
 
-import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisException;
 import io.lettuce.core.RedisURI;
-import io.lettuce.core.api.StatefulRedisConnection;
-import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.cluster.SlotHash;
 import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
-import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.pubsub.StatefulRedisPubSubConnection;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,9 +16,7 @@ import java.util.concurrent.ScheduledExecutorService;
  * session that never connects, and has the slots read again instead.
  */
 final class Cluster implements Router {
-    private final RedisClusterClient client;
-    /** Connects to single nodes, with the resources and options of the cluster's client. */
-    private final RedisClient nodes;
+    private final Own own;
     private final ScheduledExecutorService timer;
     private final long timeout;
     private final Object lock = new Object();
@@ -31,66 +25,54 @@ final class Cluster implements Router {
     /** Whether the slots were read once. */
     private volatile boolean known;
 
-    Cluster(RedisClusterClient client, ScheduledExecutorService timer, long timeout) {
-        this.client = client;
+    Cluster(Own own, ScheduledExecutorService timer, long timeout) {
+        this.own = own;
         this.timer = timer;
         this.timeout = timeout;
-        nodes = RedisClient.create(client.getResources());
-        nodes.setOptions(client.getOptions());
         limbo = new Session(this, new Reader(), timer, timeout);
     }
 
     /** Reads the slots. */
-    private final class Reader implements Connector {
-        @Override
-        public StatefulRedisPubSubConnection<String, String> subscriber() {
-            client.refreshPartitions();
-            known = true;
-            throw new RedisException("the node does not answer");
+    private final class Reader extends Connector {
+        Reader() {
+            super(null, null);
         }
 
         @Override
-        public StatefulRedisConnection<String, String> plain() {
-            throw new IllegalStateException();
+        StatefulRedisPubSubConnection<String, String> subscriber() {
+            own.readSlots();
+            known = true;
+            throw new RedisException("the node does not answer");
         }
     }
 
     /** Connects to one node. */
-    private final class Node implements Connector {
+    private final class Node extends Connector {
         private final RedisURI uri;
 
         Node(RedisURI uri) {
+            super(own.client, own.node(uri));
             this.uri = uri;
         }
 
         @Override
-        public StatefulRedisPubSubConnection<String, String> subscriber() {
-            return nodes.connectPubSub(StringCodec.UTF8, uri);
-        }
-
-        @Override
-        public StatefulRedisConnection<String, String> plain() {
-            return nodes.connect(StringCodec.UTF8, uri);
-        }
-
-        @Override
-        public boolean sharded() {
+        boolean sharded() {
             return true;
         }
 
         @Override
-        public String otherChannel() {
-            client.refreshPartitions();
+        String otherChannel() {
+            own.readSlots();
             return channel();
         }
 
         /** One in a slot of the node; if it has none it refuses, and the slots are read again. */
         @Override
-        public String channel() {
-            var node = client.getPartitions().getPartition(uri.getHost(), uri.getPort());
+        String channel() {
+            var node = own.cluster.getPartitions().getPartition(uri.getHost(), uri.getPort());
             String channel;
             do {
-                channel = Connector.super.channel();
+                channel = super.channel();
             } while (node != null
                     && !node.getSlots().isEmpty()
                     && !node.hasSlot(SlotHash.getSlot(channel)));
@@ -100,7 +82,7 @@ final class Cluster implements Router {
 
     private synchronized Session at(String key) {
         RedisClusterNode node =
-                known ? client.getPartitions().getMasterBySlot(SlotHash.getSlot(key)) : null;
+                known ? own.cluster.getPartitions().getMasterBySlot(SlotHash.getSlot(key)) : null;
         return node == null
                 ? limbo
                 : sessions.computeIfAbsent(
@@ -155,11 +137,5 @@ final class Cluster implements Router {
         var all = new ArrayList<>(sessions.values());
         all.add(limbo);
         return all;
-    }
-
-    @Override
-    public void close() {
-        // Its connections end with the sessions; the resources are the cluster client's.
-        nodes.shutdownAsync();
     }
 }

@@ -79,8 +79,8 @@ public final class Hold implements AutoCloseable {
     /**
      * Completes, never with an error, when the hold is lost; never if it is released first.
      *
-     * <p>What depends on it is run by another thread than the one that reads the connection, so
-     * it may block; of this process 32 do so at a time.
+     * <p>What depends on it is run by another thread than the one that reads the connection, and may
+     * block: no other callback waits until it is done.
      *
      * @return with what {@link #release} would throw
      */
@@ -90,7 +90,8 @@ public final class Hold implements AutoCloseable {
 
     /**
      * Sets the lease to so long from now, shorter too. A hold that the server renews is renewed to
-     * that from now on.
+     * that from now on. When this returns the server has done it: a thread that is interrupted
+     * waits for the answer too, which comes within the time of the locks or is an error.
      *
      * @param lease at least 1 ms
      * @throws LostException if it was lost, and so if the server does not know it any more
@@ -99,7 +100,22 @@ public final class Hold implements AutoCloseable {
      * @throws IllegalStateException if it was released
      */
     public void renew(Duration lease) {
-        get(renewing(lease));
+        try {
+            renewing(lease).join();
+        } catch (CompletionException error) {
+            throw unwrapped(error);
+        }
+    }
+
+    /** As another acquisition by the same owner does, if the lease would end before this one. */
+    void lengthen(long lease) {
+        boolean longer;
+        synchronized (holding.lock) {
+            longer = lease > (holding.request.watchdog ? holding.lease() : holding.left());
+        }
+        if (longer) {
+            renew(Duration.ofMillis(lease));
+        }
     }
 
     /**
@@ -182,25 +198,21 @@ public final class Hold implements AutoCloseable {
     }
 
     /**
-     * Ends the hold for this program and leaves the lock held for so long still, so that nobody
-     * does the same work again too soon. Only without {@link Request#watchdog}.
+     * Has the lock stay held for so long from now, however the hold ends here: a release before
+     * that, and {@link Locks#close}, leaves it to the rest of that time. So nobody does the same
+     * work again too soon. Only without {@link Request#watchdog}.
      *
-     * @param rest from now
-     * @throws LostException if the hold was lost before
-     * @throws RefusedException if the server refuses
-     * @throws IllegalStateException if the server renews it, or there is another hold by
-     *     {@link #again}
+     * @param least from now, in place of what was said before; zero or less: for no time
+     * @throws IllegalStateException if the server renews it
      */
-    public void releaseAfter(Duration rest) {
-        long millis = Millis.of(rest, "rest");
-        CompletableFuture<Void> done;
-        synchronized (holding.lock) {
-            if (holding.request.watchdog || holding.holds > 1 && !released.get()) {
-                throw new IllegalStateException("the lock cannot be left to its lease");
-            }
-            done = last() ? holding.session.holds.releaseAfter(holding, millis) : done();
+    public void atLeast(Duration least) {
+        if (holding.request.watchdog) {
+            throw new IllegalStateException("what the server renews cannot be left to its lease");
         }
-        get(done);
+        synchronized (holding.lock) {
+            boolean none = least.isNegative() || least.isZero();
+            holding.least = none ? null : Millis.after(System.nanoTime(), Millis.of(least, "the least time"));
+        }
     }
 
     /** What depends on it is not run by the thread that reads the connection. */

@@ -28,6 +28,8 @@ final class Holding implements Ticket {
     private long lease;
     /** Without WATCHDOG: when it ends unless it is renewed. */
     private volatile long deadline;
+    /** Until when it is to be held, whoever ends it here; null: for no time. */
+    Long least;
     /** Ends it at its deadline, or at the request's max. */
     Future<?> timer;
 
@@ -59,6 +61,11 @@ final class Holding implements Ticket {
 
     long left() {
         return Millis.until(deadline);
+    }
+
+    /** How long it is to be held still. */
+    long rest() {
+        return least == null ? 0 : Millis.until(least);
     }
 
     /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */

@@ -1,7 +1,10 @@
 package dev.rlock;
 
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -12,6 +15,8 @@ final class Holds {
     private final long timeout;
     /** Those without WATCHDOG: they outlive their connection. */
     private final Set<Holding> plain = new LinkedHashSet<>();
+    /** Of each key one of them. */
+    private final Map<String, Holding> byKey = new HashMap<>();
 
     Holds(Session session, long timeout) {
         this.session = session;
@@ -19,10 +24,26 @@ final class Holds {
     }
 
     void begin(Holding holding) {
+        know(holding);
+        scheduleEnd(holding);
+    }
+
+    private void know(Holding holding) {
         if (!holding.request.watchdog) {
             plain.add(holding);
         }
-        scheduleEnd(holding);
+        holding.request.keys.forEach(key -> byKey.put(key, holding));
+    }
+
+    private void unknow(Holding holding) {
+        plain.remove(holding);
+        holding.request.keys.forEach(key -> byKey.remove(key, holding));
+    }
+
+    /** The owner who holds one of them here, or null. */
+    String holder(List<String> keys) {
+        return keys.stream().map(byKey::get).filter(Objects::nonNull).findFirst()
+                .map(holding -> holding.target.owner()).orElse(null);
     }
 
     private void scheduleEnd(Holding holding) {
@@ -56,7 +77,7 @@ final class Holds {
 
     private void forget(Holding holding) {
         session.forget(holding.tag, holding);
-        plain.remove(holding);
+        unknow(holding);
         if (holding.telling != null) {
             session.drop(holding.telling);
         }
@@ -113,8 +134,8 @@ final class Holds {
         Session from = holding.session;
         from.forget(holding.tag, holding);
         if (from != session) { // its slot has moved meanwhile
-            from.holds.plain.remove(holding);
-            plain.add(holding);
+            from.holds.unknow(holding);
+            know(holding);
             holding.session = session;
         }
         holding.tag = session.put(holding);
@@ -160,8 +181,13 @@ final class Holds {
     /** @param lost it may be that the server knows no more of it, or has it for another tag */
     private static Errand release(Holding holding, boolean lost) {
         Target target = holding.target;
-        return new Errand(
-                holding.request.key(), Errand.Kind.OWED, lost ? target.releaseAll() : target.release(holding.token));
+        return new Errand(holding.request.key(), Errand.Kind.OWED) {
+            @Override
+            List<Wire.Command> commands(Session on) {
+                long rest = holding.rest();
+                return List.of(rest > 0 ? target.renew(rest) : lost ? target.releaseAll() : target.release(holding.token));
+            }
+        };
     }
 
     /** Completes when the server has released it, or will by itself. */
@@ -182,37 +208,21 @@ final class Holds {
         }
     }
 
-    /** Over for the program; the server ends it after so many ms. */
-    CompletableFuture<Void> releaseAfter(Holding holding, long millis) {
-        synchronized (session.lock) {
-            LostException lost = holding.lost();
-            if (lost != null) {
-                return CompletableFuture.failedFuture(lost);
-            }
-            var errand = new Errand(holding.request.key(), Errand.Kind.OWED, holding.target.renew(millis));
-            return end(holding, errand).handle((nothing, failure) -> {
-                Throwable error = failure == null ? null : Hold.cause(failure);
-                if (error instanceof RefusedException refused && refused.code().equals("NOTHELD")) {
-                    throw new LostException(holding.request.key(), "expired");
-                } else if (error instanceof RlockException other) {
-                    throw other;
-                }
-                return null;
-            });
-        }
-    }
-
     private CompletableFuture<Void> end(Holding holding, Errand errand) {
-        boolean asked = holding.telling != null;
         holding.released = true;
         forget(holding);
         session.run(errand);
         // Behind the errand, so that what the job asks for next comes after it.
         holding.leave();
-        return !asked ? errand.over : errand.over.thenRun(() -> {
-            if (holding.lost != null) {
-                throw holding.lost; // the reply to that came first
+        return errand.over.handle((nothing, error) -> {
+            if (error instanceof RefusedException refused && refused.code().equals("NOTHELD")) {
+                throw new LostException(holding.request.key(), "expired"); // it was to be held still
+            } else if (error instanceof RlockException refused) {
+                throw refused;
+            } else if (holding.lost != null) {
+                throw holding.lost; // the reply to what asked for it came first
             }
+            return null;
         });
     }
 

@@ -5,12 +5,16 @@ import io.lettuce.core.cluster.RedisClusterClient;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.LongFunction;
 
 /**
  * Locks of one server, or of one cluster. A program makes one for each process:
@@ -23,39 +27,42 @@ import java.util.function.Function;
  * }</pre>
  *
  * <p>All its waits and holds run over one connection of its own to each server, which is opened
- * at the first request. Any thread may use it, and any number of them. Do not call what blocks
- * from a thread of Lettuce's.
+ * at the first request. Any thread may use it, and any number of them, also those that run
+ * callbacks.
  */
 public final class Locks implements AutoCloseable {
+    static final String VERSION = "0.1.0";
+
+    private final Own own;
     private final ScheduledThreadPoolExecutor timer;
     private final Router router;
     private final long timeout;
+    /** The requests that are not over. */
+    private final Set<Asking> asked = ConcurrentHashMap.newKeySet();
     private final Threads threads = new Threads(this);
     private volatile boolean closed;
 
     private interface Routing {
-        Router over(ScheduledThreadPoolExecutor timer, long timeout);
+        Router over(Own own, ScheduledThreadPoolExecutor timer, long timeout);
     }
 
-    private Locks(Duration timeout, Routing routing) {
+    private Locks(Duration timeout, LongFunction<Own> own, Routing routing) {
         this.timeout = Millis.of(timeout, "timeout");
-        timer = new ScheduledThreadPoolExecutor(1, run -> {
-            var thread = new Thread(run, "rlock");
-            thread.setDaemon(true);
-            return thread;
-        });
+        this.own = own.apply(this.timeout);
+        timer = new ScheduledThreadPoolExecutor(1, run -> Hands.daemon("rlock", run));
         timer.setRemoveOnCancelPolicy(true);
         timer.setKeepAliveTime(1, TimeUnit.MINUTES);
         timer.allowCoreThreadTimeOut(true);
         // Once it is closed there is nothing to do any more.
         timer.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
-        router = routing.over(timer, this.timeout);
+        router = routing.over(this.own, timer, this.timeout);
     }
 
     /**
      * Locks of one server, with a timeout of 5 s.
      *
-     * @param client with an address; it stays the caller's, to be shut down after these locks are closed
+     * @param client whose address, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
      * @return the locks
      */
     public static Locks over(RedisClient client) {
@@ -65,20 +72,23 @@ public final class Locks implements AutoCloseable {
     /**
      * Locks of one server.
      *
-     * @param client with an address; it stays the caller's, to be shut down after these locks are closed
+     * @param client whose address, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
      * @param timeout for how long to connect, and for how long a request that does not wait asks again
      *     while there is no connection
      * @return the locks
      */
     public static Locks over(RedisClient client, Duration timeout) {
-        var connector = Connector.of(Objects.requireNonNull(client));
-        return new Locks(timeout, (timer, millis) -> new OneServer(connector, timer, millis));
+        Objects.requireNonNull(client);
+        return new Locks(timeout, millis -> Own.of(client, millis),
+                (own, timer, millis) -> new OneServer(own.connector(), timer, millis));
     }
 
     /**
      * Locks of a cluster, with a timeout of 5 s.
      *
-     * @param client it stays the caller's, to be shut down after these locks are closed
+     * @param client whose addresses, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
      * @return the locks
      */
     public static Locks over(RedisClusterClient client) {
@@ -88,14 +98,15 @@ public final class Locks implements AutoCloseable {
     /**
      * Locks of a cluster.
      *
-     * @param client it stays the caller's, to be shut down after these locks are closed
+     * @param client whose addresses, TLS and credentials these locks take, and nothing else: not its
+     *     time-outs, and not its threads. It stays the caller's, to be shut down after they are closed
      * @param timeout for how long to connect, and for how long a request that does not wait asks again
      *     while there is no connection
      * @return the locks
      */
     public static Locks over(RedisClusterClient client, Duration timeout) {
         Objects.requireNonNull(client);
-        return new Locks(timeout, (timer, millis) -> new Cluster(client, timer, millis));
+        return new Locks(timeout, millis -> Own.of(client, millis), Cluster::new);
     }
 
     /**
@@ -131,14 +142,34 @@ public final class Locks implements AutoCloseable {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
-        var asking = ask(request, request.job, new Job.Place());
+        return await(ask(request, request.job, new Job.Place()));
+    }
+
+    /** However the wait ends without the hold, the request is called off. */
+    Hold await(Asking asking) throws InterruptedException {
         try {
             return new Hold(asking.end.get());
-        } catch (InterruptedException error) {
+        } catch (ExecutionException error) {
+            throw Hold.unwrapped(error.getCause());
+        } catch (Throwable error) {
             giveUp(asking);
             throw error;
-        } catch (ExecutionException error) {
-            throw thrown(error.getCause());
+        } finally {
+            asked.remove(asking);
+        }
+    }
+
+    /** The same, but that an interrupt does not end the wait. */
+    Hold awaitUninterruptibly(Asking asking) {
+        try {
+            return new Hold(asking.end.join());
+        } catch (CompletionException error) {
+            throw Hold.unwrapped(error);
+        } catch (Throwable error) {
+            giveUp(asking);
+            throw error;
+        } finally {
+            asked.remove(asking);
         }
     }
 
@@ -173,13 +204,13 @@ public final class Locks implements AutoCloseable {
     }
 
     /**
-     * Acquires what the request says, without blocking. If the future is cancelled, or completed by
-     * {@link CompletableFuture#orTimeout}, the wait is over in the server too, and what it may have
-     * granted is released.
+     * Acquires what the request says, without blocking. If the future is completed otherwise, be it
+     * cancelled or by {@link CompletableFuture#orTimeout} or {@link CompletableFuture#complete}, the
+     * wait is over in the server too, and what it may have granted is released.
      *
      * @param request which lock, and how
-     * @return the hold; fails as {@link #acquire(Request)} does. What depends on it may block; of
-     *     this process 32 do so at a time
+     * @return the hold; fails as {@link #acquire(Request)} does. What depends on it may block: no
+     *     other callback, and no future, waits until it is done
      */
     public CompletableFuture<Hold> acquireAsync(Request request) {
         var future = new CompletableFuture<Hold>();
@@ -190,6 +221,7 @@ public final class Locks implements AutoCloseable {
             return CompletableFuture.failedFuture(error);
         }
         asking.end.whenCompleteAsync((holding, error) -> {
+            asked.remove(asking);
             if (error != null) {
                 future.completeExceptionally(error);
             } else {
@@ -200,7 +232,7 @@ public final class Locks implements AutoCloseable {
             }
         }, Hands.POOL);
         future.whenComplete((hold, error) -> {
-            if (error != null) {
+            if (!asking.end.isDone()) {
                 giveUp(asking);
             }
         });
@@ -209,17 +241,13 @@ public final class Locks implements AutoCloseable {
 
     /** @param job where a second request for the place is an error; null: with an owner of its own */
     Asking ask(Request request, Job job, Job.Place place) {
+        var before = job == null ? CompletableFuture.<Void>completedFuture(null) : job.take(request, place);
+        var asking = new Asking(request, job == null ? Owner.fresh() : job.owner(), job, place);
+        asked.add(asking);
         if (closed) {
-            throw Session.closedError();
-        }
-        if (job == null) {
-            var asking = new Asking(request, Owner.fresh(), null, null);
-            router.ask(asking);
-            return asking;
-        }
-        var before = job.take(request, place);
-        var asking = new Asking(request, job.owner(), job, place);
-        if (before.isDone()) {
+            asking.leave();
+            asking.end.completeExceptionally(Session.closedError());
+        } else if (before.isDone()) {
             router.ask(asking);
         } else {
             before.thenRunAsync(() -> router.ask(asking), timer);
@@ -228,15 +256,11 @@ public final class Locks implements AutoCloseable {
     }
 
     void giveUp(Asking asking) {
-        asking.unwanted = true; // which its session sees if it has none yet
+        asking.giveUp(); // which its session sees if it has none yet
         Session session = asking.session;
         if (session != null) {
-            session.requests.giveUp(asking, new NotAcquiredException(asking.request.key()));
+            session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
         }
-    }
-
-    static RuntimeException thrown(Throwable error) {
-        return Hold.unwrapped(error);
     }
 
     /**
@@ -283,7 +307,8 @@ public final class Locks implements AutoCloseable {
 
     /**
      * Releases every hold, ends every wait, and closes the connections. Holds are lost with the
-     * reason {@code closed}; further requests fail.
+     * reason {@code closed}; further requests fail. What is to be held {@linkplain Hold#atLeast at
+     * least} for a time stays held for the rest of it.
      */
     @Override
     public void close() {
@@ -293,8 +318,10 @@ public final class Locks implements AutoCloseable {
         closed = true;
         settle(Session::close);
         settle(Session::disconnect); // so that nobody else closes it too
-        router.close();
+        own.close();
         timer.shutdownNow();
+        // What was to be asked later, by the timer.
+        asked.forEach(asking -> asking.end.completeExceptionally(Session.closedError()));
     }
 
     /** With all sessions, but for as long as that may take. */

@@ -1,7 +1,9 @@
 package dev.rlock;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
@@ -47,12 +49,13 @@ public final class Request {
      * @param key its name
      * @param more further locks
      * @return the request
-     * @throws IllegalArgumentException if a name is empty or given twice
+     * @throws IllegalArgumentException if a name is empty, given twice, or no text: half of a pair
+     *     of surrogates, which is sent as a question mark, as any other such half
      */
     public static Request of(String key, String... more) {
         var keys = new ArrayList<String>();
         keys.add(key);
-        keys.addAll(List.of(more));
+        keys.addAll(Arrays.asList(more));
         return of(keys);
     }
 
@@ -62,11 +65,16 @@ public final class Request {
      *
      * @param keys their names, 1 to 1,024
      * @return the request
-     * @throws IllegalArgumentException if there is none, or a name is empty or given twice
+     * @throws IllegalArgumentException if there is none, or a name is empty, given twice, or no text
      */
     public static Request of(Collection<String> keys) {
-        if (keys.stream().anyMatch(String::isEmpty)) {
-            throw new IllegalArgumentException("a key must not be empty");
+        for (String key : keys) {
+            if (Objects.requireNonNull(key, "a key must not be null").isEmpty()) {
+                throw new IllegalArgumentException("a key must not be empty");
+            }
+            if (!StandardCharsets.UTF_8.newEncoder().canEncode(key)) {
+                throw new IllegalArgumentException("a key must be text, without halves of surrogate pairs");
+            }
         }
         if (keys.isEmpty() || keys.size() > 1024 || new HashSet<>(keys).size() < keys.size()) {
             throw new IllegalArgumentException("1 to 1,024 different keys");

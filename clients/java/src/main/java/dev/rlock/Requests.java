@@ -26,8 +26,8 @@ final class Requests {
     void ask(Asking asking) {
         synchronized (session.lock) {
             asking.session = session;
-            if (asking.unwanted && !asking.over) {
-                end(asking, new NotAcquiredException(asking.request.key()));
+            if (asking.isUnwanted() && !asking.over) {
+                end(asking, notAcquired(asking));
             }
             if (asking.over) {
                 asking.leave();
@@ -70,9 +70,13 @@ final class Requests {
             if (reply instanceof Long token) {
                 granted(asking, token, false);
             } else if (!asking.queued) {
-                fail(asking, new NotAcquiredException(asking.request.key()));
+                fail(asking, notAcquired(asking));
             } // else QUEUED, which Lettuce gives as null
         });
+    }
+
+    private NotAcquiredException notAcquired(Asking asking) {
+        return new NotAcquiredException(asking.request.key(), session.holds.holder(asking.request.keys));
     }
 
     /** Goes on with the reply, if the request is still under way by the same tag. */
@@ -102,7 +106,7 @@ final class Requests {
     void heard(Asking asking, String word, String rest) {
         switch (word) {
             case "granted" -> granted(asking, Long.parseLong(rest), true);
-            case "timeout" -> fail(asking, new NotAcquiredException(asking.request.key()));
+            case "timeout" -> fail(asking, notAcquired(asking));
             case "lost" -> fail(asking, new LostException(asking.request.key(), rest)); // while it waits for acks
             default -> refused(asking, rest);
         }
@@ -189,9 +193,7 @@ final class Requests {
     private void end(Asking asking, RlockException error) {
         stopTimer(asking);
         asking.over = true;
-        if (asking.job != null) {
-            asking.job.giveUp(asking.place);
-        }
+        asking.giveUp();
         asking.end.completeExceptionally(error);
     }
 
@@ -260,13 +262,21 @@ final class Requests {
             }
             long left = Millis.until(Millis.after(asking.began, timeout));
             if (asking.tag != 0 && asking.waits()) {
-                giveUp(asking, new NotAcquiredException(asking.request.key()));
+                giveUp(asking, notAcquired(asking));
             } else if (left > 0) {
                 asking.timer = overdueIn(asking, left);
             } else {
                 giveUp(asking, session.dialler.error());
             }
         }
+    }
+
+    /** There is no connection, and will be none. */
+    void refuse(RefusedException why) {
+        takeUnsent().forEach(asking -> {
+            end(asking, why);
+            owe(asking);
+        });
     }
 
     void close() {

@@ -11,9 +11,6 @@ interface Router {
     /** What guards its sessions. */
     Object lock();
 
-    /** After the sessions are closed. */
-    default void close() {}
-
     /** Whether keys move between servers. What follows is for those where they do. */
     default boolean moves() {
         return false;

@@ -2,7 +2,6 @@ package dev.rlock;
 
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.Lock;
@@ -15,8 +14,11 @@ import java.util.concurrent.locks.Lock;
  * connection may break, somebody may force it; the code between {@code lock} and {@code unlock}
  * goes on and is not alone any more. Ask {@link #isHeldAndNotLost} between the steps, or take
  * {@link #hold} for its token, which storage can check, and to be told of the loss. After a loss
- * each {@code unlock} throws {@link IllegalMonitorStateException}, and to lock it again before
- * that is {@link LostException}. Where you can, use {@link Locks#acquire} instead.
+ * each {@code unlock} throws {@link IllegalMonitorStateException}; who locks it again begins anew,
+ * and what was lost is forgotten. Where you can, use {@link Locks#acquire} instead.
+ *
+ * <p>A nested acquisition lengthens the lease to its own at least. Whether the server renews it,
+ * the first one has said.
  *
  * <p>All locks that a thread holds at a time share one owner, so that the server sees when threads
  * wait for each other, also those of two processes: the {@code lock} that would never return
@@ -29,14 +31,31 @@ public final class ThreadLock implements Lock {
     private final Threads threads;
     private final Request request;
     private final Threads.Place place;
+    private final boolean tellsLoss;
 
     ThreadLock(Threads threads, Request request) {
+        this(threads, request, false);
+    }
+
+    private ThreadLock(Threads threads, Request request, boolean tellsLoss) {
         if (request.keys.size() > 1 || request.job != null) {
             throw new IllegalArgumentException("one key, and no job");
         }
         this.threads = threads;
         this.request = request;
         place = new Threads.Place(request.key(), request.mode);
+        this.tellsLoss = tellsLoss;
+    }
+
+    /**
+     * The same lock for who locks it again and again to see whether it still has it, as Spring's
+     * election of a leader does. After a loss that its thread has not asked about, the next
+     * {@code lock} or {@code tryLock} throws {@link LostException}, once, in place of beginning anew.
+     *
+     * @return the lock
+     */
+    public ThreadLock tellingLoss() {
+        return new ThreadLock(threads, request, true);
     }
 
     private Threads.Held held() {
@@ -49,90 +68,71 @@ public final class ThreadLock implements Lock {
         if (held == null) {
             return false;
         }
-        if (held.hold.isLost()) {
+        try {
+            if (!held.hold.isLost()) {
+                held.hold.lengthen(request.lease);
+                held.times++;
+                return true;
+            }
+        } catch (LostException error) {
+            // It was, and nobody knew.
+        }
+        threads.remove(place);
+        if (tellsLoss && !held.toldLost) {
             throw new LostException(request.key(), held.hold.lossReason());
         }
-        held.times++;
-        return true;
+        return false;
     }
 
     @Override
     public void lock() {
-        if (nests()) {
-            return;
-        }
-        var asking = ask(request.waitingForEver());
-        boolean interrupted = false;
+        uninterruptibly(request.waitingForEver());
+    }
+
+    @Override
+    public boolean tryLock() {
         try {
-            while (true) {
-                try {
-                    threads.put(place, new Hold(asking.end.get()));
-                    return;
-                } catch (InterruptedException error) {
-                    interrupted = true;
-                } catch (ExecutionException error) {
-                    throw Locks.thrown(error.getCause());
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            uninterruptibly(request.waiting(Duration.ZERO)); // which is short
+            return true;
+        } catch (NotAcquiredException error) {
+            return false;
+        }
+    }
+
+    private void uninterruptibly(Request request) {
+        if (!nests()) {
+            var asking = ask(request);
+            threads.put(place, threads.locks.awaitUninterruptibly(asking), asking.job);
         }
     }
 
     @Override
     public void lockInterruptibly() throws InterruptedException {
-        if (Thread.interrupted()) {
-            throw new InterruptedException();
-        }
-        if (!nests()) {
-            await(request.waitingForEver());
-        }
-    }
-
-    @Override
-    public boolean tryLock() {
-        if (nests()) {
-            return true;
-        }
-        var asking = ask(request.waiting(Duration.ZERO));
-        boolean interrupted = false;
-        try {
-            while (true) {
-                try {
-                    threads.put(place, new Hold(asking.end.get()));
-                    return true;
-                } catch (InterruptedException error) {
-                    interrupted = true; // a try is short
-                } catch (ExecutionException error) {
-                    if (error.getCause() instanceof NotAcquiredException) {
-                        return false;
-                    }
-                    throw Locks.thrown(error.getCause());
-                }
-            }
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
+        interruptibly(request.waitingForEver());
     }
 
     @Override
     public boolean tryLock(long time, TimeUnit unit) throws InterruptedException {
-        if (Thread.interrupted()) {
-            throw new InterruptedException();
-        }
-        if (nests()) {
-            return true;
-        }
         try {
-            await(waiting(time, unit));
+            interruptibly(waiting(time, unit));
             return true;
         } catch (NotAcquiredException error) {
             return false;
         }
+    }
+
+    private void interruptibly(Request request) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        if (!nests()) {
+            var asking = ask(request);
+            threads.put(place, threads.locks.await(asking), asking.job);
+        }
+    }
+
+    private Asking ask(Request request) {
+        return threads.locks.ask(request, threads.job(), new Job.Place(place));
     }
 
     private Request waiting(long time, TimeUnit unit) {
@@ -141,22 +141,6 @@ public final class ThreadLock implements Lock {
         }
         // Long.MAX_VALUE of whatever unit is a way to say for ever.
         return unit.toDays(time) > 36_500 ? request.waitingForEver() : request.waiting(Duration.of(time, unit.toChronoUnit()));
-    }
-
-    private Asking ask(Request request) {
-        return threads.locks.ask(request, threads.job(), new Job.Place(place));
-    }
-
-    private void await(Request request) throws InterruptedException {
-        var asking = ask(request);
-        try {
-            threads.put(place, new Hold(asking.end.get()));
-        } catch (InterruptedException error) {
-            threads.locks.giveUp(asking);
-            throw error;
-        } catch (ExecutionException error) {
-            throw Locks.thrown(error.getCause());
-        }
     }
 
     /**
@@ -201,31 +185,34 @@ public final class ThreadLock implements Lock {
      * @return true if it does
      */
     public boolean isHeldAndNotLost() {
-        return hold().filter(hold -> !hold.isLost()).isPresent();
+        return getHoldCount() > 0;
     }
 
     /**
-     * Whether this thread has locked it more often than unlocked, lost or not.
+     * The same: what was lost is not held.
      *
-     * @return true if it has
+     * @return true if {@link #unlock} has something to release
      */
     public boolean isHeldByCurrentThread() {
-        return held() != null;
+        return getHoldCount() > 0;
     }
 
     /**
      * How often this thread has locked it and not unlocked it.
      *
-     * @return 0 if it does not hold it
+     * @return 0 if it does not hold it, or it was lost
      */
     public int getHoldCount() {
         var held = held();
-        return held == null ? 0 : held.times;
+        if (held != null && held.hold.isLost()) {
+            held.toldLost = true;
+        }
+        return held == null || held.toldLost ? 0 : held.times;
     }
 
     /**
-     * What this thread holds by this lock: with the token, and with word of the loss. Do not
-     * release it; {@link #unlock} does.
+     * What this thread has locked by this lock, lost or not: with the token, and with word of the
+     * loss. Do not release it; {@link #unlock} does.
      *
      * @return nothing if this thread does not hold it
      */
@@ -235,6 +222,6 @@ public final class ThreadLock implements Lock {
 
     @Override
     public String toString() {
-        return "ThreadLock[" + request.key() + (isHeldByCurrentThread() ? ", held by this thread]" : "]");
+        return "ThreadLock[" + request.key() + (held() == null ? "]" : ", locked by this thread]");
     }
 }

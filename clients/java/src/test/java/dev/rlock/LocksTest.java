@@ -241,6 +241,34 @@ class LocksTest extends WithServer {
         assertThrows(IllegalArgumentException.class, () -> Request.of("a").limit(2).permits(3));
         assertThrows(IllegalArgumentException.class, () -> Request.of("a").read().write());
         assertThrows(IllegalArgumentException.class, () -> Request.of("a", "b").read());
+        // They would be sent as question marks, and be one name.
+        for (String half : new String[] {"a\ud800", "\udc00b", "\ud800\ud800", "\udc00\ud800"}) {
+            assertThrows(IllegalArgumentException.class, () -> Request.of(half));
+            assertThrows(IllegalArgumentException.class, () -> Request.of("a", half));
+        }
+        assertEquals("a\ud83d\ude00", Request.of("a\ud83d\ude00").key());
+        assertThrows(NullPointerException.class, () -> Request.of((String) null));
+        assertThrows(NullPointerException.class, () -> Request.of("a", (String) null));
+    }
+
+    @Test
+    void notAcquiredTellsTheKeyAndWhoHasItWhenItIsOneOfOurs() throws Exception {
+        take(key);
+        var error = assertThrows(NotAcquiredException.class, () -> locks.acquire(key, Duration.ofMillis(20)));
+        assertEquals(key, error.key());
+        assertTrue(error.heldBy().isEmpty());
+        give(key);
+        for (var request : java.util.List.of(Request.of(key), Request.of(key).watchdog(false), Request.of(key, key + 2))) {
+            try (Hold hold = locks.acquire(request)) {
+                for (var other : java.util.List.of(Request.of(key), Request.of("free " + key, key))) {
+                    var own = assertThrows(NotAcquiredException.class, () -> locks.acquire(other));
+                    assertEquals(hold.owner(), own.heldBy().orElseThrow());
+                    assertTrue(own.getMessage().contains(hold.owner()), own.getMessage());
+                }
+            }
+        }
+        take(key);
+        assertTrue(assertThrows(NotAcquiredException.class, () -> locks.acquire(key, Duration.ZERO)).heldBy().isEmpty());
     }
 
     @Test
@@ -258,7 +286,11 @@ class LocksTest extends WithServer {
     }
 
     static Through through(Proxy proxy) {
-        var client = Server.client(proxy.port);
+        return through(proxy.port);
+    }
+
+    static Through through(int port) {
+        var client = Server.client(port);
         return new Through(client, Locks.over(client));
     }
 }

@@ -75,11 +75,12 @@ class LossTest extends WithServer {
     @Test
     void aHoldIsLeftToItsLease() throws Exception {
         Hold hold = hold(Request.of(key).watchdog(false).lease(LONG));
-        hold.releaseAfter(Duration.ofMillis(300));
+        hold.atLeast(Duration.ofMillis(300));
+        hold.release();
         assertFalse(server.isFree(key));
         assertFalse(hold.isLost());
         server.awaitFree(key);
-        assertThrows(IllegalStateException.class, () -> hold(Request.of(key)).releaseAfter(LONG));
+        assertThrows(IllegalStateException.class, () -> hold(Request.of(key)).atLeast(LONG));
     }
 
     @Test

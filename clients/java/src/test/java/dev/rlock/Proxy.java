@@ -143,6 +143,10 @@ final class Proxy implements AutoCloseable {
         holdAt = word;
     }
 
+    synchronized boolean isHolding() {
+        return holding;
+    }
+
     void awaitHolding() {
         Server.await("the word at which it holds", () -> {
             synchronized (this) {
@@ -154,6 +158,7 @@ final class Proxy implements AutoCloseable {
     /** Nothing goes to the clients while it holds. */
     synchronized void hold(boolean holding) {
         this.holding = holding;
+        holdAt = null;
         notifyAll();
     }
 

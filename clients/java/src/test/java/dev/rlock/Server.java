@@ -25,25 +25,46 @@ import java.util.concurrent.TimeUnit;
 final class Server implements AutoCloseable {
     static final Duration SOON = Duration.ofSeconds(20);
 
-    final int port;
+    int port;
+    /** Where the settings name a tls-port ${port}. */
+    int tlsPort;
     private final Path directory;
-    private final List<String> settings;
+    private final List<String> asked;
+    private List<String> settings;
     private Process process;
     private RedisClient client;
     private StatefulRedisConnection<String, String> admin;
 
     Server(String... settings) {
-        this.settings = List.of(settings);
-        try (var free = new ServerSocket(0)) {
-            port = free.getLocalPort();
+        this.asked = List.of(settings);
+        try {
             directory = Files.createTempDirectory("rlock-java-");
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
         Runtime.getRuntime().addShutdownHook(new Thread(this::kill));
-        start();
-        client = client(port);
-        admin = client.connect();
+        for (int tries = 0; admin == null; tries++) {
+            choosePorts();
+            try {
+                start();
+                client = client(port);
+                admin = client.connect();
+            } catch (IllegalStateException error) {
+                if (tries == 5 || !error.getMessage().contains("Address already in use")) {
+                    throw error; // else another process was faster
+                }
+            }
+        }
+    }
+
+    private void choosePorts() {
+        try (var free = new ServerSocket(0); var other = new ServerSocket(0)) {
+            port = free.getLocalPort();
+            tlsPort = other.getLocalPort();
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+        settings = asked.stream().map(word -> word.replace("${port}", "" + tlsPort)).toList();
     }
 
     static RedisClient client(int port) {
@@ -146,12 +167,24 @@ final class Server implements AutoCloseable {
         return ((List<?>) info(key, "holders")).size();
     }
 
+    /** Of the connections, those of this name. */
+    List<String> named(String name) {
+        return say("CLIENT LIST").toString().lines().filter(line -> line.contains(" name=" + name + " ")).toList();
+    }
+
     void awaitWaiters(String key, long many) {
         await(many + " wait for " + key, () -> waiters(key) == many);
     }
 
     void awaitFree(String key) {
         await(key + " is free", () -> isFree(key));
+    }
+
+    void awaitNothingLeft() {
+        await("nothing is held and nobody waits", () -> {
+            String info = say("INFO rlock").toString();
+            return info.contains("rlock_held:0\r") && info.contains("rlock_waiting:0\r");
+        });
     }
 
     static void await(String what, Callable<Boolean> condition) {

@@ -11,6 +11,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -156,7 +157,7 @@ class ThreadLockTest extends WithServer {
         thread.start();
         thread.interrupt();
         thread.join();
-        server.awaitFree(key); // an interrupted thread does not wait for the answer
+        server.awaitFree(key);
     }
 
     @Test
@@ -169,28 +170,99 @@ class ThreadLockTest extends WithServer {
             return true;
         });
         assertTrue(other.get(20, TimeUnit.SECONDS));
-        assertTrue(lock.isHeldByCurrentThread());
-        assertFalse(lock.isHeldAndNotLost());
+        assertFalse(lock.isHeldByCurrentThread() || lock.isHeldAndNotLost());
         var error = assertThrows(IllegalMonitorStateException.class, lock::unlock);
         assertInstanceOf(LostException.class, error.getCause());
-        assertFalse(lock.isHeldByCurrentThread());
+        assertTrue(lock.hold().isEmpty());
     }
 
-    @Test
-    void aLossIsToldAtEachStep() throws Exception {
-        var lock = locks.lock(key);
+    private Hold lockedTwiceAndLost(ThreadLock lock) throws Exception {
         lock.lock();
         lock.lock();
         var hold = lock.hold().orElseThrow();
         server.say("RLOCK.FORCE " + key);
         assertEquals("forced", reason(hold));
-        assertThrows(LostException.class, lock::lock);
+        return hold;
+    }
+
+    @Test
+    void aLossIsToldToWhoUnlocks() throws Exception {
+        var lock = locks.lock(key);
+        lockedTwiceAndLost(lock);
+        for (int i = 0; i < 2; i++) {
+            var error = assertThrows(IllegalMonitorStateException.class, lock::unlock);
+            assertInstanceOf(LostException.class, error.getCause());
+        }
+        var error = assertThrows(IllegalMonitorStateException.class, lock::unlock);
+        assertEquals(null, error.getCause());
+    }
+
+    /** A pool's thread, whose tasks unlock what they still have. */
+    @Test
+    void whoLocksAfterALossBeginsAnew() throws Exception {
+        var lock = locks.lock(key);
+        for (int i = 0; i < 3; i++) {
+            var lost = lockedTwiceAndLost(lock);
+            if (i == 0 && lock.isHeldByCurrentThread() || i == 1 && lock.isHeldAndNotLost()) {
+                lock.unlock();
+            }
+            assertTrue(i == 0 ? lock.tryLock() : lock.tryLock(1, TimeUnit.SECONDS));
+            assertEquals(1, lock.getHoldCount());
+            assertTrue(lock.hold().orElseThrow().token() > lost.token());
+            lock.unlock();
+            assertTrue(server.isFree(key));
+        }
+    }
+
+    @Test
+    void whoLocksToSeeWhetherHeHasItIsToldOnce() throws Exception {
+        var lock = locks.lock(key).tellingLoss();
+        lockedTwiceAndLost(lock);
         assertThrows(LostException.class, lock::tryLock);
-        assertThrows(IllegalMonitorStateException.class, lock::unlock);
-        assertThrows(IllegalMonitorStateException.class, lock::unlock);
-        lock.lock(); // nothing of it is left
-        assertTrue(lock.hold().orElseThrow().token() > hold.token());
+        lockedTwiceAndLost(lock);
+        assertFalse(lock.isHeldByCurrentThread()); // told
+        assertTrue(lock.tryLock());
         lock.unlock();
+    }
+
+    @Test
+    void aNestedAcquisitionHasItsLease() throws Exception {
+        for (boolean watchdog : new boolean[] {false, true}) {
+            var shorter = Request.of(key).watchdog(watchdog).lease(Duration.ofSeconds(2));
+            var outer = locks.lock(shorter);
+            outer.lock();
+            var inner = locks.lock(shorter.lease(Duration.ofSeconds(10)));
+            assertTrue(inner.tryLock());
+            long left = Long.parseLong(server.say("PTTL " + key).toString());
+            assertTrue(left > 8_000 && left <= 10_000, left + " ms");
+            outer.lock();
+            assertTrue(Long.parseLong(server.say("PTTL " + key).toString()) > 7_000, "it was shortened");
+            for (int i = 0; i < 3; i++) {
+                outer.unlock();
+            }
+            assertTrue(server.isFree(key));
+        }
+    }
+
+    /** Which a wait that ends otherwise, such as for want of threads to wait in a pool's place, is not. */
+    @Test
+    void aWaitThatTheThreadCannotWaitIsCalledOff() throws Exception {
+        take(key);
+        var pool = new ForkJoinPool(
+                1, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, false, 1, 1, 1, null, 1, TimeUnit.SECONDS);
+        Callable<?>[] waits = {
+            () -> locks.acquire(key, LONG),
+            () -> {
+                locks.lock(key).lock();
+                return null;
+            },
+        };
+        for (var wait : waits) {
+            var error = assertThrows(ExecutionException.class, pool.submit(wait)::get);
+            assertTrue(error.toString().contains("RejectedExecution"), error.toString());
+            server.awaitWaiters(key, 0);
+        }
+        pool.shutdown();
     }
 
     @Test

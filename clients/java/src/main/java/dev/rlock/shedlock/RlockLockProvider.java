@@ -5,6 +5,7 @@ import dev.rlock.Locks;
 import dev.rlock.LostException;
 import dev.rlock.Request;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import net.javacrumbs.shedlock.core.AbstractSimpleLock;
 import net.javacrumbs.shedlock.core.ClockProvider;
@@ -15,8 +16,9 @@ import net.javacrumbs.shedlock.support.LockException;
 
 /**
  * ShedLock by rlock: each lock is a plain lease of {@code lockAtMostFor}, which nobody renews and
- * which outlives its connection. To unlock before {@code lockAtLeastFor} is over shortens the
- * lease to what is left of it.
+ * which outlives its connection. To unlock before {@code lockAtLeastFor} is over, or to close the
+ * {@link Locks}, shortens the lease to what is left of it. After that time {@code Locks.close}
+ * frees the lock, also while its job runs: end the jobs before.
  *
  * <p>A {@link SimpleLock} cannot tell that it was lost. {@code extend} can: it gives nothing then.
  * {@code unlock} says nothing, as with ShedLock's other providers.
@@ -41,8 +43,8 @@ public final class RlockLockProvider implements ExtensibleLockProvider {
      * @param prefix what stands before the name of each lock
      */
     public RlockLockProvider(Locks locks, String prefix) {
-        this.locks = locks;
-        this.prefix = prefix;
+        this.locks = Objects.requireNonNull(locks, "locks");
+        this.prefix = Objects.requireNonNull(prefix, "prefix");
     }
 
     @Override
@@ -55,7 +57,7 @@ public final class RlockLockProvider implements ExtensibleLockProvider {
             return locks.tryAcquire(Request.of(prefix + configuration.getName())
                             .watchdog(false)
                             .lease(left))
-                    .map(hold -> new Lock(hold, configuration));
+                    .map(hold -> (SimpleLock) new Lock(hold, configuration));
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
             throw new LockException("interrupted", error);
@@ -68,17 +70,13 @@ public final class RlockLockProvider implements ExtensibleLockProvider {
         Lock(Hold hold, LockConfiguration configuration) {
             super(configuration);
             this.hold = hold;
+            hold.atLeast(Duration.between(ClockProvider.now(), configuration.getLockAtLeastUntil()));
         }
 
         @Override
         protected void doUnlock() {
-            Duration rest = Duration.between(ClockProvider.now(), lockConfiguration.getLockAtLeastUntil());
             try {
-                if (rest.isNegative() || rest.isZero()) {
-                    hold.release();
-                } else {
-                    hold.releaseAfter(rest);
-                }
+                hold.release();
             } catch (LostException error) {
                 // Its time was over: it is unlocked.
             }

@@ -4,6 +4,7 @@ import dev.rlock.Locks;
 import dev.rlock.Request;
 import dev.rlock.ThreadLock;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.locks.Lock;
 import org.springframework.integration.support.locks.LockRegistry;
 
@@ -37,13 +38,24 @@ public final class RlockLockRegistry implements LockRegistry<Lock> {
      * @param lease how long a lock stays held after its process or machine is gone without a word
      */
     public RlockLockRegistry(Locks locks, String prefix, Duration lease) {
-        this.locks = locks;
-        this.prefix = prefix;
-        this.lease = lease;
+        this.locks = Objects.requireNonNull(locks, "locks");
+        this.prefix = Objects.requireNonNull(prefix, "prefix");
+        this.lease = Objects.requireNonNull(lease, "lease");
+        obtain("any"); // a wrong prefix or lease is told here
     }
 
+    /**
+     * The lock.
+     *
+     * @param key a String, as for Spring's own registries: another object may have another text in
+     *     each process
+     * @throws IllegalArgumentException if it is none, or empty
+     */
     @Override
     public ThreadLock obtain(Object key) {
-        return locks.lock(Request.of(prefix + key).lease(lease));
+        if (!(key instanceof String name) || name.isEmpty()) {
+            throw new IllegalArgumentException("a key is a String that is not empty: " + key);
+        }
+        return locks.lock(Request.of(prefix + name).lease(lease)).tellingLoss();
     }
 }
