@@ -39,7 +39,8 @@ final class Dialler {
     }
 
     ConnectionException error() {
-        return new ConnectionException("no connection within " + timeout + " ms", last);
+        return new ConnectionException(
+                "no connection within " + timeout + " ms" + (last == null ? "" : ": " + Reply.root(last).getMessage()), last);
     }
 
     private void attempt() {
@@ -73,6 +74,11 @@ final class Dialler {
             busy = false;
             last = error == null ? null : Hold.cause(error);
             if (wire == null || !session.opened(wire)) {
+                var refused = Reply.refused(last);
+                if (refused != null) {
+                    session.refuse(refused);
+                    delay = session.hasWork() ? delay : 0; // who asks next is told at once too
+                }
                 session.router.unreachable(session);
                 dial();
             }

@@ -4,7 +4,10 @@ import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.codec.StringCodec;
 import io.lettuce.core.output.CommandOutput;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** What a server replies to a command of rlock: a number, a text, or null. */
 final class Reply extends CommandOutput<String, String, Object> {
@@ -13,6 +16,9 @@ final class Reply extends CommandOutput<String, String, Object> {
     /** The server may not write now, or not this key. */
     private static final Set<String> NOT_NOW =
             Set.of("NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY");
+
+    /** It does not know who we are, or we may not do what we have to. */
+    private static final Set<String> NOT_US = Set.of("NOAUTH", "WRONGPASS", "NOPERM");
 
     Reply() {
         super(StringCodec.UTF8, null);
@@ -32,6 +38,27 @@ final class Reply extends CommandOutput<String, String, Object> {
     /** The server's error text, or null if it was something else that went wrong. */
     static String refusal(Throwable error) {
         return error instanceof RedisCommandExecutionException ? String.valueOf(error.getMessage()) : null;
+    }
+
+    /** What lies beneath, which says what is wrong. */
+    static Throwable root(Throwable error) {
+        return error.getCause() == null ? error : root(error.getCause());
+    }
+
+    /** Whether the server will not have us; null: no. Lettuce hides that beneath errors of its own. */
+    static RefusedException refused(Throwable error) {
+        if (error == null) {
+            return null;
+        }
+        String text = refusal(error);
+        if (text != null) {
+            return NOT_US.contains(code(text)) ? new RefusedException(text) : null;
+        }
+        return Stream.concat(Stream.ofNullable(error.getCause()), Arrays.stream(error.getSuppressed()))
+                .map(Reply::refused)
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
     }
 
     static String code(String text) {

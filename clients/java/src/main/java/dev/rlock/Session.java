@@ -284,6 +284,15 @@ final class Session {
         return all;
     }
 
+    /** The server will not have us: who waits for an answer has it. */
+    void refuse(RefusedException why) {
+        requests.refuse(why);
+        inOrder().stream().filter(errand -> errand.kind == Errand.Kind.ASKED).forEach(errand -> {
+            drop(errand);
+            errand.answer.completeExceptionally(why);
+        });
+    }
+
     void drop(Errand errand) {
         errand.dropped = true;
         errands.remove(errand);
