@@ -106,6 +106,9 @@ final class Driver {
         line.put("text", String.valueOf(error.getMessage()));
         if (error instanceof RefusedException refused) {
             line.put("code", refused.code());
+        } else if (error instanceof NotAcquiredException taken) {
+            line.put("key", taken.key());
+            line.put("held_by", taken.heldBy().orElse(null));
         }
         if (word(error).equals("other")) {
             error.printStackTrace();

@@ -25,6 +25,7 @@ final class Opening {
             if (line.is("tls")) {
                 client.setOptions(ClusterClientOptions.builder().sslOptions(trust(line)).build());
             }
+            warm(client::refreshPartitions);
             return Locks.over(client, timeout);
         }
         var client = RedisClient.create(uri);
@@ -34,7 +35,7 @@ final class Opening {
         if (line.is("tls")) {
             client.setOptions(ClientOptions.builder().sslOptions(trust(line)).build());
         }
-        warm(client);
+        warm(() -> client.connectPubSub().close());
         return Locks.over(client, timeout);
     }
 
@@ -69,9 +70,9 @@ final class Opening {
     }
 
     /** So that a short wait is not spent on loading Lettuce's classes. */
-    private static void warm(RedisClient client) {
+    private static void warm(Runnable connects) {
         try {
-            CompletableFuture.runAsync(() -> client.connectPubSub().close()).get(3, TimeUnit.SECONDS);
+            CompletableFuture.runAsync(connects).get(3, TimeUnit.SECONDS);
         } catch (InterruptedException | ExecutionException | TimeoutException error) {
             // The locks will see.
         }

@@ -20,10 +20,10 @@ final class Address {
     private volatile RedisCredentials credentials;
 
     Address(RedisURI from, Duration timeout) {
-        this(from, from.getCredentialsProvider(), timeout);
+        this(from, from, from.getCredentialsProvider(), timeout);
     }
 
-    private Address(RedisURI from, RedisCredentialsProvider theirs, Duration timeout) {
+    private Address(RedisURI from, RedisURI ssl, RedisCredentialsProvider theirs, Duration timeout) {
         this.timeout = timeout;
         this.theirs = theirs;
         sentinels = from.getSentinels().stream().map(one -> new Address(one, timeout)).toList();
@@ -33,7 +33,7 @@ final class Address {
             builder.withSentinelMasterId(from.getSentinelMasterId());
         }
         try {
-            uri = builder.withTimeout(timeout).withClientName(Own.NAME).build();
+            uri = builder.withSsl(ssl).withTimeout(timeout).withClientName(Own.NAME).build();
         } catch (IllegalStateException error) {
             throw new IllegalArgumentException("the client has no address: make it with RedisClient.create(\"redis://...\")", error);
         }
@@ -42,9 +42,9 @@ final class Address {
         }
     }
 
-    /** Of a node, with the credentials of this one. */
+    /** Of a node, with the TLS and the credentials of this one. */
     Address node(RedisURI node) {
-        return new Address(node, theirs, timeout);
+        return new Address(node, uri, theirs, timeout);
     }
 
     /** With the credentials as they are now. */

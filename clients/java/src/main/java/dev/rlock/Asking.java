@@ -25,6 +25,8 @@ final class Asking implements Ticket {
     /** Whether it was sent so as to wait. */
     boolean queued;
     boolean sentEver;
+    /** Its time is over, and the server has still to say how it ended. */
+    boolean calledOff;
     /** The token of a grant that is not given to the program yet. */
     long token;
     /** What it became. */

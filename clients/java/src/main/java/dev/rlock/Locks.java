@@ -329,7 +329,7 @@ public final class Locks implements AutoCloseable {
         var done = CompletableFuture.allOf(
                 router.sessions().stream().map(end).toArray(CompletableFuture[]::new));
         try {
-            done.get(Math.min(timeout, 1_000), TimeUnit.MILLISECONDS);
+            done.get(timeout, TimeUnit.MILLISECONDS);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException | java.util.concurrent.TimeoutException error) {

@@ -76,6 +76,14 @@ final class Reply extends CommandOutput<String, String, Object> {
     }
 
     static RlockException error(String text) {
-        return code(text).equals("DEADLOCK") ? new DeadlockException(text) : new RefusedException(text);
+        if (code(text).equals("DEADLOCK")) {
+            return new DeadlockException(text);
+        } else if (text.startsWith("ERR unknown command") && text.contains("RLOCK.")) {
+            return new RefusedException(
+                    "ERR the server has no rlock module: load librlock.so (loadmodule), see the README");
+        } else if (code(text).equals("MOVED")) { // where nothing goes by slots
+            return new RefusedException("MOVED this server is a node of a cluster: give Locks a RedisClusterClient");
+        }
+        return new RefusedException(text);
     }
 }

@@ -10,7 +10,7 @@ import java.util.function.Consumer;
 
 /** The requests of a session, from the asking to the hold or the end. */
 final class Requests {
-    /** Beyond the wait of a request: so long the server has to say that it is over. */
+    /** Beyond the wait of a request: so long the server has to say by itself that it is over. */
     private static final long GRACE = 200;
 
     private final Session session;
@@ -260,15 +260,25 @@ final class Requests {
                 asking.timer = overdueIn(asking, 0); // it has just moved on
                 return;
             }
+            boolean asked = asking.tag != 0;
             long left = Millis.until(Millis.after(asking.began, timeout));
-            if (asking.tag != 0 && asking.waits()) {
-                giveUp(asking, notAcquired(asking));
+            if (asking.calledOff) {
+                giveUp(asking, silent());
+            } else if (asked && asking.waits()) {
+                // Whether somebody else had it, the server has to say.
+                asking.calledOff = true;
+                session.wire().call(asking.target.cancel());
+                asking.timer = overdueIn(asking, timeout);
             } else if (left > 0) {
                 asking.timer = overdueIn(asking, left);
             } else {
-                giveUp(asking, session.dialler.error());
+                giveUp(asking, asked ? silent() : session.dialler.error());
             }
         }
+    }
+
+    private ConnectionException silent() {
+        return new ConnectionException("the server has not answered within " + timeout + " ms", null);
     }
 
     /** There is no connection, and will be none. */
