@@ -193,18 +193,21 @@ fn cannot_run(error: &Error) -> Failure {
 /// Somebody has killed the guard. Without it the command must not go on. What came from the
 /// guard is this process's now.
 async fn guard_gone(group: Option<i32>, lease_ends: Duration) -> Result<End, Failure> {
-    if let Some(group) = group {
-        const REST: Duration = Duration::from_secs(2);
-        family::send(group, libc::SIGTERM);
-        family::send(group, libc::SIGCONT);
-        let (rest, pause) = (now() + REST, Duration::from_millis(5));
-        let kill = lease_ends.min(rest);
-        while !family::reap() && now() < kill {
-            sleep(pause).await;
+    const REST: Duration = Duration::from_secs(2);
+    for signal in [libc::SIGTERM, libc::SIGCONT] {
+        match group {
+            Some(group) => family::send(group, signal),
+            // It had not said yet that the command runs.
+            None => family::send_but(0, signal),
         }
-        while !family::reap() && now() < rest + REST {
-            family::kill();
-        }
+    }
+    let (rest, pause) = (now() + REST, Duration::from_millis(5));
+    let kill = lease_ends.min(rest);
+    while !family::reap() && now() < kill {
+        sleep(pause).await;
+    }
+    while !family::reap() && now() < rest + REST {
+        family::kill();
     }
     Err(Failure::new(
         USAGE,

@@ -102,6 +102,26 @@ fn it_is_killed_when_the_guard_is() {
     assert_eq!(seen.code, 125, "{}", seen.errors);
 }
 
+/// Before it could say that the command runs, or just after that.
+#[test]
+fn it_is_killed_when_the_guard_is_at_once() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let script = format!(
+        "kill -KILL $PPID; echo $$ >> {}; exec sleep 600",
+        notes.path("ids")
+    );
+    for _ in 0..10 {
+        let run = rlock(&server, &["run", "jobs", "--", "sh", "-c", &script]);
+        let run = { run }.spawn().unwrap();
+        assert_eq!(end(run).code, 125);
+        // Nobody has released it.
+        server.ask::<i64>("DEL jobs");
+    }
+    let ids = notes.read("ids");
+    until(|| ids.lines().all(|id| !is_alive(id.parse().unwrap())));
+}
+
 #[test]
 fn who_was_there_before_is_not_ended() {
     let server = Server::start();
