@@ -42,18 +42,10 @@ impl fmt::Display for Failure {
 
 impl From<redis::RedisError> for Failure {
     fn from(error: redis::RedisError) -> Self {
-        let server = error.code().is_some();
-        let denied = error.kind() == redis::ErrorKind::AuthenticationFailed;
-        let code = if server || denied {
-            REFUSED
-        } else {
-            UNREACHABLE
-        };
-        let text = match (error.code(), error.detail()) {
-            (Some(code), Some(text)) => format!("the server refused: {code} {text}"),
-            _ => error.to_string(),
-        };
-        Self { code, text }
+        match rlock_client::Error::from_redis(&error) {
+            rlock_client::Error::Connection(text) => Self::new(UNREACHABLE, text),
+            error => error.into(),
+        }
     }
 }
 
@@ -67,12 +59,19 @@ impl From<rlock_client::Error> for Failure {
     fn from(error: rlock_client::Error) -> Self {
         use rlock_client::Error as E;
         let code = match &error {
-            E::NotAcquired => NOT_ACQUIRED,
+            E::NotAcquired { .. } => NOT_ACQUIRED,
             E::Lost(_) => LOST,
             E::Connection(_) => UNREACHABLE,
             E::Argument(_) => USAGE,
             _ => REFUSED,
         };
-        Self::new(code, error.to_string())
+        let text = match error.or_cluster() {
+            E::Refused { code, .. } if code == "MOVED" => {
+                "the server refused: MOVED it is a node of a cluster, which rlock does not lock in"
+                    .into()
+            }
+            error => error.to_string(),
+        };
+        Self::new(code, text)
     }
 }

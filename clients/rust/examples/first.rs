@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let hold = match locks.acquire("jobs").wait(Duration::from_secs(10)).await {
         Ok(hold) => hold,
-        Err(Error::NotAcquired) => return Err("somebody else has it".into()),
+        Err(Error::NotAcquired { .. }) => return Err("somebody else has it".into()),
         Err(error) => return Err(error.into()),
     };
     println!("have it, with token {}", hold.token());

@@ -173,7 +173,7 @@ impl Acquire {
         request.check()?;
         self.locks.check(&request.keys)?;
         request.place = self.job.as_ref().map(place).transpose()?;
-        let (request, session) = (Arc::new(request), self.locks.session()?);
+        let (request, session) = (Arc::new(request), self.locks.session()?.clone());
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let mut wanted = Wanted {
             id,

@@ -1,13 +1,14 @@
 //! The same for programs without tokio: each call blocks its thread.
 //!
-//! The connection is served by a thread of its own.
+//! It waits on the thread that calls, and can be called on any: in a callback, in a runtime
+//! (whose thread it keeps as long as it takes), in `Drop`.
 //!
 //! ```no_run
 //! use std::time::Duration;
 //! use rlock_client::blocking::Locks;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let locks = Locks::new(redis::Client::open("redis://127.0.0.1/")?)?;
+//! let locks = Locks::new(redis::Client::open("redis://127.0.0.1/")?);
 //! let hold = locks.acquire("jobs").wait(Duration::from_secs(10)).get()?;
 //! for part in 0..100 {
 //!     if hold.is_lost() {
@@ -19,134 +20,96 @@
 //! # Ok(()) }
 //! ```
 
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::mpsc;
-use std::thread;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 use redis::Client;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 
 use crate::error::{Error, Reason};
 use crate::job::Job;
 
-/// The thread that serves the connection; it ends when nobody has it any more.
-#[derive(Debug)]
-struct Server {
-    runtime: Handle,
-    _end: oneshot::Sender<()>,
-}
-
-impl Server {
-    fn start(locks: crate::Locks) -> std::io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let (_end, ended) = oneshot::channel::<()>();
-        let serve = async move {
-            _ = ended.await;
-            // What was dropped last is released first.
-            let patience = Duration::from_secs(1);
-            _ = tokio::time::timeout(patience, locks.close()).await;
-        };
-        let thread = thread::Builder::new().name("rlock".into());
-        thread.spawn(move || runtime.block_on(serve))?;
-        let runtime = handle;
-        Ok(Self { runtime, _end })
+/// On this thread. Nothing of it has to be polled for others to go on.
+fn wait<T>(task: impl Future<Output = T>) -> T {
+    struct Parked(Thread);
+    impl Wake for Parked {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
     }
-
-    fn wait<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = Result<T, Error>> + Send + 'static,
-    ) -> Result<T, Error> {
-        let (sender, done) = mpsc::channel();
-        self.runtime.spawn(async move { sender.send(task.await) });
-        done.recv().unwrap_or_else(|_| Err(Error::closed()))
+    let mut task = pin!(task);
+    let waker = Waker::from(Arc::new(Parked(thread::current())));
+    loop {
+        match task.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => thread::park(),
+        }
     }
 }
 
 /// The locks of one server, or of a cluster: see [`Locks`](crate::Locks).
 #[derive(Clone, Debug)]
-pub struct Locks {
-    locks: crate::Locks,
-    server: Arc<Server>,
-}
+pub struct Locks(crate::Locks);
 
 impl Locks {
     /// With the address, the database, the credentials and the TLS of `client`.
+    pub fn new(client: Client) -> Self {
+        Self(crate::Locks::new(client))
+    }
+
+    /// See [`Locks::open`](crate::Locks::open).
     ///
     /// # Errors
-    /// If no thread can be started.
-    pub fn new(client: Client) -> std::io::Result<Self> {
-        Self::over(crate::Locks::new(client))
+    /// [`Error::Argument`] if it is no such URL.
+    pub fn open(url: &str) -> Result<Self, Error> {
+        crate::Locks::open(url).map(Self)
     }
 
     /// See [`Locks::with_timeout`](crate::Locks::with_timeout).
-    ///
-    /// # Errors
-    /// If no thread can be started.
-    pub fn with_timeout(client: Client, timeout: Duration) -> std::io::Result<Self> {
-        Self::over(crate::Locks::with_timeout(client, timeout))
+    pub fn with_timeout(client: Client, timeout: Duration) -> Self {
+        Self(crate::Locks::with_timeout(client, timeout))
     }
 
     /// See [`Locks::cluster`](crate::Locks::cluster).
-    ///
-    /// # Errors
-    /// If no thread can be started.
-    pub fn cluster(nodes: impl IntoIterator<Item = Client>) -> std::io::Result<Self> {
-        Self::over(crate::Locks::cluster(nodes))
-    }
-
-    fn over(locks: crate::Locks) -> std::io::Result<Self> {
-        let server = Arc::new(Server::start(locks.clone())?);
-        Ok(Self { locks, server })
+    pub fn cluster(nodes: impl IntoIterator<Item = Client>) -> Self {
+        Self(crate::Locks::cluster(nodes))
     }
 
     /// Asks for a lock: set what you want, and call [`get`](Acquire::get).
     pub fn acquire(&self, key: impl Into<String>) -> Acquire {
-        self.asking(self.locks.acquire(key))
+        Acquire(self.0.acquire(key))
     }
 
     /// Asks for several locks, all or none.
     pub fn acquire_many<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Acquire {
-        self.asking(self.locks.acquire_many(keys))
-    }
-
-    fn asking(&self, acquire: crate::Acquire) -> Acquire {
-        let server = Arc::clone(&self.server);
-        Acquire { acquire, server }
+        Acquire(self.0.acquire_many(keys))
     }
 
     /// A new job: a piece of work that takes several locks.
     pub fn job(&self) -> Job {
-        self.locks.job()
+        self.0.job()
     }
 
-    /// Releases every hold, ends every wait and closes the connection.
+    /// Releases every hold, ends every wait and closes the connection: see
+    /// [`Locks::close`](crate::Locks::close).
     pub fn close(&self) {
-        let locks = self.locks.clone();
-        let close = async move {
-            locks.close().await;
-            Ok(())
-        };
-        _ = self.server.wait(close);
+        wait(self.0.close());
     }
 }
 
 /// A lock that is asked for: see [`Acquire`](crate::Acquire).
 #[must_use = "nothing is asked for before `get`"]
 #[derive(Clone, Debug)]
-pub struct Acquire {
-    acquire: crate::Acquire,
-    server: Arc<Server>,
-}
+pub struct Acquire(crate::Acquire);
 
 macro_rules! as_in_async {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
             #[doc = concat!("See [`Acquire::", stringify!($name), "`](crate::Acquire::", stringify!($name), ").")]
             pub fn $name(mut self, $($argument: $type),*) -> Self {
-                self.acquire = self.acquire.$name($($argument),*);
+                self.0 = self.0.$name($($argument),*);
                 self
             }
         )*
@@ -172,55 +135,57 @@ impl Acquire {
     /// # Errors
     /// Those of awaiting an [`Acquire`](crate::Acquire).
     pub fn get(self) -> Result<Hold, Error> {
-        let hold = self.server.wait(self.acquire.into_future())?;
-        let server = self.server;
-        Ok(Hold { hold, server })
+        wait(self.0.into_future()).map(Hold)
     }
 }
 
 /// A lock that this program has: see [`Hold`](crate::Hold). Dropping it releases it.
 #[must_use = "a hold that is dropped is released"]
 #[derive(Debug)]
-pub struct Hold {
-    hold: crate::Hold,
-    server: Arc<Server>,
-}
+pub struct Hold(crate::Hold);
 
 impl Hold {
     /// The fencing token.
     pub fn token(&self) -> u64 {
-        self.hold.token()
+        self.0.token()
     }
 
     /// The key; of several the first.
     pub fn key(&self) -> &str {
-        self.hold.key()
+        self.0.key()
     }
 
     /// All keys that were taken together.
     pub fn keys(&self) -> &[String] {
-        self.hold.keys()
+        self.0.keys()
     }
 
     /// The owner, as the server knows it.
     pub fn owner(&self) -> &str {
-        self.hold.owner()
+        self.0.owner()
     }
 
     /// Whether it is lost.
     pub fn is_lost(&self) -> bool {
-        self.hold.is_lost()
+        self.0.is_lost()
     }
 
     /// Why it was lost, if it was.
     pub fn reason(&self) -> Option<Reason> {
-        self.hold.reason()
+        self.0.reason()
     }
 
-    /// Calls `told` on the thread of the connection when the hold is lost.
+    /// Calls `told` on a thread for such callbacks when the hold is lost. It may do there what it
+    /// likes, and for as long: each has a thread of its own while it runs. If the hold is released
+    /// without having been lost, `told` is dropped.
     pub fn on_lost(&self, told: impl FnOnce(Reason) + Send + 'static) {
-        let lost = self.hold.lost();
-        self.server.runtime.spawn(async move { told(lost.await) });
+        let ended = self.0.ended();
+        let runtime = self.0.session().runtime();
+        runtime.spawn(async move {
+            let reason = ended.await;
+            // To drop it may take its time too.
+            tokio::task::spawn_blocking(move || _ = reason.map(told));
+        });
     }
 
     /// One more hold of the same lock: see [`Hold::again`](crate::Hold::again).
@@ -228,9 +193,7 @@ impl Hold {
     /// # Errors
     /// [`Error::Lost`] if it was lost.
     pub fn again(&self) -> Result<Self, Error> {
-        let hold = self.hold.again()?;
-        let server = Arc::clone(&self.server);
-        Ok(Self { hold, server })
+        self.0.again().map(Self)
     }
 
     /// Sets the lease to so long from now, shorter too.
@@ -238,8 +201,7 @@ impl Hold {
     /// # Errors
     /// Those of [`Hold::renew`](crate::Hold::renew).
     pub fn renew(&self, lease: Duration) -> Result<(), Error> {
-        let hold = self.hold.again()?;
-        self.server.wait(async move { hold.renew(lease).await })
+        wait(self.0.renew(lease))
     }
 
     /// Releases it, and waits until the server has.
@@ -247,6 +209,6 @@ impl Hold {
     /// # Errors
     /// Those of [`Hold::release`](crate::Hold::release).
     pub fn release(self) -> Result<(), Error> {
-        self.server.wait(self.hold.release())
+        wait(self.0.release())
     }
 }

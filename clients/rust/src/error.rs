@@ -14,7 +14,12 @@ use redis::RedisError;
 #[non_exhaustive]
 pub enum Error {
     /// Somebody else has it, and had it for the whole wait.
-    NotAcquired,
+    NotAcquired {
+        /// The key; of several the first.
+        key: String,
+        /// The owner, if a hold of these very [`Locks`](crate::Locks) has it.
+        held_by: Option<String>,
+    },
     /// The hold was lost: from some moment on the program was not alone.
     Lost(Reason),
     /// Waiting would close a cycle of owners who wait for each other. The server's text.
@@ -38,7 +43,13 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAcquired => f.write_str("somebody else has the lock"),
+            Self::NotAcquired { key, held_by: None } => {
+                write!(f, "somebody else has the lock {key:?}")
+            }
+            Self::NotAcquired {
+                key,
+                held_by: Some(owner),
+            } => write!(f, "another hold of this program has {key:?}, as {owner}"),
             Self::Lost(reason) => write!(f, "the lock was lost: {reason}"),
             Self::Deadlock(text) => write!(f, "deadlock: {text}"),
             Self::HeldByJob(key) => write!(f, "the same job holds {key:?}, or waits for it"),
@@ -57,18 +68,30 @@ impl Error {
         match code {
             "DEADLOCK" => Self::Deadlock(text.into()),
             "NOTHELD" => Self::Lost(Reason::Expired),
-            _ => Self::Refused {
-                code: code.into(),
-                text: text.into(),
-            },
+            _ => {
+                let text = match code {
+                    "ERR" if is_unknown(text) => NO_MODULE,
+                    _ => text,
+                };
+                Self::Refused {
+                    code: code.into(),
+                    text: text.into(),
+                }
+            }
         }
     }
 
-    pub(crate) fn from_redis(error: &RedisError) -> Self {
+    /// For the command line.
+    #[doc(hidden)]
+    pub fn from_redis(error: &RedisError) -> Self {
         match error.code() {
             Some(code) => Self::from_server(code, error.detail().unwrap_or_default()),
             None if error.kind() == redis::ErrorKind::AuthenticationFailed => {
                 Self::from_server("WRONGPASS", &error.to_string())
+            }
+            // There is no use in trying again.
+            None if error.kind() == redis::ErrorKind::InvalidClientConfig => {
+                Self::Argument(with_feature(error))
             }
             None => Self::Connection(error.to_string()),
         }
@@ -76,6 +99,22 @@ impl Error {
 
     pub(crate) fn closed() -> Self {
         Self::Connection("the locks were closed".into())
+    }
+
+    pub(crate) fn forked() -> Self {
+        Self::Connection("it is of the process that this one was forked from".into())
+    }
+
+    /// Of a server that is no cluster to this session, and says that it is one.
+    #[doc(hidden)]
+    pub fn or_cluster(self) -> Self {
+        match self {
+            Self::Refused { code, text } if code == "MOVED" || text.contains("SSUBSCRIBE") => {
+                let (code, text) = ("MOVED".into(), A_CLUSTER.into());
+                Self::Refused { code, text }
+            }
+            error => error,
+        }
     }
 
     /// Whether it says that another node has the slot, or will have it soon.
@@ -87,8 +126,11 @@ impl Error {
     /// Of a connection that could not be had: whether there is no use in trying on, as for a
     /// wrong password or a database that there is not.
     pub(crate) fn is_for_good(&self) -> bool {
-        let Self::Refused { code, text } = self else {
-            return false;
+        let (code, text) = match self {
+            Self::Refused { code, text } => (code, text),
+            // Such as one for another name, or of an authority that is not known.
+            Self::Connection(text) => return text.contains("certificate"),
+            _ => return matches!(self, Self::Argument(_)),
         };
         // Of the errors without a code of their own those that SELECT replies.
         if code == "ERR" {
@@ -113,6 +155,27 @@ impl Error {
             _ => false,
         }
     }
+}
+
+const A_CLUSTER: &str =
+    "this server is a node of a cluster: give Locks a cluster client (Locks::cluster)";
+
+const NO_MODULE: &str =
+    "the server has no rlock module: load librlock.so (loadmodule), see the README";
+
+/// Whether the server does not know a command of rlock's.
+fn is_unknown(text: &str) -> bool {
+    text.starts_with("unknown command") && text.to_uppercase().contains("RLOCK.")
+}
+
+/// redis-rs does not name what would have to be switched on here.
+fn with_feature(error: &RedisError) -> String {
+    let text = error.to_string();
+    let mut hint = "";
+    if !cfg!(any(feature = "tls-rustls", feature = "tls-native-tls")) && text.contains("TLS") {
+        hint = ": rediss:// needs the feature tls-rustls (or tls-native-tls) of rlock-client";
+    }
+    text + hint
 }
 
 macro_rules! reasons {
@@ -170,6 +233,8 @@ reasons! {
     Closed "closed",
     /// Its deadline passed in this process.
     Lease "lease",
+    /// This process was forked from the one that has it.
+    Fork "fork",
     /// The server named a reason that this client does not know.
     Other "other",
 }

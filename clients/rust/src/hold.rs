@@ -6,26 +6,36 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::request::Request;
 use crate::session::Session;
 
+/// What has become of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Held,
+    /// The program has released or dropped it.
+    Over,
+    Lost(Reason),
+}
+
 /// What the session and the hold both see.
 #[derive(Debug)]
 pub(crate) struct State {
-    lost: watch::Sender<Option<Reason>>,
+    fate: watch::Sender<Fate>,
     /// ns of the clock; `u64::MAX` when it has none.
     deadline: AtomicU64,
+    process: u32,
 }
 
 impl State {
     pub fn new(deadline: Option<Time>) -> Self {
         let state = Self {
-            lost: watch::Sender::new(None),
+            fate: watch::Sender::new(Fate::Held),
             deadline: AtomicU64::new(u64::MAX),
+            process: std::process::id(),
         };
         state.set_deadline(deadline);
         state
@@ -44,33 +54,55 @@ impl State {
 
     /// The first reason stays.
     pub fn lose(&self, reason: Reason) {
-        self.lost.send_if_modified(|lost| {
-            let first = lost.is_none();
-            lost.get_or_insert(reason);
+        self.end(Fate::Lost(reason));
+    }
+
+    fn end(&self, end: Fate) {
+        self.fate.send_if_modified(|fate| {
+            let first = *fate == Fate::Held;
+            if first {
+                *fate = end;
+            }
             first
         });
     }
 
     pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static {
-        let mut lost = this.lost.subscribe();
+        let ended = Self::ended(this);
+        async {
+            match ended.await {
+                Some(reason) => reason,
+                // It was never lost.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Why it was lost; none if it never was.
+    pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
+        let mut fate = this.fate.subscribe();
         let state = Arc::clone(this);
         async move {
-            if let Some(reason) = state.reason() {
-                return reason;
+            if state.reason().is_none() {
+                // The sender is in `state`.
+                _ = fate.wait_for(|fate| *fate != Fate::Held).await;
             }
-            // The sender is in `state`.
-            let told = lost.wait_for(Option::is_some).await.ok();
-            told.and_then(|told| *told).unwrap_or(Reason::Closed)
+            state.reason()
         }
     }
 
     pub fn reason(&self) -> Option<Reason> {
-        let told = *self.lost.borrow();
-        if told.is_none() && self.deadline().is_some_and(|at| at <= clock::now()) {
+        if self.process != std::process::id() {
+            return Some(Reason::Fork);
+        }
+        if self.deadline().is_some_and(|at| at <= clock::now()) {
             // The machine may have slept over it, and timers with it.
             self.lose(Reason::Lease);
         }
-        *self.lost.borrow()
+        match *self.fate.borrow() {
+            Fate::Lost(reason) => Some(reason),
+            Fate::Held | Fate::Over => None,
+        }
     }
 }
 
@@ -151,6 +183,15 @@ impl Hold {
         State::lost(&self.shared.state)
     }
 
+    /// For callbacks: none if it is released, or dropped, without having been lost.
+    pub(crate) fn ended(&self) -> impl Future<Output = Option<Reason>> + Send + 'static {
+        State::ended(&self.shared.state)
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.shared.session
+    }
+
     /// Whether it is lost.
     pub fn is_lost(&self) -> bool {
         self.reason().is_some()
@@ -193,17 +234,18 @@ impl Hold {
                 }
                 match session.renew(*id, lease, fence).await {
                     // It may be said again: it sets the same lease.
-                    Err(Error::Connection(_)) if !session.is_over() => {
-                        sleep(Duration::from_millis(50)).await;
-                    }
+                    Err(Error::Connection(_)) => session.after(Duration::from_millis(50)).await,
                     end => return end,
                 }
             }
         };
-        let late = || Err(Error::Connection("no reply to RENEW".into()));
-        timeout(session.timeout, trying)
-            .await
-            .unwrap_or_else(|_| late())
+        tokio::select! {
+            biased;
+            end = trying => end,
+            () = session.after(session.timeout) => {
+                Err(Error::Connection("no reply to RENEW".into()))
+            }
+        }
     }
 
     /// Of a hold without watchdog.
@@ -237,21 +279,23 @@ impl Hold {
     pub async fn release(mut self) -> Result<(), Error> {
         self.over = true;
         let Shared { id, session, .. } = &*self.shared;
-        if let Some(reason) = self.reason() {
-            self.leave();
-            return Err(Error::Lost(reason));
+        let reason = self.reason();
+        let last = self.leave();
+        match reason {
+            Some(reason) => Err(Error::Lost(reason)),
+            None if last => session.release(*id).await,
+            None => Ok(()),
         }
-        if !self.leave() {
-            return Ok(());
-        }
-        session.release(*id).await
     }
 
     /// Whether this was the last.
     fn leave(&self) -> bool {
         let last = self.shared.holds.fetch_sub(1, Ordering::AcqRel) == 1;
-        if last && let Some(place) = &self.shared.request.place {
-            place.leave();
+        if last {
+            self.shared.state.end(Fate::Over);
+            if let Some(place) = &self.shared.request.place {
+                place.leave();
+            }
         }
         last
     }

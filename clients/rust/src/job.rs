@@ -20,6 +20,7 @@ use crate::error::Error;
 pub struct Job {
     owner: Arc<str>,
     keys: Arc<Mutex<HashSet<String>>>,
+    process: u32,
 }
 
 impl Job {
@@ -27,6 +28,7 @@ impl Job {
         Self {
             owner: fresh_owner().into(),
             keys: Arc::default(),
+            process: std::process::id(),
         }
     }
 
@@ -37,6 +39,11 @@ impl Job {
 
     /// Keeps the keys for one request and its hold.
     pub(crate) fn take(&self, keys: &[String]) -> Result<Place, Error> {
+        // One owner of two processes would have each lock in both.
+        if self.process != std::process::id() {
+            let text = "the job is of the process that this one was forked from: make another";
+            return Err(Error::Argument(text.into()));
+        }
         let mut taken = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(key) = keys.iter().find(|key| taken.contains(*key)) {
             return Err(Error::HeldByJob(key.clone()));

@@ -10,7 +10,7 @@
 //!   the same, [`Hold::lost`] tells, with the [`Reason`].
 //! - A paused process may believe for a while that it has a lock that it has lost. Only
 //!   storage that refuses smaller [tokens](Hold::token) prevents damage.
-//! - Without tokio: [`blocking`].
+//! - Without async: [`blocking`].
 
 mod acquire;
 pub mod blocking;
@@ -25,6 +25,9 @@ mod quorum;
 mod request;
 mod session;
 mod slots;
+// For the command line: its other connections need it too.
+#[doc(hidden)]
+pub mod tls;
 
 pub use acquire::Acquire;
 pub use error::{Error, Reason};
@@ -32,3 +35,5 @@ pub use hold::Hold;
 pub use job::Job;
 pub use locks::Locks;
 pub use quorum::{Quorum, QuorumAcquire, QuorumHold};
+#[doc(hidden)]
+pub use session::name_connections;

@@ -1,7 +1,7 @@
 //! What a program makes once.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use redis::Client;
@@ -15,7 +15,8 @@ use crate::slots::slot;
 /// The locks of one server, or of a cluster: make it once for each process and clone it.
 ///
 /// All its waits and holds run over one connection (in a cluster one to each node), which is
-/// opened by the first request, on the tokio runtime of that request.
+/// opened by the first request and served by threads of rlock's own. So they go on whatever
+/// becomes of the tasks and runtimes of the program, and it can be used in all of them.
 ///
 /// ```no_run
 /// # use std::time::Duration;
@@ -37,10 +38,22 @@ struct Shared {
     clients: Vec<Client>,
     is_cluster: bool,
     timeout: Duration,
-    session: Mutex<Option<Session>>,
+    /// Of the process that this was made in, and of one that was forked from it.
+    sessions: [OnceLock<(u32, Session)>; 2],
+    process: u32,
 }
 
 impl Locks {
+    /// The locks of the server with this URL: `redis://user:password@host:port/db`, or
+    /// `rediss://` (TLS, with the feature `tls-rustls` or `tls-native-tls`).
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if it is none, or TLS was not switched on.
+    pub fn open(url: &str) -> Result<Self, Error> {
+        let client = Client::open(url).map_err(|error| Error::from_redis(&error))?;
+        Ok(Self::new(client))
+    }
+
     /// With the address, the database, the credentials and the TLS of `client`.
     pub fn new(client: Client) -> Self {
         Self::with_timeout(client, Duration::from_secs(5))
@@ -80,7 +93,8 @@ impl Locks {
             clients,
             is_cluster,
             timeout,
-            session: Mutex::default(),
+            sessions: Default::default(),
+            process: std::process::id(),
         };
         Self {
             shared: Arc::new(shared),
@@ -127,8 +141,11 @@ impl Locks {
         Job::new()
     }
 
-    /// Releases every hold, ends every wait and closes the connection. Further requests
-    /// fail.
+    /// Releases every hold, ends every wait and closes the connection; within the timeout of
+    /// connections at the latest, whatever the server does.
+    ///
+    /// Holds are lost with [`Reason::Closed`](crate::Reason::Closed): what runs under them is to
+    /// have ended before. Waits and further requests fail with [`Error::Connection`].
     pub async fn close(&self) {
         if let Ok(session) = self.session() {
             session.close().await;
@@ -141,21 +158,28 @@ impl Locks {
         self.session().is_ok_and(|session| session.is_connected())
     }
 
-    pub(crate) fn session(&self) -> Result<Session, Error> {
-        let session = &self.shared.session;
-        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*session {
-            Some(session) if !session.is_over() => Ok(session.clone()),
-            // The first, or the runtime that the other ran on has ended.
-            _ => {
-                let new = Session::start(
-                    &self.shared.clients,
-                    self.shared.is_cluster,
-                    self.shared.timeout,
-                )?;
-                Ok(session.insert(new).clone())
+    pub(crate) fn session(&self) -> Result<&Session, Error> {
+        let Shared {
+            clients,
+            is_cluster,
+            timeout,
+            sessions: [first, forked],
+            process,
+        } = &*self.shared;
+        let me = std::process::id();
+        let session = if me == *process { first } else { forked };
+        let (process, session) = match session.get() {
+            Some(session) => session,
+            None => {
+                let new = Session::start(clients, *is_cluster, *timeout)?;
+                session.get_or_init(|| (me, new))
             }
+        };
+        // Forked twice.
+        if *process != me {
+            return Err(Error::forked());
         }
+        Ok(session)
     }
 }
 

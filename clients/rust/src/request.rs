@@ -61,6 +61,9 @@ impl Request {
         if self.keys.is_empty() || self.keys.len() > 1024 {
             return wrong("1 to 1,024 keys can be taken together");
         }
+        if self.keys.iter().any(String::is_empty) {
+            return wrong("a lock has a name: the key is empty");
+        }
         if self.keys.len() > 1 {
             let mut sorted: Vec<_> = self.keys.iter().collect();
             sorted.sort_unstable();

@@ -51,6 +51,7 @@ impl QuorumAcquire {
         }
         let mut grants = vec![(first, hold)];
         let (mut free, mut unable, mut why) = (Vec::new(), out.len(), None);
+        let mut taken = None;
         let end = begun + self.lease / 2;
         let mut until = end;
         while let Ok(Some(tried)) = timeout(until.saturating_sub(now()), tries.join_next()).await {
@@ -63,6 +64,8 @@ impl QuorumAcquire {
                     if failed.is_unable() {
                         unable += 1;
                         why = worse(why, failed.error);
+                    } else {
+                        taken = Some(failed.error);
                     }
                 }
                 Err(_) => {}
@@ -75,10 +78,12 @@ impl QuorumAcquire {
             }
         }
         if grants.len() < self.quorum.majority() {
-            // Those that are away are the reason if they leave no majority.
+            // Those that are away are the reason if they could have made the majority.
             let silent = unable + tries.len();
-            if servers - silent >= self.quorum.majority() {
-                return Err(Error::NotAcquired);
+            if let Some(taken) = taken
+                && grants.len() + silent < self.quorum.majority()
+            {
+                return Err(taken);
             }
             let silent = || Error::Connection("no majority answers".into());
             return Err(why.unwrap_or_else(silent));
@@ -112,16 +117,16 @@ impl QuorumAcquire {
                 Err(failed) => failed,
             };
             let error = match failed.error {
-                Error::NotAcquired => {
+                taken @ Error::NotAcquired { .. } => {
                     let ask = self.at(index, owner);
                     let ask = match left {
                         // All before it are away or refuse.
                         Wait::Once
                             if self.quorum.servers.len() - index < self.quorum.majority() =>
                         {
-                            return Err(why.unwrap_or(Error::NotAcquired));
+                            return Err(why.unwrap_or(taken));
                         }
-                        Wait::Once => return Err(Error::NotAcquired),
+                        Wait::Once => return Err(taken),
                         Wait::For(time) => ask.wait(time),
                         Wait::Forever => ask.wait_forever(),
                     };
@@ -180,12 +185,15 @@ impl QuorumAcquire {
                 continue;
             }
             others.spawn(async move { (index, Ok(hold)) });
-            if let Ok(Err(error @ Error::Refused { .. })) = counter {
-                why = Some(error);
+            match counter {
+                // Somebody else has a greater token, or has it.
+                Ok(Ok(_) | Err(Error::Lost(_))) => {}
+                Ok(Err(error)) => why = worse(why, error),
+                Err(_) => why = worse(why, Error::Connection("no reply to RENEW".into())),
             }
         }
         if members.len() < self.quorum.majority() {
-            return Err(why.unwrap_or(Error::NotAcquired));
+            return Err(why.unwrap_or_else(|| self.not_acquired()));
         }
         Ok(members)
     }

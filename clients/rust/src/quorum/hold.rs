@@ -50,8 +50,8 @@ impl QuorumHold {
         let (majority, key) = (ask.quorum.majority(), ask.key.clone());
         let servers = ask.quorum.servers.len();
         let state = Arc::new(State::new(validity(&members, majority)));
-        if let Some(reason) = state.reason() {
-            return Err(Error::Lost(reason));
+        if state.reason().is_some() {
+            return Err(Error::Connection("the servers answered too late".into()));
         }
         let (end, ended) = mpsc::channel(1);
         let keeper = Keeper {

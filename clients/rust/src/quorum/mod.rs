@@ -10,11 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Client;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::clock::now;
 use crate::error::Error;
 use crate::request::{LEASE, Wait};
+use crate::session::runtime;
 
 pub use hold::QuorumHold;
 use server::{Server, TIMEOUT};
@@ -46,6 +49,7 @@ use server::{Server, TIMEOUT};
 pub struct Quorum {
     servers: Arc<[Server]>,
     trouble: Arc<Mutex<Option<String>>>,
+    closed: Arc<watch::Sender<bool>>,
 }
 
 impl Quorum {
@@ -54,6 +58,7 @@ impl Quorum {
         Self {
             servers: clients.into_iter().map(Server::new).collect(),
             trouble: Arc::default(),
+            closed: Arc::default(),
         }
     }
 
@@ -67,12 +72,15 @@ impl Quorum {
         }
     }
 
-    /// Releases every hold and closes the connections.
+    /// Releases every hold, ends every wait and closes the connections: see
+    /// [`Locks::close`](crate::Locks::close).
     pub async fn close(&self) {
-        let mut closing = tokio::task::JoinSet::new();
+        self.closed.send_replace(true);
+        let Ok(runtime) = runtime() else { return };
+        let mut closing = JoinSet::new();
         for server in &*self.servers {
             let server = server.clone();
-            closing.spawn(async move { server.locks.close().await });
+            closing.spawn_on(async move { server.locks.close().await }, &runtime);
         }
         while closing.join_next().await.is_some() {}
     }
@@ -92,6 +100,9 @@ impl Quorum {
 
     fn check(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Argument(text.into()));
+        if *self.closed.borrow() {
+            return Err(Error::closed());
+        }
         if self.servers.is_empty() || self.servers.len().is_multiple_of(2) {
             return wrong("a quorum is of an odd number of servers");
         }
@@ -138,13 +149,41 @@ impl QuorumAcquire {
         self
     }
 
+    /// On rlock's own threads. When this is dropped that ends at its next `.await`, and what was
+    /// had is released.
     async fn ask(self) -> Result<QuorumHold, Error> {
         self.quorum.check()?;
+        if self.key.is_empty() {
+            return Err(Error::Argument(
+                "a lock has a name: the key is empty".into(),
+            ));
+        }
         if self.lease < Duration::from_millis(100) {
             return Err(Error::Argument(
                 "the lease of a quorum is at least 100 ms".into(),
             ));
         }
+        let mut closed = self.quorum.closed.subscribe();
+        let mut asking = JoinSet::new();
+        asking.spawn_on(self.try_on(), &runtime()?);
+        tokio::select! {
+            biased;
+            _ = closed.wait_for(|closed| *closed) => Err(Error::closed()),
+            end = asking.join_next() => match end {
+                Some(Ok(end)) => end,
+                _ => Err(Error::Connection("the attempt has ended by itself".into())),
+            },
+        }
+    }
+
+    fn not_acquired(&self) -> Error {
+        Error::NotAcquired {
+            key: self.key.clone(),
+            held_by: None,
+        }
+    }
+
+    async fn try_on(self) -> Result<QuorumHold, Error> {
         let begun = now();
         let mut pause = Duration::from_millis(20);
         loop {
@@ -172,7 +211,7 @@ impl QuorumAcquire {
             };
             if over {
                 return Err(match error {
-                    Error::Lost(_) => Error::NotAcquired,
+                    Error::Lost(_) => self.not_acquired(),
                     error => error,
                 });
             }
@@ -185,7 +224,7 @@ impl QuorumAcquire {
 /// Nobody has a majority, or servers are away, or have started just now.
 fn passes(error: &Error) -> bool {
     match error {
-        Error::NotAcquired | Error::Connection(_) | Error::Lost(_) => true,
+        Error::NotAcquired { .. } | Error::Connection(_) | Error::Lost(_) => true,
         error => error.is_not_yet(),
     }
 }

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::request::Request;
 
 use super::Shared;
-use super::link::Link;
+use super::link::{Link, name};
 
 struct Question {
     id: u64,
@@ -129,9 +129,10 @@ async fn open(client: &Client) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(Duration::from_secs(5)))
         .set_response_timeout(Some(Duration::from_secs(5)));
-    client
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
+    let opening = client.get_multiplexed_async_connection_with_config(&config);
+    let mut connection = opening.await?;
+    name(&mut connection).await?;
+    Ok(connection)
 }
 
 async fn ask(

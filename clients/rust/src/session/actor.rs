@@ -1,8 +1,8 @@
 //! What the session knows, and the task that looks after it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::clock::{self, Time};
-use crate::error::Error;
-use crate::hold::Hold;
+use crate::error::{Error, Reason};
+use crate::hold::State;
 use crate::request::{LEASE, Request};
 
 use super::cluster::Cluster;
@@ -73,7 +73,8 @@ pub(super) struct Actor {
     /// To make holds with; the session ends when nobody else has one.
     pub end: Weak<End>,
     pub open: bool,
-    /// For how long what is owed to the server is tried when nobody is left who could ask.
+    /// Until when what is owed to the server is tried, when it is closed or nobody is left who
+    /// could ask.
     ends: Option<Time>,
 
     /// The one server, or the nodes of the cluster as they became known.
@@ -86,12 +87,13 @@ pub(super) struct Actor {
     pub last_tag: u64,
     pub owed: HashMap<u64, Owed>,
     pub due: BTreeSet<(Time, u64)>,
-    /// To be dropped when this is not locked any more.
-    pub unwanted: Vec<Hold>,
+    /// To be done when this is not locked any more: what the program is told by, and what of
+    /// its own is dropped with that, is code of the program, which may come here again.
+    pub after: Vec<Box<dyn FnOnce() + Send>>,
 
     sleeps_until: Time,
     poked: bool,
-    pub closing: Option<oneshot::Sender<()>>,
+    pub closing: Vec<oneshot::Sender<()>>,
     pub closed: bool,
 }
 
@@ -100,6 +102,7 @@ impl Actor {
         clients: Vec<Client>,
         is_cluster: bool,
         timeout: Duration,
+        runtime: Handle,
         me: Weak<Shared>,
     ) -> Self {
         let (mut nodes, mut cluster) = (Vec::new(), None);
@@ -114,7 +117,7 @@ impl Actor {
         }
         Self {
             timeout,
-            runtime: Handle::current(),
+            runtime,
             me,
             end: Weak::new(),
             open: true,
@@ -127,10 +130,10 @@ impl Actor {
             last_tag: 0,
             owed: HashMap::new(),
             due: BTreeSet::new(),
-            unwanted: Vec::new(),
+            after: Vec::new(),
             sleeps_until: Time::MAX,
             poked: false,
-            closing: None,
+            closing: Vec::new(),
             closed: false,
         }
     }
@@ -146,7 +149,7 @@ impl Actor {
 
     /// Whether there is something that its task does not wait for yet.
     pub fn wants_its_task(&mut self) -> bool {
-        let closes = self.closed && self.closing.is_some() && !self.has_work();
+        let closes = !self.closing.is_empty() && !self.has_work();
         std::mem::take(&mut self.poked) || closes || self.wake() < self.sleeps_until
     }
 
@@ -173,9 +176,12 @@ impl Actor {
     /// False when the session is over.
     fn look_after(&mut self) -> bool {
         let now = clock::now();
-        if !self.open {
+        if !self.open || !self.closing.is_empty() {
             let ends = *self.ends.get_or_insert(now + self.timeout);
-            if !self.has_work() || ends <= now {
+            if ends <= now {
+                self.give_up("the server did not answer");
+            }
+            if !self.open && !self.has_work() {
                 return false;
             }
         }
@@ -280,14 +286,26 @@ impl Actor {
 
     /// Ends a request that has failed.
     pub fn fail(&mut self, id: u64, error: Error) {
-        if let Some(entry) = self.remove(id)
+        let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
+        if self.entries.get(&id).is_some_and(is_asked)
+            && let Some(entry) = self.remove(id)
             && let Phase::Asked(asked) = entry.phase
         {
             if let Some(place) = &entry.request.place {
                 place.leave();
             }
-            _ = asked.to.send(Err(error));
+            self.answer(asked.to, Err(error));
         }
+    }
+
+    /// To the program.
+    pub fn answer<T: Send + 'static>(&mut self, to: oneshot::Sender<T>, answer: T) {
+        // If nobody waits it is dropped there; a hold is released by that.
+        self.after.push(Box::new(move || drop(to.send(answer))));
+    }
+
+    pub fn tell_lost(&mut self, state: Arc<State>, reason: Reason) {
+        self.after.push(Box::new(move || state.lose(reason)));
     }
 
     pub fn remove(&mut self, id: u64) -> Option<Entry> {
@@ -303,10 +321,12 @@ impl Actor {
         if self.closed && !self.has_work() {
             for node in &mut self.nodes {
                 node.link = None;
+                node.connecting = None;
                 node.wanted = false;
             }
-            if let Some(done) = self.closing.take() {
-                _ = done.send(());
+            self.ends = None;
+            for done in std::mem::take(&mut self.closing) {
+                self.answer(done, ());
             }
         }
     }
@@ -336,17 +356,17 @@ impl Actor {
         }
     }
 
-    /// Its runtime ends: nobody looks after it any more.
-    fn abandon(&mut self) {
-        self.closed = true;
+    /// What could not be said to the server: leases end by themselves.
+    fn give_up(&mut self, why: &str) {
         for node in 0..self.nodes.len() {
-            self.disconnected(node, "the runtime of the connection has ended");
+            self.disconnected(node, why);
         }
-        self.nodes.clear();
-        self.cluster = None;
+        for id in self.entries.keys().copied().collect::<Vec<_>>() {
+            self.lose(id, Reason::Connection);
+            self.fail(id, Error::Connection(why.into()));
+        }
         self.entries.clear();
         self.owed.clear();
-        self.closing = None;
     }
 }
 
@@ -355,14 +375,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let Looked(this) = &shared;
     while this.with(Actor::look_after) {
         let until = this.with(|actor| actor.sleeps_until);
-        let event = std::future::poll_fn(|context| {
-            let mut actor = this.actor.lock().unwrap_or_else(PoisonError::into_inner);
-            let event = actor.poll_event(context);
-            if event.is_pending() && actor.wants_its_task() {
-                this.wake.notify_one();
-            }
-            event
-        });
+        let poll = |context: &mut Context<'_>| this.with(|actor| actor.poll_event(context));
+        let event = std::future::poll_fn(poll);
         let rest = until
             .saturating_sub(clock::now())
             .min(Duration::from_secs(3600));
@@ -374,11 +388,15 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
+/// Nobody waits for a task that has ended, as it would by an error of its own.
 struct Looked(Arc<Shared>);
 
 impl Drop for Looked {
     fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Release);
-        self.0.with(Actor::abandon);
+        self.0.with(|actor| {
+            actor.closed = true;
+            actor.give_up("the session has ended");
+            actor.finish_close();
+        });
     }
 }

@@ -19,7 +19,7 @@ use super::node::NOWHERE;
 impl Actor {
     pub fn acquire(&mut self, id: u64, request: Arc<Request>, to: Answer<Hold>) -> Option<Sent> {
         if self.closed {
-            _ = to.send(Err(Error::closed()));
+            self.answer(to, Err(Error::closed()));
             return None;
         }
         let node = self.node_of(&request);
@@ -62,7 +62,7 @@ impl Actor {
             node.wanted = true;
             error = node.last_error.clone();
         }
-        _ = to.send(Err(Error::Connection(error)));
+        self.answer(to, Err(Error::Connection(error)));
         None
     }
 
@@ -115,26 +115,36 @@ impl Actor {
         }
     }
 
-    /// The grant may be on its way: CANCEL, and then RELEASE of whatever came of it.
+    /// The grant may be on its way from the server: CANCEL, and then RELEASE of whatever came of
+    /// it. Or the hold on its way to the program: released before anything else is asked for.
     pub fn cancel(&mut self, id: u64) {
-        if let Some(Entry {
-            phase: Phase::Asked(asked),
-            ..
-        }) = self.entries.get(&id)
-        {
-            let was_sent = asked.was_sent;
-            if let Some(entry) = self.remove(id)
-                && was_sent
-            {
-                self.owe(id, entry.request, entry.node, true);
+        match self.entries.get(&id).map(|entry| &entry.phase) {
+            Some(Phase::Asked(asked)) => {
+                let was_sent = asked.was_sent;
+                if let Some(entry) = self.remove(id)
+                    && was_sent
+                {
+                    self.owe(id, entry.request, entry.node, true);
+                }
             }
+            Some(Phase::Held(_)) => self.let_go(id),
+            _ => {}
+        }
+    }
+
+    /// Released in the background.
+    pub fn let_go(&mut self, id: u64) {
+        if let Some(sent) = self.release(id, None) {
+            self.follow(sent);
         }
     }
 
     pub fn release(&mut self, id: u64, to: Option<Answer<()>>) -> Option<Sent> {
         // An entry that is gone was lost, and whoever asks knows by the hold.
         let mut end = Ok(());
-        if let Some(entry) = self.remove(id)
+        let is_held = |entry: &Entry| matches!(entry.phase, Phase::Held(_));
+        if self.entries.get(&id).is_some_and(is_held)
+            && let Some(entry) = self.remove(id)
             && let Phase::Held(held) = &entry.phase
         {
             let node = self.nodes.get(entry.node);
@@ -163,13 +173,15 @@ impl Actor {
                 self.owe(id, entry.request, entry.node, false);
             }
         }
-        _ = to.map(|to| to.send(end));
+        if let Some(to) = to {
+            self.answer(to, end);
+        }
         None
     }
 
     pub fn close(&mut self, done: oneshot::Sender<()>) {
         self.closed = true;
-        self.closing = Some(done);
+        self.closing.push(done);
         let ids: Vec<u64> = self.entries.keys().copied().collect();
         for id in ids {
             match self.entries.get(&id).map(|entry| &entry.phase) {
@@ -178,7 +190,7 @@ impl Actor {
                     if let Some(entry) = self.remove(id)
                         && let Phase::Asked(asked) = entry.phase
                     {
-                        _ = asked.to.send(Err(Error::closed()));
+                        self.answer(asked.to, Err(Error::closed()));
                         if was_sent {
                             self.owe(id, entry.request, entry.node, true);
                         }
@@ -186,10 +198,8 @@ impl Actor {
                 }
                 Some(Phase::Held(held)) => {
                     let state = Arc::clone(&held.state);
-                    if let Some(sent) = self.release(id, None) {
-                        self.follow(sent);
-                    }
-                    state.lose(Reason::Closed);
+                    self.let_go(id);
+                    self.tell_lost(state, Reason::Closed);
                 }
                 _ => {}
             }

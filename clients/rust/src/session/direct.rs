@@ -63,7 +63,7 @@ impl Session {
         command: impl FnOnce(&mut Actor, Answer<T>) -> Option<Sent>,
     ) -> Result<T, Error> {
         let (to, mut answer) = oneshot::channel();
-        let sent = self.with(|actor| command(actor, to));
+        let sent = self.with(|actor| command(actor, to))?;
         let session = self;
         let mut following = Following { session, sent };
         std::future::poll_fn(|context| {
@@ -87,7 +87,8 @@ impl Following<'_> {
             return;
         };
         if let Some(Sent { way, what, .. }) = self.sent.take() {
-            self.session.with(|actor| actor.replied(way, what, reply));
+            let replied = |actor: &mut Actor| actor.replied(way, what, reply);
+            _ = self.session.with(replied);
         }
     }
 }
@@ -96,7 +97,7 @@ impl Drop for Following<'_> {
     fn drop(&mut self) {
         // The program does not wait any more; the session goes on with it.
         if let Some(sent) = self.sent.take() {
-            self.session.with(|actor| actor.follow(sent));
+            _ = self.session.with(|actor| actor.follow(sent));
         }
     }
 }

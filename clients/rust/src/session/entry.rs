@@ -45,8 +45,6 @@ pub(super) struct Asked {
     pub again: Option<Time>,
     /// It was on any connection, so that a server may know it.
     pub was_sent: bool,
-    /// The server waits with it.
-    pub queued: bool,
     pub token: Option<u64>,
     pub deadline: Option<Time>,
     /// The message overtook the token.
@@ -73,7 +71,6 @@ impl Asked {
             sent: now,
             again: None,
             was_sent: false,
-            queued: false,
             token: None,
             deadline: None,
             lost: None,
@@ -83,7 +80,6 @@ impl Asked {
 
     /// Its connection is gone.
     pub fn forget(&mut self) {
-        self.queued = false;
         self.token = None;
         self.deadline = None;
         self.lost = None;
@@ -114,7 +110,7 @@ impl Asked {
     /// When the program is told that it failed, if the server has not said so by then.
     pub fn patience(&self, wait: Wait, timeout: Duration) -> Option<Time> {
         /// The server's own message is to come first.
-        const GRACE: Duration = Duration::from_millis(500);
+        const GRACE: Duration = Duration::from_secs(1);
         match wait {
             Wait::Once => Some(self.since + timeout),
             Wait::For(time) if time < timeout => Some(self.since + timeout),
@@ -128,8 +124,8 @@ impl Asked {
         match connection {
             Some(error) => Error::Connection(error.into()),
             None if self.again.is_some() => Error::Connection("it grants nothing yet".into()),
-            None if self.queued => Error::NotAcquired,
-            None => Error::Connection("no reply".into()),
+            // Only the server knows whether somebody else has it.
+            None => Error::Connection("the server did not answer in time".into()),
         }
     }
 }

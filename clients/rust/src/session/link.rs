@@ -1,7 +1,7 @@
 //! A connection of the session's own, subscribed to a channel that it has for itself.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -64,11 +64,14 @@ impl Link {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(patience))
             .set_response_timeout(None)
-            .set_pipeline_buffer_size(1024)
+            // Room for all that can be said while the server is silent: what found none would
+            // go out in any order.
+            .set_pipeline_buffer_size(1 << 20)
             .set_push_sender(pushed);
         let opening = async {
             let connection = client.get_multiplexed_async_connection_with_config(&config);
             let mut connection = connection.await?;
+            name(&mut connection).await?;
             let id = uuid::Uuid::new_v4();
             let (subscribe, channel) = match tag {
                 Some(tag) => ("SSUBSCRIBE", format!("rlock:{{{tag}}}{id}")),
@@ -142,8 +145,24 @@ impl Link {
     }
 }
 
+static NAME: OnceLock<&str> = OnceLock::new();
+
+/// For the command line, which names its connections after itself.
+pub fn name_connections(name: &'static str) {
+    _ = NAME.set(name);
+}
+
+/// As CLIENT LIST shows it. Who may not say so goes on without.
+pub(super) async fn name(connection: &mut MultiplexedConnection) -> RedisResult<()> {
+    let name = NAME.get_or_init(|| concat!("rlock-rust-", env!("CARGO_PKG_VERSION")));
+    let mut say = cmd("CLIENT");
+    say.arg("SETNAME").arg(*name);
+    connection.send_packed_command(&say).await.map(drop)
+}
+
 /// The client's own address and credentials, in RESP3.
 pub(super) fn in_resp3(client: &Client) -> RedisResult<Client> {
+    crate::tls::choose_provider();
     let info = client.get_connection_info().clone();
     let settings = info.redis_settings().clone();
     let settings = settings

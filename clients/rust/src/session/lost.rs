@@ -23,7 +23,7 @@ impl Actor {
                 if let Some(place) = &entry.request.place {
                     place.leave();
                 }
-                held.state.lose(reason);
+                self.tell_lost(held.state, reason);
                 // The others of several keys, which nobody counts on any more; and what a
                 // successor of this master may know of.
                 // What moved is held at the other node.
@@ -130,7 +130,9 @@ impl Actor {
                     let (to, end) = (released.to.take(), released.end.take());
                     self.remove(id);
                     self.owe(id, request, number, false);
-                    _ = to.map(|to| to.send(end.unwrap_or(Ok(()))));
+                    if let Some(to) = to {
+                        self.answer(to, end.unwrap_or(Ok(())));
+                    }
                 }
             }
         }

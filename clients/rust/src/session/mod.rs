@@ -1,9 +1,9 @@
 //! A session: one connection to one server, or one to each node of a cluster, over which all
 //! waits and holds run.
 //!
-//! `Actor` knows it all. A task tells it what comes by itself: messages, closed connections,
-//! time. The program's own tasks send their commands and take the replies themselves, so that
-//! a command costs no more changes of tasks than one of redis-rs.
+//! `Actor` knows it all. A task on threads of rlock's own tells it what comes by itself:
+//! messages, closed connections, time. The program's own tasks send their commands and take the
+//! replies themselves, so that a command costs no more changes of tasks than one of redis-rs.
 
 mod acks;
 mod actor;
@@ -15,20 +15,26 @@ mod link;
 mod lost;
 mod node;
 mod regain;
+mod thread;
 mod told;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::Client;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::{Sleep, sleep};
 
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::request::Request;
 use actor::Actor;
+pub use link::name_connections;
+pub(crate) use thread::runtime;
 
 type Answer<T> = oneshot::Sender<Result<T, Error>>;
 
@@ -37,8 +43,6 @@ struct Shared {
     actor: Mutex<Actor>,
     /// The task has something to do.
     wake: Notify,
-    /// The runtime of the task has ended.
-    over: AtomicBool,
     connected: Arc<AtomicBool>,
 }
 
@@ -47,12 +51,14 @@ impl Shared {
         let mut actor = self.actor.lock().unwrap_or_else(PoisonError::into_inner);
         let done = change(&mut actor);
         let wake = actor.wants_its_task();
-        // Dropped holds come here again.
-        let unwanted = std::mem::take(&mut actor.unwanted);
+        let after = std::mem::take(&mut actor.after);
         drop(actor);
-        drop(unwanted);
         if wake {
             self.wake.notify_one();
+        }
+        for told in after {
+            // The program's panic ends nothing here.
+            _ = catch_unwind(AssertUnwindSafe(told));
         }
         done
     }
@@ -65,47 +71,72 @@ pub(crate) struct Session {
     pub timeout: Duration,
 }
 
-struct End(Arc<Shared>);
+struct End {
+    shared: Arc<Shared>,
+    runtime: Handle,
+    /// A fork has a copy of what is here, which may be locked for ever, and no task.
+    process: u32,
+}
+
+impl End {
+    fn shared(&self) -> Result<&Shared, Error> {
+        let is_here = self.process == std::process::id();
+        is_here.then_some(&*self.shared).ok_or_else(Error::forked)
+    }
+}
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.0.with(|actor| actor.open = false);
-        self.0.wake.notify_one();
+        if let Ok(shared) = self.shared() {
+            shared.with(|actor| actor.open = false);
+            shared.wake.notify_one();
+        }
     }
 }
 
 impl Session {
-    /// Within a tokio runtime. With seeds of a cluster, or the one server.
+    /// With seeds of a cluster, or the one server.
     pub fn start(clients: &[Client], is_cluster: bool, timeout: Duration) -> Result<Self, Error> {
         let clients: Result<Vec<_>, _> = clients.iter().map(link::in_resp3).collect();
         let clients = clients.map_err(|error| Error::from_redis(&error))?;
+        let runtime = runtime()?;
         let shared = Arc::new_cyclic(|shared| {
-            let actor = Actor::new(clients, is_cluster, timeout, shared.clone());
+            let runtime = runtime.clone();
+            let actor = Actor::new(clients, is_cluster, timeout, runtime, shared.clone());
             Shared {
                 connected: Arc::clone(&actor.is_connected),
                 actor: Mutex::new(actor),
                 wake: Notify::new(),
-                over: AtomicBool::new(false),
             }
         });
-        let end = Arc::new(End(Arc::clone(&shared)));
+        let end = Arc::new(End {
+            shared: Arc::clone(&shared),
+            runtime: runtime.clone(),
+            process: std::process::id(),
+        });
         shared.with(|actor| actor.end = Arc::downgrade(&end));
-        tokio::spawn(actor::run(shared));
+        runtime.spawn(actor::run(shared));
         Ok(Self { end, timeout })
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Actor) -> T) -> T {
-        self.end.0.with(change)
+    fn with<T>(&self, change: impl FnOnce(&mut Actor) -> T) -> Result<T, Error> {
+        Ok(self.end.shared()?.with(change))
     }
 
-    /// Whether its runtime has ended.
-    pub fn is_over(&self) -> bool {
-        self.end.0.over.load(Ordering::Acquire)
+    /// The runtime of rlock's own threads.
+    pub fn runtime(&self) -> &Handle {
+        &self.end.runtime
+    }
+
+    /// Ends after that time, whoever awaits it.
+    pub fn after(&self, time: Duration) -> Sleep {
+        let _timers = self.runtime().enter();
+        sleep(time)
     }
 
     /// Of the one server.
     pub fn is_connected(&self) -> bool {
-        self.end.0.connected.load(Ordering::Relaxed)
+        self.end.shared.connected.load(Ordering::Relaxed)
     }
 
     pub async fn acquire(&self, id: u64, request: Arc<Request>) -> Result<Hold, Error> {
@@ -114,7 +145,7 @@ impl Session {
 
     /// Nobody wants the request any more.
     pub fn cancel(&self, id: u64) {
-        self.with(|actor| actor.cancel(id));
+        _ = self.with(|actor| actor.cancel(id));
     }
 
     pub async fn renew(&self, id: u64, lease: Duration, fence: Option<u64>) -> Result<u64, Error> {
@@ -128,18 +159,12 @@ impl Session {
 
     /// Releases it in the background.
     pub fn let_go(&self, id: u64) {
-        self.with(|actor| {
-            if let Some(sent) = actor.release(id, None) {
-                actor.follow(sent);
-            }
-        });
+        _ = self.with(|actor| actor.let_go(id));
     }
 
     pub async fn close(&self) {
         let (to, done) = oneshot::channel();
-        self.with(|actor| actor.close(to));
-        // Its runtime may have ended.
-        if !self.is_over() {
+        if self.with(|actor| actor.close(to)).is_ok() {
             _ = done.await;
         }
     }

@@ -1,5 +1,6 @@
 //! What the server replies, and what it tells.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ impl Actor {
             // What it was about goes on, by the next connection.
             let is_there = link.is_some();
             if let What::Renew { to, .. } = what {
-                _ = to.send(Err(Error::Connection(text.clone())));
+                self.answer(to, Err(Error::Connection(text.clone())));
             }
             if is_there {
                 self.disconnected(way.node, &text);
@@ -49,7 +50,7 @@ impl Actor {
                 to,
             } => {
                 let end = self.renewed(id, lease, sent, reply);
-                _ = to.send(end);
+                self.answer(to, end);
             }
             What::Regain { id } => self.regained(id, reply),
             What::Release { id } => self.release_replied(id, reply),
@@ -89,10 +90,28 @@ impl Actor {
                 let deadline = asked.sent + entry.request.lease;
                 self.granted(id, token, Some(deadline));
             }
-            Ok(Value::Nil) => self.fail(id, Error::NotAcquired),
-            Ok(_) => asked.queued = true,
+            Ok(Value::Nil) => self.not_acquired(id),
+            Ok(_) => {}
             Err(error) => self.refused(id, Error::from_redis(&error)),
         }
+    }
+
+    /// As the server has said.
+    fn not_acquired(&mut self, id: u64) {
+        let Some(Entry { request, .. }) = self.entries.get(&id) else {
+            return;
+        };
+        let keys: HashSet<_> = request.keys.iter().collect();
+        let has = |entry: &&Entry| {
+            matches!(entry.phase, Phase::Held(_))
+                && entry.request.keys.iter().any(|key| keys.contains(key))
+        };
+        let held_by = self.entries.values().find(has);
+        let error = Error::NotAcquired {
+            key: request.keys.first().cloned().unwrap_or_default(),
+            held_by: held_by.map(|entry| entry.request.owner.clone()),
+        };
+        self.fail(id, error);
     }
 
     fn refused(&mut self, id: u64, error: Error) {
@@ -101,6 +120,10 @@ impl Actor {
         } else if error.is_not_yet() && self.try_later(id) {
             self.look_again(id);
         } else {
+            let error = match self.cluster {
+                Some(_) => error,
+                None => error.or_cluster(),
+            };
             self.fail(id, error);
         }
     }
@@ -204,6 +227,11 @@ impl Actor {
 
     /// To the program.
     fn give(&mut self, id: u64) {
+        let is_asked = |entry: &Entry| matches!(entry.phase, Phase::Asked(_));
+        if !self.entries.get(&id).is_some_and(is_asked) {
+            return;
+        }
+        // From here on it is in the hold, for the last of them ends the session.
         let Some(session) = self.session() else {
             return self.cancel(id);
         };
@@ -229,10 +257,7 @@ impl Actor {
         entry.phase = Phase::Held(held);
         self.entries.insert(id, entry);
         self.look_again(id);
-        if let Err(Ok(hold)) = asked.to.send(Ok(hold)) {
-            // Nobody wants it any more: dropped, and so released.
-            self.unwanted.push(hold);
-        }
+        self.answer(asked.to, Ok(hold));
     }
 
     fn renewed(
@@ -310,7 +335,9 @@ impl Actor {
             Err(_) => self.owe_later(id, entry.request, entry.node, false),
             Ok(()) => {}
         }
-        _ = to.map(|to| to.send(end));
+        if let Some(to) = to {
+            self.answer(to, end);
+        }
     }
 
     pub fn pushed(&mut self, node: usize, push: PushInfo) {
@@ -341,7 +368,7 @@ impl Actor {
                     self.granted(id, token, None);
                 }
             }
-            "timeout" => self.fail(id, Error::NotAcquired),
+            "timeout" => self.not_acquired(id),
             "error" => {
                 let (code, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 let error = Error::from_server(code, text);

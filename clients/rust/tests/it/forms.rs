@@ -2,7 +2,7 @@
 
 use rlock_client::{Error, Hold, Locks, Reason};
 
-use crate::server::{Server, ms, reason, s, soon};
+use crate::server::{Server, client, ms, reason, s, soon};
 
 #[tokio::test]
 async fn acquire_and_release() {
@@ -10,7 +10,10 @@ async fn acquire_and_release() {
     let locks = server.locks();
     let first = locks.acquire("jobs").await.unwrap();
     assert_eq!((first.key(), first.is_lost()), ("jobs", false));
-    assert_eq!(locks.acquire("jobs").await.unwrap_err(), Error::NotAcquired);
+    assert!(matches!(
+        locks.acquire("jobs").await.unwrap_err(),
+        Error::NotAcquired { .. }
+    ));
     let token = first.token();
     first.release().await.unwrap();
     assert!(server.is_free("jobs"));
@@ -29,10 +32,10 @@ async fn readers_beside_each_other_and_a_writer_alone() {
         locks.acquire("rw").read().await.unwrap(),
         locks.acquire("rw").read().await.unwrap(),
     ];
-    assert_eq!(
+    assert!(matches!(
         locks.acquire("rw").write().await.unwrap_err(),
-        Error::NotAcquired
-    );
+        Error::NotAcquired { .. }
+    ));
     for reader in readers {
         reader.release().await.unwrap();
     }
@@ -53,10 +56,10 @@ async fn permits_of_a_lock_with_a_limit() {
     let locks = server.locks();
     let two = locks.acquire("gpu").permits(3, 2).await.unwrap();
     let one = locks.acquire("gpu").permits(3, 1).await.unwrap();
-    assert_eq!(
+    assert!(matches!(
         locks.acquire("gpu").permits(3, 1).await.unwrap_err(),
-        Error::NotAcquired
-    );
+        Error::NotAcquired { .. }
+    ));
     two.release().await.unwrap();
     locks
         .acquire("gpu")
@@ -78,7 +81,10 @@ async fn several_keys_at_once() {
     let locks = server.locks();
     let both = locks.acquire_many(["a", "b"]).await.unwrap();
     assert_eq!(both.keys(), ["a", "b"]);
-    assert_eq!(locks.acquire("b").await.unwrap_err(), Error::NotAcquired);
+    assert!(matches!(
+        locks.acquire("b").await.unwrap_err(),
+        Error::NotAcquired { .. }
+    ));
     both.release().await.unwrap();
     assert!(server.is_free("a") && server.is_free("b"));
     let both = locks.acquire_many(["a", "b"]).await.unwrap();
@@ -268,4 +274,35 @@ fn its_futures_can_be_spawned() {
     let locks = Locks::new(locks);
     sendable(&locks.acquire("a").into_future());
     sendable(&locks.acquire("a").run(|_: Hold| async {}));
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_an_argument() {
+    let secret = Locks::open("redis://bob:secret@").unwrap_err();
+    assert!(matches!(secret, Error::Argument(_)), "{secret}");
+    assert!(!secret.to_string().contains("secret"), "{secret}");
+    if cfg!(not(any(feature = "tls-rustls", feature = "tls-native-tls"))) {
+        let no_tls = Locks::open("rediss://127.0.0.1/").unwrap_err();
+        assert!(
+            no_tls.to_string().contains("feature tls-rustls"),
+            "{no_tls}"
+        );
+        let (host, port) = ("127.0.0.1".into(), 1);
+        let (insecure, tls_params) = (false, None);
+        let address = redis::ConnectionAddr::TcpTls {
+            host,
+            port,
+            insecure,
+            tls_params,
+        };
+        let info = client(1).get_connection_info().clone();
+        let by_hand = redis::Client::open(info.set_addr(address)).unwrap();
+        let no_tls = soon(Locks::new(by_hand).acquire("jobs").wait_forever()).await;
+        let no_tls = no_tls.unwrap_err();
+        assert!(matches!(no_tls, Error::Argument(_)), "{no_tls}");
+        assert!(
+            no_tls.to_string().contains("feature tls-rustls"),
+            "{no_tls}"
+        );
+    }
 }

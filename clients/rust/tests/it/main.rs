@@ -1,13 +1,19 @@
 //! The client against real servers with the module.
 #![allow(missing_docs)]
 
+mod answers;
 mod blocking;
+mod callbacks;
 mod cluster;
 mod cut;
+mod dropped;
 mod forms;
 mod lost;
 mod many;
 mod proxy;
 mod quorum;
+mod runtimes;
 mod server;
+#[cfg(feature = "tls-rustls")]
+mod tls;
 mod waits;

@@ -24,6 +24,12 @@ impl Server {
     }
 
     pub fn with(arguments: &[&str]) -> Self {
+        let module = std::env::var("RLOCK_MODULE").expect("it is the path of librlock.so");
+        Self::bare(&[&["--loadmodule", &module], arguments].concat())
+    }
+
+    /// Without the module.
+    pub fn bare(arguments: &[&str]) -> Self {
         let port = free_port();
         let directory =
             std::env::temp_dir().join(format!("rlock-rust-{}-{port}", std::process::id()));
@@ -121,7 +127,6 @@ impl Drop for Server {
 
 fn spawn(port: u16, directory: &PathBuf, arguments: &[String]) -> Child {
     let server = std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into());
-    let module = std::env::var("RLOCK_MODULE").expect("RLOCK_MODULE is the path of librlock.so");
     let mut command = Command::new(server);
     command.args([
         "--port",
@@ -131,7 +136,7 @@ fn spawn(port: u16, directory: &PathBuf, arguments: &[String]) -> Child {
         "--bind",
         "127.0.0.1",
     ]);
-    command.args(["--loadmodule", &module]).args(arguments);
+    command.args(arguments);
     command
         .current_dir(directory)
         .stdout(Stdio::null())

@@ -15,7 +15,7 @@ impl World {
         while Instant::now() < end {
             let hold = match self.one(request).await? {
                 Ok(hold) => hold,
-                Err(Error::NotAcquired) => continue,
+                Err(Error::NotAcquired { .. }) => continue,
                 Err(error) => return Err(failed(error)),
             };
             one_more(&path)

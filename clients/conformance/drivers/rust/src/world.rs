@@ -180,7 +180,9 @@ pub fn argument(text: &str) -> Value {
 pub fn failed(error: Error) -> Value {
     let text = error.to_string();
     let kind = match &error {
-        Error::NotAcquired => "not_acquired",
+        Error::NotAcquired { key, held_by } => {
+            return json!({"error": "not_acquired", "text": text, "key": key, "held_by": held_by});
+        }
         Error::Lost(reason) => {
             return json!({"error": "lost", "text": text, "reason": reason.as_str()});
         }
