@@ -1,8 +1,10 @@
 //! What is said on the command line.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser as Name;
 use clap::{Args, Parser, Subcommand};
 
 use crate::time::parse;
@@ -13,7 +15,7 @@ use crate::time::parse;
 #[derive(Debug, Parser)]
 #[command(name = "rlock", version, max_term_width = 100, after_help = EXITS)]
 pub struct Cli {
-    /// The server: redis://user:password@host:port/db, or host:port
+    /// The server: redis://user:password@host:port/db, rediss:// for TLS, or host:port
     #[arg(
         long,
         global = true,
@@ -22,8 +24,35 @@ pub struct Cli {
     )]
     #[arg(hide_env_values = true)]
     pub url: String,
+    #[command(flatten)]
+    pub tls: Tls,
     #[command(subcommand)]
     pub task: Task,
+}
+
+/// For rediss://. With one of these host:port is an address over TLS too.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+pub struct Tls {
+    /// Trust servers of the authorities in this file (PEM), not of the system's
+    #[arg(long, global = true, value_name = "FILE", env = "RLOCK_CACERT")]
+    pub cacert: Option<PathBuf>,
+    /// Show the server this certificate (PEM)
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "RLOCK_CERT",
+        requires = "cert_key"
+    )]
+    pub cert: Option<PathBuf>,
+    /// The key of that certificate (PEM)
+    #[arg(long = "key", id = "cert_key", global = true, value_name = "FILE")]
+    #[arg(env = "RLOCK_CERT_KEY", requires = "cert")]
+    pub cert_key: Option<PathBuf>,
+    /// Trust whoever answers
+    #[arg(long, global = true)]
+    pub insecure: bool,
 }
 
 pub const EXITS: &str = "\
@@ -44,6 +73,7 @@ pub enum Task {
     Ls(Ls),
     /// Shows who holds a lock
     Who {
+        #[arg(value_parser = Name::new())]
         key: String,
         /// As JSON
         #[arg(long)]
@@ -51,6 +81,7 @@ pub enum Task {
     },
     /// Shows who waits for a lock, in the order in which they will be served
     Waiters {
+        #[arg(value_parser = Name::new())]
         key: String,
         /// As JSON
         #[arg(long)]
@@ -63,6 +94,7 @@ pub enum Task {
     /// It needs keyspace notifications (CONFIG SET notify-keyspace-events Kd) to see all of
     /// it; without them it looks ten times a second.
     Watch {
+        #[arg(value_parser = Name::new())]
         key: String,
     },
     /// Prints completions for a shell
@@ -82,6 +114,7 @@ pub enum Task {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The lock
+    #[arg(value_parser = Name::new())]
     pub key: String,
     /// Wait in line for so long, or `forever` [default: do not wait]
     #[arg(long, value_parser = wait)]
@@ -95,8 +128,13 @@ pub struct Run {
     /// How long the lock lasts when nobody renews it
     #[arg(long, value_parser = parse, default_value = "30s")]
     pub lease: Duration,
+    /// Keep the lock for so long after it was had, though the command and rlock have ended, so
+    /// that a clock that is behind does not run it again
+    #[arg(long, value_parser = parse, value_name = "TIME", conflicts_with = "quorum")]
+    pub at_least: Option<Duration>,
     /// By a majority of these servers (host:port or URLs), in the place of --url
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["read", "limit"])]
+    #[arg(long, value_delimiter = ',', value_parser = Name::new())]
+    #[arg(conflicts_with_all = ["read", "limit"])]
     pub quorum: Vec<String>,
     /// Say nothing but errors
     #[arg(long, short, conflicts_with = "verbose")]
@@ -126,10 +164,10 @@ fn wait(text: &str) -> Result<Wait, String> {
 #[derive(Debug, Args)]
 pub struct Ls {
     /// Only keys that fit, as for SCAN: jobs:*
-    #[arg(long = "match", value_name = "PATTERN")]
+    #[arg(long = "match", value_name = "PATTERN", value_parser = Name::new())]
     pub pattern: Option<String>,
     /// Only of owners whose name begins so
-    #[arg(long, value_name = "PREFIX")]
+    #[arg(long, value_name = "PREFIX", value_parser = Name::new())]
     pub owner: Option<String>,
     /// Only those that are held for longer
     #[arg(long, value_parser = parse, value_name = "TIME")]
@@ -157,9 +195,10 @@ pub struct Top {
 #[derive(Debug, Args)]
 pub struct Force {
     /// The lock
+    #[arg(value_parser = Name::new())]
     pub key: String,
     /// Only if this owner holds it
-    #[arg(long, conflicts_with = "token")]
+    #[arg(long, conflicts_with = "token", value_parser = Name::new())]
     pub owner: Option<String>,
     /// Only if it is held with this token
     #[arg(long)]

@@ -48,8 +48,8 @@ fn enough_descriptors(cli: &Cli) -> Result<(), Failure> {
         Task::Run(wanted) => wanted.quorum.len(),
         _ => 1,
     };
-    // A connection and another that looks, what the runtime has, and looking up a name.
-    let needed = 14 + 2 * servers;
+    // A connection and another that looks, what two runtimes have, and looking up a name.
+    let needed = 18 + 2 * servers;
     let opened = || std::fs::File::open("/");
     match (0..needed).map(|_| opened()).collect::<Result<Vec<_>, _>>() {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
@@ -61,10 +61,11 @@ fn enough_descriptors(cli: &Cli) -> Result<(), Failure> {
 }
 
 fn perform(cli: &Cli) -> Outcome {
-    let client = || server::client(&cli.url);
+    rlock_client::name_connections(server::NAME);
+    let client = || server::client(&cli.url, &cli.tls);
     let connect = || Server::connect(&client()?);
     match &cli.task {
-        Task::Run(wanted) => run::run(&cli.url, wanted),
+        Task::Run(wanted) => run::run(cli, wanted),
         Task::Ls(wanted) => look::ls(&mut connect()?, wanted),
         Task::Who { key, json } => look::who(&mut connect()?, key, *json),
         Task::Waiters { key, json } => look::waiters(&mut connect()?, key, *json),

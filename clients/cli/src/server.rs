@@ -1,23 +1,52 @@
 //! A connection, and what is read from it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
-use redis::{Client, Cmd, Connection, ProtocolVersion, Value};
+use redis::{Client, ClientTlsConfig, Cmd, Connection, ProtocolVersion, TlsCertificates, Value};
 
+use crate::args::Tls;
 use crate::exit::Failure;
 
+/// How CLIENT LIST shows `rlock`.
+pub const NAME: &str = concat!("rlock-cli-", env!("CARGO_PKG_VERSION"));
+
+pub fn name() -> Cmd {
+    redis::cmd("CLIENT").arg("SETNAME").arg(NAME).clone()
+}
+
 /// From a URL, `host:port` or `host`.
-pub fn client(url: &str) -> Result<Client, Failure> {
-    let address = match url {
+pub fn client(url: &str, tls: &Tls) -> Result<Client, Failure> {
+    rlock_client::tls::choose_provider();
+    let plain = if tls.is_wanted() { "rediss" } else { "redis" };
+    let mut address = match url {
         _ if url.contains("://") => url.to_owned(),
-        _ if url.contains(':') && !url.ends_with(']') => format!("redis://{url}/"),
-        _ => format!("redis://{url}:6379/"),
+        _ if url.contains(':') && !url.ends_with(']') => format!("{plain}://{url}/"),
+        _ => format!("{plain}://{url}:6379/"),
     };
+    let is_secure = ["rediss://", "valkeys://"]
+        .iter()
+        .any(|s| address.starts_with(s));
+    if tls.is_wanted() && !is_secure {
+        let text = "--cacert, --cert, --key and --insecure are for TLS: rediss://host:port/";
+        return Err(Failure::usage(text));
+    }
+    if tls.insecure && !address.contains('#') {
+        address += "#insecure";
+    }
     // Without the text: there may be a password in it.
-    let wrong =
-        || Failure::usage("the server's address is a URL, redis://host:port/, or host:port");
-    let client = Client::open(address).map_err(|_| wrong())?;
+    let wrong = || {
+        Failure::usage(
+            "the server's address is a URL, redis://host:port/ or rediss://host:port/ (TLS), or host:port",
+        )
+    };
+    let mut client = Client::open(address).map_err(|_| wrong())?;
+    if tls.is_wanted() {
+        let info = client.get_connection_info().clone();
+        client = Client::build_with_tls(info, tls.certificates()?)
+            .map_err(|error| Failure::usage(format!("TLS: {error}")))?;
+    }
     let info = client.get_connection_info().clone();
     let settings = info
         .redis_settings()
@@ -26,14 +55,50 @@ pub fn client(url: &str) -> Result<Client, Failure> {
     Client::open(info.set_redis_settings(settings)).map_err(|_| wrong())
 }
 
+impl Tls {
+    fn is_wanted(&self) -> bool {
+        self.cacert.is_some() || self.cert.is_some() || self.insecure
+    }
+
+    fn certificates(&self) -> Result<TlsCertificates, Failure> {
+        let client_tls = match (&self.cert, &self.cert_key) {
+            (Some(cert), Some(key)) => Some(ClientTlsConfig {
+                client_cert: pem("--cert", cert)?,
+                client_key: pem("--key", key)?,
+            }),
+            _ => None,
+        };
+        let root_cert = self
+            .cacert
+            .as_deref()
+            .map(|file| pem("--cacert", file))
+            .transpose()?;
+        Ok(TlsCertificates {
+            client_tls,
+            root_cert,
+        })
+    }
+}
+
+fn pem(option: &str, file: &Path) -> Result<Vec<u8>, Failure> {
+    let wrong = |why: &str| Failure::usage(format!("{option} {}: {why}", file.display()));
+    let text = std::fs::read(file).map_err(|error| wrong(&error.to_string()))?;
+    match String::from_utf8_lossy(&text).contains("-----BEGIN ") {
+        true => Ok(text),
+        false => Err(wrong("there is no PEM in it (-----BEGIN CERTIFICATE-----)")),
+    }
+}
+
 pub struct Server(Connection);
 
 impl Server {
     pub fn connect(client: &Client) -> Result<Self, Failure> {
         let patience = Duration::from_secs(5);
-        let connection = client.get_connection_with_timeout(patience)?;
+        let mut connection = client.get_connection_with_timeout(patience)?;
         connection.set_read_timeout(Some(patience))?;
         connection.set_write_timeout(Some(patience))?;
+        // Who may not say so goes on without.
+        _ = name().query::<Value>(&mut connection);
         Ok(Self(connection))
     }
 

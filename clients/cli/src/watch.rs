@@ -31,6 +31,9 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     let mut connection = client
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
+    _ = crate::server::name()
+        .query_async::<Value>(&mut connection)
+        .await;
     // Who may not ask is taken for not told.
     let config = cmd("CONFIG")
         .arg("GET")

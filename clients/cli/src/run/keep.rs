@@ -1,6 +1,7 @@
 //! The lock is had: the command runs, and the lease is renewed.
 
 use std::io::{Error, ErrorKind};
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use rlock_client::clock::now;
@@ -69,8 +70,15 @@ impl Lock {
     /// A RELEASE does not tell whether it was held to the end, and after a connection that was
     /// cut nobody else has: a RENEW does. What a connection that is cut now leaves to be said
     /// is said by the next.
-    async fn release(self, lease: Duration) -> Result<(), rlock_client::Error> {
+    ///
+    /// `rest`: for so long it is kept, and nobody renews it any more.
+    async fn release(self, lease: Duration, rest: Duration) -> Result<(), rlock_client::Error> {
         match self {
+            Self::Single(hold, _) if !rest.is_zero() => {
+                // Whatever becomes of this it is not released.
+                let hold = ManuallyDrop::new(hold);
+                hold.renew(rest).await
+            }
             Self::Single(hold, locks) => {
                 // It takes some time for a connection; another error is no reason to keep it.
                 if let Err(error @ rlock_client::Error::Lost(_)) = hold.renew(lease).await {
@@ -92,7 +100,7 @@ impl Lock {
 pub async fn keep(
     lock: Lock,
     guard: std::os::unix::net::UnixStream,
-    lease: Duration,
+    (lease, at_least): (Duration, Option<Duration>),
     mut signals: Signals,
     say: &Say,
 ) -> Result<End, Failure> {
@@ -147,9 +155,15 @@ pub async fn keep(
             }
         }
     };
-    let released = timeout(LAST_WORDS, lock.release(lease)).await;
-    if let Ok(Err(rlock_client::Error::Lost(reason))) = released {
-        lost.get_or_insert(reason);
+    // What did not run may be run by somebody else.
+    let until = at_least.filter(|_| status.is_ok()).unwrap_or_default();
+    let rest = until.saturating_sub(now());
+    let released = timeout(LAST_WORDS, lock.release(lease, rest)).await;
+    match released {
+        Ok(Err(rlock_client::Error::Lost(reason))) => _ = lost.get_or_insert(reason),
+        Ok(Ok(())) => {}
+        _ if rest.is_zero() => {}
+        _ => say.warn("the lock could not be lengthened: it is kept for its lease alone"),
     }
     match (status, lost) {
         (Err(error), _) => Err(cannot_run(&error)),

@@ -16,10 +16,11 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rlock_client::clock::now;
 use rlock_client::{Error, Locks, Quorum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{Run, Wait};
+use crate::args::{Cli, Run, Wait};
 use crate::exit::{Failure, Outcome, USAGE};
 use crate::server;
 use crate::time::show;
@@ -40,7 +41,7 @@ const PASSED: [i32; 6] = [
 /// by themselves.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-pub fn run(url: &str, wanted: &Run) -> Outcome {
+pub fn run(cli: &Cli, wanted: &Run) -> Outcome {
     if wanted.lease < Duration::from_secs(1) {
         return Err(Failure::usage(
             "a lease is at least 1s: there has to be time to end the command",
@@ -51,7 +52,7 @@ pub fn run(url: &str, wanted: &Run) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let end = runtime.block_on(under_lock(url, wanted, guard));
+    let end = runtime.block_on(under_lock(cli, wanted, guard));
     // A look-up of a name may be under way, for which nobody waits.
     runtime.shutdown_background();
     end.map(End::exit)
@@ -83,26 +84,27 @@ impl End {
     }
 }
 
-async fn under_lock(url: &str, wanted: &Run, guard: UnixStream) -> Result<End, Failure> {
+async fn under_lock(cli: &Cli, wanted: &Run, guard: UnixStream) -> Result<End, Failure> {
     let mut signals = Signals::new()?;
     let say = Say {
         quiet: wanted.quiet,
         verbose: wanted.verbose,
     };
     let end = if wanted.quorum.is_empty() {
-        at_one(url, wanted, &mut signals).await
+        at_one(cli, wanted, &mut signals).await
     } else {
-        by_quorum(wanted, &mut signals).await
+        by_quorum(cli, wanted, &mut signals).await
     };
     let lock = match end {
         Ok(Ok(lock)) => lock,
-        Ok(Err(Error::NotAcquired)) => return Err(not_acquired(wanted)),
+        Ok(Err(Error::NotAcquired { .. })) => return Err(not_acquired(wanted)),
         Ok(Err(error)) => return Err(error.into()),
         Err(Ended::Signal(signal)) => return Ok(End::Signal { signal, all: false }),
         Err(Ended::Failed(failure)) => return Err(failure),
     };
     say.more(&format!("have {} with token {}", wanted.key, lock.token()));
-    keep::keep(lock, guard, wanted.lease, signals, &say).await
+    let until = wanted.at_least.map(|time| now() + time);
+    keep::keep(lock, guard, (wanted.lease, until), signals, &say).await
 }
 
 /// Before there was an answer.
@@ -113,8 +115,9 @@ enum Ended {
 
 type Asked = Result<Result<Lock, Error>, Ended>;
 
-async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
-    let locks = Locks::new(server::client(url).map_err(Ended::Failed)?);
+async fn at_one(cli: &Cli, wanted: &Run, signals: &mut Signals) -> Asked {
+    let client = server::client(&cli.url, &cli.tls).map_err(Ended::Failed)?;
+    let locks = Locks::new(client.clone());
     let job = locks.job();
     let mut ask = locks
         .acquire(&wanted.key)
@@ -136,7 +139,7 @@ async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
     let waiting = progress::waiting(
         wanted,
         Place::Server {
-            url,
+            client: &client,
             owner,
             locks: &locks,
         },
@@ -152,8 +155,11 @@ async fn at_one(url: &str, wanted: &Run, signals: &mut Signals) -> Asked {
     }
 }
 
-async fn by_quorum(wanted: &Run, signals: &mut Signals) -> Asked {
-    let clients = wanted.quorum.iter().map(|url| server::client(url));
+async fn by_quorum(cli: &Cli, wanted: &Run, signals: &mut Signals) -> Asked {
+    let clients = wanted
+        .quorum
+        .iter()
+        .map(|url| server::client(url, &cli.tls));
     let clients = clients
         .collect::<Result<Vec<_>, _>>()
         .map_err(Ended::Failed)?;
@@ -213,7 +219,9 @@ struct Signals(Vec<(i32, Signal)>);
 impl Signals {
     fn new() -> Result<Self, Failure> {
         let one = |number| Ok((number, signal(SignalKind::from_raw(number))?));
-        let all = PASSED.into_iter().chain([libc::SIGCONT]);
+        // What is ignored, as by `nohup`, stays so: the command ignores it too.
+        let heard = |number: &i32| !signals::is_ignored(*number);
+        let all = PASSED.into_iter().filter(heard).chain([libc::SIGCONT]);
         Ok(Self(all.map(one).collect::<std::io::Result<_>>()?))
     }
 

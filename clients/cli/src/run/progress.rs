@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
+use redis::Client;
 use redis::aio::MultiplexedConnection;
 use rlock_client::{Locks, Quorum};
 use tokio::time::sleep;
@@ -34,7 +35,7 @@ impl Drop for Line {
 /// Where it waits.
 pub enum Place<'a> {
     Server {
-        url: &'a str,
+        client: &'a Client,
         owner: &'a str,
         locks: &'a Locks,
     },
@@ -72,10 +73,11 @@ pub async fn waiting(wanted: &Run, place: Place<'_>) -> Infallible {
 impl Place<'_> {
     async fn text(&self, kept: &mut Option<MultiplexedConnection>, key: &str) -> String {
         match self {
-            Self::Server { url, owner, .. } => {
-                look(url, kept, key, owner).await.unwrap_or_else(|error| {
+            Self::Server { client, owner, .. } => {
+                let seen = look(client, kept, key, owner).await;
+                seen.unwrap_or_else(|error| {
                     *kept = None;
-                    unreached(url, &error)
+                    unreached(client, &error)
                 })
             }
             Self::Quorum(quorum) => {
@@ -89,9 +91,9 @@ impl Place<'_> {
     async fn trouble(&self) -> Option<String> {
         match self {
             Self::Server { locks, .. } if locks.is_connected() => None,
-            Self::Server { url, .. } => {
-                let error = connect(url).await.err()?;
-                Some(unreached(url, &error))
+            Self::Server { client, .. } => {
+                let error = connect(client).await.err()?;
+                Some(unreached(client, &error))
             }
             Self::Quorum(quorum) => quorum.trouble(),
         }
@@ -99,30 +101,31 @@ impl Place<'_> {
 }
 
 /// Without what else is in the URL.
-fn unreached(url: &str, error: &Failure) -> String {
-    match crate::server::client(url) {
-        Ok(client) if error.code == UNREACHABLE => {
-            let address = client.get_connection_info().addr().to_string();
-            format!("no connection to {address}: {error}")
-        }
-        _ => error.to_string(),
+fn unreached(client: &Client, error: &Failure) -> String {
+    if error.code != UNREACHABLE {
+        return error.to_string();
     }
+    let address = client.get_connection_info().addr();
+    format!("no connection to {address}: {error}")
 }
 
-async fn connect(url: &str) -> Result<MultiplexedConnection, Failure> {
-    let client = crate::server::client(url)?;
-    Ok(client.get_multiplexed_async_connection().await?)
+async fn connect(client: &Client) -> Result<MultiplexedConnection, Failure> {
+    let mut connection = client.get_multiplexed_async_connection().await?;
+    _ = crate::server::name()
+        .query_async::<redis::Value>(&mut connection)
+        .await;
+    Ok(connection)
 }
 
 async fn look(
-    url: &str,
+    client: &Client,
     kept: &mut Option<MultiplexedConnection>,
     key: &str,
     owner: &str,
 ) -> Result<String, Failure> {
     let connection = match kept {
         Some(connection) => connection,
-        None => kept.insert(connect(url).await?),
+        None => kept.insert(connect(client).await?),
     };
     let lock: redis::Value = info(key).query_async(connection).await?;
     let queue: redis::Value = waiters(key).query_async(connection).await?;

@@ -1,5 +1,7 @@
 //! Which signals a process takes, and what the command is given back.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// What the guard does not end or stop by: it has to outlive `rlock`.
 const DEAF: [i32; 9] = [
     libc::SIGHUP,
@@ -23,6 +25,28 @@ pub fn be_deaf() -> Before {
     Before(DEAF.map(|signal| unsafe { libc::signal(signal, libc::SIG_IGN) } == libc::SIG_IGN))
 }
 
+/// As it was at the start, if it has no handler yet.
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: zeros are a value of it, and it may be written; nothing is changed.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut now);
+        now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Rust's own start has every process ignore it, and every command not.
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn look_at_pipe() {
+    PIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+// SAFETY: the loader calls what stands there before `main`, without arguments that it needs.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static BEFORE_MAIN: extern "C" fn() = look_at_pipe;
+
 impl Before {
     /// Between fork and exec.
     pub fn restore(self) {
@@ -34,6 +58,10 @@ impl Before {
             };
             // SAFETY: as above; safe between fork and exec.
             unsafe { libc::signal(signal, how) };
+        }
+        if PIPE_IGNORED.load(Ordering::Relaxed) {
+            // SAFETY: as above.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
         }
         // SAFETY: an empty set on the stack; both calls are safe between fork and exec.
         unsafe {

@@ -53,6 +53,65 @@ fn a_signal_ends_a_wait_at_a_server_that_stands_still() {
 }
 
 #[test]
+fn who_is_in_line_when_the_server_stops_is_told_that_it_does_not_answer() {
+    let server = Server::start();
+    server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    let words = ["run", "--wait", "3s", "jobs", "--", "true"];
+    let mut waits = rlock(&server, &words);
+    let waits = waits.stderr(Stdio::piped()).spawn().unwrap();
+    until(|| server.waiters("jobs") == 1);
+    server.signal(libc::SIGSTOP);
+    let seen = end(waits);
+    server.signal(libc::SIGCONT);
+    assert_eq!(seen.code, 117, "{}", seen.errors);
+    assert!(seen.errors.contains("no connection"), "{}", seen.errors);
+    assert!(!seen.errors.contains("had it"), "{}", seen.errors);
+}
+
+#[test]
+fn a_server_without_the_module_and_a_node_of_a_cluster_are_told_at_once() {
+    let bare = Server::bare(free_port(), &[]);
+    for words in [
+        &["run", "--wait", "forever", "jobs", "--", "true"][..],
+        &["ls"],
+        &["who", "a"],
+    ] {
+        let seen = done(&bare, words);
+        assert_eq!(seen.code, 118, "{}", seen.errors);
+        assert!(seen.errors.contains("load librlock.so"), "{}", seen.errors);
+    }
+    let node = loop {
+        let port = free_port();
+        if port < 55_000 {
+            break Server::with(port, &["--cluster-enabled", "yes"]);
+        }
+    };
+    let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
+    node.ask::<String>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
+    until(|| {
+        node.ask::<String>("CLUSTER INFO")
+            .contains("cluster_state:ok")
+    });
+    let seen = done(&node, &["run", "--wait", "forever", "jobs", "--", "true"]);
+    assert_eq!(seen.code, 118, "{}", seen.errors);
+    assert!(seen.errors.contains("node of a cluster"), "{}", seen.errors);
+}
+
+#[test]
+fn its_connections_have_a_name() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let script = format!("echo $$ > {}; read line", notes.path("ids"));
+    let mut run = rlock(&server, &["run", "jobs", "--", "sh", "-c", &script]);
+    let mut run = run.stdin(Stdio::piped()).spawn().unwrap();
+    notes.ids("ids", 1);
+    let name = format!("name=rlock-cli-{}", env!("CARGO_PKG_VERSION"));
+    assert!(server.ask::<String>("CLIENT LIST").contains(&name));
+    drop(run.stdin.take());
+    end(run);
+}
+
+#[test]
 fn the_lock_is_free_after_the_command_though_its_connection_was_cut() {
     let server = Server::start();
     let notes = Notes::new();

@@ -1,12 +1,15 @@
 //! The real binary against real servers.
 #![allow(missing_docs)]
 
+mod at_least;
 mod away;
 mod commands;
 mod ended;
+mod ignored;
 mod left;
 mod run;
 mod script;
 mod server;
 mod terminal;
+mod tls;
 mod tool;

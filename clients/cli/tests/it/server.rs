@@ -22,12 +22,20 @@ impl Server {
     }
 
     pub fn start_at(port: u16) -> Self {
+        Self::with(port, &[])
+    }
+
+    pub fn with(port: u16, arguments: &[&str]) -> Self {
+        let module = std::env::var("RLOCK_MODULE").expect("it is the path of librlock.so");
+        Self::bare(port, &[&["--loadmodule", &module], arguments].concat())
+    }
+
+    /// Without the module.
+    pub fn bare(port: u16, arguments: &[&str]) -> Self {
         let directory =
             std::env::temp_dir().join(format!("rlock-cli-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let server = std::env::var("RLOCK_SERVER").unwrap_or_else(|_| "redis-server".into());
-        let module =
-            std::env::var("RLOCK_MODULE").expect("RLOCK_MODULE is the path of librlock.so");
         let mut command = Command::new(server);
         command.args([
             "--port",
@@ -37,9 +45,7 @@ impl Server {
             "--bind",
             "127.0.0.1",
         ]);
-        command
-            .args(["--loadmodule", &module])
-            .current_dir(&directory);
+        command.args(arguments).current_dir(&directory);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         dies_with_us(&mut command);
         let child = command.spawn().unwrap();
