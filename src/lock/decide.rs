@@ -16,6 +16,7 @@ pub struct Decider<'a> {
 impl Decider<'_> {
     fn begin(&mut self) -> Decision<'_> {
         leaving::let_all_leave(self.core, self.now);
+        self.core.inquiry.steps.begin();
         Decision::new(self.core, self.ks, self.now, self.out)
     }
 

@@ -107,11 +107,10 @@ impl<'a> Decision<'a> {
             return;
         };
         let requests = queues.requests(&owner, key);
-        if !requests.is_empty() {
-            self.core.locks.set_waits(key, &owner, true);
-        }
-        let requests = requests.into_iter();
-        let nesting = requests.map(|(rank, id)| (rank, id, key.clone()));
+        let requests: Vec<_> = requests.map(|(rank, id)| (rank.clone(), id)).collect();
+        leaving::mark_waits(self.core, key, &owner, requests.iter().map(|(_, id)| *id));
+        let nesting = requests.into_iter();
+        let nesting = nesting.map(|(rank, id)| (rank, id, key.clone()));
         self.work.nesting.extend(nesting);
         self.work.suspects.insert(owner.clone());
         self.work.risen.insert((key.clone(), owner));

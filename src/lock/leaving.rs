@@ -16,10 +16,30 @@ pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
     for key in core.queues.insert(id, waiter) {
         core.locks.set_waited_for(&key, true);
     }
-    if let Some(waiter) = core.queues.get(id) {
-        for key in &waiter.keys {
-            core.locks.set_waits(key, &waiter.want.owner, true);
-        }
+    let Some(waiter) = core.queues.get(id) else {
+        return;
+    };
+    let owner = waiter.want.owner.clone();
+    let has_permits = |key: &&Key| core.locks.has_permits(key, &owner);
+    let keys: Vec<Key> = waiter.keys.iter().filter(has_permits).cloned().collect();
+    for key in keys {
+        mark_waits(core, &key, &owner, [id]);
+    }
+}
+
+/// These requests for a lock are of an owner that holds permits of it, if it does.
+pub fn mark_waits(
+    core: &mut Core,
+    key: &Key,
+    owner: &[u8],
+    requests: impl IntoIterator<Item = WaiterId>,
+) {
+    if !core.locks.has_permits(key, owner) {
+        return;
+    }
+    for id in requests {
+        core.locks.set_waits(key, owner, true);
+        core.queues.hoards(key, id);
     }
 }
 
@@ -33,7 +53,7 @@ pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let owner = &gone.waiter.want.owner;
     for key in &gone.waiter.keys {
         let has_permits = core.locks.has_permits(key, owner);
-        if has_permits && core.queues.requests(owner, key).is_empty() {
+        if has_permits && core.queues.first_of(owner, key).is_none() {
             core.locks.set_waits(key, owner, false);
         }
     }
@@ -103,11 +123,13 @@ pub fn look_later(core: &Core, work: &mut Work, key: &Key) {
 pub fn give_up(core: &mut Core, work: &mut Work, id: WaiterId) -> Option<Address> {
     let gone = dequeue(core, id)?;
     left(core, work, &gone);
-    if core.queues.owner(&gone.waiter.want.owner).is_some() {
-        for key in &gone.waiter.keys {
+    let owner = &gone.waiter.want.owner;
+    for key in &gone.waiter.keys {
+        // Who leaves makes nobody wait, but for its owner's other requests there.
+        if core.queues.first_of(owner, key).is_some() {
             look_later(core, work, key);
+            work.suspects.insert(owner.clone());
         }
-        work.suspects.insert(gone.waiter.want.owner.clone());
     }
     gone.waiter.told_at().cloned()
 }

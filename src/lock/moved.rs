@@ -5,7 +5,7 @@
 
 use super::key::exchanged;
 use super::table::Hold;
-use super::{reconcile, watchdog};
+use super::{leaving, reconcile, watchdog};
 use super::{Core, Decision, Key, Owner, Reason};
 
 /// The server is no master any more: what it knew of holds is out of date as
@@ -17,6 +17,7 @@ pub fn demoted(core: &mut Core) {
     core.in_flight = Default::default();
     core.subscribers = Default::default();
     core.due = Default::default();
+    core.inquiry = Default::default();
     core.away = Default::default();
     core.pools = Default::default();
 }
@@ -100,10 +101,14 @@ fn mark_waits(core: &mut Core, key: &Key, on: bool) {
     if core.locks.shared(key).is_none() {
         return;
     }
-    let waiting = core.queues.waiting(key);
-    let owners: Vec<Owner> = waiting.map(|waiter| waiter.want.owner.clone()).collect();
-    for owner in owners {
-        core.locks.set_waits(key, &owner, on);
+    let ids = core.queues.line(key).queue.ids();
+    let owners = ids.filter_map(|id| Some((id, core.queues.get(id)?.want.owner.clone())));
+    for (id, owner) in owners.collect::<Vec<_>>() {
+        if on {
+            leaving::mark_waits(core, key, &owner, [id]);
+        } else {
+            core.locks.set_waits(key, &owner, false);
+        }
     }
 }
 

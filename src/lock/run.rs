@@ -10,8 +10,8 @@
 //! was heard of it taken into account ([`reconcile::attend`]).
 
 use super::{
-    closed, grant, leaving, moved, ours, reconcile, renewals, subscribers, take_back, timeouts,
-    watchdog,
+    closed, deadlock, grant, leaving, moved, ours, reconcile, renewals, subscribers, take_back,
+    timeouts, watchdog,
 };
 use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
 
@@ -128,6 +128,19 @@ impl<O: Outside> Run<'_, '_, O> {
                 self.check_watched();
             }
             self.look_at_turns();
+            self.inquire();
+        }
+    }
+
+    fn is_inquiry_due(&self) -> bool {
+        let next = self.with.core.next_inquiry();
+        self.is_timer() && next.is_some_and(|at| at <= self.with.now.mono)
+    }
+
+    /// Who may wait in a cycle.
+    fn inquire(&mut self) {
+        if self.is_inquiry_due() {
+            self.in_slices(|run| run.with.decide(deadlock::inquire));
         }
     }
 
@@ -148,6 +161,7 @@ impl<O: Outside> Run<'_, '_, O> {
             || core.next_end().is_some_and(|at| at <= now.wall_ms())
             || self.is_check_due()
             || self.is_timer() && is_turn_due()
+            || self.is_inquiry_due()
     }
 
     /// Does a piece of work again and again, until it says that nothing is left of it

@@ -16,7 +16,8 @@ pub fn cancel(d: &mut Decision<'_>, db: i32, name: &[u8], owner: &[u8], mode: Op
     // What is not wanted any more has no place either.
     d.core.queues.kept().cancel(&key, owner, mode);
     let mut cancelled: i64 = 0;
-    for (_, id) in d.core.queues.requests(owner, &key) {
+    let requests = d.core.queues.requests(owner, &key);
+    for id in requests.map(|(_, id)| id).collect::<Vec<_>>() {
         let waiter = d.core.queues.get(id);
         if waiter.is_some_and(|waiter| mode.is_none_or(|mode| mode == waiter.want.mode)) {
             cancelled = cancelled.saturating_add(1);

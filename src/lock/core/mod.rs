@@ -16,6 +16,7 @@ use crate::lock::address::Address;
 use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;
 use crate::lock::counters::Counters;
+use crate::lock::deadlock::Inquiry;
 use crate::lock::heard::Heard;
 use crate::lock::in_flight::{Grant, InFlight};
 use crate::lock::pools::Pools;
@@ -117,6 +118,8 @@ pub struct Core {
     pub(in crate::lock) sessions: Sessions,
     pub(in crate::lock) tokens: Tokens,
     pub(in crate::lock) counters: Counters,
+    /// Who may wait in a cycle.
+    pub(in crate::lock) inquiry: Inquiry,
     pub rules: Rules,
 }
 
@@ -184,7 +187,7 @@ impl Core {
                 .shared(key)
                 .filter(|shared| shared.pool.is_some());
             for party in shared.into_iter().flat_map(|shared| shared.parties()) {
-                let waits = !self.queues.requests(&party.hold.owner, key).is_empty();
+                let waits = self.queues.first_of(&party.hold.owner, key).is_some();
                 assert_eq!(party.waits, waits, "{key:?}: {party:?}");
             }
         }
@@ -296,6 +299,11 @@ impl Core {
     /// When a turn, or a place, is to be looked at.
     pub fn next_turn(&self) -> Option<MonoUs> {
         self.subscribers.next_due()
+    }
+
+    /// When it is to be found out further who waits in a cycle.
+    pub fn next_inquiry(&self) -> Option<MonoUs> {
+        self.inquiry.due()
     }
 
     /// When the first BLOCK time is over.

@@ -1,7 +1,8 @@
 //! The cycles that an owner or a request is part of, as far as is known.
 
 use super::permits::hoarded;
-use super::search::{Search, TooFar};
+use super::search::{Found, Search};
+use super::steps::TooFar;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
@@ -9,50 +10,59 @@ use crate::lock::ask::Want;
 use crate::lock::queue::Rank;
 use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId};
 
-/// A search that comes to more owners than these is put off until it is known that
-/// somebody waits for the one who asks.
-const FEW_OWNERS: usize = 64;
+/// So many steps a search takes before it is asked whether anybody waits for the one who asks,
+const FEW_STEPS: usize = 64;
 
-/// How many keys and waiters are looked at to find out whether somebody does.
-const FEW_LOOKS: usize = 4096;
+/// and so many keys and waiters are looked at to find that out.
+const FEW_LOOKS: usize = 256;
+
+const ALL: (Bound<&Rank>, Bound<&Rank>) = (Bound::Unbounded, Bound::Unbounded);
+
+/// So many steps a search takes on the spot, at most: enough for rings of a hundred.
+const STEPS: usize = 512;
 
 /// Why a request that has come to stand in its queues cannot wait: a cycle
 /// that it closes. Those that its owner's other requests could close have been
 /// looked for before.
-pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
-    let waiter = core.queues.get(id)?;
+pub fn closes_a_cycle(core: &Core, id: WaiterId, now: Now) -> Found {
+    let Some(waiter) = core.queues.get(id) else {
+        return Ok(None);
+    };
     // Only at the end of a queue has it nobody behind it.
     let last = |key: &Key| {
         let last = core.queues.line(key).queue.last();
         last.is_some_and(|(rank, _)| *rank == waiter.rank)
     };
     let only = waiter.keys.iter().all(last).then_some(id);
-    let hoards = || {
-        let mut keys = waiter.keys.iter().filter_map(|key| hoarded(core, key));
-        keys.find_map(|(newest, cycle)| (newest == id).then_some(cycle))
-    };
-    cycle(core, &waiter.want.owner, only, now).or_else(hoards)
+    if let Some(cycle) = cycle(core, &waiter.want.owner, only, now)? {
+        return Ok(Some(cycle));
+    }
+    let mut hoards = waiter.keys.iter().filter_map(|key| hoarded(core, key));
+    Ok(hoards.find_map(|(newest, cycle)| (newest == id).then_some(cycle)))
 }
 
-pub fn is_in_cycle(core: &Core, owner: &Owner, now: Now) -> bool {
-    core.queues.owner(owner).is_some() && cycle(core, owner, None, now).is_some()
+pub fn is_in_cycle(core: &Core, owner: &Owner, now: Now) -> Result<bool, TooFar> {
+    Ok(core.queues.owner(owner).is_some() && cycle(core, owner, None, now)?.is_some())
 }
 
 /// A cycle that a request is part of; it begins there.
-pub fn cycle_through(core: &Core, id: WaiterId, now: Now) -> Option<Vec<Link>> {
-    cycle(core, &core.queues.get(id)?.want.owner, Some(id), now)
+pub fn cycle_through(core: &Core, id: WaiterId, now: Now) -> Found {
+    let Some(waiter) = core.queues.get(id) else {
+        return Ok(None);
+    };
+    cycle(core, &waiter.want.owner, Some(id), now)
 }
 
 /// A cycle that begins with an owner; `only`: with this request of its.
-fn cycle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Option<Vec<Link>> {
+fn cycle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Found {
     if !core.rules.detect_deadlocks {
-        return None;
+        return Ok(None);
     }
-    let search = |most| Search::new(core, owner, most, now).run(owner, only);
-    match search(FEW_OWNERS) {
-        Ok(cycle) => cycle,
-        Err(TooFar) if waits_for_nobody_back(core, owner) => None,
-        Err(TooFar) => search(usize::MAX).unwrap_or(None),
+    let search = |steps| Search::new(core, owner, steps, now).run(owner, only);
+    match search(FEW_STEPS) {
+        Err(TooFar) if waits_for_nobody_back(core, owner)? => Ok(None),
+        Err(TooFar) => search(STEPS),
+        found => found,
     }
 }
 
@@ -78,59 +88,73 @@ pub fn other_upgrade(core: &Core, id: WaiterId) -> Option<Vec<Link>> {
 /// The search from the other end: whether it is certain that none of those who
 /// wait for the owner, directly or not, is waited for by it. It looks at no
 /// modes, and gives up when it has come far: a cycle is possible then.
-fn waits_for_nobody_back(core: &Core, owner: &Owner) -> bool {
+fn waits_for_nobody_back(core: &Core, owner: &Owner) -> Result<bool, TooFar> {
     let mut left = FEW_LOOKS;
+    let mut look = || {
+        left = left.saturating_sub(1);
+        core.inquiry.steps.take().map(|()| left > 0)
+    };
     let mut seen = HashSet::from([owner]);
     let mut todo = vec![owner];
     while let Some(waited_for) = todo.pop() {
         let mut queues = Vec::new();
         for key in core.queues.keys() {
-            left = left.saturating_sub(1);
-            if core.locks.hold(key, waited_for).is_some() {
-                queues.push(
-                    core.queues
-                        .line(key)
-                        .queue
-                        .range((Bound::Unbounded, Bound::Unbounded)),
-                );
+            if !look()? {
+                return Ok(false);
             }
-            if left == 0 {
-                return false;
+            if core.locks.hold(key, waited_for).is_some() {
+                queues.push(core.queues.line(key).queue.range(ALL));
             }
         }
         for waiter in core.queues.of_owner(waited_for) {
             let behind = (Bound::Excluded(&waiter.rank), Bound::Unbounded);
-            let lines = waiter.keys.iter().map(|key| core.queues.line(key));
-            queues.extend(lines.map(|line| line.queue.range(behind)));
+            for key in &waiter.keys {
+                if !look()? {
+                    return Ok(false);
+                }
+                queues.push(core.queues.line(key).queue.range(behind));
+            }
         }
         for (_, id) in queues.into_iter().flatten() {
-            left = left.saturating_sub(1);
+            let is_far = !look()?;
             let Some(other) = core.queues.get(id).map(|waiter| &waiter.want.owner) else {
                 continue;
             };
-            if left == 0 || (other == owner && waited_for != owner) {
-                return false;
+            if is_far || (other == owner && waited_for != owner) {
+                return Ok(false);
             }
             if seen.insert(other) {
                 todo.push(other);
             }
         }
     }
-    true
+    Ok(true)
 }
 
+/// The place of the foremost, in the queues of a request, of those who wait for its owner,
+/// directly or not. `None` too if that takes long to find out.
 pub fn foremost_that_waits_for(core: &Core, id: WaiterId, now: Now) -> Option<Rank> {
     let waiter = core.queues.get(id)?;
-    let lines = waiter.keys.iter().map(|key| core.queues.line(key));
-    let ahead = (Bound::Unbounded, Bound::Excluded(&waiter.rank));
-    let all: BTreeMap<&Rank, WaiterId> = lines.flat_map(|line| line.queue.range(ahead)).collect();
     let goal = &waiter.want.owner;
     let mut search = Search::new(core, goal, usize::MAX, now);
-    all.into_iter().find_map(|(rank, other)| {
+    let ahead = (Bound::Unbounded, Bound::Excluded(&waiter.rank));
+    let lines = waiter.keys.iter().map(|key| core.queues.line(key));
+    let mut lines: Vec<_> = lines.map(|line| line.queue.range(ahead)).collect();
+    // The next of each queue.
+    let next = |line: (usize, &mut _)| Iterator::next(line.1).map(|next| (next, line.0));
+    let mut nearest: BTreeMap<(&Rank, WaiterId), usize> =
+        lines.iter_mut().enumerate().filter_map(next).collect();
+    while let Some(((rank, other), at)) = nearest.pop_first() {
+        core.inquiry.steps.take().ok()?;
+        if let Some(line) = lines.get_mut(at) {
+            nearest.extend(next((at, line)));
+        }
         let owner = &core.queues.get(other)?.want.owner;
-        let waits = owner != goal && matches!(search.run(owner, None), Ok(Some(_)));
-        waits.then(|| rank.clone())
-    })
+        if owner != goal && search.run(owner, None).ok()?.is_some() {
+            return Some(rank.clone());
+        }
+    }
+    None
 }
 
 /// Whether it is the request of a reader that wants to write, while others read.

@@ -9,13 +9,30 @@
 //! for whom the one behind it does not wait too, so the search steps over it; only
 //! a writer that stands before a reader is looked at, for it waits for readers.
 
+//!
+//! A search takes so many steps on the spot, and no more. What it has not found out by then
+//! the [`Inquiry`] does, some steps at a time between other clients' requests; the request
+//! waits meanwhile like any other.
+
 mod cycles;
+mod graph;
+mod inquiry;
+mod judge;
+mod node;
 mod permits;
 mod proof;
 mod search;
+mod steps;
 mod way_out;
 
 pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, upgrades};
-pub use permits::hoarded;
+#[cfg(test)]
+pub use graph::Graph;
+pub use inquiry::Inquiry;
+pub use judge::inquire;
+pub use permits::{forget_hoards, hoarded};
 pub use proof::proven;
+#[cfg(test)]
+pub use steps::Steps;
+pub use steps::TooFar;
 pub use way_out::{finds_a_way, let_past};

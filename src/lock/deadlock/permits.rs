@@ -2,8 +2,10 @@
 //! told: any that come back will do. But the first in the queue can never be served if what
 //! is held by those who wait here leaves fewer than it needs.
 
-use crate::lock::table::{Party, Shared};
 use crate::lock::{Core, Key, Link, Mode, Owner, WaiterId};
+
+/// Among so many of its own requests one of another owner is sought, to be named too.
+const MOST_NAMED: usize = 64;
 
 /// The newest request by which those who wait for permits here hold so many of them that the
 /// first in the queue can never have its own; and who waits for whom.
@@ -18,11 +20,20 @@ pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     if !is_short || shared.stuck() == 0 || !is_judged {
         return None;
     }
-    let id = newest(core, key, shared)?;
-    let me = &core.queues.get(id)?.want.owner;
+    // The newest first.
+    let line = core.queues.line(key);
+    let mut hoarders = line.hoarders.iter().rev().filter_map(|id| {
+        let owner = &core.queues.get(*id)?.want.owner;
+        let holds = shared.party(owner).is_some_and(|party| party.waits);
+        holds.then_some((*id, owner))
+    });
+    let (id, me) = hoarders.next()?;
     let other = match first.want.owner == *me {
         false => &first.want.owner,
-        true => other_who_waits(shared, me).unwrap_or(me),
+        true => hoarders
+            .take(MOST_NAMED)
+            .find(|(_, other)| *other != me)
+            .map_or(me, |(_, other)| other),
     };
     let link = |waits: &Owner, for_: &Owner| Link {
         waits: waits.clone(),
@@ -36,15 +47,9 @@ pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     Some((id, cycle))
 }
 
-/// The newest request of those who hold permits and wait.
-fn newest(core: &Core, key: &Key, shared: &Shared) -> Option<WaiterId> {
-    let holds = |owner: &Owner| shared.party(owner).is_some_and(|party| party.waits);
-    let ids = core.queues.line(key).queue.ids();
-    let its = ids.filter(|id| core.queues.get(*id).is_some_and(|w| holds(&w.want.owner)));
-    its.max()
-}
-
-fn other_who_waits<'a>(shared: &'a Shared, me: &Owner) -> Option<&'a Owner> {
-    let waits = |party: &&Party| party.waits && party.hold.owner != *me;
-    shared.parties().find(waits).map(|party| &party.hold.owner)
+/// Marks that are not true any more do not keep the newest that is from being found soon.
+pub fn forget_hoards(core: &mut Core, key: &Key) {
+    let locks = &core.locks;
+    let queues = &mut core.queues;
+    queues.forget_hoards(key, |owner| locks.has_permits(key, owner));
 }

@@ -1,5 +1,7 @@
 //! Whether a cycle is one in truth.
 
+use super::search::Found;
+
 use crate::lock::{reconcile, timeouts};
 use crate::lock::{Core, Decision, Link};
 
@@ -11,11 +13,10 @@ const MOST_OVER: usize = 128;
 
 /// A cycle, when each key in it was looked at: others may have taken a lock or
 /// left it, and nobody told.
-pub fn proven(
-    d: &mut Decision<'_>,
-    find: impl Fn(&Core) -> Option<Vec<Link>>,
-) -> Option<Vec<Link>> {
-    let mut cycle = find(d.core)?;
+pub fn proven(d: &mut Decision<'_>, find: impl Fn(&Core) -> Found) -> Found {
+    let Some(mut cycle) = find(d.core)? else {
+        return Ok(None);
+    };
     // A wait whose time is over holds nobody up.
     for id in d.core.queues.over(d.now, MOST_OVER) {
         let key = d.core.queues.get(id).and_then(|waiter| waiter.keys.first());
@@ -29,17 +30,24 @@ pub fn proven(
             // It is judged when they have, and by whoever can look at all of the keys.
             let first = cycle.into_iter().next();
             d.core.due.suspects.extend(first.map(|link| link.waits));
-            return None;
+            return Ok(None);
         }
         for link in &cycle {
-            reconcile::read(d, &link.on, &link.for_);
-            reconcile::know_holder(d, &link.on);
+            look_at(d, link);
         }
-        let again = find(d.core)?;
+        let Some(again) = find(d.core)? else {
+            return Ok(None);
+        };
         if again == cycle {
             break;
         }
         cycle = again;
     }
-    Some(cycle)
+    Ok(Some(cycle))
+}
+
+/// Finds out whether who is waited for holds the lock.
+pub fn look_at(d: &mut Decision<'_>, link: &Link) {
+    reconcile::read(d, &link.on, &link.for_);
+    reconcile::know_holder(d, &link.on);
 }

@@ -1,221 +1,123 @@
-//! A search over owners, along who waits for whom.
+//! A search over owners, breadth first, along who waits for whom: for a cycle, on the spot.
+//! It is for those that are found soon; what would take longer is left to the inquiry.
 
-use std::collections::{HashMap, VecDeque};
-use std::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::lock::queue::{Rank, Waiter};
-use crate::lock::table::{Entry, Hold};
-use crate::lock::{Core, Key, Link, Mode, Now, Owner, WaiterId, WallMs};
+use super::graph::{Graph, Step};
+use super::node::{Cursor, Node};
+use super::steps::TooFar;
 
-/// A search was to come to so many owners and no more.
-pub struct TooFar;
+use crate::lock::{Core, Key, Link, Now, Owner, WaiterId};
 
-/// One request on one key.
-#[derive(Clone, Copy)]
-struct At<'b> {
-    waiter: &'b Waiter,
-    key: &'b Key,
-    /// Where it stands in the queue of the key: behind its owner's first request for the
-    /// key nobody is in its way, for once that is granted the rest need not queue.
-    place: &'b Rank,
-}
+/// A way round, if there is one.
+pub type Found = Result<Option<Vec<Link>>, TooFar>;
 
-/// A search over owners, breadth first, for the shortest way to one of them.
+/// A search for the shortest way to an owner.
 pub struct Search<'a> {
     core: &'a Core,
+    graph: Graph<'a>,
     goal: &'a Owner,
     /// How each owner but the goal was come to; `None`: it began there.
-    by: HashMap<Owner, Option<Link>>,
+    by: BTreeMap<Owner, Option<Link>>,
     todo: VecDeque<Owner>,
-    /// To how many more owners it may come.
+    /// The nodes between owners that were come to.
+    between: BTreeSet<Node>,
+    /// So many steps more.
     left: usize,
-    /// A lease that ended before holds nobody up.
-    now: WallMs,
-    /// How far each queue was read.
-    read: HashMap<Key, Rank>,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(core: &'a Core, goal: &'a Owner, most: usize, now: Now) -> Self {
+    /// Of so many steps at most.
+    pub fn new(core: &'a Core, goal: &'a Owner, steps: usize, now: Now) -> Self {
         Self {
             core,
+            graph: Graph::new(core, now),
             goal,
-            by: HashMap::new(),
+            by: BTreeMap::new(),
             todo: VecDeque::new(),
-            left: most,
-            now: now.wall_ms(),
-            read: HashMap::new(),
+            between: BTreeSet::new(),
+            left: steps,
         }
     }
 
     /// The way from an owner to the goal, if there is one. A search that found none can
     /// go on from another owner; what it has seen leads nowhere. `only`: it begins with
     /// this request of the owner's.
-    pub fn run(
-        &mut self,
-        from: &Owner,
-        only: Option<WaiterId>,
-    ) -> Result<Option<Vec<Link>>, TooFar> {
+    pub fn run(&mut self, from: &Owner, only: Option<WaiterId>) -> Found {
         // The search ends where it comes to the goal, and so never goes on from there.
         let is_new = from == self.goal || !self.by.contains_key(from);
         if is_new && from != self.goal {
             self.by.insert(from.clone(), None);
         }
         if is_new {
-            if let Some(way) = self.go_on(from, only)? {
+            let cursor = only.map_or_else(Cursor::default, Cursor::of_one_request);
+            if let Some(way) = self.go_on(from, cursor)? {
                 return Ok(Some(way));
             }
         }
         while let Some(owner) = self.todo.pop_front() {
-            if let Some(way) = self.go_on(&owner, None)? {
+            if let Some(way) = self.go_on(&owner, Cursor::default())? {
                 return Ok(Some(way));
             }
         }
         Ok(None)
     }
 
-    /// Follows the edges of an owner's requests, or of `only` this one; the way to the
-    /// goal, if one of them leads there.
-    fn go_on(
-        &mut self,
-        owner: &Owner,
-        only: Option<WaiterId>,
-    ) -> Result<Option<Vec<Link>>, TooFar> {
-        let all = only.is_none().then(|| self.core.queues.ids_of(owner));
-        let ids = all.into_iter().flatten().chain(only);
-        for waiter in ids.filter_map(|id| self.core.queues.get(id)) {
-            for key in &waiter.keys {
-                if let Some(last) = self.expand(waiter, key) {
-                    return Ok(Some(self.way(last)));
+    /// Follows an owner's requests; the way to the goal, if one of them leads there.
+    fn go_on(&mut self, owner: &Owner, mut cursor: Cursor) -> Found {
+        let node = Node::Owner(owner.clone());
+        loop {
+            match self.step(&node, &mut cursor)? {
+                Step::End => return Ok(None),
+                Step::Nothing => {}
+                Step::To(next) => {
+                    let waiter = cursor.request.and_then(|id| self.core.queues.get(id));
+                    let Some(key) = waiter.and_then(|waiter| waiter.keys.get(cursor.followed()))
+                    else {
+                        continue;
+                    };
+                    if let Some(last) = self.pass(owner, key, next)? {
+                        return Ok(Some(self.way(last)));
+                    }
                 }
-                if self.left == 0 {
-                    return Err(TooFar);
+            }
+        }
+    }
+
+    /// From an owner to the next ones, past what lies between; the link to the goal, if it is
+    /// one of them.
+    fn pass(&mut self, owner: &Owner, key: &Key, to: Node) -> Result<Option<Link>, TooFar> {
+        let mut open = vec![(to, Cursor::default())];
+        while let Some((node, mut cursor)) = open.pop() {
+            if let Node::Owner(other) = &node {
+                if let Some(link) = self.edge(owner, key, other) {
+                    return Ok(Some(link));
                 }
+                continue;
+            }
+            if cursor.is_at_start() && !self.between.insert(node.clone()) {
+                continue;
+            }
+            match self.step(&node, &mut cursor)? {
+                Step::End => {}
+                Step::Nothing => open.push((node, cursor)),
+                Step::To(next) => open.extend([(node, cursor), (next, Cursor::default())]),
             }
         }
         Ok(None)
     }
 
-    /// Follows the edges of one request on one key; the one that leads to the
-    /// goal, if any does.
-    fn expand(&mut self, waiter: &Waiter, key: &Key) -> Option<Link> {
-        let entry = self.core.locks.get(key)?;
-        // Held already, and not waited for.
-        let holder = self.plain(entry).map(|hold| &hold.owner);
-        if holder == Some(&waiter.want.owner) {
-            return None;
-        }
-        let twice = !self.core.queues.line(key).entangled.is_empty();
-        let first = twice.then(|| self.core.queues.first_of(&waiter.want.owner, key));
-        let place = first.flatten().unwrap_or(&waiter.rank);
-        let at = At { waiter, key, place };
-        let by_holders = self.expand_holders(at, entry);
-        by_holders.or_else(|| match waiter.want.mode {
-            Mode::Read | Mode::Permits => self.expand_ahead_of_one_of_several(at, entry),
-            Mode::Exclusive | Mode::Write => self.expand_ahead(at),
-        })
+    fn step(&mut self, node: &Node, cursor: &mut Cursor) -> Result<Step, TooFar> {
+        self.left = self.left.checked_sub(1).ok_or(TooFar)?;
+        self.core.inquiry.steps.take()?;
+        Ok(self.graph.step(node, cursor))
     }
 
-    /// A hold that ends then holds anybody up. A watched one may have only stood still.
-    fn lives(&self, hold: &Hold, end: Option<WallMs>) -> bool {
-        let renewed = || hold.watch.as_ref().is_some_and(|w| w.next.is_some());
-        end.is_none_or(|at| at >= self.now) || renewed()
-    }
-
-    /// The plain hold, if it is not over.
-    fn plain<'e>(&self, entry: &'e Entry) -> Option<&'e Hold> {
-        let lives = |hold: &&Hold| self.lives(hold, entry.deadline);
-        entry.plain().filter(lives)
-    }
-
-    /// The edges to those who hold the lock.
-    fn expand_holders(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
-        let plain = self.plain(entry);
-        if let Some(link) = plain.and_then(|hold| self.edge(at, &hold.owner)) {
-            return Some(link);
-        }
-        let shared = entry.shared().filter(|shared| {
-            let mut holds = shared.parties().map(|party| &party.hold);
-            holds.any(|hold| self.lives(hold, shared.expires))
-        })?;
-        match (at.waiter.want.mode, shared.pool) {
-            (Mode::Read, None) => return self.edge(at, shared.writer()?),
-            // Any of them that come back will do (`permits`).
-            (Mode::Permits, Some(_)) => return None,
-            _ => {}
-        }
-        let mut parties = shared.parties();
-        parties.find_map(|party| {
-            let lives = party.writes || self.lives(&party.hold, party.lease.end());
-            lives.then(|| self.edge(at, &party.hold.owner)).flatten()
-        })
-    }
-
-    /// The edges of a reader, or of one that wants permits, to those ahead that want something
-    /// else: the nearest that wants all of the lock and really waits here stands for them.
-    fn expand_ahead_of_one_of_several(&mut self, at: At<'_>, entry: &Entry) -> Option<Link> {
-        let queues = &self.core.queues;
-        let own_mode = at.waiter.want.mode;
-        let line = queues.line(at.key);
-        // As a rule, and then there can be very many.
-        if line.is_all_of(own_mode) {
-            return None;
-        }
-        let holder = self.plain(entry).map(|hold| &hold.owner);
-        let ahead = (Bound::Unbounded, Bound::Excluded(at.place));
-        let ahead = line.queue.range(ahead).rev();
-        let others = ahead.filter_map(|(_, id)| queues.get(id));
-        for other in others.filter(|w| w.want.mode != own_mode) {
-            let its = &other.want.owner;
-            if *its == at.waiter.want.owner {
-                continue;
-            }
-            let link = self.edge(at, its);
-            let wants_all = !other.want.mode.is_for_several();
-            let first = wants_all && queues.first_of(its, at.key) == Some(&other.rank);
-            if link.is_some() || (first && holder != Some(its)) {
-                return link;
-            }
-        }
-        None
-    }
-
-    /// The edges of any other to those ahead, as far as the queue was not read before.
-    fn expand_ahead(&mut self, at: At<'_>) -> Option<Link> {
-        let queues = &self.core.queues;
-        let entangled = &queues.line(at.key).entangled;
-        // As a rule.
-        if entangled.is_empty() {
-            return None;
-        }
-        let read = self.read.get(at.key).cloned();
-        if read.as_ref().is_some_and(|read| read >= at.place) {
-            return None;
-        }
-        let from = read.as_ref().map_or(Bound::Unbounded, Bound::Included);
-        let ahead = entangled.range((from, Bound::Excluded(at.place)));
-        for other in ahead.filter_map(|(_, id)| queues.get(id)) {
-            if self.left == 0 {
-                return None;
-            }
-            let link = self.edge(at, &other.want.owner);
-            if link.is_some() {
-                return link;
-            }
-        }
-        // It has left out its own, and to the goal all ways count.
-        if at.waiter.want.owner != *self.goal {
-            self.read.insert(at.key.clone(), at.place.clone());
-        }
-        None
-    }
-
-    /// Comes from the owner of a request to another; the link, if that is the goal.
-    fn edge(&mut self, at: At<'_>, other: &Owner) -> Option<Link> {
-        let owner = &at.waiter.want.owner;
+    /// Comes from an owner to another; the link, if that is the goal.
+    fn edge(&mut self, owner: &Owner, key: &Key, other: &Owner) -> Option<Link> {
         let link = || Link {
             waits: owner.clone(),
-            on: at.key.clone(),
+            on: key.clone(),
             for_: other.clone(),
         };
         if other == owner {
@@ -224,8 +126,7 @@ impl<'a> Search<'a> {
         if other == self.goal {
             return Some(link());
         }
-        if self.core.queues.owner(other).is_some() && !self.by.contains_key(other) {
-            self.left = self.left.saturating_sub(1);
+        if !self.by.contains_key(other) {
             self.by.insert(other.clone(), Some(link()));
             self.todo.push_back(other.clone());
         }

@@ -2,6 +2,7 @@
 
 use super::cycles::{closes_a_cycle, foremost_that_waits_for};
 use super::proof::proven;
+use super::steps::TooFar;
 
 use crate::lock::grant::{self, Tried};
 use crate::lock::queue::Rank;
@@ -20,7 +21,11 @@ pub fn let_past(d: &mut Decision<'_>, id: WaiterId, cycle: Vec<Link>) -> Option<
     if grant::try_grant(d, id) != Tried::Waits {
         return None;
     }
-    proven(d, |core| closes_a_cycle(core, id, now))
+    match proven(d, |core| closes_a_cycle(core, id, now)) {
+        Ok(left) => left,
+        // There may be one left.
+        Err(TooFar) => Some(cycle),
+    }
 }
 
 /// As [`let_past`], for a request that waits already. If that is no way out it

@@ -1,5 +1,7 @@
 //! The queue of one key.
 
+use std::collections::BTreeSet;
+
 use super::order::Order;
 use super::rank::Rank;
 use super::waiter::Waiter;
@@ -9,6 +11,7 @@ use crate::lock::{Mode, WaiterId};
 pub static NOBODY: Line = Line {
     queue: Order::Nobody,
     entangled: Order::Nobody,
+    hoarders: BTreeSet::new(),
     readers: 0,
     for_permits: 0,
 };
@@ -20,6 +23,8 @@ pub struct Line {
     /// Those of them whose owners wait in another place too: only through such can
     /// waiting go round in a cycle.
     pub entangled: Order,
+    /// Those whose owners hold permits here, or held some when they were marked.
+    pub hoarders: BTreeSet<WaiterId>,
     /// So many of them want to read, and so many want permits.
     readers: u32,
     for_permits: u32,

@@ -13,6 +13,8 @@ mod sent_away;
 mod waiter;
 
 pub use keys::Keys;
+pub use line::Line;
+pub use order::Order;
 pub use portion::Portion;
 pub use queues::{Gone, Queues};
 pub use rank::Rank;

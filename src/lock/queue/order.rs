@@ -108,8 +108,7 @@ impl Order {
     }
 
     /// Who stands there.
-    #[cfg(test)]
-    pub fn get(&self, rank: &Rank) -> Option<WaiterId> {
+    pub fn at(&self, rank: &Rank) -> Option<WaiterId> {
         let there = self.range((Bound::Included(rank), Bound::Included(rank)));
         there.map(|(_, id)| id).next()
     }

@@ -5,34 +5,38 @@
 
 use std::collections::BTreeMap;
 
+use super::order::Order;
 use super::rank::Rank;
 use crate::lock::{Key, WaiterId};
 
 /// By their keys, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Places(BTreeMap<Key, Vec<(Rank, WaiterId)>>);
+pub struct Places(BTreeMap<Key, Order>);
 
 impl Places {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Marks a place, or takes the mark away.
-    pub fn mark(&mut self, key: &Key, rank: &Rank, id: WaiterId, on: bool) {
+    /// Marks a place.
+    pub fn mark(&mut self, key: &Key, rank: &Rank, id: WaiterId) {
         let there = self.0.entry(key.clone()).or_default();
-        let place = (rank.clone(), id);
-        match there.binary_search(&place) {
-            Err(at) if on => there.insert(at, place),
-            Ok(at) if !on => drop(there.remove(at)),
-            _ => {}
-        }
+        there.insert(rank.clone(), id);
+    }
+
+    /// Takes the mark away.
+    pub fn unmark(&mut self, key: &Key, rank: &Rank) {
+        let Some(there) = self.0.get_mut(key) else {
+            return;
+        };
+        there.remove(rank);
         if there.is_empty() {
             self.0.remove(key);
         }
     }
 
     /// The requests for a key.
-    pub fn on(&self, key: &Key) -> &[(Rank, WaiterId)] {
-        self.0.get(key).map_or(&[], Vec::as_slice)
+    pub fn on(&self, key: &Key) -> Option<&Order> {
+        self.0.get(key)
     }
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::hashes::Hashes;
 use super::kept::Kept;
 use super::line::{Line, NOBODY};
+use super::order::Order;
 use super::places::Places;
 use super::portion::Portion;
 use super::rank::Rank;
@@ -26,6 +27,8 @@ pub struct Gone {
     pub led: Vec<Key>,
     /// The keys that nobody waits for any more.
     pub emptied: Vec<Key>,
+    /// The keys of which its owner held permits when it was marked.
+    hoards: Vec<Key>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -156,7 +159,17 @@ impl Queues {
         hash: u64,
         owner: &'o [u8],
     ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        let from = self.by_owner.range((hash, WaiterId::FIRST)..);
+        self.ids_from(hash, owner, WaiterId::FIRST)
+    }
+
+    /// As [`Self::ids_by`], from this number on.
+    fn ids_from<'a, 'o>(
+        &'a self,
+        hash: u64,
+        owner: &'o [u8],
+        first: WaiterId,
+    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
+        let from = self.by_owner.range((hash, first)..);
         let like = from.take_while(move |(other, _)| *other == hash);
         let its = |waiter: &Waiter| *waiter.want.owner == *owner;
         let ids = like.map(|(_, id)| *id);
@@ -234,7 +247,7 @@ impl Queues {
             self.by_client.remove(&(client, id));
         }
         self.queued = self.queued.saturating_sub(usize::from(waiter.queued));
-        let (mut led, mut emptied) = (Vec::new(), Vec::new());
+        let (mut led, mut emptied, mut hoards) = (Vec::new(), Vec::new(), Vec::new());
         for key in &waiter.keys {
             let Some(line) = self.lines.get_mut(key) else {
                 continue;
@@ -242,6 +255,9 @@ impl Queues {
             let was_first = line.first().is_some_and(|(_, first)| first == id);
             let its = line.remove(&waiter);
             debug_assert_eq!(its, Some(id), "who waits stands in its place");
+            if line.hoarders.remove(&id) {
+                hoards.push(key.clone());
+            }
             if line.queue.is_empty() {
                 self.lines.remove(key);
                 emptied.push(key.clone());
@@ -256,6 +272,7 @@ impl Queues {
             waiter,
             led,
             emptied,
+            hoards,
         })
     }
 
@@ -273,8 +290,32 @@ impl Queues {
 
     /// A newer request takes the place of an older one for the same keys.
     pub fn replace(&mut self, old: WaiterId, id: WaiterId, waiter: Waiter) {
-        self.remove(old);
+        let gone = self.remove(old);
         self.insert(id, waiter);
+        for key in gone.into_iter().flat_map(|gone| gone.hoards) {
+            self.hoards(&key, id);
+        }
+    }
+
+    /// The owner of a request holds permits of the lock that it waits for.
+    pub fn hoards(&mut self, key: &Key, id: WaiterId) {
+        if let Some(line) = self.lines.get_mut(key) {
+            line.hoarders.insert(id);
+        }
+    }
+
+    /// Forgets the newest of those marks that are not true any more.
+    pub fn forget_hoards(&mut self, key: &Key, holds: impl Fn(&Owner) -> bool) {
+        let waiters = &self.waiters;
+        let is_true = |id: &WaiterId| waiters.get(id).is_some_and(|w| holds(&w.want.owner));
+        if let Some(line) = self.lines.get_mut(key) {
+            while let Some(newest) = line.hoarders.last().copied() {
+                if is_true(&newest) {
+                    break;
+                }
+                line.hoarders.remove(&newest);
+            }
+        }
     }
 
     /// Since when the longest waits of those who wait for a key.
@@ -288,9 +329,13 @@ impl Queues {
 
     /// Gives a request another place.
     pub fn rerank(&mut self, id: WaiterId, place: impl FnOnce(&mut Waiter)) {
-        if let Some(Gone { mut waiter, .. }) = self.remove(id) {
+        if let Some(Gone {
+            mut waiter, hoards, ..
+        }) = self.remove(id)
+        {
             place(&mut waiter);
             self.insert(id, waiter);
+            hoards.iter().for_each(|key| self.hoards(key, id));
         }
     }
 
@@ -301,22 +346,32 @@ impl Queues {
     }
 
     /// The requests of an owner for a key, in order.
-    pub fn requests(&self, owner: &[u8], key: &Key) -> Vec<(Rank, WaiterId)> {
-        let Some(id) = self.only(owner) else {
-            let places = self.places.get(owner);
-            return places.map_or_else(Vec::new, |places| places.on(key).to_vec());
+    pub fn requests<'a>(
+        &'a self,
+        owner: &[u8],
+        key: &Key,
+    ) -> impl Iterator<Item = (&'a Rank, WaiterId)> + use<'a> {
+        let only = self.only(owner);
+        let waiter = only.and_then(|id| Some((self.get(id)?, id)));
+        let one = waiter.filter(|(waiter, _)| waiter.keys.contains(key));
+        let places = match only {
+            None => self.places.get(owner).and_then(|places| places.on(key)),
+            Some(_) => None,
         };
-        let waiter = self.get(id).filter(|w| w.keys.contains(key));
-        waiter.map_or_else(Vec::new, |waiter| vec![(waiter.rank.clone(), id)])
+        let one = one.map(|(waiter, id)| (&waiter.rank, id));
+        one.into_iter()
+            .chain(places.into_iter().flat_map(Order::iter))
     }
 
-    /// The place of an owner's first request for a key that it waits for.
-    pub fn first_of(&self, owner: &Owner, key: &Key) -> Option<&Rank> {
-        let Some(id) = self.only(owner) else {
-            let first = self.places.get(owner)?.on(key).first();
-            return first.map(|(rank, _)| rank);
-        };
-        self.get(id).map(|waiter| &waiter.rank)
+    /// The place of an owner's first request for a key.
+    pub fn first_of(&self, owner: &[u8], key: &Key) -> Option<&Rank> {
+        self.requests(owner, key).next().map(|(rank, _)| rank)
+    }
+
+    /// An owner's next request behind this one, in order of arrival.
+    pub fn next_of(&self, owner: &[u8], behind: Option<WaiterId>) -> Option<WaiterId> {
+        let from = behind.map_or(WaiterId::FIRST, WaiterId::next);
+        self.ids_from(self.hashes.of(owner), owner, from).next()
     }
 
     /// Marks the places of all of an owner's requests, or takes the marks away. It
@@ -335,7 +390,11 @@ impl Queues {
         let owner = &waiter.want.owner;
         let places = self.places.entry(owner.clone()).or_default();
         for key in &waiter.keys {
-            places.mark(key, &waiter.rank, id, on);
+            if on {
+                places.mark(key, &waiter.rank, id);
+            } else {
+                places.unmark(key, &waiter.rank);
+            }
             let Some(line) = self.lines.get_mut(key) else {
                 continue;
             };
@@ -365,9 +424,9 @@ impl Queues {
             assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
             for key in &waiter.keys {
                 let line = &self.lines[key];
-                assert_eq!(line.queue.get(&waiter.rank), Some(id), "{waiter:?}");
+                assert_eq!(line.queue.at(&waiter.rank), Some(id), "{waiter:?}");
                 let entangled = twice(&waiter.want.owner).then_some(id);
-                assert_eq!(line.entangled.get(&waiter.rank), entangled, "{waiter:?}");
+                assert_eq!(line.entangled.at(&waiter.rank), entangled, "{waiter:?}");
             }
         }
         let places = waiters().map(|waiter| waiter.keys.len()).sum();

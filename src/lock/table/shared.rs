@@ -132,8 +132,8 @@ impl Shared {
     /// Those behind this owner, in order.
     pub fn parties_behind<'a>(
         &'a self,
-        owner: Option<&'a [u8]>,
-    ) -> impl Iterator<Item = &'a Party> {
+        owner: Option<&[u8]>,
+    ) -> impl Iterator<Item = &'a Party> + use<'a> {
         let from = owner.map_or(Bound::Unbounded, Bound::Excluded);
         let behind = self.parties.range::<[u8], _>((from, Bound::Unbounded));
         behind.map(|named| &*named.0)

@@ -12,6 +12,7 @@ mod grants;
 mod hostile_hashes;
 #[path = "../../../tests/hostile/fuzz/notes.rs"]
 mod hostile_notes;
+mod inquiry;
 mod keys;
 mod no_ttl;
 mod parts;

@@ -13,8 +13,9 @@ pub fn same_request(
 ) -> Option<WaiterId> {
     let same = |waiter: &Waiter| waiter.is_for(keys, asked);
     let requests = core.queues.requests(owner, keys.first()?);
-    let ids = requests.into_iter().map(|(_, id)| id);
-    let mut its = ids.filter(|id| core.queues.get(*id).is_some_and(same));
+    let mut its = requests
+        .map(|(_, id)| id)
+        .filter(|id| core.queues.get(*id).is_some_and(same));
     its.next()
 }
 

@@ -3,10 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use super::wait;
 use crate::lock::counters::Counters;
+use crate::lock::deadlock::{self, TooFar};
 use crate::lock::queue::{Rank, Waiter};
-use crate::lock::{deadlock, grant, leaving};
-use crate::lock::{Core, Decision, Key, NoPermits, Refusal, WaiterId};
+use crate::lock::{grant, leaving};
+use crate::lock::{Core, Decision, Key, NoPermits, Owner, Refusal, WaiterId};
+
+/// Of an owner with more requests than these the inquiry finds out which is part of a cycle.
+const MOST_JUDGED: usize = 64;
 
 /// The first request for a key that its owner has come to hold nests there, is
 /// refused, or waits on; if it stands before this place. Whether there was one.
@@ -35,12 +40,13 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
         for (rank, id) in d.core.queues.requests(&owner, &key) {
             let upgrades = |w: &Waiter| deadlock::upgrades(d.core, &w.keys, &w.want);
             if d.core.queues.get(id).is_some_and(upgrades) {
-                all.insert((rank, id, key.clone(), owner.clone()));
+                all.insert((rank.clone(), id, key.clone(), owner.clone()));
             }
         }
     }
     while let Some((rank, id, key, _)) = all.pop_first() {
-        if let Some(cycle) = deadlock::proven(d, |core| deadlock::other_upgrade(core, id)) {
+        let other = |core: &Core| Ok(deadlock::other_upgrade(core, id));
+        if let Ok(Some(cycle)) = deadlock::proven(d, other) {
             Counters::up(&mut d.core.counters.deadlocks);
             grant::refuse(d, id, Refusal::Deadlock { cycle });
         } else if !rank.is_front() {
@@ -59,8 +65,9 @@ pub fn judge_upgrades(d: &mut Decision<'_>) -> bool {
 /// The first in the queue of a key waits for permits. If it can never have them, for those
 /// who wait here hold them, the newest of their requests is refused. Whether one was.
 pub fn judge_permits(d: &mut Decision<'_>, key: &Key) -> bool {
-    let find = |core: &Core| deadlock::hoarded(core, key).map(|(_, cycle)| cycle);
-    let Some(cycle) = deadlock::proven(d, find) else {
+    deadlock::forget_hoards(d.core, key);
+    let find = |core: &Core| Ok(deadlock::hoarded(core, key).map(|(_, cycle)| cycle));
+    let Ok(Some(cycle)) = deadlock::proven(d, find) else {
         return false;
     };
     let Some((id, _)) = deadlock::hoarded(d.core, key) else {
@@ -79,14 +86,16 @@ pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
     if d.work.suspects.is_empty() {
         return false;
     }
-    let mut owners = std::mem::take(&mut d.work.suspects);
-    owners.retain(|owner| deadlock::is_in_cycle(d.core, owner, now));
-    let ids = owners.iter().flat_map(|owner| d.core.queues.ids_of(owner));
-    let ids: BTreeSet<WaiterId> = ids.collect();
+    let (owners, ids) = in_cycles(d);
     let mut first = None;
     for id in ids {
-        let Some(cycle) = deadlock::proven(d, |core| deadlock::cycle_through(core, id, now)) else {
-            continue;
+        let cycle = match deadlock::proven(d, |core| deadlock::cycle_through(core, id, now)) {
+            Ok(Some(cycle)) => cycle,
+            Ok(None) => continue,
+            Err(TooFar) => {
+                wait::suspect(d.core, id);
+                continue;
+            }
         };
         if deadlock::finds_a_way(d, id) {
             // There may be another one.
@@ -102,6 +111,26 @@ pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
     grant::refuse(d, id, Refusal::Deadlock { cycle });
     d.work.suspects.extend(owners);
     true
+}
+
+/// The suspects that are part of cycles, and their requests, as far as that is found soon. The
+/// inquiry finds out the rest.
+fn in_cycles(d: &mut Decision<'_>) -> (BTreeSet<Owner>, BTreeSet<WaiterId>) {
+    let (core, now) = (&mut *d.core, d.now);
+    let (mut owners, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for owner in std::mem::take(&mut d.work.suspects) {
+        let is_in_cycle = deadlock::is_in_cycle(core, &owner, now);
+        let has_many = core.queues.ids_of(&owner).nth(MOST_JUDGED).is_some();
+        match is_in_cycle {
+            Ok(false) => {}
+            Ok(true) if !has_many => {
+                ids.extend(core.queues.ids_of(&owner));
+                owners.insert(owner);
+            }
+            Ok(true) | Err(TooFar) => core.inquiry.suspect(&owner),
+        }
+    }
+    (owners, ids)
 }
 
 /// A waiter whose owner holds one of its keys may not wait on: the owner `*`, or a

@@ -6,9 +6,10 @@ use super::drain::drain;
 
 use crate::lock::ask::{Ask, Once, Want};
 use crate::lock::counters::Counters;
+use crate::lock::deadlock::{self, TooFar};
 use crate::lock::grant::{try_grant, Tried};
 use crate::lock::queue::{Keys, Rank, Waiter};
-use crate::lock::{deadlock, leaving, reconcile};
+use crate::lock::{leaving, reconcile};
 use crate::lock::{Core, Decision, Refusal, Verdict, WaiterId};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
@@ -60,10 +61,13 @@ pub fn wait_for(
         let second = upgrades
             .then(|| deadlock::other_upgrade(core, id))
             .flatten();
-        second.or_else(|| deadlock::closes_a_cycle(core, id, now))
+        second.map_or_else(
+            || deadlock::closes_a_cycle(core, id, now),
+            |cycle| Ok(Some(cycle)),
+        )
     };
     let mut cycle = deadlock::proven(d, find);
-    if cycle.is_some() && kept {
+    if matches!(cycle, Ok(Some(_))) && kept {
         // Its place is no good any more: as if it came only now.
         let behind = (Rank::arrived(id), now.mono);
         d.core
@@ -72,8 +76,12 @@ pub fn wait_for(
         cycle = deadlock::proven(d, find);
     }
     let cycle = match cycle {
-        Some(cycle) if !upgrades => deadlock::let_past(d, id, cycle),
-        cycle => cycle,
+        Ok(Some(cycle)) if !upgrades => deadlock::let_past(d, id, cycle),
+        Ok(cycle) => cycle,
+        Err(TooFar) => {
+            suspect(d.core, id);
+            None
+        }
     };
     let Some(cycle) = cycle else {
         return Ok(Verdict::Waits(id));
@@ -82,6 +90,13 @@ pub fn wait_for(
     leaving::dequeue(d.core, id);
     Counters::up(&mut d.core.counters.deadlocks);
     Err(Refusal::Deadlock { cycle })
+}
+
+/// Its owner may wait in a cycle: that takes longer to find out.
+pub fn suspect(core: &mut Core, id: WaiterId) {
+    if let Some(waiter) = core.queues.get(id) {
+        core.inquiry.suspect(&waiter.want.owner);
+    }
 }
 
 /// Puts a request into its queues: with ONCE in the place that it has there already, or had
@@ -106,6 +121,9 @@ fn stand_in_line(d: &mut Decision<'_>, id: WaiterId, mut waiter: Waiter) -> Resu
     if !is_kept {
         crowd::admit(d.core, &waiter)?;
     }
+    let keys = waiter.keys.clone();
     leaving::enqueue(d.core, id, waiter);
+    keys.iter()
+        .for_each(|key| deadlock::forget_hoards(d.core, key));
     Ok(is_kept)
 }

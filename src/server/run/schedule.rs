@@ -45,14 +45,17 @@ pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
 fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let known = shell.locks.ask(|core| {
-        let moments = (core.next_end(), core.next_turn(), core.next_timeout());
+        let moments = (core.next_end(), core.next_timeout());
+        let again = [core.next_turn(), core.next_inquiry()];
         let still = (core.is_any_away(), core.any_to_let_go(), core.any_unread());
-        (moments, core.is_watching(), still)
+        (moments, again, core.is_watching(), still)
     });
-    let ((end, turn, timeout), watching, (away, let_go, unread)) = known.unwrap_or_default();
+    let ((end, timeout), [turn, inquiry], watching, (away, let_go, unread)) =
+        known.unwrap_or_default();
     let all = [
         end.map(|at| again(at.since(now.wall_ms()))),
         turn.map(|at| again(at.ms_from(now.mono))),
+        inquiry.map(|at| again(at.ms_from(now.mono))),
         timeout.map(|at| at.ms_from(now.mono)),
         shell.has_notes().then(&overdue),
         // Redis 7.0 does not tell when a key is overwritten.
@@ -72,7 +75,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
 pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
-        let waits = [core.next_timeout(), core.next_turn()];
+        let waits = [core.next_timeout(), core.next_turn(), core.next_inquiry()];
         let due = core.has_due() || core.any_unread() || core.any_to_let_go();
         (end, waits, due, core.is_watching())
     });
@@ -82,7 +85,7 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     if due {
         shell.alarm.arm_now(ctx);
     }
-    if end.is_some() || waits != [None, None] {
+    if end.is_some() || waits != [None; 3] {
         let now = clock::now();
         let end = end.map(|at| at.since(now.wall_ms()));
         let waits = waits.into_iter().flatten();

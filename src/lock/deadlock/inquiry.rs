@@ -1,0 +1,318 @@
+//! Whether owners are part of a cycle, where that takes longer to find out than one request
+//! may: some steps at a time, between other clients' requests.
+//!
+//! One pass is for all who are suspected then. It goes depth first from each of them and
+//! comes to each node once. Where it comes to a node that it is on the way from, the way goes
+//! round. Others go on meanwhile, but a cycle stays until somebody leaves it, so a pass finds
+//! each that was there when it began. One that comes about later has a suspect of its own, for
+//! the next pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::graph::{Graph, Step};
+use super::node::{Cursor, Node};
+use super::steps::Steps;
+
+use crate::lock::{Core, Link, MonoUs, Now, Owner, WaiterId};
+
+/// What cannot be found again when it is looked at makes a pass end, if there is so much of it.
+const MOST_BROKEN: u32 = 16;
+
+/// After a pass others have the processor for so many us for each of its steps, of which most
+/// take a third of that.
+const REST_US: usize = 1;
+
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    /// Of searches on the spot.
+    pub steps: Steps,
+    suspects: BTreeSet<Owner>,
+    pub(super) pass: Option<Box<Pass>>,
+    /// The next pass does not begin before this.
+    next: MonoUs,
+}
+
+impl Default for Inquiry {
+    fn default() -> Self {
+        Self {
+            steps: Steps::default(),
+            suspects: BTreeSet::new(),
+            pass: None,
+            next: MonoUs(i64::MIN),
+        }
+    }
+}
+
+impl Inquiry {
+    /// An owner may be part of a cycle.
+    pub fn suspect(&mut self, owner: &Owner) {
+        self.suspects.insert(owner.clone());
+    }
+
+    /// When it goes on, if anything is to be found out.
+    pub fn due(&self) -> Option<MonoUs> {
+        let any = self.pass.is_some() || !self.suspects.is_empty();
+        any.then_some(self.next)
+    }
+
+    /// Nothing is under way.
+    #[cfg(test)]
+    pub fn is_at_rest(&self) -> bool {
+        self.pass.is_none() && self.suspects.is_empty()
+    }
+
+    /// The pass that is under way, or the next.
+    pub(super) fn take(&mut self) -> Option<Box<Pass>> {
+        let suspects = &mut self.suspects;
+        let mut next = || (!suspects.is_empty()).then(|| Pass::of(std::mem::take(suspects)));
+        self.pass.take().or_else(|| next().map(Box::new))
+    }
+
+    /// Those of a cycle's requests that can have closed it: those of suspects.
+    pub(super) fn suspects_of(
+        &self,
+        pass: &Pass,
+        links: &[(Link, WaiterId)],
+    ) -> BTreeSet<WaiterId> {
+        // It may have come about since the pass began.
+        let all = [&pass.suspects, &self.suspects];
+        let is_suspect = |owner: &Owner| all.iter().any(|suspects| suspects.contains(owner));
+        let theirs = links.iter().filter(|(link, _)| is_suspect(&link.waits));
+        theirs.map(|(_, id)| *id).collect()
+    }
+
+    /// The pass is over.
+    pub(super) fn has_ended(&mut self, pass: &Pass, now: Now) {
+        let rest = pass.steps.saturating_mul(REST_US);
+        self.next = now.mono.plus_us(i64::try_from(rest).unwrap_or(i64::MAX));
+    }
+
+    /// What it was to find out is to be found out again.
+    pub(super) fn give_up(&mut self, pass: &mut Pass) {
+        self.suspects.extend(pass.suspects.iter().cloned());
+        pass.give_up();
+    }
+}
+
+/// A node on the way that a pass goes.
+#[derive(Clone, Debug)]
+struct Stop {
+    node: Node,
+    cursor: Cursor,
+    /// Before its last step.
+    before: Cursor,
+}
+
+/// A way that goes round, of which each link is looked at.
+#[derive(Clone, Debug)]
+struct Round {
+    /// From here on it is the pass's way,
+    from: usize,
+    /// which was looked at as far as this.
+    at: usize,
+    links: Vec<(Link, WaiterId)>,
+}
+
+/// What a pass has come to.
+pub(super) enum Came {
+    /// It goes on.
+    On,
+    /// To a way that goes round.
+    Round,
+    /// To its end.
+    Over,
+}
+
+/// Of a way that goes round: what is to be looked at.
+pub(super) enum Part {
+    Link(Link, WaiterId),
+    /// It does not go round any more.
+    Broken,
+    /// All was looked at.
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    suspects: BTreeSet<Owner>,
+    /// Of these, those from whom it has yet to begin.
+    todo: Vec<Owner>,
+    /// The nodes that were come to; whether they are on the way.
+    seen: BTreeMap<Node, bool>,
+    way: Vec<Stop>,
+    /// So much of the way is to be gone again.
+    back_to: Option<usize>,
+    round: Option<Round>,
+    broken: u32,
+    steps: usize,
+}
+
+impl Pass {
+    fn of(suspects: BTreeSet<Owner>) -> Self {
+        let todo = suspects.iter().cloned().collect();
+        Self {
+            suspects,
+            todo,
+            seen: BTreeMap::new(),
+            way: Vec::new(),
+            back_to: None,
+            round: None,
+            broken: 0,
+            steps: 0,
+        }
+    }
+
+    /// Goes so many steps at most.
+    pub fn go_on(&mut self, core: &Core, now: Now, steps: usize) -> Came {
+        if self.round.is_some() {
+            return Came::Round;
+        }
+        let graph = Graph::new(core, now);
+        for _ in 0..steps {
+            self.steps = self.steps.saturating_add(1);
+            if let Some(to) = self.back_to {
+                self.step_back(to);
+                continue;
+            }
+            let Some(stop) = self.way.last_mut() else {
+                if self.begin_another() {
+                    continue;
+                }
+                return Came::Over;
+            };
+            stop.before = stop.cursor.clone();
+            match graph.step(&stop.node, &mut stop.cursor) {
+                Step::Nothing => {}
+                Step::End => {
+                    self.seen.insert(stop.node.clone(), false);
+                    self.way.pop();
+                }
+                Step::To(next) => match self.seen.get(&next) {
+                    None => self.go_to(next),
+                    Some(false) => {}
+                    Some(true) => {
+                        self.goes_round(&next);
+                        return Came::Round;
+                    }
+                },
+            }
+        }
+        Came::On
+    }
+
+    fn go_to(&mut self, node: Node) {
+        self.seen.insert(node.clone(), true);
+        self.way.push(Stop {
+            node,
+            cursor: Cursor::default(),
+            before: Cursor::default(),
+        });
+    }
+
+    /// Begins from the next suspect. If there is none, some of what was seen is forgotten;
+    /// whether anything is left to do.
+    fn begin_another(&mut self) -> bool {
+        match self.todo.pop().map(Node::Owner) {
+            Some(node) if !self.seen.contains_key(&node) => self.go_to(node),
+            Some(_) => {}
+            None => return self.seen.pop_first().is_some(),
+        }
+        true
+    }
+
+    // A way that goes round.
+
+    fn goes_round(&mut self, to: &Node) {
+        let from = self.way.iter().rposition(|stop| stop.node == *to);
+        let from = from.unwrap_or(self.way.len());
+        let links = Vec::new();
+        self.round = Some(Round {
+            from,
+            at: from,
+            links,
+        });
+    }
+
+    /// The next link of it.
+    pub fn next_part(&mut self, core: &Core) -> Part {
+        let Some(round) = &mut self.round else {
+            return Part::Broken;
+        };
+        self.steps = self.steps.saturating_add(1);
+        let way = &self.way;
+        let owner_from = |from: usize| {
+            let stops = way.iter().enumerate().skip(from);
+            let mut owners = stops.filter_map(|(at, stop)| Some((at, stop, stop.owner()?)));
+            owners.next()
+        };
+        let Some((at, stop, waits)) = owner_from(round.at) else {
+            return if round.links.len() > 1 {
+                Part::End
+            } else {
+                Part::Broken
+            };
+        };
+        let first = || owner_from(round.from);
+        let next = owner_from(at.saturating_add(1)).or_else(first);
+        let id = stop.cursor.request;
+        let waiter = id.and_then(|id| core.queues.get(id));
+        let key = waiter.and_then(|waiter| waiter.keys.get(stop.cursor.followed()));
+        let (Some(id), Some(on), Some((_, _, for_))) = (id, key, next) else {
+            return Part::Broken;
+        };
+        let link = Link {
+            waits: waits.clone(),
+            on: on.clone(),
+            for_: for_.clone(),
+        };
+        round.at = at.saturating_add(1);
+        round.links.push((link.clone(), id));
+        Part::Link(link, id)
+    }
+
+    /// The links of it. It is gone again from where it began, for it will not be as it was.
+    pub fn take_round(&mut self) -> Vec<(Link, WaiterId)> {
+        let round = self.round.take();
+        self.back_to = round.as_ref().map(|round| round.from);
+        round.map_or_else(Vec::new, |round| round.links)
+    }
+
+    /// It was none. Whether the pass may go on.
+    pub fn drop_round(&mut self) -> bool {
+        self.take_round();
+        self.broken = self.broken.saturating_add(1);
+        self.broken <= MOST_BROKEN
+    }
+
+    /// Steps back on the way, as far as this place.
+    fn step_back(&mut self, to: usize) {
+        if self.way.len() > to {
+            let Some(stop) = self.way.pop() else { return };
+            self.seen.remove(&stop.node);
+            if let (true, Node::Owner(owner)) = (self.way.is_empty(), stop.node) {
+                self.todo.push(owner);
+            }
+            return;
+        }
+        self.back_to = None;
+        if let Some(last) = self.way.last_mut() {
+            last.cursor = last.before.clone();
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.todo.clear();
+        self.round = None;
+        self.back_to = None;
+        self.way.clear();
+    }
+}
+
+impl Stop {
+    fn owner(&self) -> Option<&Owner> {
+        match &self.node {
+            Node::Owner(owner) => Some(owner),
+            Node::Holders(_) | Node::Ahead(_) => None,
+        }
+    }
+}
