@@ -66,6 +66,13 @@ fn cycle(core: &Core, owner: &Owner, only: Option<WaiterId>, now: Now) -> Found 
     }
 }
 
+/// That takes longer to find out: the inquiry does it.
+pub fn suspect(core: &mut Core, id: WaiterId) {
+    if let Some(waiter) = core.queues.get(id) {
+        core.inquiry.suspect(&waiter.want.owner);
+    }
+}
+
 /// Another reader waits to write: neither will ever leave the other alone.
 pub fn other_upgrade(core: &Core, id: WaiterId) -> Option<Vec<Link>> {
     let waiter = core.queues.get(id)?;

@@ -8,11 +8,9 @@
 //! A node is followed in steps ([`Cursor`]), each of which costs a few look-ups, whatever the
 //! node leads to: a search can stop after any of them and go on later.
 
-use std::ops::Bound;
-
-use crate::lock::queue::{Line, Order, Rank, Waiter};
+use crate::lock::queue::{Rank, Waiter};
 use crate::lock::table::{Entry, Hold, Party, Shared};
-use crate::lock::{Core, Key, Mode, Now, Owner, WaiterId, WallMs};
+use crate::lock::{Core, Key, Now, Owner, WaiterId, WallMs};
 
 use super::node::{At, Cursor, InTheWay, Node, Stage};
 
@@ -276,36 +274,5 @@ impl<'a> Graph<'a> {
 
     fn holds(&self, party: &Party) -> bool {
         party.writes || self.lives(&party.hold, party.lease.end())
-    }
-}
-
-impl InTheWay {
-    fn of(mode: Mode, shared: &Shared) -> Self {
-        match (mode, shared.pool) {
-            (Mode::Read, None) => Self::Writer,
-            // Any of them that come back will do (`permits`).
-            (Mode::Permits, Some(_)) => Self::Nobody,
-            _ => Self::All,
-        }
-    }
-}
-
-impl At {
-    /// Those who stand in the queue, as far as they are in the way.
-    fn of<'l>(&self, line: &'l Line) -> &'l Order {
-        match self.mode {
-            Some(_) => &line.queue,
-            None => &line.entangled,
-        }
-    }
-
-    /// The place ahead.
-    fn before(&self, queue: &Order) -> Option<Self> {
-        let ahead = (Bound::Unbounded, Bound::Excluded(&self.rank));
-        let (rank, _) = queue.range(ahead).next_back()?;
-        Some(Self {
-            rank: rank.clone(),
-            ..self.clone()
-        })
     }
 }

@@ -9,11 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Graph, Step};
 use super::node::{Cursor, Node};
 use super::steps::Steps;
 
-use crate::lock::{Core, Link, MonoUs, Now, Owner, WaiterId};
+use crate::lock::{Link, MonoUs, Now, Owner, WaiterId};
 
 /// What cannot be found again when it is looked at makes a pass end, if there is so much of it.
 const MOST_BROKEN: u32 = 16;
@@ -96,40 +95,21 @@ impl Inquiry {
 
 /// A node on the way that a pass goes.
 #[derive(Clone, Debug)]
-struct Stop {
-    node: Node,
-    cursor: Cursor,
+pub(super) struct Stop {
+    pub node: Node,
+    pub cursor: Cursor,
     /// Before its last step.
-    before: Cursor,
+    pub before: Cursor,
 }
 
 /// A way that goes round, of which each link is looked at.
 #[derive(Clone, Debug)]
-struct Round {
+pub(super) struct Round {
     /// From here on it is the pass's way,
-    from: usize,
+    pub from: usize,
     /// which was looked at as far as this.
-    at: usize,
-    links: Vec<(Link, WaiterId)>,
-}
-
-/// What a pass has come to.
-pub(super) enum Came {
-    /// It goes on.
-    On,
-    /// To a way that goes round.
-    Round,
-    /// To its end.
-    Over,
-}
-
-/// Of a way that goes round: what is to be looked at.
-pub(super) enum Part {
-    Link(Link, WaiterId),
-    /// It does not go round any more.
-    Broken,
-    /// All was looked at.
-    End,
+    pub at: usize,
+    pub links: Vec<(Link, WaiterId)>,
 }
 
 #[derive(Clone, Debug)]
@@ -138,11 +118,11 @@ pub(super) struct Pass {
     /// Of these, those from whom it has yet to begin.
     todo: Vec<Owner>,
     /// The nodes that were come to; whether they are on the way.
-    seen: BTreeMap<Node, bool>,
-    way: Vec<Stop>,
+    pub seen: BTreeMap<Node, bool>,
+    pub way: Vec<Stop>,
     /// So much of the way is to be gone again.
     back_to: Option<usize>,
-    round: Option<Round>,
+    pub round: Option<Round>,
     broken: u32,
     steps: usize,
 }
@@ -162,45 +142,11 @@ impl Pass {
         }
     }
 
-    /// Goes so many steps at most.
-    pub fn go_on(&mut self, core: &Core, now: Now, steps: usize) -> Came {
-        if self.round.is_some() {
-            return Came::Round;
-        }
-        let graph = Graph::new(core, now);
-        for _ in 0..steps {
-            self.steps = self.steps.saturating_add(1);
-            if let Some(to) = self.back_to {
-                self.step_back(to);
-                continue;
-            }
-            let Some(stop) = self.way.last_mut() else {
-                if self.begin_another() {
-                    continue;
-                }
-                return Came::Over;
-            };
-            stop.before = stop.cursor.clone();
-            match graph.step(&stop.node, &mut stop.cursor) {
-                Step::Nothing => {}
-                Step::End => {
-                    self.seen.insert(stop.node.clone(), false);
-                    self.way.pop();
-                }
-                Step::To(next) => match self.seen.get(&next) {
-                    None => self.go_to(next),
-                    Some(false) => {}
-                    Some(true) => {
-                        self.goes_round(&next);
-                        return Came::Round;
-                    }
-                },
-            }
-        }
-        Came::On
+    pub fn counts(&mut self) {
+        self.steps = self.steps.saturating_add(1);
     }
 
-    fn go_to(&mut self, node: Node) {
+    pub fn goes_to(&mut self, node: Node) {
         self.seen.insert(node.clone(), true);
         self.way.push(Stop {
             node,
@@ -211,18 +157,25 @@ impl Pass {
 
     /// Begins from the next suspect. If there is none, some of what was seen is forgotten;
     /// whether anything is left to do.
-    fn begin_another(&mut self) -> bool {
+    pub fn begins_another(&mut self) -> bool {
         match self.todo.pop().map(Node::Owner) {
-            Some(node) if !self.seen.contains_key(&node) => self.go_to(node),
+            Some(node) if !self.seen.contains_key(&node) => self.goes_to(node),
             Some(_) => {}
             None => return self.seen.pop_first().is_some(),
         }
         true
     }
 
+    /// The node that it stands at leads nowhere else.
+    pub fn is_done(&mut self) {
+        if let Some(stop) = self.way.pop() {
+            self.seen.insert(stop.node, false);
+        }
+    }
+
     // A way that goes round.
 
-    fn goes_round(&mut self, to: &Node) {
+    pub fn goes_round(&mut self, to: &Node) {
         let from = self.way.iter().rposition(|stop| stop.node == *to);
         let from = from.unwrap_or(self.way.len());
         let links = Vec::new();
@@ -231,43 +184,6 @@ impl Pass {
             at: from,
             links,
         });
-    }
-
-    /// The next link of it.
-    pub fn next_part(&mut self, core: &Core) -> Part {
-        let Some(round) = &mut self.round else {
-            return Part::Broken;
-        };
-        self.steps = self.steps.saturating_add(1);
-        let way = &self.way;
-        let owner_from = |from: usize| {
-            let stops = way.iter().enumerate().skip(from);
-            let mut owners = stops.filter_map(|(at, stop)| Some((at, stop, stop.owner()?)));
-            owners.next()
-        };
-        let Some((at, stop, waits)) = owner_from(round.at) else {
-            return if round.links.len() > 1 {
-                Part::End
-            } else {
-                Part::Broken
-            };
-        };
-        let first = || owner_from(round.from);
-        let next = owner_from(at.saturating_add(1)).or_else(first);
-        let id = stop.cursor.request;
-        let waiter = id.and_then(|id| core.queues.get(id));
-        let key = waiter.and_then(|waiter| waiter.keys.get(stop.cursor.followed()));
-        let (Some(id), Some(on), Some((_, _, for_))) = (id, key, next) else {
-            return Part::Broken;
-        };
-        let link = Link {
-            waits: waits.clone(),
-            on: on.clone(),
-            for_: for_.clone(),
-        };
-        round.at = at.saturating_add(1);
-        round.links.push((link.clone(), id));
-        Part::Link(link, id)
     }
 
     /// The links of it. It is gone again from where it began, for it will not be as it was.
@@ -284,20 +200,23 @@ impl Pass {
         self.broken <= MOST_BROKEN
     }
 
-    /// Steps back on the way, as far as this place.
-    fn step_back(&mut self, to: usize) {
-        if self.way.len() > to {
-            let Some(stop) = self.way.pop() else { return };
+    /// Steps back on the way, if it is to be gone again. Whether it did.
+    pub fn steps_back(&mut self) -> bool {
+        let Some(to) = self.back_to else {
+            return false;
+        };
+        if self.way.len() <= to {
+            self.back_to = None;
+            if let Some(last) = self.way.last_mut() {
+                last.cursor = last.before.clone();
+            }
+        } else if let Some(stop) = self.way.pop() {
             self.seen.remove(&stop.node);
             if let (true, Node::Owner(owner)) = (self.way.is_empty(), stop.node) {
                 self.todo.push(owner);
             }
-            return;
         }
-        self.back_to = None;
-        if let Some(last) = self.way.last_mut() {
-            last.cursor = last.before.clone();
-        }
+        true
     }
 
     fn give_up(&mut self) {
@@ -309,7 +228,7 @@ impl Pass {
 }
 
 impl Stop {
-    fn owner(&self) -> Option<&Owner> {
+    pub fn owner(&self) -> Option<&Owner> {
         match &self.node {
             Node::Owner(owner) => Some(owner),
             Node::Holders(_) | Node::Ahead(_) => None,

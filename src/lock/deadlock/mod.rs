@@ -16,20 +16,21 @@
 
 mod cycles;
 mod graph;
+mod inquire;
 mod inquiry;
-mod judge;
 mod node;
+mod pass;
 mod permits;
 mod proof;
 mod search;
 mod steps;
 mod way_out;
 
-pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, upgrades};
+pub use cycles::{closes_a_cycle, cycle_through, is_in_cycle, other_upgrade, suspect, upgrades};
 #[cfg(test)]
 pub use graph::Graph;
+pub use inquire::inquire;
 pub use inquiry::Inquiry;
-pub use judge::inquire;
 pub use permits::{forget_hoards, hoarded};
 pub use proof::proven;
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The nodes of the graph of who waits for whom, and how far one was followed.
 
-use crate::lock::queue::Rank;
+use std::ops::Bound;
+
+use crate::lock::queue::{Line, Order, Rank};
+use crate::lock::table::Shared;
 use crate::lock::{Key, Mode, Owner, WaiterId};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,5 +95,36 @@ impl Cursor {
         self.key = self.key.saturating_add(1);
         self.stage = Stage::Holder;
         self.party = None;
+    }
+}
+
+impl InTheWay {
+    pub fn of(mode: Mode, shared: &Shared) -> Self {
+        match (mode, shared.pool) {
+            (Mode::Read, None) => Self::Writer,
+            // Any of them that come back will do (`permits`).
+            (Mode::Permits, Some(_)) => Self::Nobody,
+            _ => Self::All,
+        }
+    }
+}
+
+impl At {
+    /// Those who stand in the queue, as far as they are in the way.
+    pub fn of<'l>(&self, line: &'l Line) -> &'l Order {
+        match self.mode {
+            Some(_) => &line.queue,
+            None => &line.entangled,
+        }
+    }
+
+    /// The place ahead.
+    pub fn before(&self, queue: &Order) -> Option<Self> {
+        let ahead = (Bound::Unbounded, Bound::Excluded(&self.rank));
+        let (rank, _) = queue.range(ahead).next_back()?;
+        Some(Self {
+            rank: rank.clone(),
+            ..self.clone()
+        })
     }
 }

@@ -4,15 +4,17 @@
 //! All indexes of requests are here, and only here are they changed. What follows for
 //! a key whose first waiter has left is up to whoever took it out ([`Gone`]).
 
+mod by_owner;
+#[cfg(test)]
+mod check;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hashes::Hashes;
 use super::kept::Kept;
 use super::line::{Line, NOBODY};
-use super::order::Order;
 use super::places::Places;
 use super::portion::Portion;
-use super::rank::Rank;
 use super::sent_away::SentAway;
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
@@ -132,56 +134,6 @@ impl Queues {
         !self.sent_away.is_empty()
     }
 
-    /// An owner that waits, by the copy of its name that is kept.
-    pub fn owner(&self, owner: &[u8]) -> Option<&Owner> {
-        self.of_owner(owner).next().map(|waiter| &waiter.want.owner)
-    }
-
-    /// The requests of an owner.
-    pub fn of_owner<'a, 'o>(
-        &'a self,
-        owner: &'o [u8],
-    ) -> impl Iterator<Item = &'a Waiter> + use<'a, 'o> {
-        self.ids_of(owner).filter_map(|id| self.get(id))
-    }
-
-    /// In order of arrival.
-    pub fn ids_of<'a, 'o>(
-        &'a self,
-        owner: &'o [u8],
-    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        self.ids_by(self.hashes.of(owner), owner)
-    }
-
-    /// As [`Self::ids_of`], for those who have the hash.
-    fn ids_by<'a, 'o>(
-        &'a self,
-        hash: u64,
-        owner: &'o [u8],
-    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        self.ids_from(hash, owner, WaiterId::FIRST)
-    }
-
-    /// As [`Self::ids_by`], from this number on.
-    fn ids_from<'a, 'o>(
-        &'a self,
-        hash: u64,
-        owner: &'o [u8],
-        first: WaiterId,
-    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
-        let from = self.by_owner.range((hash, first)..);
-        let like = from.take_while(move |(other, _)| *other == hash);
-        let its = |waiter: &Waiter| *waiter.want.owner == *owner;
-        let ids = like.map(|(_, id)| *id);
-        ids.filter(move |id| self.get(*id).is_some_and(its))
-    }
-
-    /// The only request of an owner, if it has but one.
-    fn only(&self, owner: &[u8]) -> Option<WaiterId> {
-        let mut ids = self.ids_of(owner);
-        ids.next().filter(|_| ids.next().is_none())
-    }
-
     /// When the first of their times is over.
     pub fn next_timeout(&self) -> Option<MonoUs> {
         self.timeouts.first()
@@ -297,27 +249,6 @@ impl Queues {
         }
     }
 
-    /// The owner of a request holds permits of the lock that it waits for.
-    pub fn hoards(&mut self, key: &Key, id: WaiterId) {
-        if let Some(line) = self.lines.get_mut(key) {
-            line.hoarders.insert(id);
-        }
-    }
-
-    /// Forgets the newest of those marks that are not true any more.
-    pub fn forget_hoards(&mut self, key: &Key, holds: impl Fn(&Owner) -> bool) {
-        let waiters = &self.waiters;
-        let is_true = |id: &WaiterId| waiters.get(id).is_some_and(|w| holds(&w.want.owner));
-        if let Some(line) = self.lines.get_mut(key) {
-            while let Some(newest) = line.hoarders.last().copied() {
-                if is_true(&newest) {
-                    break;
-                }
-                line.hoarders.remove(&newest);
-            }
-        }
-    }
-
     /// Since when the longest waits of those who wait for a key.
     pub fn oldest_of(&self, key: &Key) -> Option<MonoUs> {
         // Those who were let past others stand before the first who was not.
@@ -339,45 +270,39 @@ impl Queues {
         }
     }
 
+    /// As [`Self::ids_of`], for those who have the hash.
+    fn ids_by<'a, 'o>(
+        &'a self,
+        hash: u64,
+        owner: &'o [u8],
+    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
+        self.ids_from(hash, owner, WaiterId::FIRST)
+    }
+
+    /// As [`Self::ids_by`], from this number on.
+    fn ids_from<'a, 'o>(
+        &'a self,
+        hash: u64,
+        owner: &'o [u8],
+        first: WaiterId,
+    ) -> impl Iterator<Item = WaiterId> + use<'a, 'o> {
+        let from = self.by_owner.range((hash, first)..);
+        let like = from.take_while(move |(other, _)| *other == hash);
+        let its = |waiter: &Waiter| *waiter.want.owner == *owner;
+        let ids = like.map(|(_, id)| *id);
+        ids.filter(move |id| self.get(*id).is_some_and(its))
+    }
+
     /// Whether an owner waits in more than one place.
     fn waits_twice(&self, hash: u64, owner: &[u8]) -> bool {
         let mut requests = self.ids_by(hash, owner).filter_map(|id| self.get(id));
         requests.next().is_some_and(Waiter::is_many) || requests.next().is_some()
     }
 
-    /// The requests of an owner for a key, in order.
-    pub fn requests<'a>(
-        &'a self,
-        owner: &[u8],
-        key: &Key,
-    ) -> impl Iterator<Item = (&'a Rank, WaiterId)> + use<'a> {
-        let only = self.only(owner);
-        let waiter = only.and_then(|id| Some((self.get(id)?, id)));
-        let one = waiter.filter(|(waiter, _)| waiter.keys.contains(key));
-        let places = match only {
-            None => self.places.get(owner).and_then(|places| places.on(key)),
-            Some(_) => None,
-        };
-        let one = one.map(|(waiter, id)| (&waiter.rank, id));
-        one.into_iter()
-            .chain(places.into_iter().flat_map(Order::iter))
-    }
-
-    /// The place of an owner's first request for a key.
-    pub fn first_of(&self, owner: &[u8], key: &Key) -> Option<&Rank> {
-        self.requests(owner, key).next().map(|(rank, _)| rank)
-    }
-
-    /// An owner's next request behind this one, in order of arrival.
-    pub fn next_of(&self, owner: &[u8], behind: Option<WaiterId>) -> Option<WaiterId> {
-        let from = behind.map_or(WaiterId::FIRST, WaiterId::next);
-        self.ids_from(self.hashes.of(owner), owner, from).next()
-    }
-
     /// Marks the places of all of an owner's requests, or takes the marks away. It
     /// has one or two requests then.
     fn mark_all(&mut self, owner: &[u8], on: bool) {
-        let ids: Vec<WaiterId> = self.ids_of(owner).collect();
+        let ids: Vec<WaiterId> = self.ids_by(self.hashes.of(owner), owner).collect();
         for id in ids {
             self.mark(id, on);
         }
@@ -409,49 +334,10 @@ impl Queues {
         }
     }
 
-    /// All requests.
-    #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = (WaiterId, &Waiter)> {
-        self.waiters.iter().map(|(id, waiter)| (*id, &**waiter))
-    }
-
-    /// Asserts that the indexes say the same.
-    #[cfg(test)]
-    pub fn check(&self) {
-        let waiters = || self.iter().map(|(_, waiter)| waiter);
-        let twice = |owner: &Owner| self.waits_twice(self.hashes.of(owner), owner);
-        for (id, waiter) in self.iter() {
-            assert!(self.ids_of(&waiter.want.owner).any(|other| other == id));
-            for key in &waiter.keys {
-                let line = &self.lines[key];
-                assert_eq!(line.queue.at(&waiter.rank), Some(id), "{waiter:?}");
-                let entangled = twice(&waiter.want.owner).then_some(id);
-                assert_eq!(line.entangled.at(&waiter.rank), entangled, "{waiter:?}");
-            }
+    /// The owner of a request holds permits of the lock that it waits for.
+    pub fn hoards(&mut self, key: &Key, id: WaiterId) {
+        if let Some(line) = self.lines.get_mut(key) {
+            line.hoarders.insert(id);
         }
-        let places = waiters().map(|waiter| waiter.keys.len()).sum();
-        for (key, line) in &self.lines {
-            line.check(self.waiting(key));
-        }
-        let lines = self.lines.values();
-        assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
-        assert!(self.lines.values().all(|line| !line.queue.is_empty()));
-        assert_eq!(self.by_owner.len(), self.waiters.len());
-        assert!(self.places.keys().all(twice), "places of an owner with one");
-        for key in self.keys() {
-            let oldest = self.waiting(key).map(|waiter| waiter.since).min();
-            assert_eq!(self.oldest_of(key), oldest);
-        }
-        let mut since = Moments::default();
-        waiters().for_each(|waiter| since.add(waiter.since.ms()));
-        assert_eq!(self.since, since);
-        for (client, id) in &self.by_client {
-            let waiter = self.get(*id);
-            assert_eq!(waiter.and_then(Waiter::blocked), Some(*client));
-        }
-        let count = |of: fn(&Waiter) -> bool| waiters().filter(|waiter| of(waiter)).count();
-        assert_eq!(self.by_client.len(), count(|w| w.blocked().is_some()));
-        assert_eq!(self.queued, count(|w| w.queued));
-        assert_eq!(self.timeouts.len(), count(|w| w.until().is_some()));
     }
 }

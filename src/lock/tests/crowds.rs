@@ -6,7 +6,8 @@ use std::fs;
 use std::time::Duration;
 
 use super::shell::{by, key, Request, Shell};
-use crate::lock::{ClientId, Mode, Note};
+use crate::lock::deadlock;
+use crate::lock::{self, ClientId, Mode, Note};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
@@ -95,6 +96,137 @@ fn the_many_requests_of_an_owner_have_their_places_again_at_once() {
         }
         spent() - began
     });
+}
+
+#[test]
+fn the_many_requests_of_an_owner_whose_connection_closes_leave_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count);
+        let mut s = held(&names);
+        for name in &names {
+            s.wait(by("process").on(name).from(1_000_001));
+        }
+        let began = spent();
+        s.notes
+            .push(Note::Closed(ClientId::new(1_000_001).unwrap()));
+        while s.core.waiting() > 0 || s.core.next_inquiry().is_some() {
+            s.pass_us(0, 1_000_000_000);
+            s.tick();
+        }
+        spent() - began
+    });
+}
+
+#[test]
+fn each_of_an_owners_many_requests_is_called_off_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count);
+        let mut s = held(&names);
+        for name in &names {
+            s.wait(by("process").on(name));
+        }
+        let began = spent();
+        for name in &names {
+            s.note(|d| lock::cancel(d, 0, name.as_bytes(), b"process", None));
+        }
+        s.read_notes();
+        assert_eq!(s.core.waiting(), 0);
+        spent() - began
+    });
+}
+
+/// For each of them two others wait, and it is granted them one by one.
+#[test]
+fn an_owner_with_many_requests_is_granted_each_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count / 8);
+        let mut s = held(&names);
+        for name in &names {
+            s.wait(by("process").on(name));
+            s.wait(by(&format!("next {name}")).on(name));
+        }
+        let began = spent();
+        for name in &names {
+            s.release_on(&key(0, name), "other", false).unwrap();
+        }
+        spent() - began
+    });
+}
+
+/// Many readers hold a lock and wait to read another, behind one who waits to write that.
+#[test]
+fn a_writer_that_waits_for_many_readers_who_wait_too_is_judged_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count / 8);
+        let mut s = Shell::new();
+        s.get(by("other").on("b").read());
+        for name in &names {
+            s.get(by(name).on("a").read());
+        }
+        s.wait(by("writer").on("b").write());
+        for name in &names {
+            s.wait(by(name).on("b").read());
+        }
+        s.wait(by("late").on("a").write());
+        s.told.clear();
+        s.wait(by("other").on("a").write());
+        // Where keys lie costs as much as all who hold them, here.
+        let before = s.ks.looks;
+        let began = spent();
+        while s.core.next_inquiry().is_some() {
+            s.pass_us(0, 1_000_000_000);
+            s.tick();
+        }
+        let spent = spent() - began;
+        assert_eq!(s.answers().len(), 1, "it is refused");
+        assert!(s.ks.looks - before < 100);
+        spent
+    });
+}
+
+#[test]
+fn many_owners_wait_in_two_places_at_once() {
+    grows_no_faster(|count| {
+        let names = names(count);
+        let mut s = held(&["one".into(), "two".into()]);
+        let began = spent();
+        for at in ["one", "two"] {
+            for name in &names {
+                s.wait(by(name).on(at));
+            }
+        }
+        spent() - began
+    });
+}
+
+/// All of them hold permits and wait for more.
+#[test]
+fn of_many_who_wait_for_permits_in_vain_the_newest_is_found_at_once() {
+    let names = names(FEW);
+    let limit = u32::try_from(names.len()).unwrap();
+    let mut s = Shell::new();
+    s.core.rules.detect_deadlocks = false;
+    for name in &names {
+        s.get(by(name).permits(1, limit));
+    }
+    let waits: Vec<_> = names
+        .iter()
+        .map(|name| s.wait(by(name).permits(1, limit)))
+        .collect();
+    let newest = |s: &mut Shell| {
+        s.core.rules.detect_deadlocks = true;
+        deadlock::forget_hoards(&mut s.core, &key(0, "k"));
+        deadlock::hoarded(&s.core, &key(0, "k")).map(|(id, _)| id)
+    };
+    assert_eq!(newest(&mut s), waits.last().copied());
+    // Marks that are not true any more are gone for good when they were met once.
+    for name in &names[1..] {
+        s.core.rules.detect_deadlocks = false;
+        s.release_as(&key(0, "k"), name, Mode::Permits, true)
+            .unwrap();
+    }
+    assert_eq!(newest(&mut s), None);
+    assert!(s.core.queues.line(&key(0, "k")).hoarders.len() < 2);
 }
 
 /// How often keys are looked at when all keys but one of a request that waits are

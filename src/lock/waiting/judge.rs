@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::wait;
 use crate::lock::counters::Counters;
 use crate::lock::deadlock::{self, TooFar};
 use crate::lock::queue::{Rank, Waiter};
@@ -93,7 +92,7 @@ pub fn judge_cycles(d: &mut Decision<'_>) -> bool {
             Ok(Some(cycle)) => cycle,
             Ok(None) => continue,
             Err(TooFar) => {
-                wait::suspect(d.core, id);
+                deadlock::suspect(d.core, id);
                 continue;
             }
         };

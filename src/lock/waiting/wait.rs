@@ -10,7 +10,7 @@ use crate::lock::deadlock::{self, TooFar};
 use crate::lock::grant::{try_grant, Tried};
 use crate::lock::queue::{Keys, Rank, Waiter};
 use crate::lock::{leaving, reconcile};
-use crate::lock::{Core, Decision, Refusal, Verdict, WaiterId};
+use crate::lock::{Core, Decision, Link, Refusal, Verdict, WaiterId};
 
 /// The lock is not to be had now: the request is refused, or waits if it says so, unless
 /// it would wait for itself. `as_known`: it was just seen who holds it.
@@ -50,13 +50,25 @@ pub fn wait_for(
     if stirred {
         d.work.dirty.extend(waiter.keys.iter().cloned());
     }
-    let now = d.now;
     d.asking = Some(id);
     let kept = stand_in_line(d, id, waiter)?;
     // Those who kept it out may have come after it.
     if kept && try_grant(d, id) != Tried::Waits {
         return Ok(Verdict::Waits(id));
     }
+    let cycle = cycle_left(d, id, upgrades, kept);
+    let Some(cycle) = cycle else {
+        return Ok(Verdict::Waits(id));
+    };
+    // As if it had never come.
+    leaving::dequeue(d.core, id);
+    Counters::up(&mut d.core.counters.deadlocks);
+    Err(Refusal::Deadlock { cycle })
+}
+
+/// The cycle that a request closes, if it finds no way out. `kept`: it has an older place.
+fn cycle_left(d: &mut Decision<'_>, id: WaiterId, upgrades: bool, kept: bool) -> Option<Vec<Link>> {
+    let now = d.now;
     let find = |core: &Core| {
         let second = upgrades
             .then(|| deadlock::other_upgrade(core, id))
@@ -75,27 +87,13 @@ pub fn wait_for(
             .rerank(id, |waiter| (waiter.rank, waiter.since) = behind);
         cycle = deadlock::proven(d, find);
     }
-    let cycle = match cycle {
+    match cycle {
         Ok(Some(cycle)) if !upgrades => deadlock::let_past(d, id, cycle),
         Ok(cycle) => cycle,
         Err(TooFar) => {
-            suspect(d.core, id);
+            deadlock::suspect(d.core, id);
             None
         }
-    };
-    let Some(cycle) = cycle else {
-        return Ok(Verdict::Waits(id));
-    };
-    // As if it had never come.
-    leaving::dequeue(d.core, id);
-    Counters::up(&mut d.core.counters.deadlocks);
-    Err(Refusal::Deadlock { cycle })
-}
-
-/// Its owner may wait in a cycle: that takes longer to find out.
-pub fn suspect(core: &mut Core, id: WaiterId) {
-    if let Some(waiter) = core.queues.get(id) {
-        core.inquiry.suspect(&waiter.want.owner);
     }
 }
 

@@ -53,12 +53,14 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::subscribers::state", "lock::in_flight",
         "lock::sessions", "lock::heard", "lock::work",
         "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
-        "lock::reconcile::diff", "lock::reconcile::merge",
+        "lock::reconcile::diff", "lock::reconcile::merge", "lock::deadlock::inquiry",
+        "lock::deadlock::node", "lock::deadlock::steps",
     ],
     // The core as one, and questions to it.
     &[
         "lock::core", "lock::head", "lock::modes", "lock::leaving", "lock::grant::kind",
-        "lock::deadlock::search", "lock::deadlock::cycles", "lock::deadlock::permits",
+        "lock::deadlock::graph", "lock::deadlock::search", "lock::deadlock::cycles",
+        "lock::deadlock::pass", "lock::deadlock::permits",
     ],
     // The decision.
     &["lock::decision"],
@@ -69,7 +71,7 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::closed", "lock::take_back", "lock::ours",
     ],
     // Who gets it.
-    &["lock::grant", "lock::deadlock::way_out", "lock::waiting"],
+    &["lock::grant", "lock::deadlock::way_out", "lock::deadlock::inquire", "lock::waiting"],
     // The ways in.
     &[
         "lock::decide", "lock::ready", "lock::waiting::wait", "lock::request", "lock::renewals",

@@ -2,7 +2,8 @@
 //! that wait in a cycle finds a way out, or is refused.
 
 use super::graph::Graph;
-use super::inquiry::{Came, Part, Pass};
+use super::inquiry::Pass;
+use super::pass::{go_on, next_part, Came, Part};
 use super::proof::look_at;
 use super::way_out::finds_a_way;
 
@@ -27,7 +28,7 @@ pub fn inquire(d: &mut Decision<'_>) -> bool {
     if !d.core.rules.detect_deadlocks {
         return true;
     }
-    let is_over = match pass.go_on(d.core, d.now, STEPS) {
+    let is_over = match go_on(&mut pass, d.core, d.now, STEPS) {
         Came::On => false,
         Came::Round => {
             prove(d, &mut pass);
@@ -47,7 +48,7 @@ pub fn inquire(d: &mut Decision<'_>) -> bool {
 /// and is there when it is looked at: so all of them were there when the first was looked at.
 fn prove(d: &mut Decision<'_>, pass: &mut Pass) {
     for _ in 0..LOOKS {
-        match pass.next_part(d.core) {
+        match next_part(pass, d.core) {
             Part::Link(link, id) => {
                 if !d.ks.is_at_hand(&link.on) {
                     return d.core.inquiry.give_up(pass);
