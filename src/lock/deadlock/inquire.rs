@@ -2,7 +2,7 @@
 //! that wait in a cycle finds a way out, or is refused.
 
 use super::graph::Graph;
-use super::inquiry::Pass;
+use super::inquiry::{Pass, Round};
 use super::pass::{go_on, next_part, Came, Part};
 use super::proof::look_at;
 use super::way_out::finds_a_way;
@@ -19,6 +19,9 @@ const LOOKS: usize = 16;
 
 /// A way out is sought for so many of the requests in a cycle.
 const MOST_LED_OUT: usize = 8;
+
+/// An error has room for fewer links than these.
+const MOST_TOLD: usize = 64;
 
 /// Goes on for a while. Whether there is more to do.
 pub fn inquire(d: &mut Decision<'_>) -> bool {
@@ -71,20 +74,24 @@ fn drop_round(d: &mut Decision<'_>, pass: &mut Pass) {
     }
 }
 
-/// One of the requests of suspects finds a way out, or the oldest of them is refused.
+/// One of the requests that can have closed the cycle finds a way out, or the oldest of them
+/// is refused.
 fn judge(d: &mut Decision<'_>, pass: &mut Pass) {
-    let mut links = pass.take_round();
-    let mut ids = d.core.inquiry.suspects_of(pass, &links);
-    if ids.is_empty() {
-        ids = links.iter().map(|(_, id)| *id).collect();
-    }
-    if ids.iter().take(MOST_LED_OUT).any(|id| finds_a_way(d, *id)) {
+    let Some(Round { links, closing, .. }) = pass.take_round() else {
+        return;
+    };
+    let oldest = || links.iter().map(|(_, id)| *id).min();
+    let Some(oldest) = closing.first().copied().or_else(oldest) else {
+        return;
+    };
+    let mut first = closing.into_iter().take(MOST_LED_OUT);
+    if first.any(|id| finds_a_way(d, id)) {
         return;
     }
-    let Some(oldest) = ids.first() else { return };
-    let at = links.iter().position(|(_, id)| id == oldest);
-    links.rotate_left(at.unwrap_or(0));
-    let cycle = links.into_iter().map(|(link, _)| link).collect();
+    let at = links.iter().position(|(_, id)| *id == oldest).unwrap_or(0);
+    let ring = links.iter().cycle().skip(at).take(links.len());
+    let cycle = ring.map(|(link, _)| link.clone()).take(MOST_TOLD);
+    let cycle = cycle.collect();
     Counters::up(&mut d.core.counters.deadlocks);
-    grant::refuse(d, *oldest, Refusal::Deadlock { cycle });
+    grant::refuse(d, oldest, Refusal::Deadlock { cycle });
 }

@@ -67,17 +67,11 @@ impl Inquiry {
         self.pass.take().or_else(|| next().map(Box::new))
     }
 
-    /// Those of a cycle's requests that can have closed it: those of suspects.
-    pub(super) fn suspects_of(
-        &self,
-        pass: &Pass,
-        links: &[(Link, WaiterId)],
-    ) -> BTreeSet<WaiterId> {
-        // It may have come about since the pass began.
+    /// Whether an owner's requests can have closed a cycle that this pass has come to: it may
+    /// have come about since the pass began.
+    pub(super) fn is_suspect(&self, pass: &Pass, owner: &Owner) -> bool {
         let all = [&pass.suspects, &self.suspects];
-        let is_suspect = |owner: &Owner| all.iter().any(|suspects| suspects.contains(owner));
-        let theirs = links.iter().filter(|(link, _)| is_suspect(&link.waits));
-        theirs.map(|(_, id)| *id).collect()
+        all.iter().any(|suspects| suspects.contains(owner))
     }
 
     /// The pass is over.
@@ -110,6 +104,8 @@ pub(super) struct Round {
     /// which was looked at as far as this.
     pub at: usize,
     pub links: Vec<(Link, WaiterId)>,
+    /// Those of its requests that can have closed it.
+    pub closing: BTreeSet<WaiterId>,
 }
 
 #[derive(Clone, Debug)]
@@ -178,19 +174,19 @@ impl Pass {
     pub fn goes_round(&mut self, to: &Node) {
         let from = self.way.iter().rposition(|stop| stop.node == *to);
         let from = from.unwrap_or(self.way.len());
-        let links = Vec::new();
         self.round = Some(Round {
             from,
             at: from,
-            links,
+            links: Vec::new(),
+            closing: BTreeSet::new(),
         });
     }
 
-    /// The links of it. It is gone again from where it began, for it will not be as it was.
-    pub fn take_round(&mut self) -> Vec<(Link, WaiterId)> {
-        let round = self.round.take();
-        self.back_to = round.as_ref().map(|round| round.from);
-        round.map_or_else(Vec::new, |round| round.links)
+    /// It is gone again from where it began, for it will not be as it was.
+    pub fn take_round(&mut self) -> Option<Round> {
+        let round = self.round.take()?;
+        self.back_to = Some(round.from);
+        Some(round)
     }
 
     /// It was none. Whether the pass may go on.

@@ -61,7 +61,7 @@ pub fn go_on(pass: &mut Pass, core: &Core, now: Now, steps: usize) -> Came {
 /// The next link of a way that goes round.
 pub fn next_part(pass: &mut Pass, core: &Core) -> Part {
     pass.counts();
-    let Some(round) = &mut pass.round else {
+    let Some(round) = &pass.round else {
         return Part::Broken;
     };
     let way = &pass.way;
@@ -89,7 +89,11 @@ pub fn next_part(pass: &mut Pass, core: &Core) -> Part {
         on: on.clone(),
         for_: for_.clone(),
     };
-    round.at = at.saturating_add(1);
-    round.links.push((link.clone(), id));
+    let closes = core.inquiry.is_suspect(pass, waits);
+    if let Some(round) = &mut pass.round {
+        round.at = at.saturating_add(1);
+        round.links.push((link.clone(), id));
+        round.closing.extend(closes.then_some(id));
+    }
     Part::Link(link, id)
 }
