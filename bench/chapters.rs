@@ -50,6 +50,11 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "Very many waits of one connection",
             "How long others wait meanwhile.",
         ],
+        Measurement::Crowds => [
+            "Crowds",
+            "n of something on one owner, key, connection or lock, against each thing that can happen\n\
+             to it: what a piece of that takes as n grows, and how long others wait meanwhile.",
+        ],
         Measurement::List => [
             "A listing of very many locks",
             "How long others wait meanwhile.",

@@ -14,6 +14,8 @@
 //! - `stalls`: how long others wait while the server is at a long piece of work;
 //! - `floods`: the same beside very many who wait, or locks, to which something happens;
 //! - `sessions`: the same beside very many waits of one connection;
+//! - `crowds`: n of what against each thing that can happen to it: instructions of a piece as
+//!   n grows, and how long others wait;
 //! - `list`: the same beside a listing of very many locks;
 //! - `stock`: the same beside taking stock of very many hashes;
 //! - `clients`: the clients of each language beside what its users have now;
@@ -26,6 +28,7 @@ mod chapters;
 mod clients;
 mod contention;
 mod costs;
+mod crowds;
 mod deadlock;
 mod expiry;
 mod floods;
@@ -103,6 +106,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Stalls => stalls::measure(options, &mut report)?,
             Measurement::Floods => floods::measure(options, &mut report)?,
             Measurement::Sessions => sessions::measure(options, &mut report)?,
+            Measurement::Crowds => crowds::measure(options, &mut report)?,
             Measurement::List => list::measure(options, &mut report)?,
             Measurement::Stock => stock::measure(options, &mut report)?,
             Measurement::Clients => clients::measure(options, &mut report)?,

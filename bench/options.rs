@@ -8,12 +8,15 @@ pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all of it, some 40 min)
 
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
-                 memory,stalls,floods,sessions,list,stock,clients,costs
+                 memory,stalls,floods,sessions,crowds,list,stock,clients,costs
   --quick        a short form (some 2 min) that judges nothing; without it the status is 1
                  if a mark is missed
   --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
                  it (bench/report.md; target/bench/report.md if not all is measured in full;
                  report-SERVER.md if there is that variable)
+  --row TEXT     of crowds the rows that have this in their names (as
+                 'one owner waits for n locks: CANCEL')
+  --no-counts    of crowds no instructions, only how long others wait
   --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
                  without it differ, which is the noise of this machine
@@ -38,6 +41,7 @@ pub enum Measurement {
     Stalls,
     Floods,
     Sessions,
+    Crowds,
     List,
     Stock,
     Clients,
@@ -46,7 +50,7 @@ pub enum Measurement {
 
 impl Measurement {
     /// All of them, in the order in which they run.
-    const ALL: [(Measurement, &'static str); 15] = [
+    const ALL: [(Measurement, &'static str); 16] = [
         (Measurement::Pairs, "pairs"),
         (Measurement::Contention, "contention"),
         (Measurement::Permits, "permits"),
@@ -58,6 +62,7 @@ impl Measurement {
         (Measurement::Stalls, "stalls"),
         (Measurement::Floods, "floods"),
         (Measurement::Sessions, "sessions"),
+        (Measurement::Crowds, "crowds"),
         (Measurement::List, "list"),
         (Measurement::Stock, "stock"),
         (Measurement::Clients, "clients"),
@@ -65,10 +70,11 @@ impl Measurement {
     ];
 
     /// Those that run when none is asked for. To count takes longer than all else does in
-    /// short.
+    /// short, and crowds are many.
     fn usual(quick: bool) -> Vec<Measurement> {
         let all = Self::ALL.map(|(measurement, _)| measurement);
-        let usual = |one: &Measurement| !quick || *one != Measurement::Costs;
+        let long = [Measurement::Costs, Measurement::Crowds];
+        let usual = |one: &Measurement| !quick || !long.contains(one);
         all.into_iter().filter(usual).collect()
     }
 }
@@ -89,6 +95,10 @@ pub struct Options {
     pub report: PathBuf,
     /// Commands in flight in a pipeline.
     pub depth: usize,
+    /// Of the crowds those rows that have this in their names.
+    pub row: String,
+    /// Whether instructions of the crowds are not to be counted.
+    pub no_counts: bool,
 }
 
 impl Options {
@@ -102,6 +112,8 @@ impl Options {
             quick: false,
             report: PathBuf::new(),
             depth: 256,
+            row: String::new(),
+            no_counts: false,
         };
         let mut with_module = true;
         let mut arguments = arguments;
@@ -118,6 +130,8 @@ impl Options {
                 "--module" => options.modules.push(absolute(&value()?)?),
                 "--only" => options.measurements = measurements(&value()?)?,
                 "--report" => options.report = value()?.into(),
+                "--row" => options.row = value()?,
+                "--no-counts" => options.no_counts = true,
                 "--depth" => options.depth = depth(&value()?)?,
                 unknown => return Err(format!("unknown option {unknown:?}")),
             }

@@ -85,28 +85,23 @@ impl Server {
 
     /// Whether its instructions are counted from now on, which makes it ten times slower.
     pub fn count(&self, does: bool) -> Outcome<()> {
-        self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
+        self.counter().count(does)
+    }
+
+    /// What counts its instructions while it is lent to others: for a server that was started
+    /// so that they can be counted.
+    pub fn counter(&self) -> Counter {
+        Counter {
+            process: self.process.id(),
+            folder: self.folder.clone(),
+            module: self.module.clone(),
+        }
     }
 
     /// The instructions that it took since it was last asked.
     pub fn instructions(&mut self) -> Outcome<Counts> {
-        self.tell_valgrind(&["dump"])?;
         self.counts += 1;
-        let file = format!("{COUNTS}.{}", self.counts);
-        let text = fs::read_to_string(self.folder.join(file))?;
-        Counts::read(&text, self.module.as_deref())
-    }
-
-    fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
-        let mut tell = Command::new("vgdb");
-        tell.arg(vgdb_prefix(&self.folder))
-            .arg(format!("--pid={}", self.process.id()))
-            .args(words);
-        let answer = tell.output().map_err(|error| format!("vgdb: {error}"))?;
-        match answer.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&answer.stderr).into()),
-        }
+        self.counter().dump(self.counts)
     }
 
     /// Its time on a processor, and in wait for one.
@@ -158,6 +153,50 @@ impl Server {
                 return Err(format!("the server did not start; its log:\n{log}").into());
             }
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Counts the instructions of a server.
+pub struct Counter {
+    process: u32,
+    folder: PathBuf,
+    module: Option<OsString>,
+}
+
+impl Counter {
+    /// They are counted from now on, for the first time.
+    pub fn start(&self) -> Outcome<()> {
+        self.count(true)
+    }
+
+    /// No more; what was counted.
+    pub fn stop(&self) -> Outcome<Counts> {
+        let counts = self.dump(1)?;
+        self.count(false)?;
+        Ok(counts)
+    }
+
+    fn count(&self, does: bool) -> Outcome<()> {
+        self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
+    }
+
+    /// The dump with this number.
+    fn dump(&self, number: usize) -> Outcome<Counts> {
+        self.tell_valgrind(&["dump"])?;
+        let text = fs::read_to_string(self.folder.join(format!("{COUNTS}.{number}")))?;
+        Counts::read(&text, self.module.as_deref())
+    }
+
+    fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
+        let mut tell = Command::new("vgdb");
+        tell.arg(vgdb_prefix(&self.folder))
+            .arg(format!("--pid={}", self.process))
+            .args(words);
+        let answer = tell.output().map_err(|error| format!("vgdb: {error}"))?;
+        match answer.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&answer.stderr).into()),
         }
     }
 }
