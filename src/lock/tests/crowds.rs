@@ -23,7 +23,9 @@ fn spent() -> Duration {
 /// Asserts that the cost grows as the number does. The least of some runs counts: what
 /// shares the caches makes single ones longer.
 fn grows_no_faster(run: impl Fn(usize) -> Duration) {
-    let least = |count| (0..3).map(|_| run(count)).min().unwrap();
+    // The kernel counts at its ticks: what takes less is not seen.
+    let tick = Duration::from_millis(10);
+    let least = |count| (0..3).map(|_| run(count)).min().unwrap().max(tick);
     let (few, many) = (least(FEW), least(MANY));
     assert!(many < few * 24, "{few:?} for {FEW}, {many:?} for {MANY}");
 }
