@@ -1,4 +1,6 @@
-//! How many of something there are: counted on the main thread, where all callbacks run.
+//! How many of something there are: counted by whoever has the server to itself, as all
+//! callbacks do. As a rule that is its main thread; a module that takes the server's lock in a
+//! thread of its own may have one run there, and nobody else counts meanwhile.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,5 +23,37 @@ impl Count {
     /// Once for each `more`.
     pub fn less(&self) {
         self.0.store(self.get().wrapping_sub(1), Ordering::Relaxed);
+    }
+
+    /// One more until the guard is dropped, also by a panic.
+    pub fn one(&self) -> One<'_> {
+        self.more();
+        One(self)
+    }
+}
+
+/// One of those that are counted.
+pub(super) struct One<'a>(&'a Count);
+
+impl Drop for One<'_> {
+    fn drop(&mut self) {
+        self.0.less();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_lowers_the_count_too() {
+        static OPEN: Count = Count::zero();
+        let result = std::panic::catch_unwind(|| {
+            let _open = OPEN.one();
+            assert_eq!(OPEN.get(), 1);
+            panic!("in between");
+        });
+        assert!(result.is_err());
+        assert_eq!(OPEN.get(), 0);
     }
 }

@@ -267,10 +267,8 @@ pub(super) unsafe fn lent<T>(
             ctx: PhantomData,
         })
     });
-    OPEN.more();
-    let result = run(key.as_deref());
-    OPEN.less();
-    result
+    let _open = OPEN.one();
+    run(key.as_deref())
 }
 
 fn done(status: c_int) -> Option<()> {
