@@ -51,10 +51,11 @@ pub fn long_name(options: &Options, length: usize) -> Outcome<f64> {
 /// Locks are deleted by hand on a replica that may be written.
 pub fn replica(options: &Options, count: usize) -> Outcome<f64> {
     let (master, server) = (start(options)?, start(options)?);
+    // A replica gives no locks: it has them from its master.
+    held::hold(&mut master.connect()?, count + 1)?;
     let mut control = server.connect()?;
     control.call(&["CONFIG", "SET", "replica-read-only", "no"])?;
     server.follow(&master)?;
-    held::hold(&mut control, count + 1)?;
     let last = held::name(count);
     control.call(&["RENAME", &last, "elsewhere"])?;
     let del = |number| command(&["DEL", &held::name(number)]);

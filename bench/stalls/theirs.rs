@@ -45,10 +45,10 @@ pub fn long_name(options: &Options, length: usize) -> Outcome<f64> {
 
 pub fn replica(options: &Options, count: usize) -> Outcome<f64> {
     let (master, server) = (start(options)?, start(options)?);
+    held::hashes(&mut master.connect()?, count + 1)?;
     let mut control = server.connect()?;
     control.call(&["CONFIG", "SET", "replica-read-only", "no"])?;
     server.follow(&master)?;
-    held::hashes(&mut control, count + 1)?;
     control.call(&["RENAME", &held::name(count), "elsewhere"])?;
     let del = |number| command(&["DEL", &held::name(number)]);
     let dels: Vec<Vec<u8>> = (0..count).map(del).collect();
