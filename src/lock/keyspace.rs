@@ -59,8 +59,13 @@ pub trait Keyspace {
     /// The same, where something is known of the plain lock.
     fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look;
     /// All fields that stand for holds, also those of readers whose lease is gone;
-    /// empty when the lock is free or no lock.
-    fn holders(&mut self, key: &Key) -> Vec<Holder>;
+    /// empty when the lock is free or no lock. Where one of the first fields is no hold, no
+    /// more are read.
+    fn holders(&mut self, key: &Key) -> Vec<Holder> {
+        self.some_holders(key, usize::MAX)
+    }
+    /// The same of those that are found in about so many steps.
+    fn some_holders(&mut self, key: &Key, steps: usize) -> Vec<Holder>;
     /// Some of the fields of a lock with permits, behind this cursor; 0: the first ones. As by
     /// HSCAN: what is there all the time comes at least once.
     fn some_permits(&mut self, key: &Key, cursor: u64) -> Part;

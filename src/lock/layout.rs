@@ -19,8 +19,15 @@ pub trait Hash {
     fn len(&self) -> usize;
     /// Reads one field, if it is there.
     fn field<T>(&self, name: &[u8], read: impl FnOnce(&[u8]) -> T) -> Option<T>;
-    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)>;
+    /// Those that are found in about so many steps, where the hash can be read in parts.
+    fn some_fields(&self, steps: usize) -> Vec<(Vec<u8>, Vec<u8>)>;
+    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.some_fields(usize::MAX)
+    }
 }
+
+/// So many fields are looked at before all are read: most of what is no lock shows by them.
+pub const FEW_FIELDS: usize = 1024;
 
 /// What the field `mode` of a read/write lock says in this mode.
 pub fn mode_text(mode: Mode) -> &'static [u8] {
@@ -202,14 +209,29 @@ pub fn is_wrong_permit(hash: &impl Hash, field: &[u8]) -> bool {
     hash.field(field, is_wrong).unwrap_or(false)
 }
 
-/// All fields that stand for holds; those of readers with the lease of the hash, for each
-/// has one of its own.
-pub fn holders(hash: &impl Hash, expires: Option<WallMs>) -> Vec<Holder> {
+/// The fields that stand for holds, of all or of those that are found in so many steps; of
+/// readers with the lease of the hash, for each has one of its own. None if one of the first
+/// is no hold.
+pub fn holders(hash: &impl Hash, expires: Option<WallMs>, steps: usize) -> Vec<Holder> {
+    if hash.len() > FEW_FIELDS && steps > FEW_FIELDS {
+        let few = hash.some_fields(FEW_FIELDS);
+        let others = few.iter().filter(|(name, _)| name != MODE).count();
+        if holders_by(hash, few, expires).len() < others {
+            return Vec::new();
+        }
+    }
+    holders_by(hash, hash.some_fields(steps), expires)
+}
+
+/// The holds that these fields of the hash stand for.
+fn holders_by(
+    hash: &impl Hash,
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+    expires: Option<WallMs>,
+) -> Vec<Holder> {
     let lease = expires.map_or(Lease::Endless, Lease::Until);
-    let fields = hash.fields();
-    let plain = fields.len() == 1;
-    let mut modes = fields.iter().filter(|(name, _)| name == MODE);
-    let kind = modes.next().and_then(|(_, value)| kind_of(value));
+    let plain = fields.len() == 1 && hash.len() <= FEW_FIELDS;
+    let kind = hash.field(MODE, kind_of).flatten();
     if !plain && kind.is_none() {
         return Vec::new();
     }

@@ -30,6 +30,8 @@ pub struct Memory {
     pub slot: Slot,
     /// How often a key was looked at.
     pub looks: usize,
+    /// How many holders were read by going through a hash.
+    pub read: usize,
     /// In so many parts the fields of a lock with permits are read, where there are several.
     pub parts: u64,
     /// These connections hear nothing.
@@ -141,8 +143,8 @@ impl Hash for Fields {
         self.get(name).map(|value| read(value))
     }
 
-    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        self.clone().into_iter().collect()
+    fn some_fields(&self, steps: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.clone().into_iter().take(steps).collect()
     }
 }
 
@@ -173,11 +175,12 @@ impl Keyspace for Memory {
         }
     }
 
-    fn holders(&mut self, key: &Key) -> Vec<Holder> {
+    fn some_holders(&mut self, key: &Key, steps: usize) -> Vec<Holder> {
         let Some((Value::Hash(fields), expires)) = self.live(key).cloned() else {
             return Vec::new();
         };
-        let mut holders = layout::holders(&fields, expires);
+        let mut holders = layout::holders(&fields, expires, steps);
+        self.read += holders.len();
         for holder in holders
             .iter_mut()
             .filter(|holder| holder.mode == Mode::Read)

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::Core;
+use crate::lock::layout::FEW_FIELDS;
 use crate::lock::queue::Waiter;
 use crate::lock::table::{Entry, Hold};
 use crate::lock::{
-    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Mode, Now, Owner, Pool,
+    reconcile, ClientId, Foreign, Holder, Key, Keyspace, Kind, Lease, Look, Mode, Now, Owner, Pool,
     Refusal, Share, Token,
 };
 
@@ -92,7 +93,7 @@ impl Core {
         };
         let mut holders = match look.kind {
             Kind::Free => return Ok(Vec::new()),
-            Kind::Foreign(Foreign::NoTtl) => {
+            Kind::Foreign(Foreign::NoTtl) if look.fields <= FEW_FIELDS => {
                 let holders = ks.holders(key).len();
                 return no_lock(reconcile::why_no_lock(&look, holders));
             }
@@ -100,6 +101,11 @@ impl Core {
             Kind::Permits(_) => {
                 let holders = permits(ks, now, key, most);
                 return holders.or_else(|()| no_lock(Foreign::OtherHash));
+            }
+            Kind::Plain | Kind::ReadWrite(_) if look.fields > most.max(FEW_FIELDS) => {
+                let known = entry.and_then(|entry| some_known(ks, key, entry, &look, most));
+                let some = known.or_else(|| some_found(ks, key, most));
+                return some.ok_or(()).or_else(|()| no_lock(Foreign::OtherHash));
             }
             Kind::Plain | Kind::ReadWrite(_) => ks.holders(key),
         };
@@ -157,6 +163,58 @@ impl Core {
         all.truncate(most);
         all
     }
+}
+
+/// So many of very many holders of a read/write lock, if all of them are known.
+fn some_known<K: Keyspace>(
+    ks: &mut K,
+    key: &Key,
+    entry: &Entry,
+    look: &Look,
+    most: usize,
+) -> Option<Vec<Holder>> {
+    let shared = entry.shared()?;
+    if entry.plain().is_some() || entry.fields() != look.fields {
+        return None;
+    }
+    let writer = shared.writer().and_then(|owner| shared.party(owner));
+    let rest = shared.parties().filter(|party| !party.writes);
+    let mut holders = Vec::new();
+    for party in writer.into_iter().chain(rest) {
+        if holders.len() >= most {
+            break;
+        }
+        let owner = &party.hold.owner;
+        let found = ks.look(key, owner);
+        if (party.reads, party.writes) != (found.holds > 0, found.writes > 0) {
+            return None;
+        }
+        let of_hash = found.expires.map_or(Lease::Endless, Lease::Until);
+        let all = [
+            (Mode::Write, found.writes, of_hash),
+            (Mode::Read, found.holds, found.lease),
+        ];
+        let held = all
+            .into_iter()
+            .filter(|(_, holds, lease)| *holds > 0 && *lease != Lease::Gone);
+        holders.extend(held.map(|(mode, holds, lease)| Holder {
+            owner: owner.clone(),
+            mode,
+            holds,
+            lease,
+        }));
+    }
+    Some(holders)
+}
+
+/// So many of very many who are not known; `None`: what was read of it shows that it is no
+/// lock.
+fn some_found<K: Keyspace>(ks: &mut K, key: &Key, most: usize) -> Option<Vec<Holder>> {
+    let mut holders = ks.some_holders(key, most.max(FEW_FIELDS));
+    let any = !holders.is_empty();
+    holders.retain(|holder| holder.lease != Lease::Gone);
+    holders.sort_by(|a, b| (a.mode, &a.owner).cmp(&(b.mode, &b.owner)));
+    any.then_some(holders)
 }
 
 /// Some who hold permits, in the order of their names. It fails where a field is no permit.

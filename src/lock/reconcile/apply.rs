@@ -7,6 +7,7 @@ use super::over::{self, drop_holders, Over};
 use super::pool;
 use super::revive::revive;
 use super::Cause;
+use crate::lock::layout::FEW_FIELDS;
 use crate::lock::modes::modes;
 use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
 use crate::lock::{
@@ -16,9 +17,6 @@ use crate::lock::{
 /// A look that has changed something is followed by another; no key needs more
 /// than a few, whatever somebody has made of it.
 const MOST_LOOKS: u32 = 16;
-
-/// A hash with more fields is not read only to say why it is no lock.
-const FEW_FIELDS: usize = 1024;
 
 /// The key as `owner` sees it, after all that was found. `heard`: that something happened
 /// to the key, and what. Also how holds ended by it.

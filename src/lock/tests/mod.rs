@@ -8,6 +8,7 @@ mod family;
 mod fence;
 mod foreign;
 mod grants;
+mod holders;
 #[path = "../../../tests/hostile/fuzz/hash.rs"]
 mod hostile_hashes;
 #[path = "../../../tests/hostile/fuzz/notes.rs"]

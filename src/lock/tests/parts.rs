@@ -126,7 +126,7 @@ fn a_field_that_nobody_can_hold_by_is_no_hold() {
         (":write", "1"),
         ("o:write:write", "1"),
     ];
-    let holders = layout::holders(&hash(&fields), None);
+    let holders = layout::holders(&hash(&fields), None, usize::MAX);
     let found = holders
         .iter()
         .map(|holder| (&holder.owner[..], holder.mode, holder.holds));

@@ -48,8 +48,8 @@ impl Hash for Named<'_> {
         Some(read(value.bytes()))
     }
 
-    fn fields(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        self.opened.fields()
+    fn some_fields(&self, steps: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+        self.opened.fields_within(steps)
     }
 }
 

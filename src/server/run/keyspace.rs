@@ -112,11 +112,11 @@ impl Keyspace for ServerKeyspace<'_> {
         }
     }
 
-    fn holders(&mut self, key: &Key) -> Vec<Holder> {
+    fn some_holders(&mut self, key: &Key, steps: usize) -> Vec<Holder> {
         let Some(open) = self.keys.open(key).filter(|open| open.is(Type::Hash)) else {
             return Vec::new();
         };
-        let mut holders = layout::holders(open, open.expires());
+        let mut holders = layout::holders(open, open.expires(), steps);
         for holder in &mut holders {
             if holder.mode == Mode::Read {
                 holder.lease = self.lease_of(key, &holder.owner, holder.holds);

@@ -19,7 +19,7 @@ pub fn same_permits(world: &mut World, place: Place) {
     let Kind::Permits(pool) = found.kind else {
         panic!("{place:?} has no permits: {fields:?}");
     };
-    let holders = layout::holders(fields, None);
+    let holders = layout::holders(fields, None, usize::MAX);
     assert_eq!(holders.len(), found.fields, "{fields:?}");
     let now = world.model.now_ms();
     let mut live = 0;

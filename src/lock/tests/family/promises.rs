@@ -296,7 +296,7 @@ fn holders(world: &World, place: Place) -> Holders {
     };
     let shared = fields.contains_key(&b"mode"[..]);
     if let lock::Kind::Permits(_) = lock::layout::look(fields, &[], None).kind {
-        for holder in lock::layout::holders(fields, None) {
+        for holder in lock::layout::holders(fields, None, usize::MAX) {
             let live = holder
                 .lease
                 .end()
