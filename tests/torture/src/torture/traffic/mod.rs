@@ -20,7 +20,7 @@ use rlock_torture::history::{End, Record, Recorder, Stall};
 
 use conn::Conn;
 use lane::{Held, Lane};
-use session::Session;
+use session::{Session, Who};
 
 /// What a client process is to do.
 #[derive(Clone, Debug)]
@@ -152,8 +152,16 @@ pub fn run(orders: &Orders) -> io::Result<()> {
     let mut lanes: Vec<Box<dyn Party>> = lanes.collect();
     for number in 0..SESSIONS {
         let db = u32::from(orders.dbs && rng.u32(0..4) == 0);
-        lanes.push(Box::new(Session::new(number, db, rng.fork())));
+        lanes.push(Box::new(Session::new(Who::Some, number, db, rng.fork())));
     }
+    // Very many who wait, in two of the processes: one owner must not wait for another of
+    // its kind, and that for it.
+    let crowd = match orders.process {
+        1 => Some(Who::One),
+        2 => Some(Who::Crowd),
+        _ => None,
+    };
+    lanes.extend(crowd.map(|who| Box::new(Session::new(who, SESSIONS, 0, rng.fork())) as _));
     let shared = Shared {
         process: orders.process,
         ports: orders.ports.clone(),

@@ -11,6 +11,7 @@ use crate::traffic::names::Class;
 pub fn pause(rng: &mut Rng, job: &Job) -> u64 {
     match job.state {
         State::Waits if job.gave_up => 10_000,
+        State::Waits if job.in_crowd => rng.u64(1_000_000..3_000_000),
         State::Waits => rng.u64(5_000..120_000),
         _ => rng.u64(500..40_000),
     }
@@ -52,6 +53,15 @@ pub fn begin(rng: &mut Rng, tag: &str, owner: String) -> Job {
     job
 }
 
+/// One of a crowd, which waits for this lock.
+pub fn of_crowd(rng: &mut Rng, key: String, owner: String) -> Job {
+    let lease = rng.choice([200, 500, LONG_MS]).unwrap_or(LONG_MS);
+    let acquire = draw::args(&format!("RLOCK.ACQUIRE {key} {owner} {lease}"));
+    let mut job = Job::new(owner, vec![key], "", acquire, lease);
+    job.in_crowd = true;
+    job
+}
+
 fn words(job: &Job, rest: &str) -> Args {
     let mut words = draw::args(&format!("{} {} {rest}", job.keys[0], job.owner));
     words.retain(|word| !word.is_empty());
@@ -67,8 +77,9 @@ fn tagged(args: &mut Args, serial: &mut u32) {
 fn acquire(rng: &mut Rng, job: &Job, serial: &mut u32) -> Args {
     let mut args = job.acquire.clone();
     match rng.u32(0..10) {
-        0 => (),
-        1..3 => args.extend(draw::args("QUEUE 0")),
+        3.. if job.in_crowd => args.extend(draw::args("QUEUE 3000")),
+        0 if !job.in_crowd => (),
+        0..3 => args.extend(draw::args("QUEUE 0")),
         _ => {
             let ms = rng.choice([1, 20, 100, 500, 1000, 2000]).unwrap_or(1);
             args.extend(draw::args(&format!("QUEUE {ms}")));

@@ -43,6 +43,8 @@ pub struct Job {
     pub gave_up: bool,
     /// It is left to its lease.
     pub forgets: bool,
+    /// One of very many: it waits for long.
+    pub in_crowd: bool,
     /// How many requests are not answered.
     asked: u32,
     /// And of these, those for the lock.
@@ -73,6 +75,7 @@ impl Job {
             tries: 0,
             gave_up: false,
             forgets: false,
+            in_crowd: false,
             asked: 0,
             asking: 0,
             queued: 0,

@@ -5,6 +5,7 @@ mod ask;
 mod job;
 mod line;
 
+use std::collections::VecDeque;
 use std::io;
 
 use fastrand::Rng;
@@ -22,31 +23,48 @@ use line::Line;
 const LINES: usize = 2;
 /// So many owners at a time.
 const JOBS: usize = 12;
+/// So many in a crowd, by one connection, and for as many locks.
+const CROWD: usize = 2_000;
+/// So many of them do something in one go.
+const AT_ONCE: usize = 16;
 /// Whom nothing is told for so long gives up, us.
 const PATIENCE: u64 = 3_500_000;
 
+/// Who are in a session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Some owners, each of whom does this and that.
+    Some,
+    /// A crowd of owners who wait.
+    Crowd,
+    /// One owner that waits for very many locks.
+    One,
+}
+
 pub struct Session {
+    who: Who,
     rng: Rng,
     number: u32,
     db: u32,
     /// All its locks have this tag, for in a cluster its channels belong to one node.
     tag: &'static str,
     lines: Vec<Line>,
-    jobs: Vec<Job>,
+    jobs: VecDeque<Job>,
     serial: u32,
     next_at: u64,
 }
 
 impl Session {
-    pub fn new(number: u32, db: u32, mut rng: Rng) -> Self {
+    pub fn new(who: Who, number: u32, db: u32, mut rng: Rng) -> Self {
         let next_at = now_us() + rng.u64(0..50_000);
         Self {
+            who,
             rng,
             number,
             db,
             tag: "",
             lines: Vec::new(),
-            jobs: Vec::new(),
+            jobs: VecDeque::new(),
             serial: 0,
             next_at,
         }
@@ -84,7 +102,8 @@ impl Session {
         if self.lines.is_empty() {
             self.tag = self.rng.choice(s.tags).expect("a tag");
         }
-        if self.lines.len() < LINES {
+        let lines = if self.who == Who::Some { LINES } else { 1 };
+        if self.lines.len() < lines {
             match Line::open(s.next_conn(), s.port_of(self.tag), self.db, self.tag) {
                 Ok(line) => self.lines.push(line),
                 Err(_) => self.next_at = now_us() + 50_000,
@@ -128,9 +147,12 @@ impl Session {
 
     /// Takes away the jobs that are over. What may be held for long goes to others.
     fn forget(&mut self, s: &mut Shared) {
+        if !self.jobs.iter().any(Job::is_over) {
+            return;
+        }
         let (over, left) = std::mem::take(&mut self.jobs)
             .into_iter()
-            .partition(Job::is_over);
+            .partition::<VecDeque<Job>, _>(Job::is_over);
         self.jobs = left;
         for job in over {
             s.orphans(job.left_behind().into_iter());
@@ -149,7 +171,10 @@ impl Session {
             true => draw::many(&args).1.clone(),
             false => args.get(2).cloned().unwrap_or_default(),
         };
-        if let Some(job) = self.jobs.iter_mut().find(|job| job.owner == owner) {
+        // One owner can be there several times, for a lock each.
+        let many = args[0].starts_with("RLOCK.M");
+        let is_its = |job: &Job| job.owner == owner && (many || job.keys.contains(&args[1]));
+        if let Some(job) = self.jobs.iter_mut().find(|job| is_its(job)) {
             job.answered(&args, &out, &mut self.rng);
         }
     }
@@ -199,6 +224,33 @@ impl Session {
         Ok(true)
     }
 
+    /// One more who is to ask for a lock, if there is room.
+    fn one_more(&mut self, rest: bool, s: &Shared) -> Option<Job> {
+        let most = if self.who == Who::Some { JOBS } else { CROWD };
+        if rest || self.jobs.len() >= most {
+            return None;
+        }
+        self.serial += 1;
+        let (process, number) = (s.process, self.number);
+        let fresh = format!("s{process}-{number}-{}", self.serial);
+        let key = |at: usize| format!("{}w{at}", self.tag);
+        Some(match self.who {
+            Who::Some => ask::begin(&mut self.rng, self.tag, fresh),
+            Who::Crowd => {
+                let at = self.rng.usize(0..CROWD);
+                ask::of_crowd(&mut self.rng, key(at), fresh)
+            }
+            Who::One => {
+                // Each lock once at a time, so that it does not nest.
+                let key = key(self.rng.usize(0..CROWD));
+                if self.jobs.iter().any(|job| job.keys[0] == key) {
+                    return None;
+                }
+                ask::of_crowd(&mut self.rng, key, format!("one-{process}"))
+            }
+        })
+    }
+
     /// The next thing for one of those who are there, or one more.
     fn step(&mut self, rest: bool, s: &mut Shared, to: &mut Recorder) -> io::Result<()> {
         let now = now_us();
@@ -206,21 +258,22 @@ impl Session {
         let due = self.jobs.iter().position(ready);
         let at = match due {
             Some(at) => at,
-            None if rest || self.jobs.len() >= JOBS => return Ok(()),
-            None => {
-                self.serial += 1;
-                let owner = format!("s{}-{}-{}", s.process, self.number, self.serial);
-                let job = ask::begin(&mut self.rng, self.tag, owner);
-                self.jobs.push(job);
-                self.jobs.len() - 1
-            }
+            None => match self.one_more(rest, s) {
+                Some(job) => {
+                    self.jobs.push_back(job);
+                    self.jobs.len() - 1
+                }
+                None => return Ok(()),
+            },
         };
         // Served in turn.
-        let mut job = self.jobs.remove(at);
+        let Some(mut job) = self.jobs.remove(at) else {
+            return Ok(());
+        };
         let home = self.line(Some(job.line)).or_else(|| self.line(None));
         let other = self.line(None);
         let (Some(home), Some(other)) = (home, other) else {
-            self.jobs.push(job);
+            self.jobs.push_back(job);
             return Ok(());
         };
         let wish = ask::next(&mut self.rng, &mut job, rest, &mut self.serial);
@@ -228,10 +281,10 @@ impl Session {
         if let Some((mut args, elsewhere)) = wish {
             let at = if elsewhere { other } else { home };
             job.sent(&mut args, &self.lines[at]);
-            self.jobs.push(job);
+            self.jobs.push_back(job);
             self.ask(at, args, s, to)?;
         } else {
-            self.jobs.push(job);
+            self.jobs.push_back(job);
         }
         self.forget(s);
         Ok(())
@@ -265,7 +318,10 @@ impl Party for Session {
         self.next_at = now_us() + self.rng.u64(0..8_000);
         self.keep_lines(s, to)?;
         if !self.upset(s, to)? {
-            self.step(false, s, to)?;
+            let steps = if self.who == Who::Some { 1 } else { AT_ONCE };
+            for _ in 0..steps {
+                self.step(false, s, to)?;
+            }
         }
         Ok(())
     }
@@ -312,7 +368,8 @@ impl Party for Session {
             return Ok(());
         }
         self.next_at = now_us() + 2_000;
-        if self.jobs.is_empty() {
+        // Very many leave by its close; their leases are short.
+        if self.jobs.is_empty() || self.who != Who::Some {
             return self.end_all(End::Client, false, s, to);
         }
         self.keep_lines(s, to)?;
