@@ -210,11 +210,18 @@ final class Holds {
 
     private CompletableFuture<Void> end(Holding holding, Errand errand) {
         holding.released = true;
+        var leaving = new Leaving(holding, holding.lease());
+        boolean told = session.replace(holding.tag, holding, leaving);
         forget(holding);
         session.run(errand);
         // Behind the errand, so that what the job asks for next comes after it.
         holding.leave();
         return errand.over.handle((nothing, error) -> {
+            if (told) {
+                synchronized (session.lock) {
+                    session.forget(holding.tag, leaving);
+                }
+            }
             if (error instanceof RefusedException refused && refused.code().equals("NOTHELD")) {
                 throw new LostException(holding.request.key(), "expired"); // it was to be held still
             } else if (error instanceof RlockException refused) {

@@ -103,8 +103,8 @@ final class Session {
             for (Ticket ticket : tickets) {
                 if (ticket instanceof Holding holding) {
                     holds.broke(holding);
-                } else {
-                    requests.broke((Asking) ticket);
+                } else if (ticket instanceof Asking asking) {
+                    requests.broke(asking);
                 }
             }
             dialler.dial();
@@ -210,6 +210,11 @@ final class Session {
         table.put(tag, ticket);
     }
 
+    /** False if the tag does not stand for the first of them. */
+    boolean replace(long tag, Ticket ticket, Ticket by) {
+        return table.replace(tag, ticket, by);
+    }
+
     boolean knows(long tag, Ticket ticket) {
         return table.get(tag) == ticket;
     }
@@ -237,6 +242,8 @@ final class Session {
             requests.heard(asking, words[0], words.length > 2 ? words[2] : "");
         } else if (ticket instanceof Holding holding && words[0].equals("lost")) {
             holds.told(holding, words.length > 2 ? words[2] : "");
+        } else if (ticket instanceof Leaving leaving && words[0].equals("lost")) {
+            leaving.heard(words.length > 2 ? words[2] : "");
         }
     }
 

@@ -1,7 +1,7 @@
 package dev.rlock;
 
 /** What a tag stands for: a request, or the hold that it became. */
-sealed interface Ticket permits Asking, Holding {
+sealed interface Ticket permits Asking, Holding, Leaving {
     /** In ms. */
     long lease();
 }
