@@ -230,8 +230,14 @@ func (h *Hold) Release(ctx context.Context) error {
 		return nil
 	}
 	done := make(chan error, 1)
+	link, tag := h.link, h.tag
 	h.settle()
-	h.leave(!h.regained).hear(done)
+	leaving := h.leave(!h.regained)
+	if link != nil {
+		link.leaving[tag] = h
+		leaving.over = func() { delete(link.leaving, tag) }
+	}
+	leaving.hear(done)
 	locks.mutex.Unlock()
 	late := time.NewTimer(locks.timeout)
 	defer late.Stop()
@@ -249,6 +255,7 @@ func (h *Hold) Release(ctx context.Context) error {
 type leaving struct {
 	session *session
 	done    chan error
+	over    func() // its reply has come, or never will; may be nil
 }
 
 func (l *leaving) hear(done chan error) {
@@ -259,7 +266,19 @@ func (l *leaving) hear(done chan error) {
 	}
 }
 
+// lostBefore hears, while its release is under way, that it was lost before. If it was
+// released, it is this release that the server tells of.
+func (h *Hold) lostBefore(reason string) {
+	if h.reason == nil && reason != "released" {
+		h.reason = &LostError{h.Key, reason}
+	}
+}
+
 func (l *leaving) tell(err error) {
+	if l.over != nil {
+		l.over()
+		l.over = nil
+	}
 	if l.done != nil {
 		l.done <- err
 		l.done = nil

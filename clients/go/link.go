@@ -29,6 +29,7 @@ type link struct {
 	replies []expected
 	tags    uint64
 	table   map[uint64]*Hold
+	leaving map[uint64]*Hold      // while their release is under way
 	leases  map[time.Duration]int // how many requests and holds have which
 	proof   time.Time             // when the newest command that was answered had been sent
 	pinged  time.Time
@@ -163,6 +164,8 @@ func (l *link) push(message push) {
 		number, _ := strconv.ParseUint(tag, 10, 64)
 		if hold := l.table[number]; hold != nil {
 			hold.message(word, rest)
+		} else if hold := l.leaving[number]; hold != nil && word == "lost" {
+			hold.lostBefore(rest)
 		}
 	}
 }

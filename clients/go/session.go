@@ -119,7 +119,7 @@ func (s *session) dialled(l *link, err error) bool {
 // begin says on a new connection what was left over from the one before, then asks again.
 func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
-	l.table, l.leases = map[uint64]*Hold{}, map[time.Duration]int{}
+	l.table, l.leaving, l.leases = map[uint64]*Hold{}, map[uint64]*Hold{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)

@@ -158,16 +158,11 @@ impl Actor {
                     to,
                     reply: sent.reply.clone(),
                     end: None,
+                    lost: None,
                 });
-                let tag = 0;
-                self.entries.insert(
-                    id,
-                    Entry {
-                        tag,
-                        phase,
-                        ..entry
-                    },
-                );
+                // That it was lost before is told by its tag, until the reply.
+                self.by_tag.insert(entry.tag, id);
+                self.entries.insert(id, Entry { phase, ..entry });
                 return Some(sent);
             } else {
                 self.owe(id, entry.request, entry.node, false);

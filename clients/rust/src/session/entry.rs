@@ -33,6 +33,8 @@ pub(super) struct Released {
     pub to: Option<Answer<()>>,
     pub reply: Reply,
     pub end: Option<Result<(), Error>>,
+    /// The message overtook the reply.
+    pub lost: Option<Reason>,
 }
 
 /// It waits, or is granted and something has to be made sure of first.

@@ -27,6 +27,8 @@ pub(super) struct Link {
     pub since: Time,
     connection: MultiplexedConnection,
     pushes: UnboundedReceiver<PushInfo>,
+    /// Taken out, and to be heard after the replies that are there.
+    kept: Option<PushInfo>,
     /// The server ended the subscription. What comes after that is taken for replies to the
     /// wrong commands.
     broken: Arc<AtomicBool>,
@@ -94,6 +96,7 @@ impl Link {
             since,
             connection,
             pushes,
+            kept: None,
             broken,
             replies: JoinSet::new(),
         })
@@ -132,6 +135,19 @@ impl Link {
         self.connection.clone()
     }
 
+    /// A message that came before a reply which is there.
+    pub fn next_message(&mut self) -> Option<PushInfo> {
+        if self.kept.is_some() {
+            return None;
+        }
+        let push = self.pushes.try_recv().ok()?;
+        if matches!(push.kind, PushKind::Message | PushKind::SMessage) {
+            return Some(push);
+        }
+        self.kept = Some(push);
+        None
+    }
+
     pub fn poll_next(&mut self, node: usize, context: &mut Context<'_>) -> Poll<Event> {
         if let Poll::Ready(Some(done)) = self.replies.poll_join_next(context) {
             let link = self.number;
@@ -139,6 +155,9 @@ impl Link {
                 Ok((what, reply)) => Event::Reply(Way { node, link }, what, reply),
                 Err(_) => Event::End,
             });
+        }
+        if let Some(push) = self.kept.take() {
+            return Poll::Ready(Event::Push(push));
         }
         let push = self.pushes.poll_recv(context);
         push.map(|push| push.map_or(Event::End, Event::Push))

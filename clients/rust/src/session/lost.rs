@@ -15,6 +15,27 @@ use super::link::Link;
 use super::node::{NOWHERE, Node};
 
 impl Actor {
+    /// By the server's message.
+    pub fn told_lost(&mut self, id: u64, node: usize, reason: Reason) {
+        match self.entries.get_mut(&id).map(|entry| &mut entry.phase) {
+            Some(Phase::Asked(asked)) => {
+                asked.lost = Some(reason);
+                if asked.token.is_some() {
+                    self.refuse_grant(id, Error::Lost(reason));
+                }
+            }
+            // Else it is this release that the server tells of.
+            Some(Phase::Released(released)) if reason != Reason::Released => {
+                released.lost.get_or_insert(reason);
+            }
+            Some(Phase::Held(_)) => self.lose(id, reason),
+            _ => {}
+        }
+        if reason == Reason::Demoted {
+            self.disconnected(node, "the server became a replica");
+        }
+    }
+
     /// The hold is lost, as the server has said or this process has seen.
     pub fn lose(&mut self, id: u64, reason: Reason) {
         let Some(entry) = self.remove(id) else { return };
@@ -127,7 +148,8 @@ impl Actor {
                 Phase::Held(_) => {}
                 Phase::Released(released) => {
                     released.reply.forget();
-                    let (to, end) = (released.to.take(), released.end.take());
+                    let lost = released.lost.map(|reason| Err(Error::Lost(reason)));
+                    let (to, end) = (released.to.take(), released.end.take().or(lost));
                     self.remove(id);
                     self.owe(id, request, number, false);
                     if let Some(to) = to {

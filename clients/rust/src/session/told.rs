@@ -17,6 +17,7 @@ use super::node::{NOWHERE, Node};
 
 impl Actor {
     pub fn replied(&mut self, way: Way, what: What, reply: RedisResult<Value>) {
+        self.hear_before(way);
         let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
         let link = link.filter(|link| link.number == way.link);
         let reply = reply.and_then(Value::extract_error);
@@ -63,6 +64,18 @@ impl Actor {
                 let node = &mut self.nodes[way.node];
                 node.proof = node.proof.max(sent);
             }
+        }
+    }
+
+    /// The program's task may have the reply before the session's has the messages that the
+    /// server sent before it.
+    fn hear_before(&mut self, way: Way) {
+        let message = |actor: &mut Self| {
+            let link = actor.nodes.get_mut(way.node)?.link.as_mut()?;
+            (link.number == way.link).then(|| link.next_message())?
+        };
+        while let Some(message) = message(self) {
+            self.pushed(way.node, message);
         }
     }
 
@@ -214,7 +227,7 @@ impl Actor {
     }
 
     /// The lock is had, and what had to be made sure of is refused.
-    fn refuse_grant(&mut self, id: u64, error: Error) {
+    pub fn refuse_grant(&mut self, id: u64, error: Error) {
         let Some(entry) = self.entries.get(&id) else {
             return;
         };
@@ -316,7 +329,10 @@ impl Actor {
     pub fn released(&mut self, id: u64) {
         let Some(entry) = self.remove(id) else { return };
         let Phase::Released(Released {
-            to, end: Some(end), ..
+            to,
+            end: Some(end),
+            lost,
+            ..
         }) = entry.phase
         else {
             return;
@@ -333,7 +349,7 @@ impl Actor {
                 self.owe(id, entry.request, NOWHERE, false);
             }
             Err(_) => self.owe_later(id, entry.request, entry.node, false),
-            Ok(()) => {}
+            Ok(()) => end = lost.map_or(Ok(()), |reason| Err(Error::Lost(reason))),
         }
         if let Some(to) = to {
             self.answer(to, end);
@@ -378,24 +394,7 @@ impl Actor {
                     self.refused(id, error);
                 }
             }
-            "lost" => {
-                let reason = Reason::from_word(rest);
-                if let Some(Entry {
-                    phase: Phase::Asked(asked),
-                    ..
-                }) = self.entries.get_mut(&id)
-                {
-                    asked.lost = Some(reason);
-                    if asked.token.is_some() {
-                        self.refuse_grant(id, Error::Lost(reason));
-                    }
-                } else {
-                    self.lose(id, reason);
-                }
-                if reason == Reason::Demoted {
-                    self.disconnected(node, "the server became a replica");
-                }
-            }
+            "lost" => self.told_lost(id, node, Reason::from_word(rest)),
             _ => {}
         }
     }
