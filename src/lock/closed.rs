@@ -11,6 +11,7 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
     let bonds = d.core.watchdogs.of_client(client);
     let bonds: Vec<Bond> = bonds.take(most).cloned().collect();
     let ended = d.as_many(&bonds, |d, (key, owner)| {
+        reconcile::end_first(d, key, owner);
         d.core.in_flight.forget_watched(client, key);
         let look = reconcile::read(d, key, owner);
         let ended = watchdog::on_closed(d, key, owner, client);

@@ -14,6 +14,7 @@ pub fn demoted(core: &mut Core) {
     core.heard.void(&mut core.locks);
     // The server sends blocked clients away; what they were granted is void.
     core.queues.send_all_away();
+    core.locks.end_unwritten();
     core.in_flight = Default::default();
     core.subscribers = Default::default();
     core.due = Default::default();
@@ -34,6 +35,13 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     d.core.pools.forget(to);
     let name = |key: &Key| if key == from { to } else { key }.clone();
     d.core.pools.rename(name);
+    let shared = d.core.locks.shared(from);
+    let are_readers =
+        shared.is_some_and(|shared| shared.pool.is_none() && shared.writer().is_none());
+    if are_readers && d.core.locks.are_many(from) {
+        // Their leases stay behind, and with these their holds.
+        return reconcile::drop_holders(d, from, Reason::Moved);
+    }
     let holders = d.core.locks.take_holders(from);
     if let Some(whom) = holders.presumed {
         let found = holders.deadline.map(|at| (whom, at));

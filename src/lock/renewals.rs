@@ -2,7 +2,7 @@
 
 use super::table::{own_lease, Taken};
 use super::watchdog::{self, Bond};
-use super::{leases, ready};
+use super::{leases, ready, reconcile};
 use super::{Act, Decision, Key, Lease, Owner};
 
 /// A renewal that has to wait for lease keys on another node is tried again after so
@@ -20,7 +20,8 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     let look = ready::look(d, key, owner);
     let held = d.core.locks.hold(key, owner);
     let Some(watch) = held.and_then(|hold| hold.watch.as_ref()) else {
-        return;
+        // Its lock has ended, and what follows for it was to come.
+        return reconcile::end_first(d, key, owner);
     };
     let mut watchers = watch.taken.iter().filter_map(Taken::watcher).peekable();
     let is_known = watchers.peek().is_some();

@@ -9,11 +9,11 @@
 //! is as if nothing had been heard; only whoever looks at the key itself finds what
 //! was heard of it taken into account ([`reconcile::attend`]).
 
-use super::{
-    closed, deadlock, grant, leaving, moved, ours, reconcile, renewals, subscribers, take_back,
-    timeouts, watchdog,
-};
-use super::{Cause, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
+mod notes;
+
+use super::{deadlock, grant, leaving, ours, reconcile, renewals, subscribers, timeouts, watchdog};
+use super::{Cause, Core, Decider, Decision, Key, Listening, MonoUs, Note, Notice, Now};
+use notes::{hear, review};
 
 /// Leases and waits of so many keys are ended before a look at the clock.
 const BATCH: usize = 32;
@@ -24,9 +24,6 @@ const TURN_US: i64 = 3000;
 
 /// With so much to be told of, which can take longer than to decide it, they have one too.
 const MOST_TOLD: usize = 512;
-
-/// Waits of so many keys of a connection that closes end at once, the rest in slices.
-const FEW: usize = 16;
 
 /// So many keys are looked at in one go of those that are away.
 const AWAY: usize = 500;
@@ -109,6 +106,7 @@ impl<O: Outside> Run<'_, '_, O> {
             self.time_out();
             self.send_away();
             self.let_go();
+            self.end_rest(false);
         }
         if !self.is_anything_due() {
             return;
@@ -123,6 +121,7 @@ impl<O: Outside> Run<'_, '_, O> {
             // A server that stood still renews before it lets a lease end.
             self.renew();
             self.expire();
+            self.end_rest(true);
             self.read_pools();
             if self.is_check_due() {
                 self.check_watched();
@@ -156,7 +155,7 @@ impl<O: Outside> Run<'_, '_, O> {
         let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
         self.outside.has_notes()
             || core.has_due()
-            || self.is_timer() && core.any_unread()
+            || self.is_timer() && (core.any_unread() || core.any_ending())
             || !core.away.is_empty()
             || core.next_end().is_some_and(|at| at <= now.wall_ms())
             || self.is_check_due()
@@ -228,6 +227,19 @@ impl<O: Outside> Run<'_, '_, O> {
                     |d: &mut Decision<'_>| keys.iter().for_each(|key| reconcile::attend(d, key));
                 run.with.note(attend);
                 run.with.core.heard.is_any_void()
+            });
+        }
+    }
+
+    /// What follows for each of very many whose lock has ended; with lease keys that go only
+    /// where that may be written.
+    fn end_rest(&mut self, writes: bool) {
+        let is_next =
+            |core: &Core| core.any_ending() && (writes || !core.locks.is_ending_written());
+        if is_next(self.with.core) {
+            self.in_slices(|run| {
+                run.with.note(|d| reconcile::end_some(d, BATCH));
+                is_next(run.with.core)
             });
         }
     }
@@ -331,60 +343,5 @@ impl<O: Outside> Run<'_, '_, O> {
 
     fn is_ours(&mut self, key: &Key) -> bool {
         !self.with.ks.has_neighbours() || self.with.note(|d| ours::is_ours(d, key))
-    }
-}
-
-/// Takes in what was noted, in order. What has moved is known under its new name
-/// from then on; the rest is due for a [`review`].
-fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
-    for note in notes {
-        match note {
-            Note::Changed(key, cause) => d.core.heard.of(key, cause),
-            Note::Reader(key, owner, cause) => d.core.heard.of_reader(key, owner, cause),
-            Note::Renamed(from, to) => {
-                d.core.heard.renamed(&mut d.core.locks, &from, &to);
-                moved::renamed(d, &from, &to);
-            }
-            Note::Swapped(one, other) => {
-                d.core.heard.swapped(one, other);
-                moved::swapped(d, one, other);
-                for db in [one, other] {
-                    let locks = &mut d.core.locks;
-                    d.core.heard.begin_sweep(locks, Some(db), Cause::Unknown);
-                }
-            }
-            Note::Replaced(db, cause) => {
-                d.core.heard.begin_sweep(&mut d.core.locks, db, cause);
-            }
-            Note::Closed(client) => {
-                closed::cut_off(d, client, FEW);
-                d.core.heard.closed.insert(client);
-            }
-            Note::Lost(waiter) => d.core.heard.lost.push(waiter),
-        }
-    }
-}
-
-/// Looks at these keys, and when nothing else was heard of any key at connections
-/// that are closed, at most at so many of their holds, and at lost grants. What has
-/// become free is handed on when the decision is drained.
-fn review(d: &mut Decision<'_>, keys: &[Key], most: usize) {
-    d.work.append(std::mem::take(&mut d.core.due));
-    for key in keys {
-        reconcile::attend(d, key);
-    }
-    if !d.core.heard.has_no_single_key() {
-        return;
-    }
-    let mut left = most;
-    while let Some(client) = d.core.heard.closed.first().copied() {
-        left = left.saturating_sub(closed::closed(d, client, left));
-        if d.core.is_bound(client) {
-            break;
-        }
-        d.core.heard.closed.remove(&client);
-    }
-    for waiter in std::mem::take(&mut d.core.heard.lost) {
-        take_back::take_back(d, waiter);
     }
 }

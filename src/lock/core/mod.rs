@@ -157,7 +157,7 @@ impl Core {
 
     /// Nothing is remembered of any key.
     pub fn is_idle(&self) -> bool {
-        self.locks.is_empty() && self.subscribers.is_empty()
+        self.locks.is_empty() && !self.any_ending() && self.subscribers.is_empty()
     }
 
     /// Asserts what each owner of state promises of itself.
@@ -174,7 +174,8 @@ impl Core {
         let waits = waits.filter_map(|(id, waiter)| Some((waiter.told_at()?, id)));
         let keys = self.locks.keys();
         let entries = keys.iter().filter_map(|key| self.locks.get(key));
-        let holds = entries.flat_map(|entry| entry.holds());
+        let ending = self.locks.ending().map(|(_, hold)| hold);
+        let holds = entries.flat_map(|entry| entry.holds()).chain(ending);
         let watches = holds.filter_map(|hold| hold.watch.as_ref());
         let holds = watches.flat_map(|watch| watch.addresses());
         self.sessions.check(waits, holds);
@@ -272,6 +273,11 @@ impl Core {
     /// Whether requests are to leave or to be sent away, or what is known of some keys is void.
     pub fn any_to_let_go(&self) -> bool {
         !self.gone.is_empty() || self.queues.any_sent_away() || self.heard.is_any_void()
+    }
+
+    /// Whether something is to follow yet for holders of locks that have ended.
+    pub fn any_ending(&self) -> bool {
+        self.locks.is_any_ending()
     }
 
     /// When the first lease ends or is to be renewed.

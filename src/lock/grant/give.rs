@@ -7,7 +7,7 @@ use super::{permits, shared, token};
 use crate::lock::ask::Want;
 use crate::lock::modes::modes;
 use crate::lock::table::{own_lease, Begun, Hold};
-use crate::lock::{leases, watchdog};
+use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Lease, Look, Mode, Refusal, Token, Write};
 
 /// The lock is the owner's from now on, or once more; the token.
@@ -25,6 +25,7 @@ pub fn give(
         look.kind == Kind::Free,
         "a free lock is given first"
     );
+    reconcile::end_first(d, key, &want.owner);
     let now = d.now;
     let before = modes(d.core, key, &want.owner, &look).counts();
     let known = token_under_way(d.core, key, &want.owner, how);

@@ -2,8 +2,8 @@
 
 use super::revive::revive;
 use super::Cause;
-use crate::lock::table::{Party, Shared};
-use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, WallMs};
+use crate::lock::table::{Ended, Party, Shared, Why};
+use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
 
 /// How holds have ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,8 +19,59 @@ pub struct Over {
 /// more (its slot moved away): nothing that happens to it is ours to act on, and
 /// its waiters are sent on by the server.
 pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
+    let many = d.core.locks.are_many(key);
+    if let Some(hold) = many.then(|| d.core.locks.take_plain(key)).flatten() {
+        watchdog::on_lost(d, key, &hold, reason);
+    }
+    if many {
+        return d.core.locks.end_in_pieces(key, Why::Lost(reason), false);
+    }
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold, reason);
+    }
+}
+
+/// What follows for some of very many whose lock has ended: for so many.
+pub fn end_some(d: &mut Decision<'_>, most: usize) {
+    for _ in 0..most {
+        let Some(ended) = d.core.locks.next_ended() else {
+            return;
+        };
+        end_one(d, ended);
+    }
+}
+
+/// The same for an owner that comes to hold the lock again before its turn.
+pub fn end_first(d: &mut Decision<'_>, key: &Key, owner: &[u8]) {
+    if let Some(ended) = d.core.locks.take_ended(key, owner) {
+        end_one(d, ended);
+    }
+}
+
+fn end_one(d: &mut Decision<'_>, ended: Ended) {
+    let Ended {
+        key,
+        db,
+        party,
+        end,
+        why,
+        leases,
+    } = ended;
+    let owner = &party.hold.owner;
+    // Others may have made a reader of it again, and its lease keys are that one's then.
+    let at = Key { db, ..key.clone() };
+    if leases && d.ks.slot(&at) != Slot::Others && d.ks.look(&at, owner).holds == 0 {
+        leases::end(d, &at, owner, 1..=party.holds);
+    }
+    match why {
+        Why::Found(cause, then) => {
+            if let Some(event) = cause.event(end, then) {
+                d.tell(&key, event);
+            }
+            watchdog::on_lost(d, &key, &party.hold, cause.reason(end, then));
+        }
+        Why::Lost(reason) => watchdog::on_lost(d, &key, &party.hold, reason),
+        Why::Forced(by) => watchdog::on_forced(d, &key, &party.hold, by),
     }
 }
 
@@ -33,6 +84,19 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     };
     let (deadline, foreign) = (entry.deadline, entry.foreign);
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
+    let first = entry.shared().and_then(Shared::first_end);
+    let event = cause.event(first, d.now);
+    // A watchdog's may only have stood still.
+    let may_stay = free && event == Some(Event::Expired);
+    if d.core.locks.are_many(key) && was_held && !(may_stay && d.core.is_watching()) {
+        d.look_later(key);
+        if let Some(hold) = d.core.locks.take_plain(key) {
+            watchdog::on_lost(d, key, &hold, cause.reason(deadline, d.now));
+        }
+        over.ran_out |= event.is_some();
+        let why = Why::Found(cause, d.now);
+        return d.core.locks.end_in_pieces(key, why, free);
+    }
     let is_watched = entry.holds().any(|hold| hold.watch.is_some());
     let plain = entry.plain().map(|hold| hold.owner.clone());
     let shared = entry.shared().filter(|_| is_watched).cloned();

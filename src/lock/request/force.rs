@@ -3,8 +3,9 @@
 use super::meant;
 
 use crate::lock::ask::Aim;
+use crate::lock::table::{Shared, Why};
 use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Kind, Lease, Mode, Reason, Refusal, Whom};
+use crate::lock::{ClientId, Decision, Event, Key, Kind, Lease, Mode, Refusal, Whom, Write};
 
 /// Frees the lock whoever holds it; whether it was held, and by whom the request means.
 /// The connection that does it is not closed if a watchdog hold of its own is among those.
@@ -31,6 +32,14 @@ pub fn force(
         }
     }
     let shared = matches!(look.kind, Kind::ReadWrite(_));
+    let whom = if shared { Whom::AllShared } else { Whom::One };
+    if d.core.locks.are_many(&key) {
+        if d.core.locks.shared(&key).is_some_and(Shared::is_half) {
+            return Err(Refusal::OnItsWay { key });
+        }
+        force_many(d, &key, whom, client);
+        return Ok(true);
+    }
     if shared {
         let holders = d.ks.holders(&key);
         if holders.iter().any(|holder| holder.lease == Lease::Away) {
@@ -42,13 +51,20 @@ pub fn force(
             }
         }
     }
-    let whom = if shared { Whom::AllShared } else { Whom::One };
     for hold in d.free(&key, Event::Forced, whom) {
-        let mut lost = watchdog::unbind(d.core, &key, &hold);
-        for taken in lost.iter_mut().filter(|taken| taken.client == client) {
-            taken.watched = false;
-        }
-        watchdog::tell_lost(d, &key, &hold.owner, lost, Reason::Forced);
+        watchdog::on_forced(d, &key, &hold, client);
     }
     Ok(true)
+}
+
+/// The same where very many hold it: what follows for each is to come.
+fn force_many(d: &mut Decision<'_>, key: &Key, whom: Whom, client: Option<ClientId>) {
+    d.write(key, Write::Delete);
+    d.tell(key, Event::Forced);
+    d.left_free(key, whom);
+    if let Some(hold) = d.core.locks.take_plain(key) {
+        watchdog::on_forced(d, key, &hold, client);
+    }
+    let why = Why::Forced(client);
+    d.core.locks.end_in_pieces(key, why, true);
 }

@@ -5,7 +5,7 @@ use super::acquire::{is_told_at, require_free_tag};
 use crate::lock::ask::Renewal;
 use crate::lock::modes::{self, modes};
 use crate::lock::table::{Entry, Hold};
-use crate::lock::{grant, leases, ready, watchdog};
+use crate::lock::{grant, leases, ready, reconcile, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Owner, Refusal, Token};
 
 /// Sets the lease to `lease` ms from now, shorter too; the lock's fencing counter, if that
@@ -54,6 +54,7 @@ fn fence(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>) -> Result<Optio
 /// Renews the lease of an owner that holds the lock.
 pub fn renew_one(d: &mut Decision<'_>, key: &Key, renewal: &Renewal<'_>, look: &Look) {
     let owner = Owner::from(renewal.owner);
+    reconcile::end_first(d, key, &owner);
     leases::set_lease(d, key, &owner, look, d.now.deadline(renewal.lease));
     if matches!(look.kind, Kind::Permits(_)) && look.expires.is_none() {
         leases::end_with_last(d, key, look);

@@ -1,6 +1,7 @@
 //! All locks of which anything is known, by database and name, and the index of when
 //! something in them ends. What is known of a lock is changed here and nowhere else.
 
+mod ending;
 mod ends;
 mod forgotten;
 mod heard;
@@ -8,6 +9,7 @@ mod shown;
 mod sweeps;
 
 use super::databases::Databases;
+use super::endings::Endings;
 use super::entry::Entry;
 use super::held::Held;
 use super::hold::{Begun, Hold, Party};
@@ -40,6 +42,8 @@ pub struct Locks {
     stamp: u32,
     /// Since when holds were that have ended in the decision under way.
     over: Vec<WallUs>,
+    /// Those that have ended with very many holders.
+    endings: Endings,
 }
 
 impl Locks {
@@ -285,11 +289,6 @@ impl Locks {
         self.change_shared(key, |known| known.replace(shared));
     }
 
-    /// Two databases were exchanged.
-    pub fn swap(&mut self, one: i32, other: i32) {
-        self.tables.swap(one, other);
-    }
-
     // Ends.
 
     /// Puts the key under another moment of the index: the one at which something of
@@ -368,8 +367,11 @@ impl Locks {
     pub fn check(&self) {
         let (mut lengths, mut presumed) = (Lengths::default(), 0);
         let mut heard = Sieve::default();
-        for table in self.tables.values() {
+        for (db, table) in self.tables.iter() {
             let (mut due, mut held) = (0, Held::default());
+            for (_, _, hold) in self.endings.holds().filter(|(_, its, _)| *its == db) {
+                held.begins(hold.since());
+            }
             for (name, entry) in table.entries.iter() {
                 lengths.change(name.len(), false, entry.shared.is_some());
                 heard.change(name, false, entry.is_heard());

@@ -2,6 +2,7 @@
 //! until when.
 
 mod databases;
+mod endings;
 mod entry;
 mod held;
 mod hold;
@@ -13,6 +14,7 @@ mod shared;
 mod sieve;
 mod watch;
 
+pub use endings::{Ended, Why};
 pub use entry::Entry;
 pub use hold::{Begun, Hold, Party};
 pub use locks::Locks;

@@ -166,6 +166,20 @@ impl Shared {
         }
     }
 
+    pub fn len(&self) -> usize {
+        self.parties.len()
+    }
+
+    /// Takes away one of the parties, whose holds are over with the lock.
+    pub(super) fn pop(&mut self) -> Option<Party> {
+        self.parties.pop_first().map(|named| *named.0)
+    }
+
+    /// Takes away this one so.
+    pub(super) fn take(&mut self, owner: &[u8]) -> Option<Party> {
+        self.parties.take(owner).map(|named| *named.0)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.parties.is_empty()
     }

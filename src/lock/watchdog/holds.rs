@@ -226,6 +226,16 @@ pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold, reason: Reason) {
     tell_lost(d, key, &hold.owner, lost, reason);
 }
 
+/// A hold is lost by FORCE. The connection that does it is not closed if a watchdog hold of
+/// its own is among those.
+pub fn on_forced(d: &mut Decision<'_>, key: &Key, hold: &Hold, by: Option<ClientId>) {
+    let mut lost = unbind(d.core, key, hold);
+    for taken in lost.iter_mut().filter(|taken| taken.client == by) {
+        taken.watched = false;
+    }
+    tell_lost(d, key, &hold.owner, lost, Reason::Forced);
+}
+
 /// These holds are lost to whomever they were bound to.
 pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
     losses(d.out, key, owner, lost, reason, None);
@@ -296,7 +306,13 @@ pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, re
 
 /// What is bound to holds on all these keys is lost, for they go by other names now.
 pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
-    for (key, owner) in d.core.watchdogs.forget(keys) {
+    let locks = &d.core.locks;
+    // Not those whose lock has ended: what follows for them is to come.
+    let is_there = |(key, owner): &Bond| {
+        let hold = keys(key).then(|| locks.hold(key, owner)).flatten();
+        hold.is_some_and(|hold| hold.watch.is_some())
+    };
+    for (key, owner) in d.core.watchdogs.forget(is_there) {
         let unbound = d.core.locks.change_hold(&key, &owner, |hold| {
             let watch = hold.watch.as_mut()?;
             let (holds, lost) = (watch.watched(), watch.unbind(|_| true));

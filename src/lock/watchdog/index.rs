@@ -109,11 +109,10 @@ impl Watchdogs {
         }
     }
 
-    /// Forgets all that is bound on these keys. In one pass, for there may be very many.
-    pub(super) fn forget(&mut self, keys: impl Fn(&Key) -> bool) -> Vec<Bond> {
-        self.renewals.retain(|(key, _)| !keys(key));
-        let theirs = |(_, (key, _)): &(ClientId, Bond)| keys(key);
-        let theirs = self.bonds.extract_if(.., theirs);
+    /// Forgets these bonds. In one pass, for there may be very many.
+    pub(super) fn forget(&mut self, which: impl Fn(&Bond) -> bool) -> Vec<Bond> {
+        self.renewals.retain(|bond| !which(bond));
+        let theirs = self.bonds.extract_if(.., |(_, bond)| which(bond));
         theirs.map(|(_, bond)| bond).collect()
     }
 
@@ -147,25 +146,21 @@ impl Watchdogs {
     /// Asserts that the indexes are those of the watches.
     #[cfg(test)]
     pub fn check(&self, locks: &Locks) {
-        let watch = |(key, owner): &Bond| locks.hold(key, owner)?.watch.as_ref();
-        for (client, bond) in &self.bonds {
-            let clients = watch(bond).map(|watch| watch.clients());
-            assert!(clients.is_some_and(|all| all.contains(client)), "{bond:?}");
-        }
-        let (mut due, mut holds) = (0, 0);
-        for key in locks.keys() {
-            for hold in locks.get(&key).into_iter().flat_map(|entry| entry.holds()) {
-                let Some(watch) = &hold.watch else { continue };
-                let bond = (key.clone(), hold.owner.clone());
-                due += usize::from(watch.next.is_some());
-                holds += watch.watched();
-                for client in watch.clients() {
-                    let bond = (client, bond.clone());
-                    assert!(self.bonds.contains(&bond), "{bond:?}");
-                }
+        let keys = locks.keys();
+        let entries = keys.iter().filter_map(|key| Some((key, locks.get(key)?)));
+        let holds = entries.flat_map(|(key, entry)| entry.holds().map(move |hold| (key, hold)));
+        let (mut due, mut holds_of_watchdogs, mut bonds) = (0, 0, BTreeSet::new());
+        for (key, hold) in holds.chain(locks.ending()) {
+            let Some(watch) = &hold.watch else { continue };
+            let bond = (key.clone(), hold.owner.clone());
+            due += usize::from(watch.next.is_some());
+            holds_of_watchdogs += watch.watched();
+            for client in watch.clients() {
+                assert!(bonds.insert((client, bond.clone())), "{bond:?} is twice");
             }
         }
+        assert_eq!(self.bonds, bonds);
         assert_eq!(self.renewals.len(), due);
-        assert_eq!(self.holds, holds);
+        assert_eq!(self.holds, holds_of_watchdogs);
     }
 }

@@ -47,7 +47,8 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let known = shell.locks.ask(|core| {
         let moments = (core.next_end(), core.next_timeout());
         let again = [core.next_turn(), core.next_inquiry()];
-        let still = (core.is_any_away(), core.any_to_let_go(), core.any_unread());
+        let unread = core.any_unread() || core.any_ending();
+        let still = (core.is_any_away(), core.any_to_let_go(), unread);
         (moments, again, core.is_watching(), still)
     });
     let ((end, timeout), [turn, inquiry], watching, (away, let_go, unread)) =
@@ -76,7 +77,8 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_timeout(), core.next_turn(), core.next_inquiry()];
-        let due = core.has_due() || core.any_unread() || core.any_to_let_go();
+        let unread = core.any_unread() || core.any_ending();
+        let due = core.has_due() || unread || core.any_to_let_go();
         (end, waits, due, core.is_watching())
     });
     let Some((end, waits, due, watching)) = known else {

@@ -32,6 +32,11 @@ impl Locks {
 
     /// Takes away what is known of a key's holders, to be put to another.
     pub fn take_holders(&mut self, key: &Key) -> Holders {
+        self.take_out(key, true)
+    }
+
+    /// The same; `all_end`: none of their holds goes on.
+    pub(super) fn take_out(&mut self, key: &Key, all_end: bool) -> Holders {
         let Some(table) = self.tables.get_mut(key.db) else {
             return Holders::default();
         };
@@ -42,7 +47,11 @@ impl Locks {
             let was_foreign = std::mem::take(&mut entry.foreign);
             if entry.is_held() {
                 table.held.lock(true, false);
-                table.held.all_end(entry.holds());
+                let plain = entry.plain.iter();
+                let shared = entry.shared.iter().filter(|_| all_end);
+                let parties = shared.flat_map(|shared| shared.parties());
+                let all = plain.chain(parties.map(|party| &party.hold));
+                table.held.all_end(all);
             }
             holders = Holders {
                 plain: entry.plain.take(),
