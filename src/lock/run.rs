@@ -73,6 +73,9 @@ pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
         end,
     };
     run.all();
+    if run.is_check_due() {
+        run.check_watched();
+    }
 }
 
 /// Takes in what was found of those who wait by subscription, when all else is done: a
@@ -123,9 +126,6 @@ impl<O: Outside> Run<'_, '_, O> {
             self.expire();
             self.end_rest(true);
             self.read_pools();
-            if self.is_check_due() {
-                self.check_watched();
-            }
             self.look_at_turns();
             self.inquire();
         }
@@ -149,7 +149,7 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     /// Notes, keys that are away, leases that end or are to be renewed; for the timer
-    /// also watched keys and turns that are to be looked at.
+    /// also turns that are to be looked at.
     fn is_anything_due(&self) -> bool {
         let (core, now) = (&self.with.core, self.with.now);
         let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
@@ -158,7 +158,6 @@ impl<O: Outside> Run<'_, '_, O> {
             || self.is_timer() && (core.any_unread() || core.any_ending())
             || !core.away.is_empty()
             || core.next_end().is_some_and(|at| at <= now.wall_ms())
-            || self.is_check_due()
             || self.is_timer() && is_turn_due()
             || self.is_inquiry_due()
     }
@@ -247,15 +246,9 @@ impl<O: Outside> Run<'_, '_, O> {
     /// Hears the notes, and looks again at keys that were away for a while.
     fn read_notes(&mut self) {
         let most = if self.is_timer() { AWAY } else { 0 };
-        let away = self.with.core.away.take(most);
-        let notes = self.outside.take_notes();
-        self.hear(away, notes);
-    }
-
-    /// Also of these keys, which may have changed.
-    fn hear(&mut self, keys: Vec<Key>, notes: Vec<Note>) {
-        let changed = |key| Note::Changed(key, Cause::Unknown);
-        let all = keys.into_iter().map(changed).chain(notes);
+        let away = self.with.core.away.take(most).into_iter();
+        let away = away.map(|key| Note::Changed(key, Cause::Unknown));
+        let all = away.chain(self.outside.take_notes());
         self.with.note(|d| hear(d, all));
         self.review();
     }
@@ -325,10 +318,17 @@ impl<O: Outside> Run<'_, '_, O> {
         self.in_slices(|run| run.with.note(|d| watchdog::let_lapse(d, BATCH, all)));
     }
 
+    /// Whether watched keys are still as they are known; of those that are not it is heard, for the
+    /// next turn. To look needs no gate, which costs a command there.
     fn check_watched(&mut self) {
-        let now = self.with.now;
-        let watched = self.with.core.watchdogs.go_on_round(now);
-        self.hear(watched, Vec::new());
+        let watched = self.with.core.watchdogs.go_on_round(self.with.now);
+        self.with.note(|d| {
+            for (key, owner) in watched {
+                if reconcile::differs(d, &key, &owner) {
+                    d.core.heard.of(key, Cause::Unknown);
+                }
+            }
+        });
     }
 
     /// Whether anybody listens still is found out when all is told.

@@ -3,6 +3,7 @@
 mod clock;
 mod field_ends;
 mod first_run;
+mod idle;
 mod install;
 mod loading;
 mod missing_keys;

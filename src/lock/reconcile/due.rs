@@ -1,6 +1,7 @@
 //! What was heard of a key, and a lease whose end has come.
 
 use super::apply::{bring_in_line, bring_in_line_to_release, expire_reader};
+use super::diff::{diff, judge};
 use super::over::{drop_holders, Over};
 use super::pool::read_parts;
 use super::Cause;
@@ -33,6 +34,19 @@ pub fn read_on(d: &mut Decision<'_>, key: &Key) {
     if d.core.pools.progress(key).is_some() {
         read_parts(d, key, &mut Over::default());
     }
+}
+
+/// Whether the key is not as it is known, as its owner sees it, before the lease ends that it
+/// is known to have. Nothing is done about it.
+pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
+    let ends = d.core.locks.lease_end(key, owner);
+    if ends.is_some_and(|at| d.now.may_be_past(at)) {
+        return false;
+    }
+    let known = d.core.locks.get(key);
+    let beside = known.map(|entry| entry.beside(None)).unwrap_or_default();
+    let found = judge(known, owner, d.ks.look_beside(key, owner, beside));
+    diff(known, owner, &found, None, d.now).is_some()
 }
 
 /// Takes into account what was heard of a key.

@@ -19,7 +19,7 @@ mod revive;
 pub use apply::{expire_reader, others, stop_reading, sweep};
 pub use cause::Cause;
 pub use diff::{is_left_over, judge, why_no_lock};
-pub use due::{attend, end_leases, expire, read, read_on, read_to_release};
+pub use due::{attend, differs, end_leases, expire, read, read_on, read_to_release};
 pub use holder::know_holder;
 pub use over::{drop_holders, end_first, end_some};
 pub use pool::{forget as forget_permits, give_back, see};

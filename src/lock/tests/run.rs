@@ -129,6 +129,18 @@ fn an_overwritten_lock_that_is_watched_is_found_within_a_tenth_of_a_second() {
         s.pass_and_tick(99);
         assert_eq!(closed(&mut s), []);
         s.pass_and_tick(1);
+        assert_eq!(s.core.has_due(), misses);
+        s.tick();
         assert_eq!(closed(&mut s).len(), usize::from(misses));
     }
+}
+
+#[test]
+fn a_watched_lease_that_ran_out_in_a_stall_is_written_anew_where_overwrites_are_missed() {
+    let mut s = held(1, true);
+    s.misses_overwrites = true;
+    s.tick();
+    s.pass_and_tick(1500);
+    assert_eq!(closed(&mut s), []);
+    assert!(s.ks.keys.contains_key(&key(0, "0")));
 }

@@ -122,7 +122,7 @@ impl Watchdogs {
     }
 
     /// The next of them, in a round over all.
-    pub fn go_on_round(&mut self, now: Now) -> Vec<Key> {
+    pub fn go_on_round(&mut self, now: Now) -> Vec<Bond> {
         self.round_at = now.mono;
         let last = self.round_behind.take();
         let behind = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -130,7 +130,7 @@ impl Watchdogs {
         let sooner = last.iter().flat_map(|last| self.bonds.range(..=last));
         let next: Vec<_> = later.chain(sooner).take(CHECKED).collect();
         self.round_behind = next.last().cloned().cloned();
-        next.into_iter().map(|(_, (key, _))| key.clone()).collect()
+        next.into_iter().map(|(_, bond)| bond.clone()).collect()
     }
 
     /// So many holds do not belong to a connection any more.

@@ -16,10 +16,7 @@ impl OnInfo for InfoSection {
             stats.extend([
                 (c"stock_running", u64::from(shell.stock.is_walking())),
                 (c"stock_scanned", shell.stock.scanned.get()),
-                (
-                    c"subscribers_seen",
-                    u64::from(shell.unpublished.is_at_once()),
-                ),
+                (c"subscribers_seen", u64::from(shell.unpublished.ask())),
             ]);
             Some(stats)
         });

@@ -121,11 +121,8 @@ fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
     let now = MachineUs::now();
     shell.pulse.beat(now, hz);
     shell.listeners.forget();
-    let cluster = shell.server.cluster;
-    let count = || reach::are_channels_few(ctx, cluster);
-    // Where there are very many channels somebody may listen.
-    let waits = |few: bool| !few || reach::anybody_waits(ctx, cluster);
-    if shell.unpublished.beat(now, count, waits) {
+    let listens = || reach::anybody_waits(ctx, shell.server.cluster);
+    if shell.unpublished.beat(now, listens) {
         shell.alarm.arm_now(ctx);
     }
     schedule::mend(shell, ctx);

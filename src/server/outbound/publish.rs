@@ -2,7 +2,7 @@
 //! subscribe to a channel named after the lock and try again when a message comes.
 
 use super::fair_queue;
-use super::reach::is_heard;
+use super::reach::{anybody_waits, is_heard};
 use super::replication::Replication;
 use crate::config;
 use crate::lock::{Key, Listening, Whom};
@@ -12,7 +12,8 @@ use crate::server::sys::{self, Text, To};
 /// Tells those who wait by subscription that the lock was left free; whether anybody
 /// does, if that matters to the core.
 pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
-    if can_be_late(to, key) && to.shell.unpublished.put_off(key, whom) {
+    let listens = || anybody_waits(to.ctx, to.shell.server.cluster);
+    if can_be_late(to, key) && to.shell.unpublished.put_off(key, whom, listens) {
         return None;
     }
     let shared = whom != Whom::One;
@@ -31,7 +32,8 @@ pub fn wake_listeners(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Ke
 /// Whether anybody waits for the lock by subscription, without a message; `None`:
 /// nobody does, and none was known to.
 pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<(Key, Listening)> {
-    if can_be_late(to, key) && !to.shell.unpublished.is_at_once() {
+    let listens = || anybody_waits(to.ctx, to.shell.server.cluster);
+    if can_be_late(to, key) && !to.shell.unpublished.are_at_once(listens) {
         return None;
     }
     let waits = |channel: &[u8]| is_heard(to, channel);

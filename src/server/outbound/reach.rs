@@ -3,6 +3,7 @@
 use redis_module::RedisValue;
 
 use super::replication::Replication;
+use crate::config;
 use crate::lock::Address;
 use crate::server::sys::{self, Ctx, ServerInfo};
 
@@ -29,23 +30,23 @@ pub fn is_heard(to: &Replication<'_>, channel: &[u8]) -> bool {
 /// With more channels than this they are not looked through.
 const MOST_CHANNELS: i64 = 1024;
 
-/// Whether all channels can be looked through at each beat of the server.
-pub fn are_channels_few(ctx: Ctx<'_>, cluster: bool) -> bool {
-    let field = match cluster {
-        true => c"pubsubshard_channels",
-        false => c"pubsub_channels",
+/// Whether anybody may wait for some lock by subscription, to a channel of Redisson's. Where
+/// there are no channels no command is run to find out, and where there are very many somebody
+/// may.
+pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
+    if !config::redisson_compat() {
+        return false;
+    }
+    let (field, which): (_, &[u8]) = match cluster {
+        true => (c"pubsubshard_channels", b"SHARDCHANNELS"),
+        false => (c"pubsub_channels", b"CHANNELS"),
     };
     let stats = ServerInfo::section(ctx, c"stats");
-    let count = stats.and_then(|stats| stats.number(field));
-    count.is_some_and(|count| count <= MOST_CHANNELS)
-}
-
-/// Whether anybody may wait for some lock by subscription, to a channel of Redisson's.
-pub fn anybody_waits(ctx: Ctx<'_>, cluster: bool) -> bool {
-    let which: &[u8] = match cluster {
-        true => b"SHARDCHANNELS",
-        false => b"CHANNELS",
-    };
+    match stats.and_then(|stats| stats.number(field)) {
+        Some(0) => return false,
+        Some(1..=MOST_CHANNELS) => {}
+        _ => return true,
+    }
     match sys::ask(ctx, "PUBSUB", &[which, b"redisson_*"]) {
         Some(RedisValue::Array(channels)) => !channels.is_empty(),
         _ => true,

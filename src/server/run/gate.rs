@@ -13,8 +13,9 @@ use crate::server::outbound::replication::ask_for_ack;
 use crate::server::state::{Pulse, Replicas};
 use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo};
 
-/// A write that changes nothing: no value is put at the start of a key that
-/// nobody has. The server refuses it when it would refuse any write.
+/// A write that would change nothing: no value is put at the start of a key that nobody has. The
+/// server refuses it when it would refuse any write, and does not even run it otherwise, but
+/// for Redis 7.0.
 const PROBE: &[u8] = b"rlock:gate";
 
 /// Looks at the gate. `asked`: a client's write command is under way, so the server
@@ -50,7 +51,7 @@ fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
 fn would_write(ctx: Ctx<'_>) -> bool {
     // Refused, but not for a reason of ours: another node of the cluster has that
     // key, and the other checks came first; or it ran, and somebody has such a key.
-    sys::call(ctx, c"SETRANGE", Scope::Script, &[PROBE, b"0", b""])
+    sys::call(ctx, c"SETRANGE", Scope::Checked, &[PROBE, b"0", b""])
         .is_some_and(|called| !called.failed || matches!(called.errno, 0 | libc::EPERM))
 }
 

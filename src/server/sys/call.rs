@@ -10,12 +10,13 @@ use super::api::api;
 use super::ctx::Ctx;
 use super::key::{any_is_open, Fields};
 use super::text::Text;
+use super::version::version;
 
 /// What came of a call, but for its reply.
 pub struct Called {
     /// The server gave a reply.
     pub replied: bool,
-    /// It was refused or failed, or there is no reply.
+    /// It was refused or failed.
     pub failed: bool,
     /// The C library's error number, by which the server says why it refused.
     pub errno: i32,
@@ -25,8 +26,9 @@ pub struct Called {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     Plain,
-    /// As for a script, with all checks that a client's write goes through.
-    Script,
+    /// As for a script, with all checks that a client's write goes through; where the server
+    /// can do so (from 7.2 on) it checks and does not run.
+    Checked,
     /// As by the user whose command runs.
     User,
 }
@@ -63,7 +65,8 @@ fn run(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<(Op
     let function = api!(RedisModule_Call)?;
     let format = match scope {
         Scope::Plain => c"Ev",
-        Scope::Script => c"SEv",
+        Scope::Checked if version() >= 0x0007_0200 => c"SEDv",
+        Scope::Checked => c"SEv",
         Scope::User => c"CEv",
     };
     let args: Option<Vec<Text<'_>>> = args.iter().map(|arg| Text::new(arg)).collect();
@@ -91,7 +94,7 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
     let (reply, errno) = run(ctx, command, scope, args)?;
     Some(Called {
         replied: reply.is_some(),
-        failed: reply.is_none_or(|reply| reply.is_error()),
+        failed: reply.is_some_and(|reply| reply.is_error()),
         errno,
     })
 }
