@@ -39,7 +39,12 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
     let shell = Shell::new(server, inbound::on_timer, inbound::hear_closes);
     let master = ctx.flags().contains(ContextFlags::MASTER);
     shell.situation.master.set(master);
-    shell.situation.replicas.set(records::has_replicas(ctx));
+    let replicas = records::has_replicas(ctx);
+    shell.situation.replicas.set(replicas);
+    // Any node of a cluster can come to have replicas, and a restart cuts off those it has.
+    if replicas || !master || shell.server.cluster {
+        shell.pulse.can_be_replaced();
+    }
     if !SHELL.install(ctx, shell) {
         return Status::Err;
     }

@@ -7,4 +7,5 @@ mod records;
 mod refusals;
 mod roles;
 mod sentinel;
+mod slow;
 mod stall;

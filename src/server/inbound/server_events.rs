@@ -8,7 +8,7 @@
 use super::tick::leave;
 use super::{advice, key_events, neighbours, stock};
 use crate::lock::{self, Cause, ClientId, Core, Note};
-use crate::server::outbound::{answers, messages, reach};
+use crate::server::outbound::{answers, messages, reach, records};
 use crate::server::run::schedule;
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::Wakeup;
@@ -87,9 +87,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
                 demoted(shell, ctx);
             }
         }
-        // A child may be forked to bring a replica up: that serves subscribers for a while
-        // before the server calls it online.
-        Told::Replicas => situation.replicas.set(true),
+        Told::Replicas => replicas(shell, ctx),
         // SAVE needs no child, and its file tells where in the backlog it was made: a
         // replica that begins with it asks for what comes after.
         Told::Saved => {}
@@ -113,6 +111,15 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         }
         Told::Settings(names) => changed(shell, ctx, &names),
         Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
+    }
+}
+
+/// A replica came or went, or a child was forked. It may be to bring a replica up: that serves
+/// subscribers for a while before the server calls it online.
+fn replicas(shell: &Shell, ctx: Ctx<'_>) {
+    shell.situation.replicas.set(true);
+    if records::has_replicas(ctx) {
+        shell.pulse.can_be_replaced();
     }
 }
 
@@ -148,6 +155,7 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
+    shell.pulse.can_be_replaced();
     shell.stock.end();
     shell.unpublished.forget();
     shell.locks.change(lock::demoted);

@@ -6,6 +6,10 @@
 //! replicas is as old as the stop. What is due by then would be done in the first
 //! moment, before it has read a byte. So after a gap in the pulse the gate stays
 //! shut until the server could hear (`run::gate`).
+//!
+//! Nobody replaces a server that never had a replica and never was one: its gate stays open.
+//! And nobody replaces one while it is silent for a few seconds only: between slow commands, one
+//! after the other, it hears as much as it would after a single one.
 
 use std::cell::Cell;
 
@@ -16,9 +20,13 @@ use crate::server::sys::MachineUs;
 /// them is no older than it always is, and nobody replaces a master that fast.
 const GAP_US: i64 = 1_000_000;
 
-/// At the second beat after a gap the event loop has gone round, so that what lay in
-/// the sockets is read, and answers of the cluster's other nodes came in.
-const BEATS: u8 = 2;
+/// After a gap that is longer it hears anew, whatever it had heard before: no failover takes
+/// less.
+const FAILOVER_US: i64 = 5_000_000;
+
+/// In this time the event loop goes round, so that what lay in the sockets is read, and answers
+/// of the cluster's other nodes come in.
+const HEARS_US: i64 = 100_000;
 
 /// Replicas that are there answer much sooner.
 const PATIENCE_US: i64 = 2_000_000;
@@ -31,11 +39,23 @@ const QUESTIONS: u8 = 2;
 const APART_US: i64 = 5_000;
 
 /// The server woke from a gap, and may not have heard yet what happened meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Gap {
-    /// How often the cron has run since.
-    beats: u8,
+    /// When it woke,
+    woke: MachineUs,
+    /// and when from the last of several that came one soon after the other.
+    woke_last: MachineUs,
     asked: Option<Asked>,
+}
+
+impl Gap {
+    fn until(now: MachineUs) -> Self {
+        Self {
+            woke: now,
+            woke_last: now,
+            asked: None,
+        }
+    }
 }
 
 /// What replicas are to acknowledge, to show that they heard of this master since it
@@ -72,6 +92,8 @@ pub struct Pulse {
     period_us: Cell<i64>,
     /// None when the server is up to date.
     gap: Cell<Option<Gap>>,
+    /// There is or was a replica that could take its place.
+    replaceable: Cell<bool>,
 }
 
 impl Pulse {
@@ -80,25 +102,35 @@ impl Pulse {
             last_beat: Cell::new(MachineUs::now()),
             period_us: Cell::new(0),
             gap: Cell::new(None),
+            replaceable: Cell::new(false),
         }
     }
 
-    fn missed(&self, now: MachineUs) -> bool {
+    /// Somebody could take this server's place, now or later: it has a replica, or was one among
+    /// others.
+    pub fn can_be_replaced(&self) {
+        self.replaceable.set(true);
+    }
+
+    /// What it has yet to hear of, if it stands still until now.
+    fn gap(&self, now: MachineUs) -> Option<Gap> {
+        let (gap, last_beat) = (self.gap.get(), self.last_beat.get());
         let longest = self.period_us.get().saturating_mul(2).max(GAP_US);
-        now.since(self.last_beat.get()) > longest
+        let silence = now.since(last_beat);
+        if silence <= longest {
+            return gap;
+        }
+        let goes_on = |gap: &Gap| last_beat.since(gap.woke_last) < GAP_US;
+        let gap = gap.filter(|gap| silence <= FAILOVER_US && goes_on(gap));
+        Some(Gap {
+            woke_last: now,
+            ..gap.unwrap_or(Gap::until(now))
+        })
     }
 
     /// The cron runs, so many times a second.
     pub fn beat(&self, now: MachineUs, hz: i32) {
-        let gap = if self.missed(now) {
-            Some(Gap::default())
-        } else {
-            self.gap.get()
-        };
-        self.gap.set(gap.map(|gap| Gap {
-            beats: gap.beats.saturating_add(1),
-            ..gap
-        }));
+        self.gap.set(self.gap(now));
         self.last_beat.set(now);
         self.period_us
             .set(1_000_000_i64.checked_div(hz.into()).unwrap_or(0));
@@ -113,13 +145,10 @@ impl Pulse {
         look: impl FnOnce() -> Replicas,
         ask: impl FnOnce(),
     ) -> Gate {
-        if self.missed(now) {
-            return Gate::Waking;
-        }
-        let Some(gap) = self.gap.get() else {
+        let Some(gap) = self.gap(now).filter(|_| self.replaceable.get()) else {
             return Gate::Open;
         };
-        if gap.beats < BEATS {
+        if now.since(gap.woke) < HEARS_US {
             return Gate::Waking;
         }
         let replicas = look();
@@ -159,24 +188,124 @@ impl Pulse {
 mod tests {
     use super::*;
 
-    #[test]
-    fn after_a_gap_the_second_beat_counts() {
-        let pulse = Pulse::new();
-        let beat = |hz| pulse.beat(MachineUs::now(), hz);
-        let gap = |us: i64| pulse.last_beat.set(MachineUs(MachineUs::now().0 - us));
-        beat(10);
-        assert!(pulse.gap.get().is_none());
-        assert_eq!(pulse.period_us.get(), 100_000);
-        gap(GAP_US + 1);
-        assert!(pulse.missed(MachineUs::now()));
-        for expected in 1..=BEATS {
-            beat(10);
-            assert_eq!(pulse.gap.get().map(|gap| gap.beats), Some(expected));
-            assert!(!pulse.missed(MachineUs::now()));
+    const S: i64 = 1_000_000;
+
+    struct Server {
+        pulse: Pulse,
+        now: i64,
+    }
+
+    impl Server {
+        fn new() -> Self {
+            let server = Self {
+                pulse: Pulse::new(),
+                now: 1000 * S,
+            };
+            server.pulse.last_beat.set(MachineUs(server.now));
+            server.pulse.can_be_replaced();
+            server
         }
-        // Slow crons are no gap.
-        beat(1);
-        gap(GAP_US + 500_000);
-        assert!(!pulse.missed(MachineUs::now()));
+
+        fn beat(&self, hz: i32) {
+            self.pulse.beat(MachineUs(self.now), hz);
+        }
+
+        fn runs(&mut self, us: i64, hz: i32) {
+            for _ in 0..us / (S / i64::from(hz)) {
+                self.now += S / i64::from(hz);
+                self.beat(hz);
+            }
+        }
+
+        fn gate(&self) -> Gate {
+            self.pulse
+                .gate(MachineUs(self.now), Replicas::default, || ())
+        }
+
+        /// It stands still, and its cron runs after that, before or after the timer.
+        fn stops(&mut self, us: i64, hz: i32) -> Gate {
+            self.now += us;
+            let before = self.gate();
+            self.beat(hz);
+            assert_eq!(self.gate(), before);
+            before
+        }
+    }
+
+    #[test]
+    fn after_a_gap_it_hears_for_a_tenth_of_a_second() {
+        for hz in [1, 10, 500] {
+            let mut server = Server::new();
+            server.runs(2 * S, hz);
+            assert_eq!(server.gate(), Gate::Open);
+            assert_eq!(server.stops(2 * S + 1, hz), Gate::Waking, "{hz}");
+            server.now += HEARS_US - 1;
+            assert_eq!(server.gate(), Gate::Waking, "{hz}");
+            server.now += 1;
+            assert_eq!(server.gate(), Gate::Open, "{hz}");
+        }
+    }
+
+    #[test]
+    fn slow_crons_are_no_gap() {
+        let mut server = Server::new();
+        server.beat(1);
+        server.now += 2 * S;
+        assert_eq!(server.gate(), Gate::Open);
+    }
+
+    #[test]
+    fn one_gap_after_the_other_is_one_unless_there_was_time_for_a_failover() {
+        for (next, gate) in [
+            (S + 100_000, Gate::Open),
+            (FAILOVER_US, Gate::Open),
+            (FAILOVER_US + 1, Gate::Waking),
+        ] {
+            let mut server = Server::new();
+            server.runs(2 * S, 10);
+            assert_eq!(server.stops(S + 100_000, 10), Gate::Waking);
+            server.now += next;
+            assert_eq!(server.gate(), gate, "{next}");
+        }
+    }
+
+    #[test]
+    fn a_gap_that_nobody_asked_about_is_over_when_the_server_went_on() {
+        let mut server = Server::new();
+        server.runs(2 * S, 10);
+        server.stops(2 * S, 10);
+        server.runs(2 * S, 10);
+        assert_eq!(server.stops(2 * S, 10), Gate::Waking);
+    }
+
+    #[test]
+    fn what_was_asked_of_replicas_stands_over_one_gap_after_the_other() {
+        let mut server = Server::new();
+        server.runs(2 * S, 10);
+        server.stops(S + 100_000, 10);
+        let look = |server: &Server, acknowledged: i64| {
+            let replicas = || Replicas {
+                offset: 10,
+                acknowledged: vec![acknowledged],
+                needed: 1,
+            };
+            let pulse = &server.pulse;
+            pulse.gate(MachineUs(server.now), replicas, || ())
+        };
+        for _ in 0..2 {
+            server.now += S + 100_000;
+            assert_eq!(look(&server, 10), Gate::Waking);
+            server.beat(10);
+        }
+        server.now += S + 100_000;
+        assert_eq!(look(&server, 11), Gate::Open);
+    }
+
+    #[test]
+    fn who_cannot_be_replaced_has_missed_nothing() {
+        let mut server = Server::new();
+        server.pulse.replaceable.set(false);
+        server.runs(2 * S, 10);
+        assert_eq!(server.stops(60 * S, 10), Gate::Open);
     }
 }
