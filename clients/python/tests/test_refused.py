@@ -150,6 +150,24 @@ def test_nothing_can_be_opened(server, key):
     locks.close()
 
 
+def test_nothing_can_be_opened_within_the_time(server, key):
+    """So there is no connection, and it says why."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    locks = rlock.Locks(redis.Redis(port=server.port), timeout=0.3)
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used - 1, hard))
+    try:
+        tries = InThread(lambda: locks.acquire(key))
+        with pytest.raises(rlock.ConnectionError, match="open files"):
+            tries.result()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    locks.acquire(key).release()
+    locks.close()
+
+
 def test_drop_in_refuses_as_redis_py_does(own_server, key):
     with redis.Redis(port=own_server.port) as client:
         forever = client.lock(key, timeout=0, lock_class=rlock.Lock)

@@ -110,6 +110,13 @@ class BaseLoop:
                 pending.finished = True
                 pending.done()
 
+    def fault(self, error: BaseException) -> None:
+        """Something was left half done: no connection is gone on with. The holds are told lost, and
+        nobody hangs."""
+        for session in self.sessions:
+            if session.connection:
+                session.core.drop = session.core.drop or f"a fault in rlock: {error!r}"
+
     def next_time(self) -> float:
         return min([self.timers.next(), *(session.core.next_time() for session in self.sessions)], default=math.inf)
 

@@ -72,6 +72,8 @@ class Session(BaseSession):
             if forks != self.loop.forks and error is None:
                 # A child may have a copy of the socket that it does not know of.
                 error = OSError("the process forked while it connected")
+            if error is None and not self.loop.opened():
+                error = OSError("too many open files")
             self.made(connection, error, at)
 
         self.loop.aside(work, then)
@@ -110,7 +112,7 @@ class Session(BaseSession):
             core.drop = str(error) or type(error).__name__
 
     def shut(self, connection: Any) -> None:
-        if connection._sock is not None:
+        if connection._sock is not None and self.loop.selector:
             try:
                 self.loop.selector.unregister(connection._sock)
             except (KeyError, ValueError):
@@ -226,13 +228,9 @@ class Loop(BaseLoop):
             except IndexError:
                 return  # another one is the thread
             self._runs = True
-            while not self._open():
-                time.sleep(0.05)  # there are too many files: nothing can be done without one
             while self._steps or self._wanted():
                 self._round()
-            self._rings = None
-            self._rung.close()
-            self.selector.close()
+            self._shut()
             self._runs = False
             self._turn.append(None)
             # Who posted before that saw it run, and relies on it.
@@ -246,17 +244,27 @@ class Loop(BaseLoop):
             or any(session.alive for session in self.sessions)
         )
 
-    def _open(self) -> bool:
+    def opened(self) -> bool:
+        """False: there are too many open files. Times go on all the same."""
+        if self.selector:
+            return True
         try:
-            self.selector = selectors.DefaultSelector()
+            selector = selectors.DefaultSelector()
             self._rung, rings = socket.socketpair()
         except OSError:
             return False
         self._rung.setblocking(False)
         rings.setblocking(False)
-        self.selector.register(self._rung, selectors.EVENT_READ)
-        self._rings = Bell(fileno=rings.detach())
+        selector.register(self._rung, selectors.EVENT_READ)
+        self.selector, self._rings = selector, Bell(fileno=rings.detach())
         return True
+
+    def _shut(self) -> None:
+        if self.selector:
+            self._rings = None
+            self._rung.close()
+            self.selector.close()
+            self.selector = None
 
     def _round(self) -> None:
         try:
@@ -265,13 +273,14 @@ class Loop(BaseLoop):
             self.settle()
             self.callbacks.look(now())
             self._sleep()
-        except Exception as error:  # a fault of ours: the holds are told lost, and nobody hangs
+        except Exception as error:  # a fault of ours
             self.later(partial(log.error, "rlock: %r", error, exc_info=error))
-            for session in self.sessions:
-                if session.connection:
-                    session.core.drop = session.core.drop or f"a fault in rlock: {error!r}"
+            self.fault(error)
 
     def _sleep(self) -> None:
+        if not self.opened():
+            time.sleep(0.05)
+            return
         self._asleep = True
         due = min(self.next_time(), self.callbacks.due())
         if self._steps or not self._wanted():
