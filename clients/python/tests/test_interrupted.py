@@ -351,7 +351,41 @@ def test_callbacks_of_tasks(world, key):  # noqa: F811
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_what_is_no_callback_of_tasks(world, key, debug):  # noqa: F811
+    async def task(reason):
+        pass
+
+    async def main():
+        async with in_tasks(world) as locks:
+            other, hold = await locks.acquire(f"{key}:other"), await locks.acquire(key)
+            for callback in (None, 5, task):
+                with pytest.raises(TypeError, match="callback"):
+                    hold.lost.add_callback(callback)
+            world.lose(key)
+            assert await hold.lost.wait() == "forced" and world.has(other, f"{key}:other")
+            with pytest.raises(rlock.Lost):
+                async with hold:
+                    raise AssertionError("without the lock")
+            async with await locks.acquire(key) as hold:
+                pass
+            with pytest.raises(rlock.Lost, match="released"):
+                async with hold:
+                    raise AssertionError("without the lock")
+
+    asyncio.run(asyncio.wait_for(main(), 60), debug=debug)
+
+
 def test_hold_as_a_decorator(world, key):  # noqa: F811
+    """Of what has run when it returns: what only begins would do its work without the lock."""
+
+    def generator():
+        yield
+
+    async def generator_of_tasks():
+        yield
+
+    generators = generator, generator_of_tasks
     with world.make() as locks:
 
         @locks.hold(key, wait=20)
@@ -360,6 +394,12 @@ def test_hold_as_a_decorator(world, key):  # noqa: F811
 
         assert work() is False and work() is False
         assert until(lambda: world.is_free(key))
+
+        async def task(): ...
+
+        for function in (task, *generators):
+            with pytest.raises(TypeError, match="only begins when it is called"):
+                locks.hold(key)(function)
 
     async def main():
         async with in_tasks(world) as locks:
@@ -370,6 +410,9 @@ def test_hold_as_a_decorator(world, key):  # noqa: F811
                 return world.is_free(key)
 
             assert await asyncio.gather(work(), work(), work()) == [False] * 3
+            for function in generators:
+                with pytest.raises(TypeError, match="only begins when it is called"):
+                    locks.hold(key)(function)
             scope = locks.hold(key, wait=20)
             async with scope:
                 with pytest.raises(RuntimeError, match="once"):

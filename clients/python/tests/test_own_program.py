@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import gc
+import pickle
 import random
 import signal
 import threading
@@ -188,6 +189,77 @@ def test_callbacks_do_what_they_like(world, locks, key):
     blocked.set()
     assert until(lambda: "blocked" in seen)
     assert world.is_free(f"{key}:other:0") and world.has(others[1], f"{key}:other:1")
+
+
+def test_what_is_no_callback(world, locks, key):
+    """Is said at once: found out at the loss, it would take all other holds along."""
+
+    async def task(reason):
+        pass
+
+    other, hold = locks.acquire(f"{key}:other"), locks.acquire(key)
+    for callback in (None, 5, task):
+        with pytest.raises(TypeError, match="callback"):
+            hold.lost.add_callback(callback)
+    world.lose(key)
+    assert hold.lost.wait(20) and world.has(other, f"{key}:other")
+    works(locks, world, key)
+
+
+def test_callbacks_that_are_compared(world, locks, key):
+    """By their identity: the thread that reads asks nothing of the program."""
+
+    class Odd:
+        def __init__(self):
+            self.seen = []
+
+        def __call__(self, reason):
+            self.seen.append(reason)
+
+        def __eq__(self, other):
+            raise RuntimeError("not to be called")
+
+    other, hold = locks.acquire(f"{key}:other"), locks.acquire(key)
+    odd, gone, seen, called = Odd(), Odd(), [], []
+    for callback in (odd, gone, gone.__call__, seen.append, called.append):
+        hold.lost.add_callback(callback)
+    for callback in (gone, gone.__call__, seen.append, Odd()):
+        hold.lost.remove_callback(callback)
+    world.lose(key)
+    assert until(lambda: odd.seen and called)
+    assert (odd.seen, gone.seen, seen, called) == (["forced"], [], [], ["forced"])
+    assert world.has(other, f"{key}:other")
+
+
+def test_nothing_is_copied(world, locks, key):
+    """The end of a copy would be the end of the hold, or of the locks."""
+    hold = locks.acquire(key)
+    for one in (hold, locks, world.make()):
+        for how in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="copied"):
+                how(one)
+    gc.collect()
+    assert world.has(hold, key)
+
+
+def test_a_hold_that_is_over_is_not_entered(world, locks, key):
+    with locks.acquire(key) as hold:
+        pass
+    with pytest.raises(rlock.Lost, match="released"):
+        with hold:
+            raise AssertionError("without the lock")
+    hold = locks.acquire(key)
+    world.lose(key)
+    assert hold.lost.wait(20)
+    with pytest.raises(rlock.Lost, match="forced"):
+        with hold:
+            raise AssertionError("without the lock")
+    scope = locks.hold(key)
+    with scope:
+        pass
+    with pytest.raises(RuntimeError, match="once"):
+        with scope:
+            raise AssertionError("a scope is of one hold")
 
 
 def test_many_callbacks_that_wait_for_each_other(world, locks, key):

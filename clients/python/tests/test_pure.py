@@ -1,10 +1,16 @@
 """What needs no server."""
 
 import math
+import pickle
+import sys
 from datetime import timedelta
 
 import pytest
+import redis
+import redis.asyncio
 
+import rlock
+import rlock.asyncio
 from rlock import _ask, _beat, _clock, _resp
 
 
@@ -63,12 +69,46 @@ def test_a_time_that_is_left_is_never_0():
         ("a", {"max": 5, "watchdog": False}),
         ("a", {"lease": True}),
         ("a", {"unknown": 1}),
+        ("a", {"lease": sys.float_info.max}),
+        ("a", {"max": sys.float_info.max}),
+        ("a", {"acks": 1, "acks_time": 1e300}),
+        ("a", {"acks": 1.5}),
+        ("a", {"acks": True}),
+        ("a", {"limit": 4.0}),
+        ("a", {"limit": 4, "permits": 1.5}),
+        ("a", {"limit": "4"}),
         (5, {}),
+        (None, {}),
+        (["a", None], {}),
+        (bytearray(b"a"), {}),
     ],
 )
 def test_bad_arguments(key, options):
     with pytest.raises((ValueError, TypeError)):
         _ask.ask(key, **options)
+
+
+def test_a_wait_of_more_than_the_server_takes_is_for_ever():
+    for wait in (sys.float_info.max, 1e300, math.inf):
+        wanted = _ask.ask("k", wait=wait)
+        assert "QUEUE 0 " in " ".join(map(str, wanted.acquire("o", wanted.wait, "c", 1)))
+
+
+@pytest.mark.parametrize("face", [(rlock, redis), (rlock.asyncio, redis.asyncio)])
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, 1e300, True, "5"])
+def test_bad_times_to_connect(face, timeout):
+    faced, of_redis = face
+    with pytest.raises((ValueError, TypeError), match="timeout"):
+        faced.Locks(of_redis.Redis(), timeout=timeout)
+    with pytest.raises((ValueError, TypeError), match="timeout"):
+        faced.Quorum([of_redis.Redis()], timeout=timeout)
+
+
+@pytest.mark.parametrize("error", [rlock.Refused("OOM", "no room"), rlock.Lost("forced", "k"), rlock.NotAcquired((b"k",), "o")])
+def test_errors_go_to_other_processes(error):
+    """One that cannot be made again there breaks the program's pool of processes."""
+    there = pickle.loads(pickle.dumps(error))
+    assert (type(there), str(there), vars(there)) == (type(error), str(error), vars(error))
 
 
 def test_timers_that_were_cancelled_do_not_pile_up():

@@ -303,6 +303,10 @@ def test_bad_arguments():
         rlock.Quorum([client, client])
     with pytest.raises(ValueError):
         rlock.asyncio.Quorum([])
+    with pytest.raises(ValueError, match="twice"):
+        rlock.Quorum([client, redis.Redis(), client])
+    with pytest.raises(TypeError, match="a list of clients"):
+        rlock.Quorum(client)
     for key, options in ((["a", "b"], {}), ("a", {"lease": 0.05}), ("a", {"watchdog": True}), ("a", {"acks": 1})):
         with pytest.raises((ValueError, TypeError)):
             rlock.Quorum([client]).acquire(key, **options)

@@ -1,6 +1,7 @@
 """The face for threads."""
 
 import math
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -162,6 +163,33 @@ def test_many_keys(server, locks, key):
         with pytest.raises(rlock.Lost):
             hold.release()
         assert until(lambda: server.is_free(two))
+
+
+def test_many_keys_of_which_one_was_lost_are_forgotten(server, locks, key):
+    """Nobody has the rest, so nobody would ever release it."""
+    one, two = f"{key}:1", f"{key}:2"
+    hold = locks.acquire([one, two])
+    server.say(f"RLOCK.FORCE {one}")
+    assert hold.lost.wait(20) and not server.is_free(two)
+    del hold
+    assert until(lambda: server.is_free(two))
+
+
+def test_a_wait_as_long_as_can_be(server, locks, key):
+    other = locks.acquire(f"{key}:other")
+    with locks.hold(key):
+        waits = InThread(lambda: locks.acquire(key, wait=sys.float_info.max))
+        assert until(lambda: server.waiters(key) == 1)
+    waits.result().release()
+    assert other.lost.reason is None
+    other.release()
+
+
+@pytest.mark.parametrize("cancel", [1, "x", threading.Event])
+def test_what_calls_off_is_looked_at_first(server, locks, key, cancel):
+    with pytest.raises(TypeError, match="cancel"):
+        locks.acquire(key, wait=1, cancel=cancel)
+    assert server.is_free(key)
 
 
 def test_deadlock(server, locks, key):

@@ -8,7 +8,7 @@ For asyncio: `rlock.asyncio`.
 """
 
 from ._ask import VERSION, Options
-from ._hold import Hold, Loss
+from ._hold import Hold, Loss, Scope
 from ._lock import Lock
 from ._locks import Job, Locks
 from ._quorum import Quorum
@@ -43,4 +43,5 @@ __all__ = [
     "Options",
     "Quorum",
     "Refused",
+    "Scope",
 ]

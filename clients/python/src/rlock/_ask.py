@@ -26,6 +26,7 @@ VERSION = "0.1.0"
 NAME = f"rlock-python-{VERSION}"
 HOST = socket.gethostname()
 LONGEST = 2**53 - 1  # ms: the most that the server takes
+PATIENCE = 1e9  # s: the most that a socket waits, with room to add
 
 
 class Options(TypedDict, total=False):
@@ -112,8 +113,10 @@ def ask(
     acks: int = 0,
     acks_time: Duration = 1,
 ) -> Ask:
-    names = [key] if isinstance(key, (str, bytes)) else list(key)
-    keys = tuple(name if isinstance(name, bytes) else name.encode() for name in names)
+    names, keys = _named(key)
+    for number, what in ((limit, "limit"), (permits, "permits"), (acks, "acks")):
+        if isinstance(number, bool) or not (isinstance(number, int) or number is limit is None):
+            raise TypeError(f"{what}: a whole number, not {number!r}")
     if not keys:
         raise ValueError("which key?")
     if len(set(keys)) < len(keys):
@@ -151,25 +154,44 @@ def ask(
         watchdog=watchdog,
         max=None if max is None else seconds(max, "max"),
         acks=acks,
-        acks_ms=ms_up(seconds(acks_time, "acks_time")),
+        acks_ms=ms_up(socket_time(acks_time, "acks_time")),
     )
 
 
-def seconds(value: Duration, what: str, least: float = 1e-9, endless: bool = False) -> float:
+def _named(key: Keys) -> tuple[list[Key], tuple[bytes, ...]]:
+    wrong = "a key is a str or bytes, or several of them in a list"
+    if not isinstance(key, Iterable) or isinstance(key, (bytearray, memoryview)):
+        raise TypeError(f"{wrong}: not {key!r}")
+    names = [key] if isinstance(key, (str, bytes)) else list(key)
+    for name in names:
+        if not isinstance(name, (str, bytes)):
+            raise TypeError(f"{wrong}: not {name!r}")
+    return names, tuple(name if isinstance(name, bytes) else name.encode() for name in names)
+
+
+def seconds(
+    value: Duration, what: str, least: float = 1e-9, endless: bool = False, most: float = LONGEST / 1000
+) -> float:
+    """With `endless` a time of more than `most` is for ever too."""
     if isinstance(value, timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{what}: seconds or a timedelta, not {value!r}")
-    if math.isnan(value) or value < least or (value == math.inf and not endless):
+    if math.isnan(value) or value < least:
         raise ValueError(f"{what}: {value} s cannot be")
-    return float(value)
+    if value <= most:
+        return float(value)
+    if endless:
+        return math.inf
+    raise ValueError(f"{what}: {value} s cannot be: at most {most:g} s")
+
+
+def socket_time(value: Duration, what: str) -> float:
+    return seconds(value, what, most=PATIENCE)
 
 
 def lease_ms(value: Duration) -> int:
-    lease = ms_up(seconds(value, "lease"))
-    if lease > LONGEST:
-        raise ValueError("lease: longer than the server takes")
-    return lease
+    return ms_up(seconds(value, "lease"))
 
 
 def ms_up(value: float) -> int:

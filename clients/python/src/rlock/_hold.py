@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ContextDecorator
 from functools import partial
-from types import TracebackType
-from typing import Any
+from types import BuiltinMethodType, MethodType, TracebackType
+from typing import Any, TypeVar
 
 from ._ask import Duration, lease_ms
 from ._clock import now
-from ._states import Held, Pending, Request
+from ._states import Held, Pending, Request, Unique
 from ._threads import Loop, own
 from ._wait import Alarm, wait
 from .errors import Error, Lost
 
+F = TypeVar("F", bound=Callable[..., Any])
 
 log = logging.getLogger("rlock")
+
+
+def checked_callback(callback: Callable[[str], object]) -> None:
+    """Told at once: the loop looks at nothing of the program's."""
+    if not callable(callback) or inspect.iscoroutinefunction(callback):
+        raise TypeError(f"a callback is a plain function of the reason, not {callback!r}")
+
+
+def checked_body(function: Any) -> None:
+    """What a scope decorates has to have run when it returns."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function!r} only begins when it is called: take the lock inside of it")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether it is the same function or method; `==` could be code of the program."""
+    if isinstance(one, MethodType) and isinstance(other, MethodType):
+        return one.__self__ is other.__self__ and one.__func__ is other.__func__
+    return one is other or (isinstance(one, BuiltinMethodType) and isinstance(other, BuiltinMethodType) and one == other)
 
 
 class Told:
@@ -73,13 +95,14 @@ class BaseLoss:
 
         def remove(at: float) -> None:
             for told in held.told or ():
-                if isinstance(told, Told) and told.callback == callback:
+                if isinstance(told, Told) and same(told.callback, callback):
                     return told.remove(held, at)
 
         self._loop.post(remove)
 
-    def _add(self, callback: Callable[[str], object], call: Callable[[str], object]) -> None:
-        told = Told(callback, call)
+    def _add(self, callback: Callable[[str], object]) -> None:
+        checked_callback(callback)
+        told = Told(callback, lambda reason: self._loop.later(lambda: callback(reason)))
         try:
             self._loop.post(partial(told.add, self._held))
         except BaseException:
@@ -87,7 +110,7 @@ class BaseLoss:
             raise
 
 
-class BaseHold:
+class BaseHold(Unique):
     """Made before anything is sent: an acquisition that ends in whichever way, also between two
     instructions of the program, is called off when this goes."""
 
@@ -120,6 +143,10 @@ class BaseHold:
     @property
     def owner(self) -> str:
         return self._request.owner
+
+    def _entered(self) -> str | None:
+        """Why it is none to run a body under; None: it is one."""
+        return BaseLoss(self._held, self._loop).reason or ("released" if self._held.over else None)
 
     def _lease(self, lease: Duration | None) -> int | None:
         self._check_fork()
@@ -172,7 +199,9 @@ class BaseHold:
 
     def _forget(self) -> None:
         request, held = self._request, self._request.held
-        if not self._loop.forked and not (request.finished and (held is None or held.over or held.reason)):
+        # Of several keys that were lost the server may still have some for it.
+        gone = held is None or held.over or (held.reason and len(request.ask.keys) == 1)
+        if not self._loop.forked and not (request.finished and gone):
             self._loop.post(partial(_forgotten, request, self._loop))
 
     def __repr__(self) -> str:
@@ -184,7 +213,7 @@ class BaseHold:
 
 
 def _forgotten(request: Request, loop: Any, at: float) -> None:
-    if request.finished and request.held and not request.held.over:
+    if request.finished and request.held and not (request.held.over or request.held.reason):
         loop.later(partial(log.warning, "a hold of %s was forgotten, and is released", request.ask.name))
     request.give_up(at)
 
@@ -198,7 +227,7 @@ class Loss(BaseLoss):
     def add_callback(self, callback: Callable[[str], object]) -> None:
         """`callback(reason)` is called once, by a thread of the client's for that: it may do what
         it likes, also with other locks. Not called in a child after a fork."""
-        self._add(callback, lambda reason: self._loop.later(partial(callback, reason)))
+        self._add(callback)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until it is lost, at most `timeout` seconds; whether it was."""
@@ -270,6 +299,9 @@ class Hold(BaseHold):
             raise pending.error
 
     def __enter__(self) -> Hold:
+        if why := self._entered():
+            self.release()  # raises it
+            raise Lost(why, self.key)
         return self
 
     def __exit__(
@@ -282,9 +314,40 @@ class Hold(BaseHold):
                 raise
 
 
+class Scope(ContextDecorator):
+    """`with` a lock, which is released at the end. Also a decorator."""
+
+    def __init__(self, acquire: Callable[[], Hold]) -> None:
+        self._acquire = acquire
+        self._hold: Hold | None = None
+
+    def _recreate_cm(self) -> Scope:
+        return Scope(self._acquire)  # each call of what is decorated has its own
+
+    def __call__(self, function: F) -> F:
+        checked_body(function)
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function!r} only begins when it is called: rlock.asyncio has the locks for it")
+        return super().__call__(function)
+
+    def __enter__(self) -> Hold:
+        if self._hold:
+            raise RuntimeError("a scope is entered once: make another one by hold()")
+        self._hold = hold = self._acquire()
+        return hold
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._hold
+        self._hold.__exit__(kind, error, trace)
+
+
 def taken(hold: Hold, ask: Callable[[float], object], cancel: threading.Event | None) -> Hold:
     """The hold once it is one. However this ends otherwise, its request is called off."""
     try:
+        if cancel is not None and (isinstance(cancel, type) or not callable(getattr(cancel, "is_set", None))):
+            raise TypeError(f"cancel: an rlock.Cancel, or a threading.Event, not {cancel!r}")
         if getattr(own, "here", False):
             raise Error("a finaliser that runs in a thread of rlock's own cannot wait for a lock")
         alarm, request = Alarm(), hold._request

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Union
 
 import redis
 
-from ._ask import Ask, Duration, Keys, Options, ask, seconds
+from ._ask import Ask, Duration, Keys, Options, ask, socket_time
 from ._connect import checked, maker
-from ._hold import Hold, taken
+from ._hold import Hold, Scope, taken
 from ._router import ClusterRouter, Router
 from ._slots import PAUSE
-from ._states import JobState, Request
+from ._states import JobState, Request, Unique
 from ._threads import Loop, Loops
 from .errors import ConnectionError
 
@@ -51,14 +50,10 @@ class _Takes:
         loop, request = locks._loop(), Request(wanted, job)
         return taken(Hold(request, loop, locks), lambda at: loop.router.ask(request, at), cancel)
 
-    @contextmanager
-    def hold(
-        self, key: Keys, *, cancel: threading.Event | None = None, **options: Unpack[Options]
-    ) -> Iterator[Hold]:
+    def hold(self, key: Keys, *, cancel: threading.Event | None = None, **options: Unpack[Options]) -> Scope:
         """`with locks.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the end,
         where `Lost` is raised if the hold was lost."""
-        with self.acquire(key, cancel=cancel, **options) as hold:
-            yield hold
+        return Scope(lambda: self.acquire(key, cancel=cancel, **options))
 
 
 class Job(_Takes):
@@ -78,7 +73,7 @@ class Job(_Takes):
         return self._job.owner
 
 
-class Locks(_Takes):
+class Locks(_Takes, Unique):
     """The locks of one server, or of a cluster, for all threads of a process. Make it once.
 
     client: a `redis.Redis` or `redis.RedisCluster`, whose address, TLS and credentials are used.
@@ -87,7 +82,7 @@ class Locks(_Takes):
 
     def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
         checked(client, (redis.Redis, redis.RedisCluster), "Locks", "rlock.asyncio.Locks")
-        self._timeout = limit = seconds(timeout, "timeout")
+        self._timeout = limit = socket_time(timeout, "timeout")
         self._closed = False
         self._loops = Loops(_router(client, limit))
         weakref.finalize(self, self._loops.abandon).atexit = False

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from types import TracebackType
 from typing import Any
 
 import redis
 
-from ._ask import Ask, Duration, Key, ask, seconds
+from ._ask import Ask, Duration, Key, ask, socket_time
 from ._clock import Timer, now
 from ._connect import checked, maker
-from ._hold import Hold, taken
+from ._hold import Hold, Scope, taken
 from ._majority import Majority
 from ._router import Router
 from ._seat import SeatCore
-from ._states import Request
+from ._states import Request, Unique
 from ._threads import Loops
 from .errors import ConnectionError
 
@@ -82,12 +81,16 @@ class Servers(Router):
         request.home = bench
 
 
-class BaseQuorum:
+class BaseQuorum(Unique):
     """What both faces check alike."""
 
     @staticmethod
     def _checked(clients: Iterable[Any], kind: type, cluster: type, other: str) -> list[Any]:
+        if not isinstance(clients, Iterable) or isinstance(clients, (kind, cluster)):
+            raise TypeError(f"a quorum is given a list of clients, one for each server, not {clients!r}")
         clients = list(clients)
+        if len(clients) > len({id(client) for client in clients}):
+            raise ValueError("a quorum is of servers that know nothing of each other: one of them is given twice")
         if len(clients) % 2 == 0:
             raise ValueError("a quorum is of an odd number of servers")
         if any(isinstance(client, cluster) for client in clients):
@@ -116,7 +119,7 @@ class Quorum(BaseQuorum):
 
     def __init__(self, clients: Iterable[redis.Redis], *, timeout: Duration = 2) -> None:
         named = self._checked(clients, redis.Redis, redis.RedisCluster, "rlock.asyncio.Quorum")
-        self._timeout = limit = seconds(timeout, "timeout")
+        self._timeout = limit = socket_time(timeout, "timeout")
         self._loops = Loops(partial(Servers, named, limit))
         self._closed = False
         weakref.finalize(self, self._loops.abandon).atexit = False
@@ -135,14 +138,12 @@ class Quorum(BaseQuorum):
         loop, request = self._loops.here(), Request(wanted)
         return taken(Hold(request, loop, self), lambda at: loop.router.ask(request, at), cancel)
 
-    @contextmanager
     def hold(
         self, key: Key, *, wait: Duration | None = None, lease: Duration = 10, cancel: threading.Event | None = None
-    ) -> Iterator[Hold]:
+    ) -> Scope:
         """`with quorum.hold("jobs", wait=10) as hold:`; like `acquire`, and released at the end,
         where `Lost` is raised if the hold was lost."""
-        with self.acquire(key, wait=wait, lease=lease, cancel=cancel) as hold:
-            yield hold
+        return Scope(lambda: self.acquire(key, wait=wait, lease=lease, cancel=cancel))
 
     def close(self) -> None:
         """Releases every hold, ends every wait, closes the connections."""

@@ -16,6 +16,15 @@ def nothing() -> None:
     pass
 
 
+class Unique:
+    """There is one of it: what became of a copy would become of it too."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} of rlock can be neither copied nor sent to another process")
+
+
 class Pending:
     """Something that the program waits for. `done` is called when it is over."""
 

@@ -66,9 +66,12 @@ class Refused(Error):
     """The server refused the command. `code` is its first word, such as `NOREPLICAS`."""
 
     def __init__(self, code: str, text: str) -> None:
-        super().__init__(f"{code} {text}".strip())
+        super().__init__(code, text)  # what it is made of again in another process
         self.code = code
         self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.text}".strip()
 
 
 class ConnectionError(Error, builtins.ConnectionError):

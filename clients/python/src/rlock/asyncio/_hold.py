@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from .._ask import Duration
-from .._hold import BaseHold, BaseLoss, Told
+from .._hold import BaseHold, BaseLoss, F, Told, checked_body
 from .._states import Pending
 from ..errors import Lost
 from ._loop import Loop
@@ -26,7 +26,7 @@ class Loss(BaseLoss):
     def add_callback(self, callback: Callable[[str], object]) -> None:
         """The event loop calls `callback(reason)`, once, as soon as it has learned of the loss. Not
         called in a child after a fork."""
-        self._add(callback, lambda reason: self._loop.later(partial(callback, reason)))
+        self._add(callback)
 
     async def wait(self) -> str:
         """Until it is lost; the reason."""
@@ -84,6 +84,9 @@ class Hold(BaseHold):
             raise pending.error
 
     async def __aenter__(self) -> Hold:
+        if why := self._entered():
+            await self.release()  # raises it
+            raise Lost(why, self.key)
         return self
 
     async def __aexit__(
@@ -129,6 +132,10 @@ class Scope(AsyncContextDecorator):
 
     def _recreate_cm(self) -> Scope:
         return Scope(self._acquire)  # each call of what is decorated has its own
+
+    def __call__(self, function: F) -> F:
+        checked_body(function)
+        return super().__call__(function)
 
     async def __aenter__(self) -> Hold:
         if self._task:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Union
 
 import redis.asyncio
 
-from .._ask import Ask, Duration, Keys, Options, ask, seconds
+from .._ask import Ask, Duration, Keys, Options, ask, socket_time
 from .._connect import checked, maker
 from .._router import ClusterRouter, Router
 from .._slots import PAUSE
-from .._states import JobState, Pending, Request
+from .._states import JobState, Pending, Request, Unique
 from ..errors import ConnectionError
 from ._hold import Hold, Scope, taken
 from ._loop import Loop
@@ -71,7 +71,7 @@ class Job(_Takes):
         return self._job.owner
 
 
-class Locks(_Takes):
+class Locks(_Takes, Unique):
     """The locks of one server, or of a cluster, for all tasks of an event loop. Make it once.
 
     client: a `redis.asyncio.Redis` or `RedisCluster`, whose address, TLS and credentials are used.
@@ -80,7 +80,7 @@ class Locks(_Takes):
 
     def __init__(self, client: Client, *, timeout: Duration = 5) -> None:
         checked(client, (redis.asyncio.Redis, redis.asyncio.RedisCluster), "rlock.asyncio.Locks", "rlock.Locks")
-        limit = seconds(timeout, "timeout")
+        limit = socket_time(timeout, "timeout")
         self._loops = Loops(_router(client, limit), limit)
         weakref.finalize(self, self._loops.abandon).atexit = False
 

@@ -9,7 +9,7 @@ from types import TracebackType
 
 import redis.asyncio
 
-from .._ask import Duration, Key, seconds
+from .._ask import Duration, Key, socket_time
 from .._quorum import BaseQuorum, Servers
 from .._states import Request
 from ._hold import Hold, Scope, taken
@@ -27,7 +27,7 @@ class Quorum(BaseQuorum):
 
     def __init__(self, clients: Iterable[redis.asyncio.Redis], *, timeout: Duration = 2) -> None:
         named = self._checked(clients, redis.asyncio.Redis, redis.asyncio.RedisCluster, "rlock.Quorum")
-        limit = seconds(timeout, "timeout")
+        limit = socket_time(timeout, "timeout")
         self._loops = Loops(partial(Servers, named, limit), limit)
         weakref.finalize(self, self._loops.abandon).atexit = False
 
