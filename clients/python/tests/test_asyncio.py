@@ -5,6 +5,7 @@ import gc
 import contextlib
 import math
 import sys
+import threading
 
 import pytest
 import redis.asyncio
@@ -230,6 +231,68 @@ def test_one_locks_in_several_loops(server, key):
             pass
 
     run(main())
+    run(main())
+
+
+def test_one_locks_in_several_loops_at_once(server, key):
+    """Each has a session, and one only; close ends those of all."""
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port))
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    threads = [threading.Thread(target=loop.run_forever) for loop in loops]
+    for thread in threads:
+        thread.start()
+
+    def do(number, work):
+        return asyncio.run_coroutine_threadsafe(work, loops[number]).result(60)
+
+    def sessions():
+        return [client for client in server.admin.client_list() if client["name"].startswith("rlock-python")]
+
+    before = len(sessions())
+    for number in (0, 1) * 5:
+        do(number, do(number, locks.acquire(key)).release())
+    assert len(sessions()) == before + 2
+    hold = do(0, locks.acquire(key))
+    do(1, hold.renew())
+    do(1, hold.release())
+    holds = [do(number, locks.acquire(f"{key}:{number}")) for number in (0, 1)]
+    do(1, locks.close())
+    assert [hold.lost.reason for hold in holds] == ["closed"] * 2
+    assert until(lambda: len(sessions()) == before and all(server.is_free(f"{key}:{number}") for number in (0, 1)))
+    for loop, thread in zip(loops, threads):
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def test_a_hold_whose_loop_has_ended(server, key):
+    """Nobody is there to answer: its release, and close, say so at once."""
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=server.port), timeout=60)
+    holds = []
+
+    async def main():
+        holds.append(await locks.acquire(key))
+
+    run(main())
+    with pytest.raises(rlock.Lost, match="closed"):
+        asyncio.run(asyncio.wait_for(holds[0].release(), 20))
+    asyncio.run(asyncio.wait_for(locks.close(), 20))
+
+
+def test_all_tasks_are_cancelled(server, key):
+    """Also the one that connects, before it has begun: another one connects."""
+
+    async def main():
+        async with opened(server) as locks:
+            ours = asyncio.create_task(locks.acquire(key, wait=20))
+            await asyncio.sleep(0)
+            others = asyncio.all_tasks() - {ours, asyncio.current_task()}
+            connects = [task for task in others if task.get_name() == "rlock"]
+            assert connects
+            for task in connects:
+                task.cancel()
+            await (await ours).release()
+
     run(main())
 
 

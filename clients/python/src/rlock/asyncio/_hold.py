@@ -13,7 +13,7 @@ from typing import Any
 from .._ask import Duration
 from .._hold import BaseHold, BaseLoss, F, Told, checked_body
 from .._states import Pending
-from ..errors import Lost
+from ..errors import Error, Lost
 from ._loop import Loop
 
 
@@ -34,7 +34,8 @@ class Loss(BaseLoss):
         told = Told(future, lambda reason: done())
         try:
             self._loop.post(partial(told.add, self._held))
-            await future
+            if not self.is_set():
+                await future
         finally:
             self._loop.post(partial(told.remove, self._held))
         return str(self.reason)
@@ -77,7 +78,17 @@ class Hold(BaseHold):
 
     async def _do(self, pending: Pending, step: Callable[[float], object]) -> None:
         future, pending.done = self._loop.waker()
-        self._loop.post(partial(self._once, pending, step))
+        once = partial(self._once, pending, step)
+        try:
+            self._loop.post(once)
+        except BaseException:  # what a signal handler raises
+            self._loop.post(once)
+            raise
+        if not (pending.finished or self._loop.loop.is_running()):  # nobody would answer
+            if self._held.over:
+                return
+            reason = self.lost.reason
+            raise Lost(reason, self.key) if reason else Error(f"the event loop that has the hold of {self.key} does not run")
         if not pending.finished:
             await future
         if pending.error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -105,31 +106,45 @@ class Locks(_Takes, Unique):
 
 
 class Loops:
-    """A session belongs to its event loop: in another one, or in a child of a fork, others begin."""
+    """A session belongs to its event loop: another one, or a child of a fork, has others. Neither
+    is in the way of the other, in whichever thread it runs."""
 
     def __init__(self, begin: Callable[[Loop], Any], timeout: float) -> None:
         self._begin, self._timeout = begin, timeout
-        self._loop: Loop | None = None
+        self._all: deque[Loop] = deque()
         self._closed = False
 
     def here(self) -> Loop:
+        running = asyncio.get_running_loop()
+        loop = next((loop for loop in self._there() if loop.loop is running), None)
+        if loop is None:
+            loop = Loop()
+            loop.router = self._begin(loop)
+            self._all.append(loop)
         if self._closed:
             raise ConnectionError("the locks are closed")
-        loop = self._loop
-        if loop is None or loop.forked or loop.loop is not asyncio.get_running_loop():
-            self._loop = loop = Loop()
-            loop.router = self._begin(loop)
         return loop
+
+    def _there(self) -> list[Loop]:
+        """Those that can do anything yet."""
+        for loop in list(self._all):
+            if loop.forked or loop.loop.is_closed():
+                try:
+                    self._all.remove(loop)
+                except ValueError:
+                    pass  # another thread did
+        return list(self._all)
 
     async def close(self) -> None:
         self._closed = True
-        if self._loop and not self._loop.forked:
-            await self._loop.closed(self._timeout)
+        futures = [(loop, loop.closing()) for loop in self._there()]
+        waits = [future for loop, future in futures if loop.loop.is_running() and not future.done()]
+        if waits:
+            await asyncio.wait(waits, timeout=self._timeout)
 
     def abandon(self) -> None:
         """Like close, from the garbage collector, wherever that runs: nobody waits."""
-        loop = self._loop
-        if loop and not loop.forked:
+        for loop in self._there():
             loop.post(partial(loop.router.close, Pending()))
 
 

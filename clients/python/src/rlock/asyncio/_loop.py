@@ -59,9 +59,14 @@ class Session(BaseSession):
 
     def write(self) -> None:
         core = self.core
-        if self.connection and core.out and not core.drop:
-            self.connection._writer.write(bytes(core.out))
-            core.out.clear()
+        if not self.connection or not core.out or core.drop:
+            return
+        transport = self.connection._writer.transport
+        if transport.is_closing():  # and an exception may have struck where we should have been told
+            core.drop = "the connection is closed"
+            return
+        transport.write(bytes(core.out))
+        core.out.clear()
 
     def shut(self, connection: Any) -> None:
         if connection._writer and not self.loop.loop.is_closed():
@@ -120,7 +125,7 @@ class Loop(BaseLoop):
         self._busy = False
         self._timer: asyncio.TimerHandle | None = None
         self._due = math.inf
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         _loops.add(self)
 
     # From wherever.
@@ -135,14 +140,19 @@ class Loop(BaseLoop):
             self._do(step)
 
     def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
-        """What to wait for, and what ends that."""
-        future: asyncio.Future[None] = self.loop.create_future()
+        """What a task waits for, which may be one of another event loop; and what ends that."""
+        here = asyncio.get_running_loop()
+        future: asyncio.Future[None] = here.create_future()
 
         def done() -> None:
             if not future.done():
                 future.set_result(None)
 
-        return future, done
+        def done_there() -> None:
+            if not here.is_closed():
+                here.call_soon_threadsafe(done)
+
+        return future, done if here is self.loop else done_there
 
     # In the event loop.
 
@@ -158,30 +168,34 @@ class Loop(BaseLoop):
     def aside(self, work: Callable[[], Any], then: Then) -> None:
         """`work` makes a coroutine; `then` is a step."""
 
-        async def run() -> None:
+        def over(task: asyncio.Task[Any]) -> None:
+            self._tasks.discard(task)
             result, error = None, None
             try:
-                result = await work()
-            except BaseException as caught:
+                result = task.result()
+            except BaseException as caught:  # perhaps the program has cancelled all tasks, and it never began
                 error = caught
             self.post(lambda at: then(result, error, at))
-            if isinstance(error, asyncio.CancelledError):
-                raise error
 
-        task = self.loop.create_task(run(), name="rlock")
+        task = self.loop.create_task(work(), name="rlock")
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(over)
 
     def later(self, call: Callable[[], object]) -> None:
         """What is the program's: by the event loop's next call."""
         self.loop.call_soon(call)
 
-    async def closed(self, timeout: float) -> None:
-        """Closes the sessions. Of a `Locks` that nobody closed, when the event loop ends."""
+    def closing(self) -> asyncio.Future[None]:
+        """Closes the sessions; what it gives is done when the servers have answered."""
         pending = Pending()
         future, pending.done = self.waker()
         self.post(partial(self.router.close, pending))
-        if not pending.finished:
+        return future
+
+    async def closed(self, timeout: float) -> None:
+        """Of a `Locks` that nobody closed, when the event loop ends."""
+        future = self.closing()
+        if not future.done():
             await asyncio.wait([future], timeout=timeout)
 
     def _do(self, step: Step | None = None) -> None:
@@ -192,8 +206,15 @@ class Loop(BaseLoop):
             if step:
                 step(now())
             self.settle()
+            self._wind()
+        except BaseException as error:  # what a signal handler raises: nothing may stay half done
+            self.fault(error)
+            self.loop.call_soon(self._do)
+            raise
         finally:
             self._busy = False
+
+    def _wind(self) -> None:
         due = self.next_time()
         if due == math.inf or (self._timer and self._due <= due):
             return  # one that comes too early does no harm, and costs less than a new one
