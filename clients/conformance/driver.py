@@ -148,6 +148,9 @@ class Driver:
         except TimeoutError:
             return None
 
+    def signal(self, number):
+        self.process.send_signal(number)
+
     async def kill(self):
         if self.process:
             await child.end(self.process)

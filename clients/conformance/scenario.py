@@ -209,11 +209,14 @@ class Run:
         await self.world.servers[name].kill()
         await self.world.servers[name].start()
 
+    def stoppable(self, name):
+        return self.world.drivers.get(name) or self.world.servers[name]
+
     async def do_stop(self, name):
-        self.world.servers[name].signal(signal.SIGSTOP)
+        self.stoppable(name).signal(signal.SIGSTOP)
 
     async def do_cont(self, name):
-        self.world.servers[name].signal(signal.SIGCONT)
+        self.stoppable(name).signal(signal.SIGCONT)
 
     async def do_kill(self, name):
         if name in self.world.drivers:

@@ -1,6 +1,7 @@
 """What a scenario has: servers, proxies, drivers, and the requests that are under way."""
 import asyncio
 import os
+import shlex
 
 import tls
 from cluster import Cluster
@@ -86,7 +87,7 @@ class World:
             connection = Connection()
             self.waiting.append(connection)
             await connection.open(self.at(server).port)
-            return await connection.say(text.split(), None)
+            return await connection.say(shlex.split(text), None)
 
         task = self.later[name] = asyncio.create_task(say())
         self.waiting.append(task)
