@@ -119,11 +119,7 @@ export class Hold {
   async _end() {
     if (this.#count === 0) return;
     this.#count = 0;
-    if (this.#lost) {
-      // Of several keys one was lost, and the others are held until now.
-      if (this.claim.keys.length > 1) this.#session.callOff(this.claim, false);
-      throw this.#lost;
-    }
+    if (this.#lost) throw this.#lost;
     this.#forget();
     try {
       await this.#session.release(this);
@@ -174,17 +170,19 @@ export class Hold {
 
   /** Lost to the program, and given back to the server if that holds it still. @param {string} reason */
   #giveBack(reason) {
-    this.#lose(reason);
+    this.#lose(reason, true);
     this.#session.callOff(this.claim, false);
   }
 
-  /** @param {string} reason */
-  #lose(reason) {
+  /** @param {string} reason @param {boolean} [back] it is given back too */
+  #lose(reason, back) {
     if (this.#lost) return;
     this.#lost = new LostError(this.claim.keys, reason);
     if (this.#count === 0) return; // its release is on the way, and will see it
     this.#forget();
     this.#deaf();
+    // Of several keys one was lost: nobody counts on the others any more, and a job may ask for them.
+    if (this.claim.keys.length > 1 && !back) this.#session.callOff(this.claim, false);
     // Its listeners are the program's: they run when all here is done, and are not waited for.
     queueMicrotask(() => this.#controller?.abort(this.#lost));
   }
