@@ -3,16 +3,29 @@
 // same run of the server, a write that changes nothing for each hold, and one WAIT for all.
 import { RefusedError, fromServer } from './errors.js';
 import { Link, Refusal } from './link.js';
+import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
 /** @import { Claim } from './options.js' */
 /** @import { Session } from './session.js' */
 
-/** @typedef {{claim: Claim, need: number, ms: number, done: () => void, failed: (error: Error) => void}} Asked */
+// Longer than this no WAIT holds up that connection: who comes meanwhile is not kept.
+const SLICE = 100;
+
+/**
+ * @typedef {object} Asked
+ * @property {Claim} claim
+ * @property {number} need
+ * @property {number} ms
+ * @property {Link | undefined} link  over which it was renewed
+ * @property {number} until  from then on
+ * @property {() => boolean} over  nobody wants it any more
+ * @property {(error?: Error) => void} done
+ */
 
 export class Acks {
-  /** @type {Asked[]} */
-  #asked = [];
+  /** @type {Set<Asked>} */
+  #asked = new Set();
   #running = false;
   /** @type {Link | undefined} */
   #link;
@@ -24,47 +37,73 @@ export class Acks {
     this.session = session;
   }
 
-  /** Rejects if `need` replicas do not have the hold. @param {Claim} claim @param {number} need @param {number} ms */
-  wait(claim, need, ms) {
-    return new Promise((done, failed) => {
-      this.#asked.push({ claim, need, ms, done: () => done(undefined), failed });
+  /**
+   * Rejects if so many replicas do not have the hold in time.
+   * @param {Claim} claim @param {{acks: number, acksTimeout: number}} plan @param {() => boolean} over
+   * @returns {Promise<void>}
+   */
+  wait(claim, { acks, acksTimeout }, over) {
+    return new Promise((resolve, reject) => {
+      const done = (/** @type {Error | undefined} */ error) => (error ? reject(error) : resolve());
+      this.#asked.add({ claim, need: acks, ms: acksTimeout, link: undefined, until: 0, over, done });
       if (!this.#running) this.#run();
     });
   }
 
   async #run() {
     this.#running = true;
-    while (this.#asked.length) {
-      const round = this.#asked;
-      this.#asked = [];
+    for (;;) {
+      for (const one of this.#asked) if (one.over()) this.#end(one);
+      const round = [...this.#asked];
+      if (!round.length) break;
       try {
         await this.#round(round);
       } catch (error) {
         this.#link?.close();
-        const { message } = /** @type {Error} */ (error);
+        const { message } = this.#link?.why ?? /** @type {Error} */ (error);
         const refused = new RefusedError('NOREPLICAS', `NOREPLICAS nobody can say whether replicas have it: ${message}`);
-        for (const one of round) one.failed(refused);
+        for (const one of round) this.#end(one, refused);
       }
     }
     this.#running = false;
   }
 
-  /** @param {Asked[]} round */
+  /** @param {Asked} one @param {Error} [error] */
+  #end(one, error) {
+    if (this.#asked.delete(one)) one.done(error);
+  }
+
+  /** One WAIT, until the easiest has what it needs. @param {Asked[]} round */
   async #round(round) {
     const link = await this.#open();
-    const renewed = round.map(async ({ claim, failed }) => {
-      await link.call(words.renew(claim, claim.lease)).catch((error) => {
+    const fresh = round.filter((one) => one.link !== link);
+    const renewed = fresh.map(async (one) => {
+      one.link = link;
+      one.until ||= now() + one.ms;
+      await link.call(words.renew(one.claim, one.claim.lease)).catch((error) => {
         if (!(error instanceof Refusal)) throw error;
-        failed(fromServer(error.message));
+        this.#end(one, fromServer(error.message));
       });
     });
-    const need = Math.max(...round.map((one) => one.need));
-    const ms = Math.max(...round.map((one) => one.ms));
-    const [have] = await Promise.all([link.call(['WAIT', need, ms]), ...renewed]);
+    const need = Math.min(...round.map((one) => one.need));
+    const left = Math.min(...round.map((one) => one.until)) - now();
+    const ms = Math.min(Math.max(Math.ceil(left), 1), SLICE);
+    const [have] = await this.#answered(link, ms, Promise.all([link.call(['WAIT', need, ms]), ...renewed]));
     for (const one of round) {
-      const text = `NOREPLICAS ${have} of ${one.need} replicas have it after ${ms} ms`;
-      if (Number(have) >= one.need) one.done();
-      else one.failed(new RefusedError('NOREPLICAS', text));
+      const text = `NOREPLICAS ${have} of ${one.need} replicas have it after ${one.ms} ms`;
+      if (Number(have) >= one.need) this.#end(one);
+      else if (now() >= one.until) this.#end(one, new RefusedError('NOREPLICAS', text));
+    }
+  }
+
+  /** What has no answer for too long is over, with that connection. @template T @param {Link} link @param {number} ms @param {Promise<T>} answer */
+  async #answered(link, ms, answer) {
+    const silent = () => link.close(new Error('no answer'));
+    const late = new Alarm(now() + ms + this.session.timeout, silent, ANSWER);
+    try {
+      return await answer;
+    } finally {
+      late.clear();
     }
   }
 
@@ -76,7 +115,7 @@ export class Acks {
     const link = (this.#link = new Link(this.session.library, this.session.address, this.session.timeout));
     await link.open(this.session.timeout);
     link.connection.keep(false); // the session's connection does that
-    const [here, there] = await Promise.all([runOf(link), runOf(beside)]);
+    const [here, there] = await this.#answered(link, 0, Promise.all([runOf(link), runOf(beside)]));
     if (here !== there) throw new Error('the second connection leads to another server');
     this.#beside = beside;
     return link;

@@ -187,7 +187,7 @@ export class Request {
     const { link, plan } = this;
     try {
       if (!plan.watchdog) since ??= await this.#renewed();
-      if (plan.acks) await this.session.acks.wait(this.claim, plan.acks, plan.acksTimeout);
+      if (plan.acks) await this.session.acks.wait(this.claim, plan, () => this.over || this.link !== link);
     } catch (error) {
       // Where the connection is gone it is asked for again; where the program is, it was called off.
       if (this.over || this.link !== link || error instanceof Closed) return;
