@@ -1,14 +1,18 @@
 // The one timer of a session: a PING every third of the shortest lease. A reply proves the
 // connection from the time at which its command was sent. When the last proof is older than
 // the shortest lease, the connection is closed.
-import { now } from './time.js';
+import { FARTHEST, now } from './time.js';
 
 /** @import { Link } from './link.js' */
 
 // With nothing held and nobody waiting: a PING every 10 s.
 const IDLE = 30_000;
-// The least between two PINGs, whatever the lease.
-const LEAST = 5;
+// A shorter lease counts as one of so long: no network answers as soon as that for certain, and
+// with the connection all other holds would be lost too.
+const LEAST = 100;
+
+/** @param {number} lease */
+const counted = (lease) => Math.max(lease, LEAST);
 
 /** The leases of a session's holds and requests: which is the shortest? */
 export class Leases {
@@ -17,16 +21,18 @@ export class Leases {
   shortest = IDLE;
   onshorter = () => {};
 
-  /** @param {number} lease */
-  add(lease) {
+  /** @param {number} given */
+  add(given) {
+    const lease = counted(given);
     this.#many.set(lease, (this.#many.get(lease) ?? 0) + 1);
     if (lease >= this.shortest) return;
     this.shortest = lease;
     this.onshorter();
   }
 
-  /** @param {number} lease */
-  remove(lease) {
+  /** @param {number} given */
+  remove(given) {
+    const lease = counted(given);
     const left = (this.#many.get(lease) ?? 1) - 1;
     if (left > 0) this.#many.set(lease, left);
     else this.#many.delete(lease);
@@ -56,7 +62,7 @@ export class Heartbeat {
   }
 
   get #third() {
-    return Math.max(this.shortest / 3, LEAST);
+    return this.shortest / 3;
   }
 
   /** @param {number} sent a command was answered that was sent then */
@@ -86,7 +92,7 @@ export class Heartbeat {
   #wind() {
     clearTimeout(this.timer);
     this.due = Math.min(this.pinged + this.#third, this.closeAt);
-    this.timer = setTimeout(() => this.#tick(), Math.max(this.due - now(), 1));
+    this.timer = setTimeout(() => this.#tick(), Math.min(Math.max(this.due - now(), 1), FARTHEST));
     this.timer.unref();
   }
 
@@ -111,7 +117,10 @@ export class Heartbeat {
   /** @type {(() => void) | undefined} */
   onbeat = undefined;
 
-  /** Each PING says another word, so that a reply which belongs to another command is noticed. */
+  /**
+   * Each PING says another word, so that a reply which belongs to another command is noticed. One that
+   * is refused, by a server that is busy with a script or to a user who may not, is answered too.
+   */
   #ping() {
     this.pinged = now();
     const word = `beat:${++this.#pings}`;
@@ -119,7 +128,7 @@ export class Heartbeat {
       (reply) => {
         if (reply !== word) this.link.close(new Error('a reply belongs to another command'));
       },
-      (error) => this.link.close(error),
+      () => {},
     );
   }
 

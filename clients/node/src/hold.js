@@ -149,7 +149,7 @@ export class Hold {
     this.link = link;
     this.#tag = link.tag(this);
     const { claim } = this;
-    const left = claim.watchdog || !this.#alarm ? claim.lease : Math.max(Math.ceil(this.#alarm.at - now()), 1);
+    const left = claim.watchdog || !this.#alarm ? claim.lease : Math.min(Math.max(Math.ceil(this.#alarm.at - now()), 1), claim.lease);
     link.call([...words.renew(claim, left), 'NOTIFY', link.channel, this.#tag]).catch((error) => {
       const reason = error instanceof Refusal && GONE[error.code];
       if (reason) this.#lose(reason);

@@ -6,6 +6,7 @@ import { libraryOf } from './libraries.js';
 import { duration, known, plan } from './options.js';
 import { Request } from './request.js';
 import { routerOf } from './router.js';
+import { FARTHEST } from './time.js';
 
 /** @import { AcquireOptions } from '../index.d.ts' */
 /** @import { Hold } from './hold.js' */
@@ -88,7 +89,8 @@ export class Locks extends Acquirer {
     super();
     known(options, ['timeout']);
     const { timeout = 5000 } = options;
-    this.#router = routerOf(libraryOf(client), duration('timeout', timeout, 1));
+    // Longer than any timer is for ever.
+    this.#router = routerOf(libraryOf(client), Math.min(duration('timeout', timeout, 1), FARTHEST));
   }
 
   /** @param {string | string[]} keys @param {AcquireOptions} [options] */

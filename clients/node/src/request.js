@@ -94,7 +94,8 @@ export class Request {
   /** @param {Link} link @param {string} tag */
   #words(link, tag) {
     const { plan } = this;
-    const left = Math.max(Math.ceil(this.until - this.asked), 1);
+    // No more than was asked for: the sum of a very long time and the clock's is rounded.
+    const left = Math.min(Math.max(Math.ceil(this.until - this.asked), 1), plan.wait);
     /** @type {(string | number)[]} */
     const rest = plan.waits ? ['QUEUE', this.until === Infinity ? 0 : left] : [];
     rest.push('NOTIFY', link.channel, tag, 'ONCE');

@@ -3,7 +3,12 @@
 export const now = () => performance.now();
 
 // What setTimeout takes: with more it would ring at once.
-const FARTHEST = 2 ** 31 - 1;
+export const FARTHEST = 2 ** 31 - 1;
+
+// So late is only who stood still: a program that blocked its event loop, or a process that was stopped.
+const LATE = 100;
+// What the server has for its answer then.
+export const ANSWER = 500;
 
 /** Rings at a moment, once. It keeps no process alive: what it guards does. */
 export class Alarm {
