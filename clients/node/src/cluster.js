@@ -164,7 +164,7 @@ export class ClusterRouter {
 
   async #readSeeds() {
     try {
-      return (await this.library.seeds?.()) ?? [];
+      return (await this.library.seeds?.(this.timeout)) ?? [];
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       if (message.includes('cluster support disabled')) throw new Refusal(NO_CLUSTER);

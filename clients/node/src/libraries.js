@@ -19,7 +19,7 @@
  * @typedef {object} Library
  * @property {(address: Address | undefined, timeout: number, events: Events) => Connection} connection
  *   to the address, or where the client's own options lead
- * @property {() => Promise<Address[]>} [seeds]  of a cluster: nodes to begin with; before any connection
+ * @property {(timeout: number) => Promise<Address[]>} [seeds]  of a cluster: nodes to begin with; before any connection
  * @property {(address: Address) => Address | undefined} [mapped]  where a node is to be reached, if elsewhere
  */
 import { ioredis } from './ioredis.js';

@@ -59,16 +59,27 @@ function cluster(client) {
   return {
     connection: (address, timeout, events) => connection(template, address, timeout, events),
     mapped: mapping(client._options?.nodeAddressMap),
-    async seeds() {
-      const own = client.duplicate({ minimizeConnections: true });
+    async seeds(timeout) {
+      const { defaults } = client._options;
+      // A node that accepts a connection and then says nothing: the library waits for it for ever.
+      const socket = { ...defaults?.socket, connectTimeout: timeout, socketTimeout: timeout, reconnectStrategy: false };
+      const own = client.duplicate({ minimizeConnections: true, defaults: { ...defaults, socket } });
       /** @type {Error | undefined} */
       let why;
       own.on('error', (/** @type {Error} */ error) => (why = error));
-      try {
+      const read = async () => {
         await own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error));
         template = await own.nodeClient(own.masters[0]);
         return own.masters.map((/** @type {any} */ { host, port }) => ({ host, port }));
+      };
+      let late;
+      const silence = new Promise((_, fail) => {
+        late = setTimeout(() => fail(why ?? new Error(`not connected within ${timeout} ms`)), timeout);
+      });
+      try {
+        return await Promise.race([read(), silence]);
       } finally {
+        clearTimeout(late);
         own.destroy();
       }
     },

@@ -4,6 +4,7 @@ import { LostError } from 'rlock';
 import { slotOf } from '../src/slots.js';
 import { Cluster, keyAt } from './tools/cluster.js';
 import { forEach } from './tools/libraries.js';
+import { Server } from './tools/server.js';
 import { failure, lost, until } from './tools/until.js';
 
 const channels = (node) => node.say('PUBSUB', 'SHARDCHANNELS');
@@ -81,3 +82,16 @@ for (const how of ['takes over', 'takes over from a killed master']) {
     await (await locks.acquire(key, { wait: 20_000 })).release();
   });
 }
+
+forEach('a cluster whose node accepts connections and says nothing', async (t, open) => {
+  const server = await Server.start(t, '--cluster-enabled', 'yes');
+  await server.say('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
+  await until(async () => (await server.say('CLUSTER', 'INFO')).includes('cluster_state:ok'), 'the cluster is there');
+  server.signal('SIGSTOP');
+  const locks = open(server.port, { cluster: true, timeout: 700 });
+  const began = performance.now();
+  assert.equal((await failure(locks.acquire('jobs'))).name, 'ConnectionError');
+  assert(performance.now() - began < 10_000);
+  server.signal('SIGCONT');
+  await (await locks.acquire('jobs')).release();
+});
