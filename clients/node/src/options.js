@@ -71,7 +71,8 @@ function modeOf({ mode, limit, permits }, keys) {
 /** @param {unknown} signal */
 function checkSignal(signal) {
   // Not by instanceof: a test runner may have an AbortSignal of its own.
-  const fits = typeof signal === 'object' && signal !== null && 'aborted' in signal && 'addEventListener' in signal;
+  const given = /** @type {any} */ (signal);
+  const fits = ['throwIfAborted', 'addEventListener', 'removeEventListener'].every((name) => typeof given?.[name] === 'function');
   if (signal !== undefined && !fits) throw new TypeError('signal must be an AbortSignal');
 }
 

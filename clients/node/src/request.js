@@ -49,17 +49,27 @@ export class Request {
       this.reject = reject;
       const { plan, session } = this;
       session.leases.add(plan.lease);
-      if (plan.signal?.aborted) return this.giveUp(plan.signal.reason);
+      try {
+        this.#heed(plan.signal);
+      } catch (error) {
+        return this.#fail(error); // with its reason, or what the program's own signal has thrown
+      }
       const began = now();
       this.until = began + plan.wait;
       this.patience = Math.max(this.until, began + session.timeout);
       if (this.until !== Infinity) this.#watch(plan.waits ? this.until : this.patience);
-      if (plan.signal) {
-        this.abort = () => this.giveUp(plan.signal?.reason);
-        plan.signal.addEventListener('abort', this.abort, { once: true });
-      }
       session.add(this);
     });
+  }
+
+  /** @param {AbortSignal | undefined} signal */
+  #heed(signal) {
+    if (!signal) return;
+    signal.throwIfAborted();
+    const abort = () => this.giveUp(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    // The signal is the program's: what it does then is in nobody's way, and may throw.
+    this.unheed = () => queueMicrotask(() => signal.removeEventListener('abort', abort));
   }
 
   /** @param {number} at */
@@ -243,7 +253,7 @@ export class Request {
   #end() {
     this.over = true;
     this.alarm?.clear();
-    if (this.abort) this.plan.signal?.removeEventListener('abort', this.abort);
     this.session.remove(this);
+    this.unheed?.();
   }
 }

@@ -210,3 +210,39 @@ forEach('in a cluster that does not answer, a signal and close end it at once', 
   assert.equal((await second).message, 'these locks are closed');
   assert(performance.now() - began < 5000);
 });
+
+forEach('a signal of the program that throws, whenever it is spoken to', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port);
+  const thrown = new Error('a signal of their own');
+  const fail = () => {
+    throw thrown;
+  };
+  const uncaught = [];
+  const listeners = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => uncaught.push(error));
+  t.after(() => {
+    process.removeAllListeners('uncaughtException');
+    for (const listener of listeners) process.on('uncaughtException', listener);
+  });
+  for (const name of ['throwIfAborted', 'addEventListener']) {
+    const job = locks.job();
+    const { signal } = new AbortController();
+    signal[name] = fail;
+    assert.equal(await failure(job.acquire('jobs', { signal })), thrown);
+    await (await job.acquire('jobs')).release();
+  }
+  // Where nobody asked for it, it goes where the language puts such errors.
+  const { signal } = new AbortController();
+  signal.removeEventListener = fail;
+  const job = locks.job();
+  await (await job.acquire('jobs', { signal })).release();
+  await (await job.acquire('jobs')).release();
+  await until(() => uncaught.length === 1, 'it was told');
+  assert.deepEqual(uncaught, [thrown]);
+  for (const signal of [{}, null, 5, { aborted: false, addEventListener() {}, throwIfAborted() {} }]) {
+    assert((await failure(locks.acquire('jobs', { signal }))) instanceof TypeError);
+  }
+  await goesOn(server, locks, 'jobs');
+});
