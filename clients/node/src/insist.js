@@ -1,7 +1,7 @@
 // A command that may be said again, on each connection anew, until it has a reply.
 import { fromServer } from './errors.js';
 import { Closed } from './link.js';
-import { Alarm } from './time.js';
+import { ANSWER, Alarm } from './time.js';
 
 /** @import { Claim } from './options.js' */
 /** @import { Session } from './session.js' */
@@ -35,7 +35,7 @@ export function insist(session, claim, line, until, over) {
         session.add(work);
       },
     };
-    const alarm = new Alarm(until, () => giveUp(session.unreachable()));
+    const alarm = new Alarm(until, () => giveUp(session.unreachable()), ANSWER);
     session.add(work);
   });
 }

@@ -2,7 +2,7 @@
 import { LostError, NotAcquiredError, fromServer } from './errors.js';
 import { Hold } from './hold.js';
 import { Closed, Refusal } from './link.js';
-import { Alarm, now } from './time.js';
+import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
 /** @import { Claim, Plan } from './options.js' */
@@ -74,7 +74,7 @@ export class Request {
 
   /** @param {number} at */
   #watch(at) {
-    this.alarm = new Alarm(at, () => this.#timeUp());
+    this.alarm = new Alarm(at, () => this.#timeUp(), ANSWER);
   }
 
   #timeUp() {

@@ -4,7 +4,7 @@ import { Acks } from './acks.js';
 import { ConnectionError, fromServer } from './errors.js';
 import { Leases } from './heartbeat.js';
 import { Closed, Link, Refusal } from './link.js';
-import { Alarm, now } from './time.js';
+import { ANSWER, Alarm, now } from './time.js';
 import * as words from './words.js';
 
 /** @import { Address, Library } from './libraries.js' */
@@ -208,7 +208,7 @@ export class Session {
     const said = this.#say(debt, hold.outlived ? words.disown(claim) : words.release(claim, hold.token), link);
     // No longer than that: what has no reply is said again.
     await new Promise((resolve, reject) => {
-      const late = new Alarm(now() + this.timeout, () => resolve(undefined));
+      const late = new Alarm(now() + this.timeout, () => resolve(undefined), ANSWER);
       said.then(resolve, reject).finally(() => late.clear());
     });
   }

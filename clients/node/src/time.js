@@ -12,10 +12,15 @@ export const ANSWER = 500;
 
 /** Rings at a moment, once. It keeps no process alive: what it guards does. */
 export class Alarm {
-  /** @param {number} at @param {() => void} ring */
-  constructor(at, ring) {
+  /**
+   * @param {number} at @param {() => void} ring
+   * @param {number} [stood]  so much later if this process itself stood still: the answer that is
+   *   waited for may lie there unread, or the question was never sent
+   */
+  constructor(at, ring, stood = 0) {
     this.at = at;
     this.ring = ring;
+    this.stood = stood;
     this.#wind();
   }
 
@@ -27,7 +32,12 @@ export class Alarm {
 
   /** @param {Alarm} alarm */
   static #due(alarm) {
-    if (now() < alarm.at) alarm.#wind();
+    const late = now() - alarm.at;
+    if (late > LATE && alarm.stood) {
+      alarm.at = now() + alarm.stood;
+      alarm.stood = 0;
+      alarm.#wind();
+    } else if (late < 0) alarm.#wind();
     else alarm.ring();
   }
 

@@ -1,0 +1,86 @@
+// A program that blocks its event loop, and times that are longer than any timer or shorter than any answer.
+import assert from 'node:assert/strict';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { forEach } from './tools/libraries.js';
+import { Server } from './tools/server.js';
+import { failure, lost } from './tools/until.js';
+
+const block = (ms) => {
+  for (const end = Date.now() + ms; Date.now() < end; );
+};
+
+forEach('what was answered while the event loop was blocked is read before it counts as not answered', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port, { timeout: 500 });
+  const connecting = locks.acquire('first');
+  await turn();
+  block(900);
+  const first = await connecting;
+
+  const asked = locks.acquire('asked');
+  block(900);
+  await (await asked).release();
+
+  await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
+  const waiting = locks.acquire('taken', { wait: 600 });
+  await server.waiting('taken', 1);
+  const freed = server.say('RLOCK.RELEASE', 'taken', 'raw');
+  await turn();
+  block(2000);
+  await freed;
+  await (await waiting).release();
+
+  await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
+  const inVain = locks.acquire('taken', { wait: 600 });
+  await server.waiting('taken', 1);
+  block(2000);
+  assert.equal((await failure(inVain)).name, 'NotAcquiredError');
+
+  const renewed = first.renew(20_000);
+  block(900);
+  await renewed;
+  await first.release();
+});
+
+forEach('times that are longer than any timer', async (t, open) => {
+  const warnings = [];
+  const warned = (warning) => warnings.push(String(warning));
+  process.on('warning', warned);
+  t.after(() => process.off('warning', warned));
+  const server = await Server.start(t);
+  for (const long of [2 ** 31, 2 ** 33, Number.MAX_SAFE_INTEGER]) {
+    const locks = open(server.port, { timeout: long });
+    const hold = await locks.acquire('jobs', { lease: long, max: long });
+    const plain = await locks.acquire('plain', { lease: long, watchdog: false });
+    const wait = locks.acquire('jobs', { wait: long });
+    await server.waiting('jobs', 1);
+    const before = Number(/total_commands_processed:(\d+)/.exec(await server.say('INFO', 'stats'))[1]);
+    await sleep(100);
+    const after = Number(/total_commands_processed:(\d+)/.exec(await server.say('INFO', 'stats'))[1]);
+    assert(after - before < 10, `${after - before} commands in 100 ms`);
+    await plain.renew(long);
+    assert.deepEqual([hold.lost, plain.lost], [null, null]);
+    await hold.release();
+    await (await wait).release();
+    await locks.close();
+    await server.free('plain');
+  }
+  await turn();
+  assert.deepEqual(warnings, []);
+});
+
+forEach('a lease that is shorter than an answer takes is no end of the others', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port);
+  const hold = await locks.acquire('jobs');
+  // Such a hold may be lost before it is given.
+  for (let n = 0; n < 20; n++) {
+    const had = (hold) => hold.release();
+    await locks.acquire('short', { lease: 1, watchdog: n % 2 === 0 }).then(had).catch((error) => assert.equal(error.name, 'LostError'));
+  }
+  await hold.renew(1);
+  await sleep(300);
+  assert.equal(hold.lost, null);
+  await server.say('RLOCK.FORCE', 'jobs');
+  assert.equal(await lost(hold), 'forced');
+});
