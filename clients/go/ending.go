@@ -33,8 +33,10 @@ func (h *Hold) settle() {
 			}
 		}
 	}
-	if h.telling != nil {
-		delete(h.telling.session.tasks, h.telling)
+	for _, t := range []*task{h.telling, h.canceling} {
+		if t != nil {
+			delete(t.session.tasks, t)
+		}
 	}
 	h.state = over
 	if h.timer != nil {
@@ -50,7 +52,7 @@ func (h *Hold) abandon(err error) {
 	case h.link != nil:
 		h.state = abandoned // until its end is told, so that a grant that crosses is released
 		delete(h.session.requests, h)
-		h.link.send(func(any, time.Time) {}, h.cancel()...)
+		h.cancelHere()
 		h.finish(err)
 	default:
 		asked := h.request.asked
@@ -68,7 +70,17 @@ func (h *Hold) abandon(err error) {
 // callOff ends on the next connection what may be left of a request that was abandoned.
 func (h *Hold) callOff() {
 	h.settle()
-	h.session.take(&task{key: h.Key, say: func(bool) []string { return h.cancel() },
-		told: func(reply any, _ time.Time) bool { return reply != errBroken }})
+	h.owe(func(bool) []string { return h.cancel() })
 	h.leave(false)
+}
+
+// cancelHere calls off the wait on the connection that it was asked on: again, if that is refused,
+// until its end is told there.
+func (h *Hold) cancelHere() {
+	h.canceling = &task{key: h.Key, say: func(bool) []string { return h.cancel() },
+		told: func(reply any, _ time.Time) bool {
+			_, refused := reply.(replyError)
+			return !refused || h.state != abandoned
+		}}
+	h.session.take(h.canceling)
 }

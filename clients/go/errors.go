@@ -138,11 +138,5 @@ func (e replyError) elsewhere() bool {
 	return false
 }
 
-// passes tells whether the same release can be accepted later.
-func (e replyError) passes() bool {
-	switch e.code() {
-	case "NOREPLICAS", "MISCONF", "BUSY":
-		return true
-	}
-	return e.noMaster() || e.elsewhere()
-}
+// gone tells whether there is nothing to release or to cancel any more.
+func (e replyError) gone() bool { return e.code() == "NOTHELD" || e.code() == "WRONGTYPE" }

@@ -12,26 +12,27 @@ type Hold struct {
 	Key   string // of several the first
 	Owner string
 
-	keys     []string // of several
-	locks    *Locks
-	terms    terms
-	session  *session
-	job      *Job
-	link     *link // where it is told of
-	tag      uint64
-	telling  *task // has it told of on a new connection
-	regained bool  // and it was: a server that was restarted does not know its token
-	number   uint64
-	state    state
-	nested   int
-	deadline time.Time // without the watchdog
-	timer    *time.Timer
-	lost     chan struct{}
-	reason   *LostError
-	onLost   context.CancelCauseFunc
-	request  *request
-	leaving  int           // releases under way; until then the job does not ask for it again
-	freed    chan struct{} // closed when it may
+	keys      []string // of several
+	locks     *Locks
+	terms     terms
+	session   *session
+	job       *Job
+	link      *link // where it is told of
+	tag       uint64
+	telling   *task // has it told of on a new connection
+	regained  bool  // and it was: a server that was restarted does not know its token
+	number    uint64
+	state     state
+	nested    int
+	deadline  time.Time // without the watchdog
+	timer     *time.Timer
+	lost      chan struct{}
+	reason    *LostError
+	onLost    context.CancelCauseFunc
+	request   *request
+	canceling *task         // its wait is called off, and its end was not told yet
+	leaving   int           // releases under way; until then the job does not ask for it again
+	freed     chan struct{} // closed when it may
 }
 
 // Keys are all that it holds.
@@ -288,6 +289,12 @@ func (l *leaving) tell(err error) {
 // leave releases on the server what the program does not have any more: exactly this hold,
 // if it is the first thing said of it, else whatever the owner has.
 func (h *Hold) leave(exact bool) *leaving {
+	return h.owe(func(again bool) []string { return h.release(exact && !again) })
+}
+
+// owe says it until the server has taken it: on the next connection if this one breaks, with the
+// next heartbeat if it was refused. Until then the job does not ask for the key again.
+func (h *Hold) owe(say func(again bool) []string) *leaving {
 	l := &leaving{session: h.session}
 	h.leaving++
 	told := func(reply any, _ time.Time) bool {
@@ -298,8 +305,8 @@ func (h *Hold) leave(exact bool) *leaving {
 			return false
 		case isError && err.code() != "NOTHELD":
 			l.tell(err.public())
-			if err.passes() {
-				return false // said again with the next heartbeat
+			if !err.gone() {
+				return false
 			}
 		default:
 			l.tell(h.loss()) // heard of before the reply
@@ -308,7 +315,7 @@ func (h *Hold) leave(exact bool) *leaving {
 		h.free()
 		return true
 	}
-	h.session.take(&task{key: h.Key, say: func(again bool) []string { return h.release(exact && !again) }, told: told})
+	h.session.take(&task{key: h.Key, say: say, told: told})
 	return l
 }
 
