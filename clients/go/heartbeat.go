@@ -13,6 +13,10 @@ import (
 // With nothing held or asked for: a PING every 10 s.
 const idleLease = 30 * time.Second
 
+// A shorter lease counts as one of so long: no network answers as soon as that for certain, and
+// with the connection all other holds would be lost too.
+const leastLease = 100 * time.Millisecond
+
 // unlease says that one hold less has this lease.
 func (l *link) unlease(lease time.Duration) {
 	if l.leases[lease]--; l.leases[lease] <= 0 {
@@ -22,9 +26,9 @@ func (l *link) unlease(lease time.Duration) {
 
 // shorten says that there is a hold or a request with this lease now.
 func (l *link) shorten(lease time.Duration) {
-	if lease < l.short {
+	if lease = max(lease, leastLease); lease < l.short {
 		l.short, l.since = lease, time.Now()
-		l.timer.Reset(0) // what was proved so far may be older than this
+		l.wind(l.since) // what was proved so far may be older than this
 	}
 }
 
@@ -35,7 +39,12 @@ func (l *link) beat() {
 	}
 	now, shortest := time.Now(), idleLease
 	if len(l.leases) > 0 {
-		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
+		shortest = max(slices.Min(slices.Collect(maps.Keys(l.leases))), leastLease)
+	}
+	if now.Sub(l.due) > l.short/3 {
+		// This process itself stood still: the replies may lie unread, and so may the news that the
+		// connection was closed. Those are read first, and the server has a third to answer.
+		l.spared = now.Add(l.short / 3)
 	}
 	if shortest > l.short {
 		l.short = shortest
@@ -46,7 +55,7 @@ func (l *link) beat() {
 	if proof.Before(l.since) {
 		proof = l.since
 	}
-	end := proof.Add(l.short)
+	end := later(proof.Add(l.short), l.spared)
 	if !now.Before(end) {
 		l.fail(fmt.Errorf("no reply for %v", l.short))
 		return
@@ -56,5 +65,11 @@ func (l *link) beat() {
 		l.send(func(any, time.Time) {}, "PING")
 		l.session.again()
 	}
-	l.timer.Reset(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now)))
+	l.wind(now.Add(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))))
+}
+
+// wind has beat called then.
+func (l *link) wind(due time.Time) {
+	l.due = due
+	l.timer.Reset(time.Until(due))
 }

@@ -36,6 +36,8 @@ type link struct {
 	short   time.Duration // the shortest lease
 	since   time.Time     // from when on it is
 	timer   *time.Timer
+	due     time.Time // when it rings
+	spared  time.Time // not closed before, for this process itself stood still
 	closed  bool
 	// For acks: which run of which server this is.
 	run string

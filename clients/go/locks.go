@@ -29,6 +29,7 @@ type Locks struct {
 }
 
 // A Setting is one of the Locks themselves.
+	spared  bool      // it was late, and looks again
 type Setting func(*Locks)
 
 // Timeout bounds how long it takes to connect, and how long a request that does not wait may

@@ -33,6 +33,9 @@ type request struct {
 const grace = time.Second
 
 // A server that grants nothing yet is asked again after so long.
+// So late is a timer only of a process that stood still itself.
+const late = 100 * time.Millisecond
+
 const notYet = 500 * time.Millisecond
 
 // acquire is the way of all requests.
@@ -106,6 +109,14 @@ func (l *Locks) look() {
 				continue
 			}
 			if !now.Before(r.ends) {
+	if stood := now.Sub(l.looks) > late; stood && !l.spared {
+		// This process itself stood still: the answers may lie there unread.
+		l.spared = true
+		l.looks = time.Time{}
+		l.lookAt(now.Add(grace / 2))
+		return
+	}
+	l.spared = false
 				if h.state == asking {
 					h.expire(nil, false)
 					continue

@@ -121,6 +121,7 @@ func (s *session) begin(l *link) {
 	s.link, l.session, s.failure = l, s, nil
 	l.table, l.leaving, l.leases = map[uint64]*Hold{}, map[uint64]*Hold{}, map[time.Duration]int{}
 	l.short, l.since, l.pinged = idleLease, l.proof, l.proof
+	l.due = time.Now().Add(idleLease / 3)
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
