@@ -3,6 +3,7 @@ package rlock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,94 +11,126 @@ import (
 
 // An acker waits for replicas, over a connection of its own: WAIT holds up the one that says
 // it, and goes by the last write of that connection. So all holds that wait for acks at a
-// moment are renewed there, which changes nothing, and then one WAIT is for all of them.
+// moment are renewed there, which changes nothing, and then WAIT is for all of them, as often as it
+// takes.
 type acker struct {
 	session *session
-	queue   []*Hold
+	queue   []*acking
 	running bool
 	link    *link
 }
 
+// An acking is a hold that waits for replicas.
+type acking struct {
+	hold  *Hold
+	link  *link // that it was granted on, with
+	tag   uint64
+	over  *link // which it was renewed over
+	until time.Time
+}
+
+// Longer than this no WAIT holds up the connection: who comes meanwhile is not kept.
+const slice = 100 * time.Millisecond
+
 func (a *acker) add(h *Hold) {
-	a.queue = append(a.queue, h)
+	a.queue = append(a.queue, &acking{hold: h, link: h.link, tag: h.tag})
 	if !a.running {
 		a.running = true
 		a.session.locks.group.Go(a.work)
 	}
 }
 
+// wanted tells whether its request waits for it still, on that connection.
+func (one *acking) wanted() bool {
+	h := one.hold
+	return h.state == granted && h.link == one.link && h.tag == one.tag
+}
+
 func (a *acker) work() {
 	for {
-		var batch, rest []*Hold
+		var round []*acking
 		var l *link
 		a.session.locks.locked(func() {
-			for _, h := range a.queue {
-				switch {
-				case h.state != granted:
-				case len(batch) == 0 || h.terms.acks == batch[0].terms.acks && h.terms.ackTime == batch[0].terms.ackTime:
-					batch = append(batch, h)
-				default:
-					rest = append(rest, h)
-				}
-			}
-			a.queue, l = rest, a.session.link
-			a.running = len(batch) > 0
+			a.queue = slices.DeleteFunc(a.queue, func(one *acking) bool { return !one.wanted() })
+			round, l = slices.Clone(a.queue), a.session.link
+			a.running = len(round) > 0
 		})
-		if len(batch) == 0 {
+		if len(round) == 0 {
 			return
 		}
-		a.serve(l, batch)
+		a.serve(l, round)
 	}
 }
 
-// serve waits for the replicas, and tells the holds.
-func (a *acker) serve(l *link, batch []*Hold) {
-	ctx, cancel := context.WithTimeout(a.session.locks.closing, a.session.locks.timeout+batch[0].terms.ackTime)
+// serve waits until the easiest has what it needs, no longer than it may take, and tells the holds.
+func (a *acker) serve(l *link, round []*acking) {
+	ctx, cancel := context.WithTimeout(a.session.locks.closing, plus(a.session.locks.timeout, slice))
 	defer cancel()
-	replies, err := a.ask(ctx, l, batch)
+	fresh, replies, err := a.ask(ctx, l, round)
 	if err != nil {
 		a.disconnect()
 	}
 	defer a.session.locks.lock()()
-	for i, h := range batch {
-		switch {
-		case h.state != granted:
-		case err != nil:
-			h.reject(&ConnectionError{err})
-		default:
-			h.acked(replies[i], replies[len(batch)])
+	if err != nil {
+		for _, one := range round {
+			if one.wanted() {
+				one.hold.reject(&ConnectionError{err})
+			}
+		}
+		return
+	}
+	for i, one := range fresh {
+		if one.wanted() {
+			one.hold.renewedToo(replies[i])
+		}
+	}
+	for _, one := range round {
+		if one.wanted() {
+			one.hold.acked(replies[len(fresh)], one.until)
 		}
 	}
 }
 
-// ask renews the holds, and says how many replicas have that.
-func (a *acker) ask(ctx context.Context, l *link, batch []*Hold) ([]any, error) {
+// ask renews those that were not yet, and says how many replicas have that.
+func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*acking, replies []any, err error) {
 	if err := a.connect(ctx, l); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var commands [][]string
-	for _, h := range batch {
-		commands = append(commands, h.renewal(h.terms.lease))
+	need, left, now := round[0].hold.terms.acks, slice, time.Now()
+	for _, one := range round {
+		if one.over != a.link {
+			one.over, one.until = a.link, now.Add(one.hold.terms.ackTime)
+			fresh = append(fresh, one)
+			commands = append(commands, one.hold.renewal(one.hold.terms.lease))
+		}
+		need, left = min(need, one.hold.terms.acks), min(left, one.until.Sub(now))
 	}
-	t := batch[0].terms
-	return a.link.ask(ctx, append(commands, []string{"WAIT", strconv.Itoa(t.acks), ms(t.ackTime)})...)
+	wait := []string{"WAIT", strconv.Itoa(need), ms(max(left, 1))}
+	replies, err = a.link.ask(ctx, append(commands, wait)...)
+	return fresh, replies, err
 }
 
-func (h *Hold) acked(renewal, replicas any) {
-	refused, isRefused := renewal.(replyError)
-	failed, isFailed := replicas.(replyError)
+// renewedToo hears whether the server has it, where its replicas are asked for.
+func (h *Hold) renewedToo(reply any) {
+	switch err, refused := reply.(replyError); {
+	case refused && err.code() == "NOTHELD":
+		h.lose("expired")
+	case refused:
+		h.reject(err.public())
+	}
+}
+
+func (h *Hold) acked(replicas any, until time.Time) {
+	refused, isRefused := replicas.(replyError)
 	n, _ := replicas.(int64)
 	switch {
-	case isRefused && refused.code() == "NOTHELD":
-		h.lose("expired")
 	case isRefused:
 		h.reject(refused.public())
-	case isFailed:
-		h.reject(failed.public())
-	case n < int64(h.terms.acks):
-		h.reject(&RefusedError{"NOREPLICAS", fmt.Sprintf("%d of %d replicas have it", n, h.terms.acks)})
-	default:
+	case n >= int64(h.terms.acks):
 		h.give()
+	case !time.Now().Before(until):
+		h.reject(&RefusedError{"NOREPLICAS", fmt.Sprintf("%d of %d replicas have it", n, h.terms.acks)})
 	}
 }
 

@@ -355,5 +355,9 @@ func (h *Hold) release(exact bool) []string {
 
 // ms is rounded up, so that it is never 0, which would mean for ever.
 func ms(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+	whole := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		whole++
+	}
+	return strconv.FormatInt(whole, 10)
 }

@@ -3,6 +3,7 @@ package rlock
 import (
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 )
@@ -54,7 +55,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 	}
 	if t.bounded {
 		now := time.Now()
-		r.until, r.ends = now.Add(t.wait), now.Add(max(t.wait+grace, l.timeout))
+		r.until, r.ends = now.Add(t.wait), now.Add(max(plus(t.wait, grace), l.timeout))
 	} else if deadline, ok := ctx.Deadline(); ok {
 		r.until = deadline.Add(grace) // should this process stand still then
 	}
@@ -133,6 +134,14 @@ func later(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// plus is a + b, and no more than there is: the longest times mean for ever.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // enlist asks at this session, now or when it has a connection.
