@@ -59,9 +59,10 @@ func TestCloseLeavesNothing(t *testing.T) {
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
+// It looks for a server to tell it, no longer than the time-out.
 func TestCloseWithoutServer(t *testing.T) {
 	s := startServer(t)
-	locks := s.locks()
+	locks := s.locks(rlock.Timeout(time.Second))
 	hold := must(locks.Lock(ctx, "jobs"))
 	wait := later(func() (*rlock.Hold, error) { return locks.Lock(ctx, "jobs") })
 	s.waiting("jobs", 1)

@@ -79,10 +79,10 @@ func (r *cluster) node(client *redis.Client, key string) *session {
 // find asks again for what is astray, at the nodes that have the slots now.
 func (r *cluster) find() {
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		r.client.ReloadState(r.locks.closing) // goes on beside this
+		r.client.ReloadState(r.locks.ended) // goes on beside this
 		select {
 		case <-time.After(delay):
-		case <-r.locks.closing.Done():
+		case <-r.locks.ended.Done():
 		}
 		var keys []string
 		r.locks.locked(func() {
@@ -92,9 +92,9 @@ func (r *cluster) find() {
 			for t := range r.astray.tasks {
 				keys = append(keys, t.key)
 			}
-			r.astray.dialing = len(keys) > 0 && !r.locks.closed
+			r.astray.dialing = len(keys) > 0 && r.locks.ended.Err() == nil
 		})
-		if len(keys) == 0 || r.locks.closing.Err() != nil {
+		if len(keys) == 0 || r.locks.ended.Err() != nil {
 			return
 		}
 		nodes := map[string]*redis.Client{}
@@ -102,7 +102,7 @@ func (r *cluster) find() {
 			if nodes[key] != nil {
 				continue
 			}
-			ctx, cancel := context.WithTimeout(r.locks.closing, r.locks.timeout)
+			ctx, cancel := context.WithTimeout(r.locks.ended, r.locks.timeout)
 			node, err := r.master(ctx, key)
 			cancel()
 			if err == nil {
@@ -117,7 +117,7 @@ func (r *cluster) find() {
 
 // send gives what is astray to the nodes, releases before requests.
 func (r *cluster) send(nodes map[string]*redis.Client) {
-	if r.locks.closed {
+	if r.locks.ended.Err() != nil {
 		return
 	}
 	for _, t := range r.astray.inOrder() {

@@ -23,6 +23,9 @@ type Locks struct {
 	closed  bool
 	closing context.Context
 	stop    context.CancelFunc
+	ended   context.Context // ends when the server was told, or did not hear
+	end     context.CancelFunc
+	told    chan struct{} // closed when it was
 	group   sync.WaitGroup
 	timer   *time.Timer
 	looks   time.Time // when the timer looks for requests whose time is over; zero: it does not
@@ -53,6 +56,7 @@ func New(client *redis.Client, settings ...Setting) *Locks {
 func newLocks(settings []Setting) *Locks {
 	l := &Locks{timeout: 5 * time.Second, held: map[string]*Hold{}}
 	l.closing, l.stop = context.WithCancel(context.Background())
+	l.ended, l.end = context.WithCancel(context.Background())
 	l.timer = time.AfterFunc(time.Hour, l.look)
 	l.timer.Stop()
 	for _, set := range settings {
@@ -145,23 +149,22 @@ func (l *Locks) Close() error {
 		return nil
 	}
 	l.closed = true
-	var said []<-chan struct{}
-	sessions := l.router.sessions()
-	for _, s := range sessions {
-		said = append(said, s.close())
+	l.told = make(chan struct{})
+	for _, s := range l.router.sessions() {
+		s.close()
 	}
+	l.tellClose()
 	l.timer.Stop()
 	l.mutex.Unlock()
 	l.stop()
-	late, cancel := context.WithTimeout(context.Background(), l.timeout)
-	defer cancel()
-	for _, done := range said {
-		select {
-		case <-done:
-		case <-late.Done():
-		}
+	select {
+	case <-l.told:
+	case <-time.After(l.timeout):
 	}
+	l.end()
+	var sessions []*session
 	l.locked(func() {
+		sessions = l.router.sessions()
 		for _, s := range sessions {
 			if s.link != nil {
 				s.link.fail(ErrClosed)
@@ -174,6 +177,26 @@ func (l *Locks) Close() error {
 		}
 	}
 	return nil
+}
+
+// tellClose says to Close whether the server was told all that it would take: on another connection
+// too, should this one have broken just then.
+func (l *Locks) tellClose() {
+	if !l.closed {
+		return
+	}
+	for _, s := range l.router.sessions() {
+		for t := range s.tasks {
+			if refused := s.link != nil && t.again && !t.isSaid; !refused {
+				return
+			}
+		}
+	}
+	select {
+	case <-l.told:
+	default:
+		close(l.told)
+	}
 }
 
 // wait is for all goroutines to end. Code of the program that stands in one, or that calls this
@@ -195,7 +218,7 @@ func (l *Locks) wait() (all bool) {
 // goes runs it in a goroutine that Close waits for.
 func (l *Locks) goes(do func()) (begun bool) {
 	l.locked(func() {
-		if begun = !l.closed; begun {
+		if begun = l.ended.Err() == nil; begun {
 			l.group.Go(do)
 		}
 	})

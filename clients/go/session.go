@@ -64,7 +64,7 @@ func (s *session) busy() bool { return len(s.requests)+len(s.tasks) > 0 }
 
 // ensure connects, if there is anything to do.
 func (s *session) ensure() {
-	if s.link == nil && !s.dialing && !s.locks.closed && s.busy() {
+	if s.link == nil && !s.dialing && s.locks.ended.Err() == nil && s.busy() {
 		s.dialing = true
 		s.locks.group.Go(s.reach)
 	}
@@ -80,9 +80,9 @@ func (s *session) dial() {
 		})
 		select {
 		case <-time.After(delay):
-		case <-s.locks.closing.Done():
+		case <-s.locks.ended.Done():
 		}
-		ctx, cancel := context.WithTimeout(s.locks.closing, s.locks.timeout)
+		ctx, cancel := context.WithTimeout(s.locks.ended, s.locks.timeout)
 		l, err := s.connect(ctx, channel, s.subscribe)
 		cancel()
 		s.locks.locked(func() {
@@ -94,7 +94,7 @@ func (s *session) dial() {
 
 // dialled says whether to try again.
 func (s *session) dialled(l *link, err error) bool {
-	if s.locks.closed {
+	if s.locks.ended.Err() != nil {
 		if l != nil {
 			s.locks.group.Go(func() { l.end() })
 		}
@@ -187,6 +187,7 @@ func (s *session) say(t *task) {
 			s.delay = 0
 			delete(s.tasks, t)
 		}
+		s.locks.tellClose()
 	}, words...)
 }
 
@@ -212,8 +213,8 @@ func (s *session) broken(l *link, err error) {
 	s.ensure()
 }
 
-// close ends all that there is, and says so on the connection.
-func (s *session) close() (said <-chan struct{}) {
+// close ends all that there is.
+func (s *session) close() {
 	for h := range s.requests {
 		h.abandon(ErrClosed)
 	}
@@ -228,11 +229,4 @@ func (s *session) close() (said <-chan struct{}) {
 		h.leave(true)
 		h.lose("closed")
 	}
-	done := make(chan struct{})
-	if s.link == nil {
-		close(done)
-	} else {
-		s.link.send(func(any, time.Time) { close(done) }, "PING")
-	}
-	return done
 }
