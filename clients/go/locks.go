@@ -21,7 +21,7 @@ type Locks struct {
 	number  uint64
 	held    map[string]*Hold // the last one of each key
 	closed  bool
-	closing context.Context
+	closing context.Context // ends when Close is called
 	stop    context.CancelFunc
 	ended   context.Context // ends when the server was told, or did not hear
 	end     context.CancelFunc
@@ -29,10 +29,10 @@ type Locks struct {
 	group   sync.WaitGroup
 	timer   *time.Timer
 	looks   time.Time // when the timer looks for requests whose time is over; zero: it does not
+	spared  bool      // it was late, and looks again
 }
 
 // A Setting is one of the Locks themselves.
-	spared  bool      // it was late, and looks again
 type Setting func(*Locks)
 
 // Timeout bounds how long it takes to connect, and how long a request that does not wait may
@@ -104,15 +104,15 @@ func (h *Hold) do(ctx context.Context, err error, work func(context.Context, *Ho
 	if err != nil {
 		return err
 	}
+	returned := false
+	defer func() {
+		if !returned { // by a panic, or runtime.Goexit, of work or of ctx
+			h.end(context.Background())
+		}
+	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	h.watch(cancel)
-	returned := false
-	defer func() {
-		if !returned { // by a panic, or runtime.Goexit
-			h.end(context.WithoutCancel(ctx))
-		}
-	}()
 	err = work(ctx, h)
 	returned = true
 	ended := h.end(context.WithoutCancel(ctx))

@@ -88,14 +88,20 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 		own.ReadTimeout, own.WriteTimeout = own.DialTimeout, own.DialTimeout
 	}
 	client := redis.NewClient(&own)
+	opened := false
+	defer func() {
+		if !opened { // or the program's OnConnect has ended its goroutine
+			client.Close()
+			conn.Close()
+		}
+	}()
 	l := &link{conn: conn, roomy: isRoomy(conn), channel: channel, end: client.Close, wake: make(chan struct{}, 1)}
 	if err = client.Conn().Ping(ctx).Err(); err == nil {
 		l.proof = time.Now()
 		err = l.greet(ctx, options.ClientName, subscribe)
 	}
-	if err != nil {
-		l.end()
-		conn.Close()
+	opened = err == nil
+	if !opened {
 		return nil, err
 	}
 	return l, nil

@@ -33,10 +33,10 @@ type request struct {
 // A server that is late to say that the wait is over is given so long.
 const grace = time.Second
 
-// A server that grants nothing yet is asked again after so long.
 // So late is a timer only of a process that stood still itself.
 const late = 100 * time.Millisecond
 
+// A server that grants nothing yet is asked again after so long.
 const notYet = 500 * time.Millisecond
 
 // acquire is the way of all requests.
@@ -66,11 +66,18 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 			return nil, err
 		}
 	}
+	begun := false
+	defer func() {
+		if !begun { // or ctx, which is the program's, has panicked
+			l.locked(h.free)
+		}
+	}()
+	ended := ctx.Done() // while nothing is asked for yet
 	if err := l.begin(ctx, h); err != nil {
-		l.locked(h.free)
 		return nil, err
 	}
-	return h.await(ctx, r)
+	begun = true
+	return h.await(ctx, ended, r)
 }
 
 func (l *Locks) begin(ctx context.Context, h *Hold) error {
@@ -102,14 +109,6 @@ func (l *Locks) lookAt(at time.Time) {
 func (l *Locks) look() {
 	defer l.lock()()
 	now := time.Now()
-	l.looks = time.Time{}
-	for _, s := range l.router.sessions() {
-		for h := range s.requests {
-			r := h.request
-			if r.ends.IsZero() {
-				continue
-			}
-			if !now.Before(r.ends) {
 	if stood := now.Sub(l.looks) > late; stood && !l.spared {
 		// This process itself stood still: the answers may lie there unread.
 		l.spared = true
@@ -118,6 +117,14 @@ func (l *Locks) look() {
 		return
 	}
 	l.spared = false
+	l.looks = time.Time{}
+	for _, s := range l.router.sessions() {
+		for h := range s.requests {
+			r := h.request
+			if r.ends.IsZero() {
+				continue
+			}
+			if !now.Before(r.ends) {
 				if h.state == asking {
 					h.expire(nil, false)
 					continue
@@ -129,19 +136,19 @@ func (l *Locks) look() {
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // plus is a + b, and no more than there is: the longest times mean for ever.
 func plus(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // enlist asks at this session, now or when it has a connection.
@@ -155,22 +162,31 @@ func (h *Hold) enlist(s *session) {
 	}
 }
 
-func (h *Hold) await(ctx context.Context, r *request) (*Hold, error) {
+func (h *Hold) await(ctx context.Context, ended <-chan struct{}, r *request) (*Hold, error) {
 	select {
 	case <-r.done:
-	case <-ctx.Done():
-		ended := ctx.Err() // the program's code, as much else of ctx
-		canceled := errors.Is(ended, context.Canceled)
-		h.locks.locked(func() {
-			if h.state == asking || h.state == granted {
-				h.expire(ended, canceled)
-			}
-		})
+	case <-ended:
+		h.expireWith(ctx)
 	}
 	if r.err != nil {
 		return nil, r.err
 	}
 	return h, nil
+}
+
+// expireWith ends it with its context, also if that does not come to say why: it is the program's
+// code, which may panic or end its goroutine.
+func (h *Hold) expireWith(ctx context.Context) {
+	why, canceled := error(context.Canceled), true
+	defer func() {
+		h.locks.locked(func() {
+			if h.state == asking || h.state == granted {
+				h.expire(why, canceled)
+			}
+		})
+	}()
+	why = ctx.Err()
+	canceled = errors.Is(why, context.Canceled)
 }
 
 // expire ends a request whose time is over, or its context. What the server did not say, though
