@@ -74,6 +74,11 @@ export class Hold {
     return this.#controller.signal;
   }
 
+  /** What a log shows of it. */
+  toJSON() {
+    return { keys: this.keys, owner: this.owner, token: this.token };
+  }
+
   again() {
     this.#check();
     this.#count += 1;

@@ -226,3 +226,11 @@ forEach('bad arguments are told before anything is sent', async (t, open) => {
   }
   assert((await failure(locks.using('x', {}))) instanceof TypeError);
 });
+
+forEach('a hold goes into a log', async (t, open) => {
+  const server = await Server.start(t);
+  const locks = open(server.port);
+  const hold = await locks.acquire('jobs');
+  assert.deepEqual(JSON.parse(JSON.stringify({ hold })), { hold: { keys: ['jobs'], owner: hold.owner, token: hold.token } });
+  await hold.release();
+});
