@@ -92,7 +92,9 @@ pub fn diff(
         Kind::ReadWrite(_) if found.fields == 0 => entry.is_held().then_some(Change::Emptied),
         Kind::Permits(_) if heard.is_some() => Some(Change::Holders),
         Kind::Permits(pool) => diff_permits(entry, owner, found, pool, now),
-        Kind::ReadWrite(_) if heard.is_some() => Some(Change::Holders),
+        Kind::ReadWrite(_) if heard.is_some() && !are_as_many(entry, found) => {
+            Some(Change::Holders)
+        }
         Kind::ReadWrite(_) => diff_shared(entry, owner, found, now),
     }
 }
@@ -113,6 +115,13 @@ fn diff_unknown(presumed: Option<&Entry>, found: &Look, heard: Option<Cause>) ->
     let known = entry.presumed().zip(entry.deadline);
     let is_same = known.is_some() && known == presumption(found);
     (!is_same).then(|| Change::Presumed(heard.unwrap_or(Cause::Unknown)))
+}
+
+/// There are very many holders, and as many as were known: they are not all read again at each
+/// thing that is heard of the key. Where one came for another, that shows when the other's
+/// lease is over.
+fn are_as_many(entry: &Entry, found: &Look) -> bool {
+    entry.are_many() && entry.fields() == found.fields
 }
 
 /// A lock with permits was known for another one, or the reverse.

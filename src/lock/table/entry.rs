@@ -59,6 +59,11 @@ impl Entry {
         self.shared.as_deref()
     }
 
+    /// Whether it has so many holders that nothing is done for all of them at once.
+    pub fn are_many(&self) -> bool {
+        self.shared().is_some_and(Shared::are_many)
+    }
+
     /// All that are known to hold it.
     pub fn holds(&self) -> impl Iterator<Item = &Hold> {
         let parties = self.shared.iter().flat_map(|shared| shared.parties());

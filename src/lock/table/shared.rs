@@ -77,6 +77,9 @@ impl From<Lease> for Ends {
     }
 }
 
+/// Of so many holders all that is to be done is done at once.
+const AT_ONCE: usize = 256;
+
 /// The known holders of a read/write lock, or of one with permits.
 #[derive(Clone, Debug, Default)]
 pub struct Shared {
@@ -166,8 +169,9 @@ impl Shared {
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.parties.len()
+    /// Whether there are so many that nothing is done for all of them at once.
+    pub fn are_many(&self) -> bool {
+        self.parties.len() > AT_ONCE
     }
 
     /// Takes away one of the parties, whose holds are over with the lock.

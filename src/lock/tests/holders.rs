@@ -243,6 +243,35 @@ fn who_is_bound_again_before_its_end_is_told_is_told_of_both() {
 }
 
 #[test]
+fn very_many_readers_are_not_read_again_at_each_thing_that_is_heard_of_their_lock() {
+    let mut s = readers(true);
+    let k = key(0, "k");
+    // Also every 100 ms, where nobody tells that a key is overwritten.
+    s.misses_overwrites = true;
+    s.changed(&k, Cause::Unknown);
+    s.pass_and_tick(100);
+    s.pass_and_tick(100);
+    assert_eq!(s.ks.read, 0);
+    // Another's hand adds one: that shows.
+    if let Some((Value::Hash(fields), _)) = s.ks.keys.get_mut(&k) {
+        fields.insert(b"another".to_vec(), b"1".to_vec());
+    }
+    let end = Some(WallMs(s.now.wall_ms().0 + LONG));
+    let lease = (Value::Text, end);
+    s.ks.keys.insert(lease_key(&k, b"another", 1), lease);
+    s.changed(&k, Cause::Unknown);
+    s.tick();
+    assert!(s.core.locks.hold(&k, b"another").is_some());
+    // So does an overwriting, and the new end of the hash.
+    s.ks.keys.insert(k.clone(), (Value::Text, None));
+    s.told.clear();
+    s.pass_and_tick(100);
+    let mut lost = losses(&s.told, Reason::Overwritten);
+    end_in_pieces(&mut s, |_, told| lost += losses(told, Reason::Overwritten));
+    assert_eq!(lost, MANY);
+}
+
+#[test]
 fn a_few_of_very_many_readers_are_told_of_without_a_look_at_all() {
     let mut s = Shell::new();
     let (now, k) = (s.now, key(0, "k"));

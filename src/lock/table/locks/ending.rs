@@ -7,14 +7,10 @@ use crate::lock::table::entry::Entry;
 use crate::lock::table::hold::Hold;
 use crate::lock::Key;
 
-/// Of so many holders all that follows is done at once.
-const AT_ONCE: usize = 256;
-
 impl Locks {
     /// Whether the lock has so many holders that it is to end in pieces.
     pub fn are_many(&self, key: &Key) -> bool {
-        let shared = self.get(key).and_then(Entry::shared);
-        shared.is_some_and(|shared| shared.len() > AT_ONCE)
+        self.get(key).is_some_and(Entry::are_many)
     }
 
     /// Who holds the lock holds it no more, for this reason: what follows for each of those who
