@@ -1,6 +1,7 @@
 //! What operators are told of a lock beyond what its key says.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Core;
 use crate::lock::layout::FEW_FIELDS;
@@ -149,18 +150,31 @@ impl Core {
         waiters.map(describe).collect()
     }
 
-    /// The locks with the most waiters, at most so many.
+    /// The locks with the most waiters, at most so many. Of those with as many the ones whose
+    /// first has waited longest.
     pub fn most_contended(&self, now: Now, most: usize) -> Vec<Contended> {
+        // The least of them on top: only what beats it is looked at closely.
+        let mut found = BinaryHeap::new();
+        for (key, line) in self.queues.lines() {
+            let first = line.first().map(|(_, id)| id);
+            let rank = Reverse((line.queue.len(), Reverse(first), Reverse(key)));
+            if found.len() < most {
+                found.push(rank);
+            } else if let Some(mut least) = found.peek_mut().filter(|least| rank < **least) {
+                *least = rank;
+            }
+        }
+        let keys = found.into_sorted_vec();
         let describe = |key: &Key| Contended {
             queue: self.describe(now, key),
             key: key.clone(),
         };
-        let mut all: Vec<Contended> = self.queues.keys().map(describe).collect();
+        let keys = keys.into_iter().map(|Reverse((_, _, Reverse(key)))| key);
+        let mut all: Vec<Contended> = keys.map(describe).collect();
         all.sort_by_key(|lock| {
-            let wait = std::cmp::Reverse(lock.queue.oldest_wait_ms);
-            (std::cmp::Reverse(lock.queue.waiters), wait)
+            let wait = Reverse(lock.queue.oldest_wait_ms);
+            (Reverse(lock.queue.waiters), wait)
         });
-        all.truncate(most);
         all
     }
 }

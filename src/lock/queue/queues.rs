@@ -95,6 +95,11 @@ impl Queues {
         self.lines.keys()
     }
 
+    /// The same with their queues.
+    pub fn lines(&self) -> impl Iterator<Item = (&Key, &Line)> {
+        self.lines.iter()
+    }
+
     /// The requests of a connection that is blocked.
     pub fn of_client(&self, client: ClientId) -> impl Iterator<Item = WaiterId> + '_ {
         let from = self.by_client.range((client, WaiterId::FIRST)..);
