@@ -25,7 +25,9 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        watchdog::change_watch(d.core, key, owner, |watch| watch.take_back(&grant.want));
+        watchdog::drop_few(d.core, key, owner, |watch, changed| {
+            watch.take_back(&grant.want, changed)
+        });
         request::end_holds(d, key, owner, look, &[(mode, grant.want.share.count())]);
     }
     if any {

@@ -53,13 +53,13 @@ pub fn release_one(
         return Ok(0);
     }
     let owner = Owner::from(ended.owner);
-    let released = watchdog::change_watch(d.core, key, &owner, |watch| {
-        if holds == by {
-            watch.drop_all(ended.mode)
-        } else {
-            watch.drop_some(ended.mode, ended.client, by)
-        }
-    });
+    let released = if holds == by {
+        watchdog::change_watch(d.core, key, &owner, |watch| watch.drop_all(ended.mode))
+    } else {
+        watchdog::drop_few(d.core, key, &owner, |watch, changed| {
+            watch.drop_some(ended.mode, ended.client, by, changed)
+        })
+    };
     let released = released.unwrap_or_default();
     settle_grants(d, key, &owner, &released);
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);

@@ -1,6 +1,7 @@
 //! What is known of one owner's holds on a lock.
 
-use super::watch::{Taken, Watch};
+use super::takings::Taken;
+use super::watch::Watch;
 use crate::lock::address::Address;
 use crate::lock::{ClientId, Lease, Mode, Now, Owner, Token, WallMs, WallUs};
 
@@ -51,8 +52,8 @@ impl Hold {
 
     /// Some connection is to be told of its end, or ends it.
     pub fn is_bound(&self) -> bool {
-        let mut taken = self.watch.iter().flat_map(|watch| &watch.taken);
-        taken.any(|taken| taken.bound_to().next().is_some())
+        let mut clients = self.watch.iter().flat_map(|watch| watch.taken.clients());
+        clients.next().is_some()
     }
 
     /// For how many ms it is held, as far as is known.

@@ -12,6 +12,7 @@ mod names;
 mod presumed;
 mod shared;
 mod sieve;
+mod takings;
 mod watch;
 
 pub use endings::{Ended, Why};
@@ -21,4 +22,5 @@ pub use locks::Locks;
 pub use names::Place;
 pub use presumed::presumption;
 pub use shared::Shared;
-pub use watch::{own_lease, Taken, Watch};
+pub use takings::Taken;
+pub use watch::{own_lease, Changed, Watch};

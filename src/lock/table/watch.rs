@@ -7,64 +7,29 @@
 
 use std::collections::BTreeSet;
 
+use super::takings::{Taken, Takings};
 use crate::lock::address::Address;
 use crate::lock::ask::{Binding, Want};
 use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
-/// Holds that one connection took one after the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// The connection, as far as it is known.
-    pub client: Option<ClientId>,
-    /// They end with it.
-    pub watched: bool,
-    pub mode: Mode,
-    pub holds: i64,
-    /// Where their loss is told. Others of the same mode may have the same address: it is
-    /// told once they are all lost.
-    pub notify: Option<Address>,
+/// Which holds have begun and ended, one by one.
+#[derive(Debug, Default)]
+pub struct Changed {
+    pub begun: Vec<Taken>,
+    pub ended: Vec<Taken>,
+    /// So many more belong to connections, or fewer.
+    pub watched: i64,
 }
 
-impl Taken {
-    /// The connection whose watchdog keeps them.
-    pub fn watcher(&self) -> Option<ClientId> {
-        self.client.filter(|_| self.watched)
-    }
-
-    /// The connection that is told of their loss.
-    pub fn told(&self) -> Option<ClientId> {
-        self.notify.as_ref().map(|address| address.client)
-    }
-
-    /// The connections that they are bound to, by WATCHDOG or by NOTIFY.
-    pub fn bound_to(&self) -> impl Iterator<Item = ClientId> {
-        self.watcher().into_iter().chain(self.told())
-    }
-
-    /// What the request names they are bound to from now on. What they are not bound to any
-    /// more.
-    fn bind_again(&mut self, to: Binding<'_>) -> Option<Self> {
-        let old = self.notify.as_ref().filter(|_| to.notify.is_some());
-        let old = old.filter(|old| to.notify != Some(old)).cloned();
-        let moves = to.watch || old.is_some() && self.watcher() == self.told();
-        let was = Self {
-            watched: self.watched && moves && self.client != to.client,
-            notify: old,
-            ..self.clone()
-        };
-        if moves {
-            (self.client, self.watched) = (to.client, true);
+impl Changed {
+    /// These have begun; `apart`: they are no more of those that were there.
+    pub fn begins(&mut self, new: &Taken, apart: bool) {
+        if new.watched {
+            self.watched = self.watched.saturating_add(new.holds);
         }
-        if let Some(notify) = to.notify {
-            self.notify = Some(notify.clone());
+        if apart {
+            self.begun.push(new.clone());
         }
-        was.bound_to().next().is_some().then_some(was)
-    }
-
-    /// Another hold by the same connection, and no more is to be known of it.
-    fn is_more_of(&self, other: &Self) -> bool {
-        let kind = |taken: &Self| (taken.client, taken.watched, taken.mode);
-        kind(self) == kind(other) && self.notify == other.notify
     }
 }
 
@@ -78,24 +43,23 @@ pub struct Watch {
     /// When it is renewed next.
     pub next: Option<WallMs>,
     /// The oldest first.
-    pub taken: Vec<Taken>,
+    pub taken: Takings,
 }
 
 impl Watch {
     /// Some hold belongs to a connection.
     pub fn is_watched(&self) -> bool {
-        self.taken.iter().any(|taken| taken.watched)
+        self.watched() > 0
     }
 
     /// How many holds belong to connections.
     pub fn watched(&self) -> i64 {
-        let its = self.taken.iter().filter(|taken| taken.watched);
-        its.fold(0, |sum, taken| sum.saturating_add(taken.holds))
+        self.taken.watched()
     }
 
     /// The connections that some of these holds are bound to.
     pub fn clients(&self) -> BTreeSet<ClientId> {
-        self.taken.iter().flat_map(Taken::bound_to).collect()
+        self.taken.clients().collect()
     }
 
     /// Where the loss of some of these holds is told.
@@ -109,21 +73,49 @@ impl Watch {
         of.fold(0, |sum, taken| sum.saturating_add(taken.holds))
     }
 
-    pub fn add(&mut self, new: Taken) {
-        match self.taken.last_mut() {
-            Some(last) if new.is_more_of(last) => {
-                last.holds = last.holds.saturating_add(new.holds);
-            }
-            _ => self.taken.push(new),
-        }
+    /// Adds them. Whether they stand apart: they are no more of those that were there.
+    pub fn add(&mut self, new: Taken) -> bool {
+        self.taken.add(new)
+    }
+
+    /// The connections that what has changed is bound to: whether something here was bound to
+    /// each of them, and whether something is.
+    pub fn bound_by(&self, changed: &Changed) -> Vec<(ClientId, bool, bool)> {
+        let of = |taken: &[Taken], client| {
+            let is_its = |taken: &&Taken| taken.is_bound_to(client);
+            taken.iter().filter(is_its).count()
+        };
+        let all = changed.begun.iter().chain(&changed.ended);
+        let clients: BTreeSet<_> = all.flat_map(Taken::bound_to).collect();
+        let bound = clients.into_iter().map(|client| {
+            let is = self.taken.bound_to(client);
+            let was = is.saturating_add(of(&changed.ended, client));
+            (client, was > of(&changed.begun, client), is > 0)
+        });
+        bound.collect()
+    }
+
+    /// Its lease is this from now on.
+    pub fn renewed(&mut self, lease: i64, bound: Option<WallMs>, now: Now) {
+        (self.lease, self.bound) = (lease, bound);
+        self.schedule(now);
     }
 
     /// Takes away so many holds in this mode: the newest that the connection took, else
     /// the newest that are no watchdog's, else the newest. What has ended by it.
-    pub fn drop_some(&mut self, mode: Mode, client: Option<ClientId>, holds: i64) -> Vec<Taken> {
+    pub fn drop_some(
+        &mut self,
+        mode: Mode,
+        client: Option<ClientId>,
+        holds: i64,
+        changed: &mut Changed,
+    ) -> Vec<Taken> {
         let (mut over, mut left) = (Vec::new(), holds);
-        while let Some(at) = self.next_to_drop(mode, client).filter(|_| left > 0) {
-            left = self.drop_at(at, left, &mut over);
+        while left > 0 {
+            let Some(at) = self.next_to_drop(mode, client) else {
+                break;
+            };
+            left = self.drop_at(at, left, &mut over, changed);
         }
         over
     }
@@ -140,29 +132,36 @@ impl Watch {
 
     /// Takes away the holds that a request has made, or else as many as they would be
     /// released. What has ended by it.
-    pub fn take_back(&mut self, want: &Want) -> Vec<Taken> {
+    pub fn take_back(&mut self, want: &Want, changed: &mut Changed) -> Vec<Taken> {
         let made = |taken: &Taken| {
             (taken.mode, taken.client, taken.watched) == (want.mode, want.client, want.watch)
                 && taken.notify == want.notify
         };
         let (mut over, mut left) = (Vec::new(), want.share.count());
         if let Some(at) = self.taken.iter().rposition(made) {
-            left = self.drop_at(at, left, &mut over);
+            left = self.drop_at(at, left, &mut over, changed);
         }
-        over.extend(self.drop_some(want.mode, want.client, left));
+        over.extend(self.drop_some(want.mode, want.client, left, changed));
         over
     }
 
     /// Takes away as many of these holds as there are, at most so many; how many are left
     /// to be taken away.
-    fn drop_at(&mut self, at: usize, holds: i64, over: &mut Vec<Taken>) -> i64 {
-        let Some(taken) = self.taken.get_mut(at) else {
+    fn drop_at(
+        &mut self,
+        at: usize,
+        holds: i64,
+        over: &mut Vec<Taken>,
+        changed: &mut Changed,
+    ) -> i64 {
+        let Some((all, is_watched)) = self.taken.get(at).map(|it| (it.holds, it.watched)) else {
             return 0;
         };
-        let all = taken.holds;
-        taken.holds = all.saturating_sub(holds);
-        if taken.holds < 1 {
-            let taken = self.taken.remove(at);
+        if is_watched {
+            changed.watched = changed.watched.saturating_sub(all.min(holds));
+        }
+        if let Some(taken) = self.taken.lessen(at, holds) {
+            changed.ended.push(taken.clone());
             over.push(self.not_told_yet(taken));
         }
         holds.saturating_sub(all).max(0)
@@ -170,8 +169,7 @@ impl Watch {
 
     /// Takes away the holds of a connection's watchdog.
     pub fn drop_watched(&mut self, client: ClientId) -> Vec<Taken> {
-        let its = |taken: &mut Taken| taken.watcher() == Some(client);
-        let over: Vec<Taken> = self.taken.extract_if(.., its).collect();
+        let over = self.taken.extract(|taken| taken.watcher() == Some(client));
         let over = over.into_iter().map(|taken| self.not_told_yet(taken));
         over.collect()
     }
@@ -187,8 +185,7 @@ impl Watch {
 
     /// Takes away all holds in this mode.
     pub fn drop_all(&mut self, mode: Mode) -> Vec<Taken> {
-        let theirs = |taken: &mut Taken| taken.mode == mode;
-        self.taken.extract_if(.., theirs).collect()
+        self.taken.extract(|taken| taken.mode == mode)
     }
 
     /// All holds, so many in each mode, are watched for this connection from now on. Where
@@ -213,7 +210,9 @@ impl Watch {
             }
             told.insert(0, new(left, None));
             let there = told.into_iter().filter(|taken| taken.holds > 0);
-            there.for_each(|taken| self.add(taken));
+            there.for_each(|taken| {
+                self.add(taken);
+            });
         }
     }
 
@@ -222,7 +221,7 @@ impl Watch {
     /// watches is not bound half. What they are not bound to any more.
     pub fn bind_again(&mut self, to: Binding<'_>) -> Vec<Taken> {
         let mut was = Vec::new();
-        for mut taken in std::mem::take(&mut self.taken) {
+        for mut taken in self.taken.extract(|_| true) {
             if taken.mode == to.mode {
                 was.extend(taken.bind_again(to));
             }
@@ -234,12 +233,12 @@ impl Watch {
     /// No hold is bound to anything any more: those that were.
     pub fn unbind(&mut self, which: impl Fn(&Taken) -> bool) -> Vec<Taken> {
         let mut was = Vec::new();
-        for taken in &mut self.taken {
+        self.taken.change_each(|taken| {
             if taken.bound_to().next().is_some() && which(taken) {
                 was.push(taken.clone());
                 (taken.watched, taken.notify) = (false, None);
             }
-        }
+        });
         was
     }
 
@@ -251,8 +250,8 @@ impl Watch {
 
     /// No hold belongs to a connection any more.
     pub fn rest(&mut self) {
-        for taken in &mut self.taken {
-            taken.watched = false;
+        if self.is_watched() {
+            self.taken.change_each(|taken| taken.watched = false);
         }
         (self.lease, self.bound, self.next) = (0, None, None);
     }

@@ -283,3 +283,19 @@ fn a_request_is_tried_once_however_many_of_its_keys_are_released() {
         );
     }
 }
+
+#[test]
+fn an_owner_nests_very_many_holds_that_are_told_of_and_renews_them() {
+    grows_no_faster(|count| {
+        let mut s = Shell::new();
+        let tags = names(count);
+        let began = spent();
+        for tag in &tags {
+            s.get(by("a").from(1).tag(tag));
+            s.renew("a", 1_000_000).unwrap();
+        }
+        let spent = spent() - began;
+        s.core.check();
+        spent
+    });
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::index::{Bond, Indexed};
 use crate::lock::ask::{Binding, Renewal, Want};
 use crate::lock::counters::Counters;
-use crate::lock::table::{Hold, Taken, Watch};
+use crate::lock::table::{Changed, Hold, Taken, Watch};
 use crate::lock::{
     ClientId, Core, Decision, Key, Loss, Mode, Notice, Notices, Now, Owner, Reason, WallMs,
 };
@@ -24,6 +24,40 @@ fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Ho
     if let Some((was, is)) = changed.flatten() {
         index(core, &(key.clone(), owner.clone()), &was, &is);
     }
+}
+
+/// The same where holds begin or end one by one: what has not changed is not gone through to
+/// find what has, for there may be very many.
+fn change_few<T>(
+    core: &mut Core,
+    key: &Key,
+    owner: &Owner,
+    change: impl FnOnce(&mut Hold, &mut Changed) -> T,
+) -> Option<T> {
+    let (result, changed, bound, next) = core.locks.change_hold(key, owner, |hold| {
+        let was = hold.watch.as_ref().and_then(|watch| watch.next);
+        let mut changed = Changed::default();
+        let result = change(hold, &mut changed);
+        let Some(watch) = hold.watch.as_mut() else {
+            return (result, changed, Vec::new(), (None, None));
+        };
+        if !watch.is_watched() {
+            watch.rest();
+        }
+        let bound = watch.bound_by(&changed);
+        (result, changed, bound, (was, watch.next))
+    })?;
+    let bond = (key.clone(), owner.clone());
+    core.watchdogs
+        .change_few(&bond, next, changed.watched, &bound);
+    let (begun, ended) = (changed.begun.iter(), changed.ended.iter());
+    for address in begun.filter_map(|taken| taken.notify.as_ref()) {
+        core.sessions.add_hold(address);
+    }
+    for address in ended.filter_map(|taken| taken.notify.as_ref()) {
+        core.sessions.remove_hold(address);
+    }
+    Some(result)
 }
 
 /// What is known of a watch was this, and is that now.
@@ -53,6 +87,19 @@ pub fn change_watch<T>(
     result
 }
 
+/// The same where holds end one by one.
+pub fn drop_few<T>(
+    core: &mut Core,
+    key: &Key,
+    owner: &Owner,
+    act: impl FnOnce(&mut Watch, &mut Changed) -> T,
+) -> Option<T> {
+    change_few(core, key, owner, |hold, changed| {
+        hold.watch.as_deref_mut().map(|watch| act(watch, changed))
+    })
+    .flatten()
+}
+
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
 pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64)], now: Now) {
     let owner = &want.owner;
@@ -64,15 +111,16 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
     }
     let bound = longest(core, now);
     let end = core.locks.lease_end(key, owner);
-    change(core, key, owner, |hold| {
+    change_few(core, key, owner, |hold, changed| {
         let watch = watch_of(hold, before);
-        watch.add(Taken {
+        let new = Taken {
             client: want.client,
             watched: want.watch,
             mode: want.mode,
             holds: want.share.count(),
             notify: want.notify.clone(),
-        });
+        };
+        changed.begins(&new, watch.add(new.clone()));
         if want.watch {
             watch_again(watch, want.lease, bound, end, now);
         }
@@ -171,12 +219,18 @@ pub fn on_renewed(
     renewal: &Renewal<'_>,
 ) {
     let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
+    if to.is_empty() {
+        change_few(d.core, key, owner, |hold, _| {
+            let watch = hold.watch.as_mut().filter(|watch| watch.is_watched());
+            if let Some(watch) = watch {
+                watch.renewed(renewal.lease, bound, now);
+            }
+        });
+        return;
+    }
     let mut was = Vec::new();
     change(d.core, key, owner, |hold| {
         let is_watched = hold.watch.as_ref().is_some_and(|watch| watch.is_watched());
-        if to.is_empty() && !is_watched {
-            return;
-        }
         let watch = watch_of(hold, holds);
         if to.watch {
             watch.bind_all(holds, to.client);
@@ -185,9 +239,7 @@ pub fn on_renewed(
             was = watch.bind_again(to);
         }
         if is_watched || to.watch {
-            watch.lease = renewal.lease;
-            watch.bound = bound;
-            watch.schedule(now);
+            watch.renewed(renewal.lease, bound, now);
         }
     });
     rebound(d, key, owner, was, to);
@@ -197,9 +249,9 @@ pub fn on_renewed(
 /// were. Nothing is told to it any more.
 pub fn on_closed(d: &mut Decision<'_>, key: &Key, owner: &Owner, client: ClientId) -> Vec<Taken> {
     let ended = change_watch(d.core, key, owner, |watch| {
-        for taken in &mut watch.taken {
+        watch.taken.change_each(|taken| {
             taken.notify.take_if(|to| to.client == client);
-        }
+        });
         watch.drop_watched(client)
     });
     ended.unwrap_or_default()
@@ -217,7 +269,7 @@ pub fn unbind(core: &mut Core, key: &Key, hold: &Hold) -> Vec<Taken> {
         &was,
         &Indexed::default(),
     );
-    watch.taken.clone()
+    watch.taken.to_vec()
 }
 
 /// A hold is lost: those to whom it was bound have to know.

@@ -109,6 +109,28 @@ impl Watchdogs {
         }
     }
 
+    /// The same of some of its holds: when it was to be renewed and is, how many more belong to
+    /// connections, and to which of these something was bound and is.
+    pub(super) fn change_few(
+        &mut self,
+        bond: &Bond,
+        (was, is): (Option<WallMs>, Option<WallMs>),
+        watched: i64,
+        bound: &[(ClientId, bool, bool)],
+    ) {
+        self.renewals.change(bond, was, is);
+        self.holds = self.holds.saturating_add(watched);
+        for (client, was, is) in bound.iter().copied().filter(|(_, was, is)| was != is) {
+            let bond = (client, bond.clone());
+            let changed = if is {
+                self.bonds.insert(bond)
+            } else {
+                self.bonds.remove(&bond)
+            };
+            debug_assert!(changed, "the index has what was bound: {was}");
+        }
+    }
+
     /// Forgets these bonds. In one pass, for there may be very many.
     pub(super) fn forget(&mut self, which: impl Fn(&Bond) -> bool) -> Vec<Bond> {
         self.renewals.retain(|bond| !which(bond));

@@ -6,8 +6,8 @@ mod index;
 mod lapse;
 
 pub use holds::{
-    change_watch, on_acquired, on_again, on_closed, on_forced, on_lost, on_lost_in, on_moved,
-    on_released, on_renewed, unbind,
+    change_watch, drop_few, on_acquired, on_again, on_closed, on_forced, on_lost, on_lost_in,
+    on_moved, on_released, on_renewed, unbind,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};
