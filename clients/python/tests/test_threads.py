@@ -218,6 +218,24 @@ def test_a_job_holds_a_key_once(locks, key):
         pass
 
 
+@pytest.mark.parametrize("how", ["released", "forgotten"])
+def test_a_job_has_one_of_many_keys_anew(server, locks, key, how):
+    """The end of the hold that was lost leaves alone what the job holds since, by the same owner."""
+    names, job = [f"{key}:{number}" for number in range(3)], locks.job()
+    lost = job.acquire(names)
+    server.say(f"RLOCK.FORCE {names[0]}")
+    assert lost.lost.wait(20)
+    anew = job.acquire(names[1], wait=10)
+    if how == "released":
+        with pytest.raises(rlock.Lost):
+            lost.release()
+    del lost
+    assert until(lambda: server.is_free(names[2]))
+    assert not server.is_free(names[1]) and anew.lost.reason is None
+    anew.release()
+    assert server.is_free(names[1])
+
+
 def test_a_job_may_ask_again_after_it_gave_up(server, locks, key):
     server.say(f"RLOCK.ACQUIRE {key} other 60000")
     job, cancel = locks.job(), rlock.Cancel()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ._ask import ms_up
+from ._ask import Ask, ms_up
 from ._line import BROKEN, Line
 from ._resp import Failure, Word
 from ._states import Call, Held, Pending, Request
@@ -56,7 +56,9 @@ class Holds(Line):
             held.more.pop()
             pending.finished = True
             return pending
-        if gone and (held.over or len(ask.keys) == 1):
+        if gone:
+            ask = held.request.left()
+        if gone and (held.over or len(held.request.ask.keys) == 1 or not ask.keys):
             pending.finished = held.over = True
             return pending
         held.over = True
@@ -64,7 +66,7 @@ class Holds(Line):
         if counted:
             self._forget(held, releasing=True)
         until = now + held.lease / 1000
-        words, again = self._release_words(held), ask.release_all(owner)
+        words, again = self._release_words(held, ask), ask.release_all(owner)
 
         def answered(reply: Any, now: float) -> None:
             nonlocal counted
@@ -188,7 +190,7 @@ class Holds(Line):
 
     def _end_hold(self, held: Held, reason: str, now: float) -> None:
         """Lost by our own clock: so that the server agrees, it is released."""
-        words, until = self._release_words(held), now + held.lease / 1000
+        words, until = self._release_words(held, held.request.ask), now + held.lease / 1000
         self.send(Call(words, None, words, until), now)
         self._lost(held, reason, now)
 
@@ -226,9 +228,9 @@ class Holds(Line):
             held.request.job.give(held.request)
 
     @staticmethod
-    def _release_words(held: Held) -> tuple[Word, ...]:
+    def _release_words(held: Held, ask: Ask) -> tuple[Word, ...]:
         """By its token; but another run of the server need not know that."""
-        ask, owner = held.request.ask, held.request.owner
+        owner = held.request.owner
         return ask.release_all(owner) if held.outlived else ask.release(owner, held.token)
 
     def _freed(self, request: Request, now: float) -> Call:

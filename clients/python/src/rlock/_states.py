@@ -99,6 +99,14 @@ class Request(Pending):
             self.job.give(self)
         self.done()
 
+    def left(self) -> Ask:
+        """Of a hold that was lost: the keys that no later request of its job, which has the same owner,
+        has taken or waits for."""
+        if not self.job:
+            return self.ask
+        ours = tuple(key for key in self.ask.keys if self.job.keys.get(key, self) is self)
+        return self.ask._replace(keys=ours)
+
     def give_up(self, now: float) -> None:
         """Nobody wants it any more: granted or not, the server hears of it."""
         if self.home:
