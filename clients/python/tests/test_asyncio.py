@@ -4,6 +4,7 @@ import asyncio
 import gc
 import contextlib
 import math
+import socket
 import sys
 import threading
 
@@ -294,6 +295,24 @@ def test_all_tasks_are_cancelled(server, key):
             await (await ours).release()
 
     run(main())
+
+
+def test_close_while_it_connects(key):
+    """No task is left over that connects for nobody."""
+
+    async def main():
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen()
+            locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=silent.getsockname()[1]), timeout=60)
+            waits = asyncio.create_task(locks.acquire(key, wait=60))
+            await asyncio.to_thread(silent.accept)
+            await locks.close()
+            with pytest.raises(rlock.ConnectionError, match="closed"):
+                await waits
+            assert not [task for task in asyncio.all_tasks() if task.get_name() == "rlock"]
+
+    asyncio.run(asyncio.wait_for(main(), 40))
 
 
 def test_deadlock(server, key):

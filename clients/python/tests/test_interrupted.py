@@ -290,6 +290,49 @@ def test_a_cancellation_of_the_first_request_and_of_close(world, key):  # noqa: 
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+def test_an_exception_in_the_event_loop(world, key):  # noqa: F811
+    """At every fifth line of what the loop itself runs of the client: nobody waits for what does not
+    come, and what was held is told lost, or is had."""
+    if len(world.servers) > 1:
+        pytest.skip("as with one server")
+    loop, missed = asyncio.new_event_loop(), []
+    loop.set_exception_handler(lambda loop, context: missed.append(context))
+
+    async def run():
+        first = await locks.acquire(key, lease=1)
+        waits = asyncio.create_task(locks.acquire(key, wait=20, lease=1))
+        await asyncio.sleep(0.005)
+        await first.release()
+        await (await waits).release()
+
+    async def check(where):
+        for name in (key, f"{key}:new"):
+            await (await locks.acquire(name, wait=20)).release()
+        assert await asyncio.to_thread(until, world.empty), where
+
+    locks = rlock.asyncio.Locks(redis.asyncio.Redis(port=world.servers[0].port), timeout=1)
+    loop.run_until_complete(run())
+    at, struck = 1, True
+    while struck:
+        tracer = Tracer(at)
+        tried = loop.create_task(run())
+        sys.settrace(tracer)
+        try:
+            done, _ = loop.run_until_complete(asyncio.wait([tried], timeout=20))
+        finally:
+            sys.settrace(None)
+        assert done, tracer.where
+        struck, at = tracer.where, at + 5
+        with contextlib.suppress(Stop, rlock.Lost, rlock.ConnectionError):
+            tried.result()
+        del tried, done
+        missed.clear()
+        gc.collect()
+        loop.run_until_complete(check(tracer.where))
+    loop.run_until_complete(locks.close())
+    loop.close()
+
+
 def test_a_task_that_is_forgotten(world, key):  # noqa: F811
     """A coroutine or an asynchronous generator that the garbage collector ends."""
 

@@ -28,11 +28,11 @@ class Beat:
         self._since, self._shortest = now, lease
 
     def remove(self, lease: int) -> None:
-        self._leases[lease] -= 1
-        if not self._leases[lease]:
-            del self._leases[lease]
-            if lease == self._shortest:
-                self._shortest = min(self._leases, default=IDLE)
+        left = self._leases.pop(lease, 0) - 1
+        if left > 0:
+            self._leases[lease] = left
+        elif lease == self._shortest:
+            self._shortest = min(self._leases, default=IDLE)
 
     def start(self, now: float) -> None:
         self._asked = now

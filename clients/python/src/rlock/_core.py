@@ -183,10 +183,10 @@ class Core(Holds):
 
     def _granted(self, request: Request, token: int, now: float, waited: bool) -> None:
         ask = request.ask
-        held = request.held = Held(request, token)
-        del self.requests[request]
+        held = Held(request, token)
+        request.held, self.holds[held] = held, None
+        del self.requests[request]  # it is always in one of the two
         self._table[str(request.tag)] = held
-        self.holds[held] = None
         for key in ask.keys:
             self.holders[key] = held
         if ask.max is not None:

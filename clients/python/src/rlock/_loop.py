@@ -50,6 +50,11 @@ class BaseSession:
         core = self.core
         return core.connected or core.connecting or (core.busy and not core.closed)
 
+    @property
+    def leaving(self) -> bool:
+        """After `close`: it still has something to bring to an end."""
+        return self.connection is not None
+
     def made(self, connection: Any, error: BaseException | None, at: float) -> None:
         """A connection; or there was none to be had."""
         core = self.core
@@ -104,7 +109,7 @@ class BaseLoop:
         self.timers.run(at)
         while any([session.settle(at) for session in self.sessions]):
             at = now()
-        if self._closing and not any(session.connection for session in self.sessions):
+        if self._closing and not any([session.leaving for session in self.sessions]):
             closing, self._closing = self._closing, []
             for pending in closing:
                 pending.finished = True

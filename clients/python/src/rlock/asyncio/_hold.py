@@ -89,8 +89,7 @@ class Hold(BaseHold):
                 return
             reason = self.lost.reason
             raise Lost(reason, self.key) if reason else Error(f"the event loop that has the hold of {self.key} does not run")
-        if not pending.finished:
-            await future
+        await self._loop.wait(pending, future)
         if pending.error:
             raise pending.error
 
@@ -119,8 +118,7 @@ async def taken(hold: Hold, ask: Callable[[float], object]) -> Hold:
     try:
         future, request.done = hold._loop.waker()
         hold._loop.post(ask)
-        if not request.finished:
-            await future
+        await hold._loop.wait(request, future)
         if request.error:
             raise request.error
         return hold

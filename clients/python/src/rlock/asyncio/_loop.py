@@ -24,6 +24,11 @@ from .._states import Pending
 from ._at_end import AtEnd
 
 
+def _told(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 class Replies(asyncio.Protocol):
     """What the server sends goes to the session at once: no task has to awake for it first."""
 
@@ -44,6 +49,7 @@ class Replies(asyncio.Protocol):
 
 class Session(BaseSession):
     _at_end: AtEnd | None = None  # while there is a connection
+    _connects: asyncio.Task[Any] | None = None
 
     def connect(self) -> None:
         connection = self.make()
@@ -51,7 +57,18 @@ class Session(BaseSession):
         async def work() -> None:
             await connection.connect()
 
-        self.loop.aside(work, lambda nothing, error, at: self.made(connection, error, at))
+        def then(nothing: None, error: BaseException | None, at: float) -> None:
+            self._connects = None
+            self.made(connection, error, at)
+
+        self._connects = self.loop.aside(work, then)
+
+    @property
+    def leaving(self) -> bool:
+        """A task that connects for nobody would outlive the `Locks`, and perhaps the event loop."""
+        if self._connects:
+            self._connects.cancel()
+        return super().leaving or self._connects is not None
 
     def begin(self) -> None:
         self._at_end = AtEnd(lambda: self.loop.closed(self.core.timeout))
@@ -126,6 +143,7 @@ class Loop(BaseLoop):
         self._timer: asyncio.TimerHandle | None = None
         self._due = math.inf
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._waits: dict[asyncio.Future[None], Pending] = {}
         _loops.add(self)
 
     # From wherever.
@@ -139,20 +157,25 @@ class Loop(BaseLoop):
         else:
             self._do(step)
 
+    async def wait(self, pending: Pending, future: asyncio.Future[None]) -> None:
+        """Until it is over, which `future` of its waker tells."""
+        if not pending.finished:
+            self._waits[future] = pending
+            try:
+                await future
+            finally:
+                self._waits.pop(future, None)
+
     def waker(self) -> tuple[asyncio.Future[None], Callable[[], None]]:
         """What a task waits for, which may be one of another event loop; and what ends that."""
         here = asyncio.get_running_loop()
         future: asyncio.Future[None] = here.create_future()
 
-        def done() -> None:
-            if not future.done():
-                future.set_result(None)
-
         def done_there() -> None:
             if not here.is_closed():
-                here.call_soon_threadsafe(done)
+                here.call_soon_threadsafe(_told, future)
 
-        return future, done if here is self.loop else done_there
+        return future, partial(_told, future) if here is self.loop else done_there
 
     # In the event loop.
 
@@ -165,7 +188,7 @@ class Loop(BaseLoop):
         self.sessions.append(session)
         return session
 
-    def aside(self, work: Callable[[], Any], then: Then) -> None:
+    def aside(self, work: Callable[[], Any], then: Then) -> asyncio.Task[Any]:
         """`work` makes a coroutine; `then` is a step."""
 
         def over(task: asyncio.Task[Any]) -> None:
@@ -180,6 +203,7 @@ class Loop(BaseLoop):
         task = self.loop.create_task(work(), name="rlock")
         self._tasks.add(task)
         task.add_done_callback(over)
+        return task
 
     def later(self, call: Callable[[], object]) -> None:
         """What is the program's: by the event loop's next call."""
@@ -213,6 +237,12 @@ class Loop(BaseLoop):
             raise
         finally:
             self._busy = False
+
+    def fault(self, error: BaseException) -> None:
+        super().fault(error)
+        for future, pending in list(self._waits.items()):
+            if pending.finished:  # and nobody may be left who says so
+                future.get_loop().call_soon_threadsafe(_told, future)
 
     def _wind(self) -> None:
         due = self.next_time()
