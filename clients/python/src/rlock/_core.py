@@ -296,7 +296,8 @@ class Core(Holds):
         """Nothing is asked from now on; what is held is released."""
         if self.closed:
             return
-        self.closed = True
+        self.closed, self.leave_by = True, now + self.timeout
+        self.hurry(now)
         for request in list(self.requests):
             self._end(request, ConnectionError("the locks are closed"))
             self._call_off(request, now)

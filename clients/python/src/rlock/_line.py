@@ -7,6 +7,7 @@ owner of the socket once its lock is free.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -38,6 +39,7 @@ class Line:
         self.ready = False  # subscribed too
         self.homeless = False  # the slot of the channel is another node's now
         self.closed = False
+        self.leave_by = math.inf  # once it is closed: what was not said by then is not said
         self.drop: str | None = None  # why the connection is to be closed
         self.trouble = ""  # why there was no connection the last time
         self.channel = ""
@@ -108,7 +110,8 @@ class Line:
     def tick(self, now: float) -> None:
         """What is due by now."""
         self.timers.run(now)
-        self.backlog = [call for call in self.backlog if call.until > now] if self.backlog else []
+        if self.backlog:
+            self.backlog = [call for call in self.backlog if call.until > now and now < self.leave_by]
         if not self.connected or self.drop:
             return
         if now >= self._dead_at():
@@ -132,10 +135,10 @@ class Line:
                 due = min(due, self._again_at)
         elif self.busy and not self.connecting:
             due = min(due, self._connect_at)
-        return due
+        return min(due, self.leave_by) if self.backlog else due
 
     def wants_connection(self, now: float) -> bool:
-        return not (self.connected or self.connecting or self.closed) and self.busy and now >= self._connect_at
+        return not (self.connected or self.connecting) and self.busy and now >= self._connect_at
 
     @property
     def busy(self) -> bool:

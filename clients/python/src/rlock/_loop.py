@@ -35,7 +35,7 @@ class BaseSession:
         core = self.core
         core.tick(at)
         self.write()
-        if core.drop or (core.closed and not (core.ready and (core.flight or core.out))):
+        if core.drop or (core.closed and not (core.backlog or (core.ready and (core.flight or core.out)))):
             self._part(at)
         told = bool(core.calls)
         while core.calls:
@@ -48,12 +48,12 @@ class BaseSession:
     @property
     def alive(self) -> bool:
         core = self.core
-        return core.connected or core.connecting or (core.busy and not core.closed)
+        return core.connected or core.connecting or core.busy
 
     @property
     def leaving(self) -> bool:
         """After `close`: it still has something to bring to an end."""
-        return self.connection is not None
+        return self.connection is not None or self.core.busy
 
     def made(self, connection: Any, error: BaseException | None, at: float) -> None:
         """A connection; or there was none to be had."""

@@ -66,7 +66,7 @@ class Session(BaseSession):
     @property
     def leaving(self) -> bool:
         """A task that connects for nobody would outlive the `Locks`, and perhaps the event loop."""
-        if self._connects:
+        if self._connects and not self.core.busy:
             self._connects.cancel()
         return super().leaving or self._connects is not None
 
