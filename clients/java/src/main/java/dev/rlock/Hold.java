@@ -71,9 +71,9 @@ public final class Hold implements AutoCloseable {
         return holding.lost() != null;
     }
 
-    /** How it was lost, if it was. */
+    /** How it was lost, or null. */
     String lossReason() {
-        return holding.lost().reason();
+        return holding.lost();
     }
 
     /**
@@ -149,7 +149,7 @@ public final class Hold implements AutoCloseable {
     public Hold again() {
         synchronized (holding.lock) {
             if (holding.lost() != null) {
-                throw holding.lost();
+                throw holding.loss();
             }
             if (released.get()) {
                 throw new IllegalStateException("the hold is released");

@@ -33,7 +33,8 @@ final class Holding implements Ticket {
     /** Ends it at its deadline, or at the request's max. */
     Future<?> timer;
 
-    volatile LostException lost;
+    /** Why it was lost, or null. */
+    volatile String lost;
     private CompletableFuture<LostException> told;
 
     Holding(Asking asking, Session session) {
@@ -68,9 +69,14 @@ final class Holding implements Ticket {
         return least == null ? 0 : Millis.until(least);
     }
 
+    /** Whether it is lost by now, and nobody has seen to that. */
+    boolean isOver() {
+        return lost == null && !request.watchdog && System.nanoTime() - deadline >= 0;
+    }
+
     /** Why it was lost, or null; the clock is asked here and not only the timer, which may be late. */
-    LostException lost() {
-        if (lost == null && !request.watchdog && System.nanoTime() - deadline >= 0) {
+    String lost() {
+        if (isOver()) {
             synchronized (lock) {
                 session.holds.lose(this, "lease");
             }
@@ -83,10 +89,10 @@ final class Holding implements Ticket {
         if (lost != null || released) {
             return false;
         }
-        lost = new LostException(request.key(), reason);
+        lost = reason;
         if (told != null) {
             // Not by this thread: it reads the connection, and holds a monitor.
-            told.completeAsync(() -> lost, Hands.POOL);
+            told.completeAsync(this::loss, Hands.POOL);
         }
         leave();
         return true;
@@ -94,14 +100,22 @@ final class Holding implements Ticket {
 
     /** It is found out while its release is under way, which tells it. */
     void wasLost(String reason) {
-        lost = new LostException(request.key(), reason);
+        lost = reason;
+    }
+
+    /**
+     * A new one for each who is told: a body that threw the one which its scope's {@code close}
+     * throws too would get an error of Java's own in its place.
+     */
+    LostException loss() {
+        return new LostException(request.key(), lost);
     }
 
     /** Whoever hears of it does so by another thread. */
     CompletableFuture<LostException> told() {
         synchronized (lock) {
             if (told == null) {
-                told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(lost);
+                told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(loss());
             }
             return told;
         }

@@ -193,18 +193,18 @@ final class Holds {
     /** Completes when the server has released it, or will by itself. */
     CompletableFuture<Void> release(Holding holding) {
         synchronized (session.lock) {
-            LostException lost = holding.lost();
-            if (lost == null && holding.released) {
+            boolean lost = holding.lost() != null;
+            if (!lost && holding.released) {
                 return CompletableFuture.completedFuture(null);
             }
-            if (lost == null) {
+            if (!lost) {
                 return end(holding, release(holding, holding.regained));
             }
             if (!holding.released && holding.request.keys.size() > 1) {
                 session.run(release(holding, true)); // the others of its keys
             }
             holding.released = true;
-            return CompletableFuture.failedFuture(lost);
+            return CompletableFuture.failedFuture(holding.loss());
         }
     }
 
@@ -227,7 +227,7 @@ final class Holds {
             } else if (error instanceof RlockException refused) {
                 throw refused;
             } else if (holding.lost != null) {
-                throw holding.lost; // the reply to what asked for it came first
+                throw holding.loss(); // the reply to what asked for it came first
             }
             return null;
         });
@@ -237,7 +237,7 @@ final class Holds {
         synchronized (session.lock) {
             if (holding.lost() != null || holding.released) {
                 return CompletableFuture.failedFuture(
-                        holding.lost() != null ? holding.lost() : new IllegalStateException("the hold is released"));
+                        holding.lost() != null ? holding.loss() : new IllegalStateException("the hold is released"));
             }
             var errand = new Errand(holding.request.key(), Errand.Kind.ASKED, holding.target.renew(lease));
             var ends = session.timer.schedule(() -> abandon(errand), timeout, TimeUnit.MILLISECONDS);
@@ -265,7 +265,7 @@ final class Holds {
                 holding.session.holds.lose(holding, "expired");
             }
             if (holding.lost() != null) {
-                throw holding.lost();
+                throw holding.loss();
             }
             if (text != null) {
                 throw Reply.error(text);

@@ -12,6 +12,11 @@ public final class RefusedException extends RlockException {
         code = Reply.code(text);
     }
 
+    /** A new one for each who is told, as with {@link Holding#loss}. */
+    RefusedException again() {
+        return new RefusedException(getMessage());
+    }
+
     /**
      * The first word of the server's text, such as {@code NOREPLICAS}, {@code OOM},
      * {@code WRONGTYPE}, {@code WRONGMODE}, {@code WRONGLIMIT} or {@code NOPERM}.

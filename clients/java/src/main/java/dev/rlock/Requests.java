@@ -284,7 +284,7 @@ final class Requests {
     /** There is no connection, and will be none. */
     void refuse(RefusedException why) {
         takeUnsent().forEach(asking -> {
-            end(asking, why);
+            end(asking, why.again());
             owe(asking);
         });
     }

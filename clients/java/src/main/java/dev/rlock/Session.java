@@ -296,7 +296,7 @@ final class Session {
         requests.refuse(why);
         inOrder().stream().filter(errand -> errand.kind == Errand.Kind.ASKED).forEach(errand -> {
             drop(errand);
-            errand.answer.completeExceptionally(why);
+            errand.answer.completeExceptionally(why.again());
         });
     }
 

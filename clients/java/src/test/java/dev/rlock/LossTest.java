@@ -45,6 +45,32 @@ class LossTest extends WithServer {
         });
     }
 
+    /** What the body throws and what the scope's own release throws are two, or Java refuses the second. */
+    @Test
+    void theLossComesOutOfTheBodyOfAScope() {
+        for (Act body : new Act[] {
+            hold -> hold.renew(LONG),
+            hold -> hold.again().release(),
+            hold -> hold.releaseAsync().join(),
+            hold -> {
+                throw hold.lost().toCompletableFuture().get();
+            }
+        }) {
+            var error = assertThrows(RuntimeException.class, () -> {
+                try (Hold hold = hold(Request.of(key))) {
+                    server.say("RLOCK.FORCE " + key);
+                    reason(hold);
+                    body.run(hold);
+                }
+            });
+            assertEquals(LostException.class, cause(error).getClass());
+        }
+    }
+
+    private interface Act {
+        void run(Hold hold) throws Exception;
+    }
+
     @Test
     void aPlainLeaseEndsAtItsTime() throws Exception {
         Hold hold = hold(Request.of(key).watchdog(false).lease(Duration.ofMillis(200)));
