@@ -10,6 +10,8 @@ import java.util.concurrent.CompletableFuture;
  * detection sees. Made by {@link Locks#job}, given to {@link Request#job}.
  */
 public final class Job {
+    /** Not the job itself, whose monitor the program may have: who reads the connection would wait for it. */
+    private final Object lock = new Object();
     private String owner;
     /** What holds or awaits a place (a key, as a rule), with what completes when that is over. */
     private final Map<Object, Place> places = new HashMap<>();
@@ -44,38 +46,44 @@ public final class Job {
      *
      * @return {@code host:pid:uuid}
      */
-    public synchronized String owner() {
-        if (owner == null) {
-            owner = Owner.fresh();
+    public String owner() {
+        synchronized (lock) {
+            if (owner == null) {
+                owner = Owner.fresh();
+            }
+            return owner;
         }
-        return owner;
     }
 
     /**
      * Takes a place for a request; if the one before was given up, the new one may be asked for
      * when {@code before} is over: a grant that crosses the giving up would be taken for its own.
      */
-    synchronized CompletableFuture<Void> take(Request request, Place place) {
-        CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
-        for (Object name : place.names(request)) {
-            Place old = places.get(name);
-            if (old != null && !old.givenUp) {
-                throw new HeldByJobException(request.key());
+    CompletableFuture<Void> take(Request request, Place place) {
+        synchronized (lock) {
+            CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
+            for (Object name : place.names(request)) {
+                Place old = places.get(name);
+                if (old != null && !old.givenUp) {
+                    throw new HeldByJobException(request.key());
+                }
+                if (old != null) {
+                    before = CompletableFuture.allOf(before, old.over);
+                }
             }
-            if (old != null) {
-                before = CompletableFuture.allOf(before, old.over);
-            }
+            place.names(request).forEach(name -> places.put(name, place));
+            return before;
         }
-        place.names(request).forEach(name -> places.put(name, place));
-        return before;
     }
 
-    synchronized void giveUp(Place place) {
-        place.givenUp = true;
+    void giveUp(Place place) {
+        synchronized (lock) {
+            place.givenUp = true;
+        }
     }
 
     void leave(Request request, Place place) {
-        synchronized (this) {
+        synchronized (lock) {
             place.names(request).forEach(name -> places.remove(name, place));
         }
         place.over.complete(null);

@@ -1,9 +1,11 @@
 package dev.rlock;
 
-import java.util.Collections;
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * What each thread holds by the locks in the form of java.util.concurrent. All locks that a thread
@@ -13,10 +15,32 @@ import java.util.WeakHashMap;
 final class Threads {
     final Locks locks;
     /** Those that hold something. */
-    private final Map<Thread, Mine> all = Collections.synchronizedMap(new WeakHashMap<>());
+    private final Map<Who, Mine> all = new ConcurrentHashMap<>();
+    /** Threads that are gone, and had not unlocked all. */
+    private final ReferenceQueue<Thread> gone = new ReferenceQueue<>();
 
     Threads(Locks locks) {
         this.locks = locks;
+    }
+
+    /** A thread, and no other one: a program's own kind of thread may have an {@code equals}. */
+    private static final class Who extends WeakReference<Thread> {
+        private final int hash;
+
+        Who(ReferenceQueue<Thread> gone) {
+            super(Thread.currentThread(), gone);
+            hash = System.identityHashCode(get());
+        }
+
+        @Override
+        public int hashCode() {
+            return hash;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return this == other || other instanceof Who who && get() != null && get() == who.get();
+        }
     }
 
     /** Used by its thread alone. */
@@ -38,7 +62,7 @@ final class Threads {
     }
 
     private Mine mine() {
-        return all.get(Thread.currentThread());
+        return all.get(new Who(null));
     }
 
     Held held(Place place) {
@@ -53,14 +77,17 @@ final class Threads {
     }
 
     void put(Place place, Hold hold, Job job) {
-        all.computeIfAbsent(Thread.currentThread(), thread -> new Mine(job, new HashMap<>()))
+        for (Reference<?> who; (who = gone.poll()) != null; ) {
+            all.remove(who);
+        }
+        all.computeIfAbsent(new Who(gone), who -> new Mine(job, new HashMap<>()))
                 .held.put(place, new Held(hold));
     }
 
     void remove(Place place) {
         Mine mine = mine();
         if (mine != null && mine.held.remove(place) != null && mine.held.isEmpty()) {
-            all.remove(Thread.currentThread());
+            all.remove(new Who(null));
         }
     }
 }
