@@ -13,9 +13,9 @@ import java.util.stream.Stream;
 final class Reply extends CommandOutput<String, String, Object> {
     /** The server is no master now, or not yet. */
     private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING");
-    /** The server may not write now, or not this key. */
-    private static final Set<String> NOT_NOW =
-            Set.of("NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY");
+    /** The server may not write now, or not this key, or not for us; which may change. */
+    private static final Set<String> NOT_NOW = Set.of(
+            "NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY", "NOAUTH", "NOPERM");
 
     /** It does not know who we are, or we may not do what we have to. */
     private static final Set<String> NOT_US = Set.of("NOAUTH", "WRONGPASS", "NOPERM");

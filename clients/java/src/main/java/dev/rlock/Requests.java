@@ -17,6 +17,8 @@ final class Requests {
     private final long timeout;
     /** Those that wait for a connection. */
     private final Set<Asking> unsent = new LinkedHashSet<>();
+    /** Those whose CANCEL the server has refused. */
+    private final Set<Asking> uncancelled = new LinkedHashSet<>();
 
     Requests(Session session, long timeout) {
         this.session = session;
@@ -213,12 +215,31 @@ final class Requests {
                 if (asking.token != 0) {
                     giveBack(asking);
                 } else if (asking.tag != 0) {
-                    session.wire().call(asking.target.cancel()); // how it ended is told by its tag
+                    cancel(asking);
                 } else if (unsent.remove(asking)) {
                     owe(asking);
                 } // else it is between two sessions, and the next one sees that it is over
             }
         }
+    }
+
+    /** How it ended is told by its tag. */
+    private void cancel(Asking asking) {
+        long tag = asking.tag;
+        session.wire().call(asking.target.cancel()).whenComplete((reply, error) -> {
+            synchronized (session.lock) {
+                if (Reply.refusal(error) != null && session.knows(tag, asking)) {
+                    uncancelled.add(asking);
+                }
+            }
+        });
+    }
+
+    /** With each heartbeat: what the server refused, it may do now. */
+    void cancelAgain() {
+        var all = List.copyOf(uncancelled);
+        uncancelled.clear();
+        all.stream().filter(asking -> session.knows(asking.tag, asking)).forEach(this::cancel);
     }
 
     /** Nobody knows what became of it on the connection that broke: the next one ends it. */
@@ -267,7 +288,7 @@ final class Requests {
             } else if (asked && asking.waits()) {
                 // Whether somebody else had it, the server has to say.
                 asking.calledOff = true;
-                session.wire().call(asking.target.cancel());
+                cancel(asking);
                 asking.timer = overdueIn(asking, timeout);
             } else if (left > 0) {
                 asking.timer = overdueIn(asking, left);

@@ -168,7 +168,8 @@ final class Session {
         Wire asked = wire;
         asked.call(Wire.Command.of("PING")).whenComplete((pong, error) -> {
             synchronized (lock) {
-                if (error == null && wire == asked) {
+                // An error of the server's (BUSY, NOPERM) is an answer too.
+                if (wire == asked && (error == null || Reply.refusal(error) != null)) {
                     heartbeat.proven(sent);
                 }
             }
