@@ -43,13 +43,17 @@ class Connector {
     /** Runs it in a thread of its own, for it blocks: on what tells the credentials, if not on the server. */
     static <T> CompletableFuture<T> inThread(Callable<T> connect) {
         var result = new CompletableFuture<T>();
-        Hands.daemon("rlock-connect", () -> {
-            try {
-                result.complete(connect.call());
-            } catch (Throwable error) {
-                result.completeExceptionally(error);
-            }
-        }).start();
+        try {
+            Hands.daemon("rlock-connect", () -> {
+                try {
+                    result.complete(connect.call());
+                } catch (Throwable error) {
+                    result.completeExceptionally(error);
+                }
+            }).start();
+        } catch (Throwable error) { // no thread is to be had now
+            result.completeExceptionally(error);
+        }
         return result;
     }
 }

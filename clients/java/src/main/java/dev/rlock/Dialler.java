@@ -43,7 +43,16 @@ final class Dialler {
                 "no connection within " + timeout + " ms" + (last == null ? "" : ": " + Reply.root(last).getMessage()), last);
     }
 
+    /** Whatever goes wrong, there will be another one. */
     private void attempt() {
+        try {
+            begin();
+        } catch (Throwable error) {
+            done(null, error);
+        }
+    }
+
+    private void begin() {
         String channel = connector.channel();
         var opened = Connector.inThread(connector::subscriber)
                 .thenCompose(connection ->

@@ -4,6 +4,9 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * What completes the program's futures, and so runs its callbacks, which may block: none waits
@@ -11,11 +14,19 @@ import java.util.concurrent.Executors;
  */
 final class Hands implements Executor {
     private static final long IDLE = 5_000;
+    /** Until it is tried again to begin a thread where none was to be had. */
+    private static final long RETRY = 100;
+
     static final Executor POOL = make();
 
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition work = lock.newCondition();
+    private final Condition wanted = lock.newCondition();
     private final Queue<Runnable> tasks = new ArrayDeque<>();
+    /** Threads that have no task, or have just been begun for one. */
     private int idle;
-    private boolean starting;
+    /** Begins the others, so that it is never one at work who has to. */
+    private Thread first;
 
     private Hands() {}
 
@@ -38,55 +49,106 @@ final class Hands implements Executor {
         return thread;
     }
 
+    /** Before the first task: where no thread is to be had at all, the program is told. */
+    static void ready() {
+        if (POOL instanceof Hands hands) {
+            hands.start();
+        }
+    }
+
+    private void start() {
+        lock.lock();
+        try {
+            if (first == null) {
+                var thread = daemon("rlock-callbacks", this::begin);
+                thread.start();
+                first = thread;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     @Override
-    public synchronized void execute(Runnable task) {
-        tasks.add(task);
-        wake();
+    public void execute(Runnable task) {
+        lock.lock();
+        try {
+            tasks.add(task);
+            wake();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** One more looks what there is to do. One at a time begins: short tasks need but a few. */
     private void wake() {
-        if (idle > 0) {
-            notify();
-        } else if (!starting) {
-            starting = true;
-            try {
-                daemon("rlock-callback", this::work).start();
-            } catch (OutOfMemoryError error) { // no more threads are to be had: the next that is done takes it
-                starting = false;
+        (idle > 0 ? work : wanted).signal();
+    }
+
+    private void begin() {
+        lock.lock();
+        for (;;) {
+            if (tasks.isEmpty() || idle > 0) {
+                wanted.awaitUninterruptibly();
+            } else if (!begun()) {
+                pause();
             }
+        }
+    }
+
+    private boolean begun() {
+        try {
+            daemon("rlock-callback", this::work).start();
+            idle++;
+            return true;
+        } catch (Throwable error) { // no more threads are to be had, or no memory
+            return false;
+        }
+    }
+
+    private void pause() {
+        try {
+            wanted.await(RETRY, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException error) {
+            // Then at once.
         }
     }
 
     private void work() {
-        synchronized (this) {
-            starting = false;
-        }
-        for (Runnable task; (task = next()) != null; ) {
+        boolean begun = true;
+        for (Runnable task; (task = next(begun)) != null; begun = false) {
             task.run();
         }
     }
 
-    private synchronized Runnable next() {
-        long end = System.nanoTime() + IDLE * Millis.NANOS;
-        for (long left = IDLE; tasks.isEmpty(); left = Millis.until(end)) {
-            if (left <= 0) {
-                return null;
+    /** @param begun it is counted already */
+    private Runnable next(boolean begun) {
+        lock.lock();
+        idle += begun ? 0 : 1;
+        try {
+            long end = System.nanoTime() + IDLE * Millis.NANOS;
+            for (long left = IDLE; tasks.isEmpty(); left = Millis.until(end)) {
+                if (left <= 0) {
+                    return null;
+                }
+                await(left);
             }
-            idle++;
-            try {
-                wait(left);
-            } catch (InterruptedException error) {
-                // The program's last callback left that behind.
-            } finally {
-                idle--;
+            Thread.interrupted();
+            return tasks.remove();
+        } finally {
+            idle--;
+            if (!tasks.isEmpty()) {
+                wake(); // this one may take long
             }
+            lock.unlock();
         }
-        Runnable task = tasks.remove();
-        if (!tasks.isEmpty()) {
-            wake(); // this one may take long
+    }
+
+    private void await(long millis) {
+        try {
+            work.await(millis, TimeUnit.MILLISECONDS);
+        } catch (InterruptedException error) {
+            // The program's last callback left that behind.
         }
-        Thread.interrupted();
-        return task;
     }
 }

@@ -68,6 +68,9 @@ public final class Hold implements AutoCloseable {
      * @return true if it was
      */
     public boolean isLost() {
+        if (holding.isOver()) {
+            Room.take();
+        }
         return holding.lost() != null;
     }
 
@@ -85,6 +88,7 @@ public final class Hold implements AutoCloseable {
      * @return with what {@link #release} would throw
      */
     public CompletionStage<LostException> lost() {
+        Room.take();
         return holding.told().minimalCompletionStage();
     }
 
@@ -101,7 +105,7 @@ public final class Hold implements AutoCloseable {
      */
     public void renew(Duration lease) {
         try {
-            renewing(lease).join();
+            Wait.join(renewing(lease));
         } catch (CompletionException error) {
             throw unwrapped(error);
         }
@@ -129,6 +133,7 @@ public final class Hold implements AutoCloseable {
     }
 
     private CompletableFuture<Void> renewing(Duration lease) {
+        Room.take();
         long millis = Millis.of(lease, "lease");
         if (released.get()) {
             return CompletableFuture.failedFuture(new IllegalStateException("the hold is released"));
@@ -147,6 +152,7 @@ public final class Hold implements AutoCloseable {
      * @throws IllegalStateException if it was released
      */
     public Hold again() {
+        Room.take();
         synchronized (holding.lock) {
             if (holding.lost() != null) {
                 throw holding.loss();
@@ -169,6 +175,12 @@ public final class Hold implements AutoCloseable {
      * @throws RefusedException if the server refuses; the session goes on asking it to release
      */
     public void release() {
+        Room.take();
+        end();
+    }
+
+    /** For a call that has made sure of its room. */
+    void end() {
         get(releasing());
     }
 
@@ -185,6 +197,7 @@ public final class Hold implements AutoCloseable {
      *     {@link #release} does
      */
     public CompletableFuture<Void> releaseAsync() {
+        Room.take();
         return handedOver(releasing());
     }
 
@@ -237,7 +250,7 @@ public final class Hold implements AutoCloseable {
 
     private static void get(CompletableFuture<Void> future) {
         try {
-            future.get();
+            Wait.get(future);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException error) {

@@ -47,6 +47,8 @@ public final class Locks implements AutoCloseable {
     }
 
     private Locks(Duration timeout, LongFunction<Own> own, Routing routing) {
+        Room.take();
+        Hands.ready();
         this.timeout = Millis.of(timeout, "timeout");
         this.own = own.apply(this.timeout);
         timer = new ScheduledThreadPoolExecutor(1, run -> Hands.daemon("rlock", run));
@@ -148,7 +150,7 @@ public final class Locks implements AutoCloseable {
     /** However the wait ends without the hold, the request is called off. */
     Hold await(Asking asking) throws InterruptedException {
         try {
-            return new Hold(asking.end.get());
+            return new Hold(Wait.get(asking.end));
         } catch (ExecutionException error) {
             throw Hold.unwrapped(error.getCause());
         } catch (Throwable error) {
@@ -162,7 +164,7 @@ public final class Locks implements AutoCloseable {
     /** The same, but that an interrupt does not end the wait. */
     Hold awaitUninterruptibly(Asking asking) {
         try {
-            return new Hold(asking.end.join());
+            return new Hold(Wait.join(asking.end));
         } catch (CompletionException error) {
             throw Hold.unwrapped(error);
         } catch (Throwable error) {
@@ -213,13 +215,23 @@ public final class Locks implements AutoCloseable {
      *     other callback, and no future, waits until it is done
      */
     public CompletableFuture<Hold> acquireAsync(Request request) {
-        var future = new CompletableFuture<Hold>();
+        var future = new Future();
         Asking asking;
         try {
             asking = ask(request, request.job, new Job.Place());
         } catch (RlockException error) { // held by the job, or closed
             return CompletableFuture.failedFuture(error);
         }
+        try {
+            answer(asking, future);
+        } catch (Throwable error) {
+            forsake(asking);
+            throw error;
+        }
+        return future;
+    }
+
+    private void answer(Asking asking, Future future) {
         asking.end.whenCompleteAsync((holding, error) -> {
             asked.remove(asking);
             if (error != null) {
@@ -236,13 +248,44 @@ public final class Locks implements AutoCloseable {
                 giveUp(asking);
             }
         });
-        return future;
+    }
+
+    /** Who completes it calls the request off, and has the room for that. */
+    private static final class Future extends CompletableFuture<Hold> {
+        @Override
+        public boolean complete(Hold hold) {
+            Room.take();
+            return super.complete(hold);
+        }
+
+        @Override
+        public boolean completeExceptionally(Throwable error) {
+            Room.take();
+            return super.completeExceptionally(error);
+        }
+
+        @Override
+        public boolean cancel(boolean interrupt) {
+            Room.take();
+            return super.cancel(interrupt);
+        }
     }
 
     /** @param job where a second request for the place is an error; null: with an owner of its own */
     Asking ask(Request request, Job job, Job.Place place) {
-        var before = job == null ? CompletableFuture.<Void>completedFuture(null) : job.take(request, place);
+        Room.take();
         var asking = new Asking(request, job == null ? Owner.fresh() : job.owner(), job, place);
+        var before = job == null ? CompletableFuture.<Void>completedFuture(null) : job.take(request, place);
+        try {
+            ask(asking, before);
+        } catch (Throwable error) { // no thread, or no memory
+            forsake(asking);
+            throw error;
+        }
+        return asking;
+    }
+
+    private void ask(Asking asking, CompletableFuture<Void> before) {
         asked.add(asking);
         if (closed) {
             asking.leave();
@@ -252,7 +295,12 @@ public final class Locks implements AutoCloseable {
         } else {
             before.thenRunAsync(() -> router.ask(asking), timer);
         }
-        return asking;
+    }
+
+    /** Its caller has an error in the place of it. */
+    private void forsake(Asking asking) {
+        asked.remove(asking);
+        giveUp(asking);
     }
 
     void giveUp(Asking asking) {
@@ -312,6 +360,7 @@ public final class Locks implements AutoCloseable {
      */
     @Override
     public void close() {
+        Room.take();
         if (closed) {
             return;
         }
@@ -329,11 +378,10 @@ public final class Locks implements AutoCloseable {
         var done = CompletableFuture.allOf(
                 router.sessions().stream().map(end).toArray(CompletableFuture[]::new));
         try {
-            done.get(timeout, TimeUnit.MILLISECONDS);
+            // The server ends by itself what it did not answer: with the connection or the lease.
+            Wait.atMost(done, timeout);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
-        } catch (ExecutionException | java.util.concurrent.TimeoutException error) {
-            // The server ends by itself what it did not answer: with the connection or the lease.
         }
     }
 }

@@ -157,9 +157,13 @@ final class Session {
                 breakLater();
                 return;
             }
-            ping();
-            inOrder().stream().filter(errand -> errand.again).forEach(this::say);
-            heartbeat.schedule();
+            try {
+                ping();
+                inOrder().stream().filter(errand -> errand.again).forEach(this::say);
+                requests.cancelAgain();
+            } finally { // an error of the machine's, such as too little memory, is not the last beat
+                heartbeat.schedule();
+            }
         }
     }
 

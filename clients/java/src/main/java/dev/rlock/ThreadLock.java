@@ -151,6 +151,7 @@ public final class ThreadLock implements Lock {
      */
     @Override
     public void unlock() {
+        Room.take();
         var held = held();
         if (held == null) {
             throw new IllegalMonitorStateException(request.key() + " is not held by this thread");
@@ -158,8 +159,8 @@ public final class ThreadLock implements Lock {
         try {
             if (--held.times == 0) {
                 threads.remove(place);
-                held.hold.release();
-            } else if (held.hold.isLost()) {
+                held.hold.end();
+            } else if (held.hold.lossReason() != null) {
                 throw new LostException(request.key(), held.hold.lossReason());
             }
         } catch (LostException error) {

@@ -1,0 +1,78 @@
+package dev.rlock;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Waits for a future, and runs nothing meanwhile. {@link CompletableFuture#get} and {@code join}
+ * do, in a worker of the common pool: other tasks of the program, on the stack of the one that
+ * waits and as its thread. One of them would wait for what lies beneath it, or have its locks.
+ */
+final class Wait implements ForkJoinPool.ManagedBlocker {
+    private final CompletableFuture<?> future;
+    /** Within ms; negative: for as long as it takes. */
+    private final long most;
+    private final CountDownLatch done = new CountDownLatch(1);
+
+    private Wait(CompletableFuture<?> future, long most) {
+        this.future = future;
+        this.most = most;
+        future.whenComplete((value, error) -> done.countDown());
+    }
+
+    static <T> T get(CompletableFuture<T> future) throws InterruptedException, ExecutionException {
+        if (!future.isDone()) {
+            new Wait(future, -1).stand();
+        }
+        return future.get();
+    }
+
+    /** The same, but that an interrupt does not end it. */
+    static <T> T join(CompletableFuture<T> future) {
+        boolean interrupted = false;
+        Wait wait = future.isDone() ? null : new Wait(future, -1);
+        try {
+            while (!future.isDone()) {
+                try {
+                    wait.stand();
+                } catch (InterruptedException error) {
+                    interrupted = true;
+                }
+            }
+            return future.join();
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** For at most so many ms, done or not. */
+    static void atMost(CompletableFuture<?> future, long millis) throws InterruptedException {
+        if (!future.isDone()) {
+            new Wait(future, millis).stand();
+        }
+    }
+
+    /** A pool of the program's has another worker meanwhile; one that may have none refuses, as it is told to. */
+    private void stand() throws InterruptedException {
+        ForkJoinPool.managedBlock(this);
+    }
+
+    @Override
+    public boolean block() throws InterruptedException {
+        if (most < 0) {
+            done.await();
+            return true;
+        }
+        return done.await(most, TimeUnit.MILLISECONDS) || true;
+    }
+
+    @Override
+    public boolean isReleasable() {
+        return future.isDone();
+    }
+}
