@@ -37,7 +37,7 @@ final class Own implements AutoCloseable {
 
     private Own(
             List<RedisURI> theirs, boolean isCluster, ClientOptions options, ClientResources resources, long timeout) {
-        this.timeout = Duration.ofMillis(timeout);
+        this.timeout = Duration.ofMillis(Math.min(timeout, Integer.MAX_VALUE)); // more is too long for a socket
         this.options = limits(options);
         theirs.forEach(uri -> addresses.add(new Address(uri, this.timeout)));
         // The least of each, and none of them starts before it has something to do.

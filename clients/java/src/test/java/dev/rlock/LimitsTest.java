@@ -116,6 +116,17 @@ class LimitsTest extends WithServer {
         }
     }
 
+    /** More than a socket can be told, and Lettuce. */
+    @Test
+    void aTimeOutMayBeAsLongAsYouLike() throws Exception {
+        RedisClient client = Server.client(server.port);
+        try (var locks = Locks.over(client, Duration.ofDays(100_000_000))) {
+            locks.acquire(key, Duration.ofDays(100_000_000)).release();
+        } finally {
+            client.shutdown(0, 0, TimeUnit.SECONDS);
+        }
+    }
+
     @Test
     void aClientWithoutAnAddressIsNone() {
         var client = RedisClient.create();
