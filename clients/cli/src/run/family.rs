@@ -5,7 +5,7 @@
 //! alone.
 
 use std::collections::HashMap;
-use std::fs::{read_dir, read_to_string};
+use std::fs::{read, read_dir};
 use std::io::Error;
 use std::sync::OnceLock;
 use std::thread::sleep;
@@ -44,8 +44,9 @@ pub fn living() -> Result<Vec<One>, Error> {
         let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let stat = read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        if let Some((parent, one)) = parse(id, &stat) {
+        // Names need not be UTF-8.
+        let stat = read(format!("/proc/{id}/stat")).unwrap_or_default();
+        if let Some((parent, one)) = parse(id, &String::from_utf8_lossy(&stat)) {
             children.entry(parent).or_default().push(one);
         }
     }

@@ -205,3 +205,19 @@ fn a_lock_within_a_lock_is_released() {
     assert_eq!(end(run).code, 128 + libc::SIGTERM);
     assert!(all_gone(&ids) && server.is_free("inner") && server.is_free("outer"));
 }
+
+/// The names of processes are any bytes.
+#[test]
+fn a_daemon_whose_name_is_no_utf8_does_not_stay() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let (ids, folder) = (notes.path("ids"), notes.path(""));
+    // Under a name of its own, in a session of its own.
+    let script = format!(
+        "odd=\"{folder}$(printf '\\377')\"; cp \"$(command -v sleep)\" \"$odd\"; \
+         setsid \"$odd\" 600 & echo $! >> {ids}; sleep 0.3"
+    );
+    let run = rlock(&server, &["run", "jobs", "--", "sh", "-c", &script]);
+    assert_eq!(end({ run }.spawn().unwrap()).code, 0);
+    assert!(all_gone(&notes.ids("ids", 1)));
+}
