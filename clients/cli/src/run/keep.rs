@@ -162,6 +162,9 @@ pub async fn keep(
     match released {
         Ok(Err(rlock_client::Error::Lost(reason))) => _ = lost.get_or_insert(reason),
         Ok(Ok(())) => {}
+        Ok(Err(error @ rlock_client::Error::Refused { .. })) if rest.is_zero() => {
+            say.warn(&format!("the lock is kept for its lease: {error}"));
+        }
         _ if rest.is_zero() => {}
         _ => say.warn("the lock could not be lengthened: it is kept for its lease alone"),
     }
