@@ -2,8 +2,9 @@
 //!
 //! WAIT goes by the last write of its own connection, and a grant that was pushed is none.
 //! So over a second connection: a write that changes nothing for each of the holds, and one
-//! WAIT for all of them.
+//! WAIT for all who want the same.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, InfoDict, RedisResult, Value, cmd, pipe};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 
 use crate::clock::{self, Time};
 use crate::error::Error;
@@ -23,8 +25,7 @@ struct Question {
     id: u64,
     tag: u64,
     request: Arc<Request>,
-    /// So many replicas, within so long.
-    acks: (u32, Duration),
+    acks: Wanted,
     session: MultiplexedConnection,
 }
 
@@ -49,7 +50,7 @@ impl Acks {
         id: u64,
         tag: u64,
         request: &Arc<Request>,
-        acks: (u32, Duration),
+        acks: Wanted,
         link: &Link,
         runtime: &Handle,
     ) {
@@ -71,29 +72,53 @@ impl Acks {
     }
 }
 
+/// So many replicas, within so long.
+type Wanted = (u32, Duration);
+type Confirmed = Result<(Time, Vec<Result<(), Error>>), Error>;
+
+/// One WAIT at a time for each number and time, so that nobody waits for longer than was asked for
+/// because somebody else does. A connection is kept for the next.
 async fn answer(client: Client, mut questions: UnboundedReceiver<Question>, session: Weak<Shared>) {
-    let mut connection = None;
-    let mut batch = Vec::new();
-    while questions.recv_many(&mut batch, 1000).await > 0 {
-        // One WAIT is for one number and one time.
-        while let Some(acks) = batch.first().map(|question| question.acks) {
-            let (now, later) = batch.drain(..).partition(|question| question.acks == acks);
-            batch = later;
-            let end = confirm(&client, &mut connection, &now, acks).await;
-            let Some(session) = session.upgrade() else {
-                return;
-            };
-            for (index, Question { id, tag, .. }) in now.into_iter().enumerate() {
-                let end = match &end {
-                    Ok((sent, ends)) => match ends.get(index) {
-                        Some(end) => end.clone().map(|()| *sent),
-                        None => Err(Error::Connection("no reply to RENEW".into())),
-                    },
-                    Err(error) => Err(error.clone()),
-                };
-                session.with(|actor| actor.acked(id, tag, end));
+    let mut kept = None;
+    let mut waiting: HashMap<Wanted, Vec<Question>> = HashMap::new();
+    let mut busy = HashSet::new();
+    let mut asking = JoinSet::new();
+    loop {
+        tokio::select! {
+            question = questions.recv() => {
+                let Some(question) = question else { return };
+                waiting.entry(question.acks).or_default().push(question);
+                while let Ok(question) = questions.try_recv() {
+                    waiting.entry(question.acks).or_default().push(question);
+                }
+            }
+            Some(Ok((acks, connection, asked, end))) = asking.join_next() => {
+                busy.remove(&acks);
+                kept = kept.or(connection);
+                let Some(session) = session.upgrade() else { return };
+                tell(&session, asked, &end);
             }
         }
+        for (acks, now) in waiting.extract_if(|acks, _| busy.insert(*acks)) {
+            let (client, mut connection) = (client.clone(), kept.take());
+            asking.spawn(async move {
+                let end = confirm(&client, &mut connection, &now, acks).await;
+                (acks, connection, now, end)
+            });
+        }
+    }
+}
+
+fn tell(session: &Shared, asked: Vec<Question>, end: &Confirmed) {
+    for (index, Question { id, tag, .. }) in asked.into_iter().enumerate() {
+        let end = match end {
+            Ok((sent, ends)) => match ends.get(index) {
+                Some(end) => end.clone().map(|()| *sent),
+                None => Err(Error::Connection("no reply to RENEW".into())),
+            },
+            Err(error) => Err(error.clone()),
+        };
+        session.with(|actor| actor.acked(id, tag, end));
     }
 }
 
@@ -102,8 +127,8 @@ async fn confirm(
     client: &Client,
     kept: &mut Option<MultiplexedConnection>,
     questions: &[Question],
-    (n, within): (u32, Duration),
-) -> Result<(Time, Vec<Result<(), Error>>), Error> {
+    (n, within): Wanted,
+) -> Confirmed {
     let mut connection = match kept.take() {
         Some(connection) => connection,
         None => open(client)
