@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::clock::at_most_far;
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::job::{Job, fresh_owner};
@@ -63,14 +64,14 @@ impl Acquire {
     /// How long the hold lasts without renewal (10 s). The server renews it by itself as
     /// long as the connection is open, but for [`plain`](Acquire::plain) ones.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
+        self.lease = at_most_far(lease);
         self
     }
 
     /// Bounds the whole hold: after so long it is released, and lost with
     /// [`Reason::Max`](crate::Reason::Max).
     pub fn max(mut self, max: Duration) -> Self {
-        self.max = Some(max);
+        self.max = Some(at_most_far(max));
         self
     }
 
@@ -102,7 +103,7 @@ impl Acquire {
     /// that time it is released, and the request fails with [`Error::Refused`]
     /// (`NOREPLICAS`).
     pub fn acks(mut self, n: u32, within: Duration) -> Self {
-        self.acks = Some((n, within));
+        self.acks = Some((n, at_most_far(within)));
         self
     }
 

@@ -24,6 +24,14 @@ pub fn now() -> Time {
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// The longest time there is: to add one to another cannot fail then. So it is what each that the
+/// program gives comes in by.
+pub(crate) fn at_most_far(time: Duration) -> Duration {
+    /// A hundred years.
+    const FAR: Duration = Duration::from_secs(100 * 365 * 86_400);
+    time.min(FAR)
+}
+
 /// Whole ms, rounded up and never 0: to the server 0 is for ever.
 pub(crate) fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000))

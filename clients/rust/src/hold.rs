@@ -226,6 +226,7 @@ impl Hold {
         if lease.is_zero() {
             return Err(Error::Argument("a lease is longer than 0".into()));
         }
+        let lease = clock::at_most_far(lease);
         let Shared { id, session, .. } = &*self.shared;
         let trying = async {
             loop {

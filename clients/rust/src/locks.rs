@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::Client;
 
 use crate::acquire::Acquire;
+use crate::clock::at_most_far;
 use crate::error::Error;
 use crate::job::Job;
 use crate::session::Session;
@@ -92,7 +93,7 @@ impl Locks {
         let shared = Shared {
             clients,
             is_cluster,
-            timeout,
+            timeout: at_most_far(timeout),
             sessions: Default::default(),
             process: std::process::id(),
         };

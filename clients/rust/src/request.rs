@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{Cmd, cmd};
 
-use crate::clock::ms;
+use crate::clock::{at_most_far, ms};
 use crate::error::Error;
 use crate::job::Place;
 
@@ -31,7 +31,7 @@ impl Wait {
         if time.is_zero() {
             Self::Once
         } else {
-            Self::For(time)
+            Self::For(at_most_far(time))
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::clock::now;
+use crate::clock::{at_most_far, now};
 use crate::error::Error;
 use crate::request::{LEASE, Wait};
 use crate::session::runtime;
@@ -145,7 +145,7 @@ impl QuorumAcquire {
 
     /// How long the hold lasts without renewal (10 s). The client renews it every third of it.
     pub fn lease(mut self, lease: Duration) -> Self {
-        self.lease = lease;
+        self.lease = at_most_far(lease);
         self
     }
 
