@@ -58,6 +58,10 @@ impl State {
     }
 
     fn end(&self, end: Fate) {
+        // What a fork has a copy of may be locked for ever.
+        if self.process != std::process::id() {
+            return;
+        }
         self.fate.send_if_modified(|fate| {
             let first = *fate == Fate::Held;
             if first {

@@ -65,6 +65,10 @@ pub(crate) struct Place {
 impl Place {
     /// From now on the job may ask for them again.
     pub fn leave(&self) {
+        // What a fork has a copy of may be locked for ever.
+        if self.job.process != std::process::id() {
+            return;
+        }
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = &self.job.keys;
         let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);

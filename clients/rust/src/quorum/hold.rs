@@ -122,6 +122,10 @@ impl QuorumHold {
     /// [`Error::Lost`] if it was lost before.
     pub async fn release(mut self) -> Result<(), Error> {
         let lost = self.reason();
+        // A fork has no task that would answer.
+        if lost == Some(Reason::Fork) {
+            return Err(Error::Lost(Reason::Fork));
+        }
         if let Some(end) = self.end.take() {
             let (to, done) = oneshot::channel();
             if end.send(to).await.is_ok() {
