@@ -136,7 +136,8 @@ impl Error {
         if code == "ERR" {
             return text.contains("DB index") || text.starts_with("SELECT is not allowed");
         }
-        !self.is_no_master() && !self.is_elsewhere()
+        // A script that runs too long ends.
+        code != "BUSY" && !self.is_no_master() && !self.is_elsewhere()
     }
 
     /// Whether the server has just started and grants nothing yet: `rlock.grant-after`.
