@@ -298,9 +298,6 @@ impl Hold {
         let last = self.shared.holds.fetch_sub(1, Ordering::AcqRel) == 1;
         if last {
             self.shared.state.end(Fate::Over);
-            if let Some(place) = &self.shared.request.place {
-                place.leave();
-            }
         }
         last
     }

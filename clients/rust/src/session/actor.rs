@@ -1,6 +1,6 @@
 //! What the session knows, and the task that looks after it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -48,7 +48,7 @@ pub(super) enum What {
     Release {
         id: u64,
     },
-    Cancel,
+    /// The one or the other of what is owed.
     Owed {
         id: u64,
     },
@@ -64,6 +64,10 @@ pub(super) struct Owed {
     /// It may wait still.
     pub waits: bool,
     pub sent: bool,
+    /// Replies that are to come yet.
+    pub open: u8,
+    /// By one of those that have come.
+    pub refused: bool,
 }
 
 pub(super) struct Actor {
@@ -86,12 +90,18 @@ pub(super) struct Actor {
     pub by_tag: HashMap<u64, u64>,
     pub last_tag: u64,
     pub owed: HashMap<u64, Owed>,
+    /// Whose release was sent and not answered.
+    pub releasing: HashSet<u64>,
+    /// Requests of jobs that come after a release.
+    pub held_back: HashSet<u64>,
     pub due: BTreeSet<(Time, u64)>,
     /// To be done when this is not locked any more: what the program is told by, and what of
     /// its own is dropped with that, is code of the program, which may come here again.
     pub after: Vec<Box<dyn FnOnce() + Send>>,
 
     sleeps_until: Time,
+    /// This process stood still: until then what came meanwhile is read first.
+    pub hears_until: Time,
     poked: bool,
     pub closing: Vec<oneshot::Sender<()>>,
     pub closed: bool,
@@ -129,9 +139,12 @@ impl Actor {
             by_tag: HashMap::new(),
             last_tag: 0,
             owed: HashMap::new(),
+            releasing: HashSet::new(),
+            held_back: HashSet::new(),
             due: BTreeSet::new(),
             after: Vec::new(),
             sleeps_until: Time::MAX,
+            hears_until: Time::ZERO,
             poked: false,
             closing: Vec::new(),
             closed: false,
@@ -185,6 +198,7 @@ impl Actor {
                 return false;
             }
         }
+        self.stood_still(now.saturating_sub(self.sleeps_until), now);
         self.read_slots_if_due(now);
         for node in 0..self.nodes.len() {
             self.look_after_node(node, now);
@@ -199,6 +213,17 @@ impl Actor {
         self.sleeps_until = self.wake();
         self.poked = false;
         true
+    }
+
+    /// The server may have answered long ago.
+    fn stood_still(&mut self, late: Duration, now: Time) {
+        const LONG: Duration = Duration::from_millis(100);
+        if late > LONG {
+            self.hears_until = now + LONG;
+        }
+        for node in &mut self.nodes {
+            node.stood_still(late, now);
+        }
     }
 
     fn look_after_node(&mut self, number: usize, now: Time) {
@@ -219,9 +244,8 @@ impl Actor {
     fn beat(&mut self, number: usize, now: Time) {
         let its = self.entries.values().filter(|entry| entry.node == number);
         let shortest = its.map(Entry::lease).min().unwrap_or(LEASE);
-        let node = &mut self.nodes[number];
-        node.shortest = shortest;
-        node.next_ping = now + shortest / 3;
+        self.nodes[number].beaten(shortest, now);
+        let node = &self.nodes[number];
         if let Some(link) = &node.link {
             let sent = link.send(number, What::Ping { sent: now }, redis::cmd("PING"));
             self.follow(sent);
@@ -254,9 +278,11 @@ impl Actor {
                 node.wanted = true;
                 continue;
             };
-            owed.sent = true;
+            (owed.sent, owed.open, owed.refused) = (true, 1, false);
             if owed.waits {
-                told.push(link.send(owed.node, What::Cancel, owed.request.cancel()));
+                owed.open = 2;
+                let cancel = owed.request.cancel();
+                told.push(link.send(owed.node, What::Owed { id }, cancel));
             }
             let release = owed.request.release_all();
             told.push(link.send(owed.node, What::Owed { id }, release));
@@ -272,13 +298,14 @@ impl Actor {
 
     /// With the next heartbeat.
     pub fn owe_later(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
-        let owed = Owed {
+        self.owed.entry(id).or_insert(Owed {
             request,
             node,
             waits,
             sent: false,
-        };
-        self.owed.insert(id, owed);
+            open: 0,
+            refused: false,
+        });
         if node == NOWHERE {
             self.read_slots();
         }
@@ -308,9 +335,15 @@ impl Actor {
         self.after.push(Box::new(move || state.lose(reason)));
     }
 
+    pub fn is_of_job(&self, id: u64) -> bool {
+        let entry = self.entries.get(&id);
+        entry.is_some_and(|entry| entry.request.place.is_some())
+    }
+
     pub fn remove(&mut self, id: u64) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
         self.by_tag.remove(&entry.tag);
+        self.releasing.remove(&id);
         if let Some(at) = entry.due(self.timeout) {
             self.due.remove(&(at, id));
         }
@@ -367,6 +400,8 @@ impl Actor {
         }
         self.entries.clear();
         self.owed.clear();
+        self.releasing.clear();
+        self.held_back.clear();
     }
 }
 

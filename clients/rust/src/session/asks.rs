@@ -75,6 +75,10 @@ impl Actor {
 
     /// On the connection that there is, with a new tag.
     fn ask(&mut self, id: u64) -> Option<Sent> {
+        if self.comes_after_a_release(id) {
+            self.held_back.insert(id);
+            return None;
+        }
         let entry = self.entries.get_mut(&id)?;
         let Phase::Asked(asked) = &mut entry.phase else {
             return None;
@@ -100,6 +104,31 @@ impl Actor {
         let sent = link.send(entry.node, What::Acquire { id, tag }, command);
         asked.reply = Some(sent.reply.clone());
         Some(sent)
+    }
+
+    /// Whether the server may know a hold or a wait of the same job yet for one of its keys. It would
+    /// take this request for that one, and what ends that one would end this.
+    fn comes_after_a_release(&self, id: u64) -> bool {
+        let Some(Entry { request, .. }) = self.entries.get(&id) else {
+            return false;
+        };
+        if request.place.is_none() {
+            return false;
+        }
+        let releasing = self.releasing.iter().filter_map(|id| self.entries.get(id));
+        let releasing = releasing.map(|entry| &entry.request);
+        let owed = self.owed.values().map(|owed| &owed.request);
+        releasing.chain(owed).any(|before| {
+            before.owner == request.owner
+                && before.keys.iter().any(|key| request.keys.contains(key))
+        })
+    }
+
+    /// The server has taken a release.
+    pub fn ask_held_back(&mut self) {
+        for id in std::mem::take(&mut self.held_back) {
+            self.ask_again(id);
+        }
     }
 
     /// Another node has its slot: asked again there, when it is known which.
@@ -147,9 +176,16 @@ impl Actor {
             && let Some(entry) = self.remove(id)
             && let Phase::Held(held) = &entry.phase
         {
+            // From here on the job may ask for its keys again, but not before this.
+            if let Some(place) = &entry.request.place {
+                place.leave();
+            }
             let node = self.nodes.get(entry.node);
             if let Some(reason) = held.state.reason() {
                 end = Err(Error::Lost(reason));
+                if !entry.request.in_quorum {
+                    self.owe(id, entry.request, entry.node, false);
+                }
             } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
                 let token = (!held.regained).then_some(held.token);
                 let release = entry.request.release(token);
@@ -162,6 +198,7 @@ impl Actor {
                 });
                 // That it was lost before is told by its tag, until the reply.
                 self.by_tag.insert(entry.tag, id);
+                self.releasing.insert(id);
                 self.entries.insert(id, Entry { phase, ..entry });
                 return Some(sent);
             } else {
@@ -199,9 +236,5 @@ impl Actor {
                 _ => {}
             }
         }
-        // Whom it owes something may not be there; leases end by themselves.
-        let nodes = &self.nodes;
-        let there = |node: usize| nodes.get(node).is_some_and(|node| node.link.is_some());
-        self.owed.retain(|_, owed| there(owed.node));
     }
 }

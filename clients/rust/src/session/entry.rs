@@ -1,7 +1,10 @@
 //! A request, and the hold that it became.
 
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
+
+use redis::{RedisResult, Value};
 
 use crate::clock::Time;
 use crate::error::{Error, Reason};
@@ -87,6 +90,15 @@ impl Asked {
         self.lost = None;
         if let Some(reply) = self.reply.take() {
             reply.forget();
+        }
+    }
+
+    /// The reply, if it is there and nobody has taken it.
+    pub fn arrived(&mut self) -> Option<RedisResult<Value>> {
+        let mut context = Context::from_waker(Waker::noop());
+        match self.reply.as_ref()?.poll(&mut context) {
+            Poll::Ready(reply) => Some(reply),
+            Poll::Pending => None,
         }
     }
 

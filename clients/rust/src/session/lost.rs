@@ -9,8 +9,9 @@ use crate::clock::Time;
 use crate::error::{Error, Reason};
 use crate::slots::tag_in;
 
-use super::actor::Actor;
-use super::entry::Phase;
+use super::actor::{Actor, What};
+use super::direct::Way;
+use super::entry::{Entry, Phase};
 use super::link::Link;
 use super::node::{NOWHERE, Node};
 
@@ -38,31 +39,35 @@ impl Actor {
 
     /// The hold is lost, as the server has said or this process has seen.
     pub fn lose(&mut self, id: u64, reason: Reason) {
+        // If its release is under way, that will find nothing.
+        let is_held = |entry: &Entry| matches!(entry.phase, Phase::Held(_));
+        if !self.entries.get(&id).is_some_and(is_held) {
+            return;
+        }
         let Some(entry) = self.remove(id) else { return };
-        match entry.phase {
-            Phase::Held(held) => {
-                if let Some(place) = &entry.request.place {
-                    place.leave();
-                }
-                self.tell_lost(held.state, reason);
-                // The others of several keys, which nobody counts on any more; and what a
-                // successor of this master may know of.
-                // What moved is held at the other node.
-                let node = match reason {
-                    Reason::Moved => NOWHERE,
-                    _ => entry.node,
-                };
-                let is_known = matches!(reason, Reason::Demoted | Reason::Moved);
-                if entry.request.keys.len() > 1 || is_known {
-                    self.owe(id, entry.request, node, false);
-                }
-            }
-            // Its release is under way, and will find nothing.
-            phase => {
-                _ = self
-                    .entries
-                    .insert(id, super::entry::Entry { phase, ..entry })
-            }
+        let Phase::Held(held) = entry.phase else {
+            return;
+        };
+        if let Some(place) = &entry.request.place {
+            place.leave();
+        }
+        self.tell_lost(held.state, reason);
+        let is_known = match reason {
+            // What a successor of this master may know of.
+            Reason::Demoted | Reason::Moved => true,
+            // A RENEW may have been answered too late. A quorum asks the server again, by the same
+            // owner, and has to know that no RELEASE was sent.
+            Reason::Lease => !entry.request.in_quorum,
+            // The others of several keys, which nobody counts on any more.
+            _ => entry.request.keys.len() > 1,
+        };
+        if is_known {
+            // What moved is held at the other node.
+            let node = match reason {
+                Reason::Moved => NOWHERE,
+                _ => entry.node,
+            };
+            self.owe(id, entry.request, node, false);
         }
     }
 
@@ -73,12 +78,30 @@ impl Actor {
         if entry.due(self.timeout).is_none_or(|at| at > now) {
             return self.look_again(id);
         }
+        // The task that takes the reply may stand still.
+        if let Phase::Asked(asked) = &mut entry.phase
+            && let Some(reply) = asked.arrived()
+        {
+            let (node, tag) = (entry.node, entry.tag);
+            if let Some(Node {
+                link: Some(link), ..
+            }) = self.nodes.get(node)
+            {
+                let link = link.number;
+                self.replied(Way { node, link }, What::Acquire { id, tag }, reply);
+            }
+            return self.entry_due(id, now);
+        }
         let (request, node) = (Arc::clone(&entry.request), entry.node);
+        let is_held_back = self.held_back.contains(&id);
         match &mut entry.phase {
             Phase::Asked(asked) if asked.again.is_some_and(|at| at <= now) => {
                 asked.again = None;
                 self.ask_again(id);
                 self.look_again(id);
+            }
+            Phase::Asked(_) if now < self.hears_until => {
+                self.due.insert((self.hears_until, id));
             }
             Phase::Asked(asked) => {
                 let error = match (self.nodes.get(node), &self.cluster) {
@@ -86,7 +109,11 @@ impl Actor {
                     (Some(node), _) => Some(&*node.last_error),
                     (None, slots) => slots.as_ref().map(|slots| &*slots.last_error),
                 };
-                let (error, was_sent) = (asked.too_late(error), asked.was_sent);
+                let was_sent = asked.was_sent;
+                let error = match (error, request.keys.first()) {
+                    (None, Some(key)) if is_held_back => Error::HeldByJob(key.clone()),
+                    _ => asked.too_late(error),
+                };
                 self.fail(id, error);
                 if was_sent {
                     self.owe(id, request, node, true);

@@ -149,12 +149,27 @@ impl Session {
     }
 
     pub async fn renew(&self, id: u64, lease: Duration, fence: Option<u64>) -> Result<u64, Error> {
-        self.ask(|actor, to| actor.renew(id, lease, fence, to))
-            .await
+        // Its reply moves the deadline, also while the program's task stands still.
+        self.ask(|actor, to| {
+            if let Some(sent) = actor.renew(id, lease, fence, to) {
+                actor.follow(sent);
+            }
+            None
+        })
+        .await
     }
 
     pub async fn release(&self, id: u64) -> Result<(), Error> {
-        self.ask(|actor, to| actor.release(id, Some(to))).await
+        self.ask(|actor, to| {
+            let sent = actor.release(id, Some(to))?;
+            if actor.is_of_job(id) {
+                // Other requests come after it, whether somebody awaits it or not.
+                actor.follow(sent);
+                return None;
+            }
+            Some(sent)
+        })
+        .await
     }
 
     /// Releases it in the background.

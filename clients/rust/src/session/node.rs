@@ -15,6 +15,9 @@ use super::Shared;
 use super::acks::Acks;
 use super::link::{Event, Link};
 
+/// What a shorter lease counts as: it is over before anything can be proved.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// In the place of a node's number: it has to be found out yet.
 pub(super) const NOWHERE: usize = usize::MAX;
 
@@ -31,8 +34,10 @@ pub(super) struct Node {
     pub last_error: String,
     /// When a PING was sent that was answered.
     pub proof: Time,
-    pub shortest: Duration,
+    shortest: Duration,
     shortest_since: Time,
+    /// Before that it is not given up: this process stood still.
+    hears_until: Time,
     pub next_ping: Time,
 }
 
@@ -50,6 +55,7 @@ impl Node {
             proof: Time::ZERO,
             shortest: LEASE,
             shortest_since: Time::ZERO,
+            hears_until: Time::ZERO,
             next_ping: Time::ZERO,
         }
     }
@@ -79,11 +85,27 @@ impl Node {
 
     /// When the last proof of the connection is too old.
     pub fn dead_at(&self) -> Time {
-        self.proof.max(self.shortest_since) + self.shortest
+        let dead_at = self.proof.max(self.shortest_since) + self.shortest;
+        dead_at.max(self.hears_until)
+    }
+
+    /// After so long the PING that is sent now is to be answered first.
+    pub fn stood_still(&mut self, late: Duration, now: Time) {
+        let third = self.shortest / 3;
+        if late > third {
+            self.hears_until = now + third;
+        }
+    }
+
+    /// A PING is sent now; so long is the shortest lease.
+    pub fn beaten(&mut self, shortest: Duration, now: Time) {
+        self.shortest = shortest.max(SHORTEST);
+        self.next_ping = now + self.shortest / 3;
     }
 
     /// The heartbeat is as fast as the shortest lease needs.
     pub fn beat_for(&mut self, lease: Duration) {
+        let lease = lease.max(SHORTEST);
         if lease < self.shortest {
             let now = clock::now();
             self.shortest = lease;

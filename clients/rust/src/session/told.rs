@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{PushInfo, PushKind, RedisResult, Value};
+use redis::{PushInfo, PushKind, RedisError, RedisResult, Value};
 
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
@@ -55,11 +55,7 @@ impl Actor {
             }
             What::Regain { id } => self.regained(id, reply),
             What::Release { id } => self.release_replied(id, reply),
-            What::Cancel => {}
-            What::Owed { id } => match reply {
-                Err(error) => self.owed_refused(id, &Error::from_redis(&error)),
-                Ok(_) => _ = self.owed.remove(&id),
-            },
+            What::Owed { id } => self.owed_answered(id, reply.err()),
             What::Ping { sent } => {
                 let node = &mut self.nodes[way.node];
                 node.proof = node.proof.max(sent);
@@ -79,15 +75,30 @@ impl Actor {
         }
     }
 
-    /// It is said again with a later heartbeat, as long as the server refuses; or elsewhere.
-    fn owed_refused(&mut self, id: u64, error: &Error) {
+    /// All of it is said again with a later heartbeat, as long as the server refuses any of it; or
+    /// elsewhere.
+    fn owed_answered(&mut self, id: u64, error: Option<RedisError>) {
         let Some(owed) = self.owed.get_mut(&id) else {
             return;
         };
-        owed.sent = false;
-        if error.is_elsewhere() {
-            owed.node = NOWHERE;
-            self.read_slots();
+        owed.open = owed.open.saturating_sub(1);
+        if let Some(error) = error {
+            owed.refused = true;
+            if Error::from_redis(&error).is_elsewhere() {
+                owed.node = NOWHERE;
+            }
+        }
+        if owed.open > 0 {
+            return;
+        }
+        if owed.refused {
+            owed.sent = false;
+            if owed.node == NOWHERE {
+                self.read_slots();
+            }
+        } else {
+            self.owed.remove(&id);
+            self.ask_held_back();
         }
     }
 
@@ -354,6 +365,7 @@ impl Actor {
         if let Some(to) = to {
             self.answer(to, end);
         }
+        self.ask_held_back();
     }
 
     pub fn pushed(&mut self, node: usize, push: PushInfo) {

@@ -148,3 +148,78 @@ async fn a_connection_has_a_name_and_a_lock_too() {
     let empty = Quorum::new([client(1)]).acquire("").await.unwrap_err();
     assert!(matches!(empty, Error::Argument(_)), "{empty}");
 }
+
+/// Who asks as a user that may say all but this.
+fn without(server: &Server, command: &str) -> Locks {
+    server.ask::<()>(&format!(
+        "ACL SETUSER bob on >secret ~* &* +@all -{command}"
+    ));
+    Locks::open(&format!("redis://bob:secret@127.0.0.1:{}/", server.port)).unwrap()
+}
+
+/// The RELEASE behind it is taken.
+#[tokio::test]
+async fn a_cancel_that_is_refused_is_said_again() {
+    let server = Server::start();
+    server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    let locks = without(&server, "rlock.cancel");
+    let waits = locks.acquire("jobs").lease(s(1)).wait_forever();
+    assert!(tokio::time::timeout(ms(300), waits).await.is_err());
+    assert_eq!(server.waiters("jobs"), 1);
+    // To whom nobody listens, before it may be said.
+    server.ask::<i64>("RLOCK.RELEASE jobs other");
+    server.free("jobs").await;
+    server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
+    let waits = locks.acquire("jobs").lease(s(1)).wait_forever();
+    assert!(tokio::time::timeout(ms(300), waits).await.is_err());
+    server.ask::<()>("ACL SETUSER bob +rlock.cancel");
+    server.waiting("jobs", 0).await;
+}
+
+/// Else what ends the first would end the second, and nobody would be told.
+#[tokio::test]
+async fn a_jobs_next_request_comes_after_a_release_that_was_refused() {
+    let server = Server::start();
+    let locks = without(&server, "rlock.release");
+    let job = locks.job();
+    let ask = || locks.acquire("jobs").lease(s(1)).job(&job);
+    for dropped in [true, false] {
+        server.ask::<()>("ACL SETUSER bob -rlock.release");
+        let first = soon(ask()).await.unwrap();
+        let token = first.token();
+        if dropped {
+            drop(first);
+        } else {
+            let end = soon(first.release()).await;
+            assert!(matches!(end, Err(Error::Refused { .. })), "{end:?}");
+        }
+        let next = tokio::spawn(ask().wait(s(60)).into_future());
+        tokio::time::sleep(ms(500)).await;
+        assert!(!next.is_finished());
+        server.ask::<()>("ACL SETUSER bob +rlock.release");
+        let next = soon(next).await.unwrap().unwrap();
+        assert!(next.token() > token);
+        // Two heartbeats.
+        tokio::time::sleep(ms(700)).await;
+        assert!(!next.is_lost() && !server.is_free("jobs"));
+        assert_eq!(soon(next.release()).await, Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn close_connects_again_where_it_has_to_tell_something() {
+    let server = Server::start();
+    for released in [true, false] {
+        let locks = server.locks();
+        let hold = locks.acquire("jobs").plain().lease(s(60)).await.unwrap();
+        server.ask::<i64>("CLIENT KILL TYPE pubsub");
+        if released {
+            assert_eq!(soon(hold.release()).await, Ok(()));
+            soon(locks.close()).await;
+        } else {
+            soon(locks.close()).await;
+            assert!(hold.is_lost());
+        }
+        assert!(server.is_free("jobs"));
+    }
+}

@@ -10,6 +10,7 @@ mod dropped;
 mod forms;
 mod lost;
 mod many;
+mod odd;
 mod proxy;
 mod quorum;
 mod runtimes;
