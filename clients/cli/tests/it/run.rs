@@ -253,3 +253,14 @@ fn by_quorum_with_one_server_away() {
     };
     assert_eq!(run(&["jobs", "--", "true"]).code, 117);
 }
+
+#[test]
+fn a_release_that_is_refused_is_said() {
+    let server = Server::start();
+    server.ask::<()>("ACL SETUSER bob on >secret ~* &* +@all -rlock.release");
+    let url = format!("redis://bob:secret@127.0.0.1:{}/", server.port);
+    let seen = done(&server, &["run", "--url", &url, "jobs", "--", "true"]);
+    assert_eq!(seen.code, 0, "{}", seen.errors);
+    let kept = "the lock is kept for its lease: the server refused: NOPERM";
+    assert!(seen.errors.contains(kept), "{}", seen.errors);
+}
