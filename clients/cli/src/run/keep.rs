@@ -85,6 +85,10 @@ impl Lock {
                     return Err(error);
                 }
                 let end = hold.release().await;
+                if matches!(end, Err(rlock_client::Error::Refused { .. })) {
+                    // It would be refused again.
+                    return end;
+                }
                 while !locks.is_connected() {
                     sleep(Duration::from_millis(20)).await;
                 }

@@ -32,14 +32,17 @@ struct Question {
 pub(super) struct Acks {
     client: Client,
     session: Weak<Shared>,
+    timeout: Duration,
     questions: Option<UnboundedSender<Question>>,
 }
 
 impl Acks {
-    pub fn new(client: Client, session: Weak<Shared>) -> Self {
+    /// `timeout`: to connect in, and for an answer that is late.
+    pub fn new(client: Client, session: Weak<Shared>, timeout: Duration) -> Self {
         Self {
             client,
             session,
+            timeout,
             questions: None,
         }
     }
@@ -63,8 +66,8 @@ impl Acks {
         };
         let questions = self.questions.get_or_insert_with(|| {
             let (sender, questions) = unbounded_channel();
-            let client = self.client.clone();
-            runtime.spawn(answer(client, questions, self.session.clone()));
+            let server = (self.client.clone(), self.timeout);
+            runtime.spawn(answer(server, questions, self.session.clone()));
             sender
         });
         // The task ends after this sender.
@@ -74,11 +77,13 @@ impl Acks {
 
 /// So many replicas, within so long.
 type Wanted = (u32, Duration);
+/// And the time-out.
+type Server = (Client, Duration);
 type Confirmed = Result<(Time, Vec<Result<(), Error>>), Error>;
 
 /// One WAIT at a time for each number and time, so that nobody waits for longer than was asked for
 /// because somebody else does. A connection is kept for the next.
-async fn answer(client: Client, mut questions: UnboundedReceiver<Question>, session: Weak<Shared>) {
+async fn answer(server: Server, mut questions: UnboundedReceiver<Question>, session: Weak<Shared>) {
     let mut kept = None;
     let mut waiting: HashMap<Wanted, Vec<Question>> = HashMap::new();
     let mut busy = HashSet::new();
@@ -100,9 +105,9 @@ async fn answer(client: Client, mut questions: UnboundedReceiver<Question>, sess
             }
         }
         for (acks, now) in waiting.extract_if(|acks, _| busy.insert(*acks)) {
-            let (client, mut connection) = (client.clone(), kept.take());
+            let (server, mut connection) = (server.clone(), kept.take());
             asking.spawn(async move {
-                let end = confirm(&client, &mut connection, &now, acks).await;
+                let end = confirm(&server, &mut connection, &now, acks).await;
                 (acks, connection, now, end)
             });
         }
@@ -124,19 +129,19 @@ fn tell(session: &Shared, asked: Vec<Question>, end: &Confirmed) {
 
 /// When the RENEW was sent, and what came of each question.
 async fn confirm(
-    client: &Client,
+    server: &Server,
     kept: &mut Option<MultiplexedConnection>,
     questions: &[Question],
     (n, within): Wanted,
 ) -> Confirmed {
     let mut connection = match kept.take() {
         Some(connection) => connection,
-        None => open(client)
+        None => open(server)
             .await
             .map_err(|error| Error::from_redis(&error))?,
     };
     let sent = clock::now();
-    let asked = ask(&mut connection, questions, n, within).await;
+    let asked = ask(&mut connection, questions, (n, within), server.1).await;
     let (ends, had) = asked.map_err(|error| Error::from_redis(&error))?;
     *kept = Some(connection);
     let few = || Error::Refused {
@@ -150,10 +155,10 @@ async fn confirm(
     Ok((sent, ends.into_iter().map(end).collect()))
 }
 
-async fn open(client: &Client) -> RedisResult<MultiplexedConnection> {
+async fn open((client, timeout): &Server) -> RedisResult<MultiplexedConnection> {
     let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(Duration::from_secs(5)))
-        .set_response_timeout(Some(Duration::from_secs(5)));
+        .set_connection_timeout(Some(*timeout))
+        .set_response_timeout(Some(*timeout));
     let opening = client.get_multiplexed_async_connection_with_config(&config);
     let mut connection = opening.await?;
     name(&mut connection).await?;
@@ -163,14 +168,14 @@ async fn open(client: &Client) -> RedisResult<MultiplexedConnection> {
 async fn ask(
     connection: &mut MultiplexedConnection,
     questions: &[Question],
-    n: u32,
-    within: Duration,
+    (n, within): Wanted,
+    timeout: Duration,
 ) -> RedisResult<(Vec<Result<(), Error>>, u32)> {
     let Some(mut session) = questions.last().map(|question| question.session.clone()) else {
         return Ok((Vec::new(), 0));
     };
-    session.set_response_timeout(Duration::from_secs(5));
-    connection.set_response_timeout(Duration::from_secs(5) + within);
+    session.set_response_timeout(timeout);
+    connection.set_response_timeout(timeout + within);
     let (mine, its) = (run(connection).await?, run(&mut session).await?);
     if mine != its {
         let text = "the address led to another server meanwhile";

@@ -122,7 +122,7 @@ impl Actor {
             nodes.extend(
                 clients
                     .into_iter()
-                    .map(|client| Node::new(client, me.clone())),
+                    .map(|client| Node::new(client, me.clone(), timeout)),
             );
         }
         Self {

@@ -139,7 +139,8 @@ impl Actor {
                 None => match slots.seeds.first().map(|seed| at(seed, &address)) {
                     Some(Ok(client)) => {
                         slots.addresses.push(address);
-                        self.nodes.push(Node::new(client, self.me.clone()));
+                        self.nodes
+                            .push(Node::new(client, self.me.clone(), self.timeout));
                         self.nodes.len() - 1
                     }
                     _ => continue,

@@ -42,9 +42,9 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub fn new(client: Client, session: Weak<Shared>) -> Self {
+    pub fn new(client: Client, session: Weak<Shared>, timeout: Duration) -> Self {
         Self {
-            acks: Acks::new(client.clone(), session),
+            acks: Acks::new(client.clone(), session, timeout),
             client,
             link: None,
             connecting: None,
