@@ -44,6 +44,7 @@ mod pairs;
 mod permits;
 mod picture;
 mod report;
+mod saturated;
 mod sessions;
 mod stalls;
 mod stats;
@@ -98,7 +99,10 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Pairs => pairs::measure(&server, options, &mut report)?,
             Measurement::Contention => contention::measure(options, &mut report)?,
             Measurement::Permits => permits::measure(options, &mut report)?,
-            Measurement::Expiry => expiry::measure(options, &mut report)?,
+            Measurement::Expiry => {
+                expiry::measure(options, &mut report)?;
+                saturated::measure(options, &mut report)?;
+            }
             Measurement::Others => others::measure(options, &mut report)?,
             Measurement::Deadlock => deadlock::measure(options, &mut report)?,
             Measurement::Growth => growth::measure(options, &mut report)?,

@@ -82,7 +82,7 @@ pub use refusal::{Crowd, Link, NoPermits, Refusal};
 pub use request::{
     acquire, acquire_many, force, limit, release, release_many, renew, renew_many, MOST_KEYS,
 };
-pub use run::{attend, run, Gate, Occasion, Outside};
+pub use run::{attend, end_few, run, Gate, Occasion, Outside};
 pub use subscribers::Listening;
 pub use timeouts::cancel;
 pub use types::{ClientId, MonoUs, Now, Owner, Token, WaiterId, WallMs, WallUs};

@@ -25,6 +25,10 @@ const TURN_US: i64 = 3000;
 /// With so much to be told of, which can take longer than to decide it, they have one too.
 const MOST_TOLD: usize = 512;
 
+/// So many leases are ended at the start of a command: more than one begins by it, so that
+/// however many commands come before the timer's turn, what is due does not pile up.
+const FEW: usize = 4;
+
 /// So many keys are looked at in one go of those that are away.
 const AWAY: usize = 500;
 
@@ -75,6 +79,15 @@ pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
     run.all();
     if run.is_check_due() {
         run.check_watched();
+    }
+}
+
+/// At the start of a command of ours that writes: a few leases are ended that are due.
+pub fn end_few(with: &mut Decider<'_>) {
+    // Before those have left whose connections are closed nothing is handed on.
+    if with.core.gone.is_empty() {
+        let due = with.core.locks.due(with.now, FEW);
+        with.decide(|d| reconcile::expire(d, &due));
     }
 }
 

@@ -305,3 +305,32 @@ fn no_lease_is_over_sooner_than_it_was_asked_to_be() {
     };
     thread::scope(|scope| (0..LANES).for_each(|number| drop(scope.spawn(move || lane(number)))));
 }
+
+/// More leases begin in each turn of the event loop than are ended in a few ms.
+#[test]
+fn a_flood_of_short_leases_does_not_outrun_their_ends() {
+    const FLOODS: usize = 8;
+    const EACH: usize = 20_000;
+    let server = Server::start();
+    let mut control = server.raw();
+    thread::scope(|scope| {
+        for flood in 0..FLOODS {
+            let mut client = server.raw();
+            scope.spawn(move || {
+                for part in 0..EACH / 500 {
+                    let names = part * 500..(part + 1) * 500;
+                    let all: Vec<String> = names
+                        .map(|name| format!("RLOCK.ACQUIRE {flood}:{name} a 30"))
+                        .collect();
+                    client.ask_all(&all);
+                }
+            });
+        }
+    });
+    let left = control.counter("rlock_held");
+    assert!(
+        left < (FLOODS * EACH / 4) as i64,
+        "{left} leases are not ended"
+    );
+    eventually("all are", || control.counter("rlock_held") == 0);
+}

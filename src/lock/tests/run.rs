@@ -1,8 +1,8 @@
 //! The loop of what is due: what it does on which occasion, and how much at a time.
 
-use super::shell::{answers, by, key, Shell};
+use super::shell::{answers, by, events, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{ClientId, Gate, Notice, Occasion, Outcome};
+use crate::lock::{end_few, ClientId, Event, Gate, Notice, Occasion, Outcome};
 
 /// Somebody holds so many locks, each by a connection of its own.
 fn held(count: usize, watched: bool) -> Shell {
@@ -80,6 +80,42 @@ fn long_work_is_done_in_slices() {
     s.tick();
     assert_eq!(s.events().len(), 72);
     assert!(s.core.is_idle());
+}
+
+#[test]
+fn a_few_leases_end_at_the_start_of_a_command_that_comes_when_the_timer_is_late() {
+    let mut s = held(10, false);
+    let next = s.wait(by("b").on("3"));
+    s.pass(1000);
+    s.told.clear();
+    let mut answered = Vec::new();
+    let mut ended = |s: &mut Shell| {
+        end_few(&mut s.decider());
+        let told = std::mem::take(&mut s.told);
+        answered.extend(answers(&told));
+        let of_leases = |(_, event): &&(_, Event)| *event == Event::Expired;
+        events(&told).iter().filter(of_leases).count()
+    };
+    assert_eq!(ended(&mut s), 0);
+    s.pass(1);
+    for count in [4, 4, 2, 0] {
+        assert_eq!(ended(&mut s), count);
+    }
+    assert!(matches!(answered[..], [(id, Outcome::Granted(_))] if id == next));
+}
+
+#[test]
+fn no_lease_ends_before_those_have_left_whose_connections_are_closed() {
+    let mut s = held(2, false);
+    let id = s.wait(by("b").on("0"));
+    s.pass(1001);
+    s.told.clear();
+    s.core.gone.push_back(id);
+    end_few(&mut s.decider());
+    assert_eq!(s.events(), []);
+    s.core.gone = Default::default();
+    end_few(&mut s.decider());
+    assert!(!s.events().is_empty());
 }
 
 /// Of waits and leases that are due at once each goes on, and all of it takes no longer than a

@@ -299,7 +299,7 @@ impl Shell {
         }
     }
 
-    fn decider(&mut self) -> Decider<'_> {
+    pub fn decider(&mut self) -> Decider<'_> {
         Decider {
             core: &mut self.core,
             ks: &mut self.ks,

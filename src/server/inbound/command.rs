@@ -323,7 +323,10 @@ impl<'a> Call<'a> {
         if shell.has_notes() {
             tick::serve(shell, ctx, Occasion::Command);
         }
-        let decided = run::decide(&self.asked, waits, run);
+        let decided = run::decide(&self.asked, waits, |with| {
+            tick::end_few(shell, ctx, with);
+            run(with)
+        });
         let (answer, found) = decided.ok_or_else(Error::busy)?;
         if !found.is_empty() {
             self.found.borrow_mut().extend(found);

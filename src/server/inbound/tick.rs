@@ -2,13 +2,13 @@
 //! command of ours.
 
 use crate::config;
-use crate::lock::{self, Gate, Note, Now, Occasion};
+use crate::lock::{self, Decider, Gate, Note, Now, Occasion};
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::{answers, publish};
 use crate::server::run::{attend, decide, gate, Asked};
 use crate::server::shell::Shell;
 use crate::server::state::{clock, Wakeup};
-use crate::server::sys::Ctx;
+use crate::server::sys::{Ctx, MachineUs};
 
 /// Leaves notes of what was seen. The timer reads them as soon as the event loop comes round.
 /// Not earlier, in a job of the server's: it runs jobs while it goes through keys or fields that
@@ -35,6 +35,17 @@ pub(super) fn serve(shell: &Shell, ctx: Ctx<'_>, occasion: Occasion) {
     }
     if occasion == Occasion::Timer && shell.server.wakeup == Wakeup::ByTimer {
         answers::deliver(shell);
+    }
+}
+
+/// Ends a few leases that are due at the start of a command that writes, should the timer be
+/// late. Not in somebody's transaction or script, and in a cluster not those of other slots than
+/// the command's.
+pub(super) fn end_few(shell: &Shell, ctx: Ctx<'_>, with: &mut Decider<'_>) {
+    let is_late = || shell.alarm.is_overdue(with.now.wall_ms());
+    let may = || !shell.server.cluster && ctx.stands_alone();
+    if is_late() && may() && shell.pulse.is_up_to_date(MachineUs::now()) {
+        lock::end_few(with);
     }
 }
 

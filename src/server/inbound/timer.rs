@@ -12,6 +12,9 @@ pub fn on_timer(ctx: Ctx<'_>) {
     SHELL.with(ctx, |shell| {
         let firing = shell.alarm.fire();
         tick::serve(shell, ctx, Occasion::Timer);
+        while firing.may_go_on() && schedule::is_lease_due(shell, ctx) {
+            tick::serve(shell, ctx, Occasion::Timer);
+        }
         tick::catch_up(shell, ctx);
         stock::go_on(shell, ctx);
         watching::relax(shell, ctx);

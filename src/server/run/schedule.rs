@@ -1,7 +1,7 @@
 //! When there is something to do next, and the timer armed for it.
 
 use super::gate;
-use crate::lock::{Gate, Now, ROUND_MS};
+use crate::lock::{Core, Gate, Now, ROUND_MS};
 use crate::server::shell::Shell;
 use crate::server::state::clock;
 use crate::server::sys::Ctx;
@@ -27,6 +27,13 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx<'_>) {
     if let Some(ms) = next_ms(shell, now, overdue) {
         shell.alarm.arm(ctx, now, ms);
     }
+}
+
+/// Whether a lease is to be ended or renewed now, and may be.
+pub fn is_lease_due(shell: &Shell, ctx: Ctx<'_>) -> bool {
+    let next = shell.locks.ask(Core::next_end).flatten();
+    let is_due = next.is_some_and(|at| at <= clock::now_by_wall().wall_ms());
+    is_due && gate::look(&shell.pulse, ctx, false) == Gate::Open
 }
 
 /// Now and then: mends a timer that the wall clock has left behind, or that a fault has

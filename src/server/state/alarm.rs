@@ -18,6 +18,9 @@ const LONGEST_MS: i64 = 1000;
 /// wait, ms. One that is stepped by no more makes nothing late that matters.
 const SLEW_MS: i64 = 3;
 
+/// It goes on for no longer than this however late it came, us.
+const LONGEST_US: i64 = 100_000;
+
 pub struct Alarm {
     timer: Cell<Option<Timer>>,
     /// What it is armed for.
@@ -119,16 +122,26 @@ impl Alarm {
         self.armed.get().is_some_and(|armed| armed.wall <= wall)
     }
 
+    /// Whether it should have fired by now, so that something may be due.
+    pub fn is_overdue(&self, wall: WallMs) -> bool {
+        self.armed.get().is_some_and(|armed| armed.wall < wall)
+    }
+
     /// The timer fires, until the value is dropped.
     pub fn fire(&self) -> Firing<'_> {
         let armed = self.armed.take();
         self.timer.set(None);
         self.firing.set(true);
-        let firing = Firing(self);
+        let mut firing = Firing {
+            alarm: self,
+            until: MonoUs(0),
+        };
         // Looked at last, for a look at a clock can fail.
-        let now = clock::now_by_wall().wall_ms();
-        let early = armed.is_some_and(|armed| armed.wall.since(now) > SLEW_MS);
+        let now = clock::now();
+        let early = armed.is_some_and(|armed| armed.wall.since(now.wall_ms()) > SLEW_MS);
         self.early.set(early);
+        let late_us = armed.map_or(0, |armed| now.mono.since(armed.mono));
+        firing.until = now.mono.plus_us(late_us.clamp(0, LONGEST_US));
         firing
     }
 
@@ -156,19 +169,29 @@ impl Alarm {
 }
 
 /// The timer's callback runs: it is armed at the end of it, and not before.
-pub struct Firing<'a>(&'a Alarm);
+pub struct Firing<'a> {
+    alarm: &'a Alarm,
+    until: MonoUs,
+}
 
 impl Firing<'_> {
+    /// Whether it may go on: for as long as it came late. So where turns of the event loop are
+    /// long it has as much time in each as all clients together, and what is due does not pile
+    /// up.
+    pub fn may_go_on(&self) -> bool {
+        clock::now().mono < self.until
+    }
+
     /// All is done: the timer is armed for what comes next.
     pub fn end(self, arm: impl FnOnce()) {
-        self.0.firing.set(false);
+        self.alarm.firing.set(false);
         arm();
     }
 }
 
 impl Drop for Firing<'_> {
     fn drop(&mut self) {
-        self.0.firing.set(false);
-        self.0.early.set(false);
+        self.alarm.firing.set(false);
+        self.alarm.early.set(false);
     }
 }

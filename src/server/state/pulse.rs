@@ -136,6 +136,11 @@ impl Pulse {
             .set(1_000_000_i64.checked_div(hz.into()).unwrap_or(0));
     }
 
+    /// It has missed nothing, or nobody can have replaced it.
+    pub fn is_up_to_date(&self, now: MachineUs) -> bool {
+        !self.replaceable.get() || self.gap(now).is_none()
+    }
+
     /// Whether the server has heard what happened while it stood still, if it did: shut
     /// means that its replicas say nothing. `look`: looks at the replicas. `ask`: asks them
     /// to acknowledge what they have.
@@ -307,5 +312,8 @@ mod tests {
         server.pulse.replaceable.set(false);
         server.runs(2 * S, 10);
         assert_eq!(server.stops(60 * S, 10), Gate::Open);
+        assert!(server.pulse.is_up_to_date(MachineUs(server.now)));
+        server.pulse.can_be_replaced();
+        assert!(!server.pulse.is_up_to_date(MachineUs(server.now)));
     }
 }
