@@ -7,8 +7,7 @@
 // More lints are in Cargo.toml. These are for the module alone, without its tests: a
 // table there holds for the suite and the benchmark too, which may panic and call the
 // system.
-// Here it is only denied, for this file: what `redis_module!` expands to is unsafe, and
-// is let pass as it comes from another crate.
+// Here it is only denied, for this file: `server` allows it in one room.
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -41,25 +40,20 @@ mod redisson;
 /// Forbids it too, but for `server::sys`.
 mod server;
 
-use redis_module::{redis_module, Context, RedisString, Status};
-use server::unload;
+use std::ffi::CStr;
+
+use redis_module::RedisString;
+use server::{unload, Ctx};
+
+const NAME: &CStr = c"rlock";
+/// As MODULE LIST shows it.
+const VERSION: i32 = 1;
 
 /// In the server, memory comes from the server, so that `used_memory` counts it.
 #[cfg(not(test))]
-use redis_module::alloc::RedisAlloc as Allocator;
-/// Tests of the core run outside a server.
-#[cfg(test)]
-use std::alloc::System as Allocator;
+#[global_allocator]
+static ALLOCATOR: redis_module::alloc::RedisAlloc = redis_module::alloc::RedisAlloc;
 
-fn load(context: &Context, args: &[RedisString]) -> Status {
-    server::load(context, args, command::register_all)
-}
-
-redis_module! {
-    name: "rlock",
-    version: 1,
-    allocator: (Allocator, Allocator),
-    data_types: [],
-    init: load,
-    deinit: unload,
+fn load(ctx: Ctx<'_>, args: &[RedisString]) -> bool {
+    server::load(ctx, args, command::register_all)
 }

@@ -1,6 +1,6 @@
 //! Loading and unloading.
 
-use redis_module::{Context, ContextFlags, RedisString, Status};
+use redis_module::{ContextFlags, RedisString};
 
 use super::inbound;
 use super::outbound::{records, replication};
@@ -10,20 +10,17 @@ use super::sys::{self, Ctx};
 use crate::config;
 
 /// Checks the server, then sets up the module's state and subscriptions.
-/// `commands` registers the commands.
-pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bool) -> Status {
-    let Some(ctx) = Ctx::of(context) else {
-        return Status::Err;
-    };
+/// `commands` registers the commands. `false`: the module cannot be loaded, and the log says why.
+pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>) -> bool) -> bool {
     let texts: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
     if let Err(why) = fits(ctx, &texts) {
         ctx.warn(&format!("rlock: {why}"));
-        return Status::Err;
+        return false;
     }
-    config::register(context, args);
+    ctx.with_context(|context| config::register(context, args));
     if !sys::take_settings(ctx) {
         ctx.warn("rlock: a setting is refused, see the line before");
-        return Status::Err;
+        return false;
     }
     if sys::is_missing(ctx, c"PUBSUB") {
         ctx.warn(
@@ -33,7 +30,7 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
         );
     }
     let Some(server) = Server::detect(ctx) else {
-        return Status::Err;
+        return false;
     };
     clock::start(server.ends_early);
     let shell = Shell::new(server, inbound::on_timer, inbound::hear_closes);
@@ -46,14 +43,13 @@ pub fn load(context: &Context, args: &[RedisString], commands: fn(Ctx<'_>) -> bo
         shell.pulse.can_be_replaced();
     }
     if !SHELL.install(ctx, shell) {
-        return Status::Err;
+        return false;
     }
-    if SHELL.with(ctx, |shell| set_up(shell, ctx, commands)) == Some(true) {
-        Status::Ok
-    } else {
+    let is_set_up = SHELL.with(ctx, |shell| set_up(shell, ctx, commands)) == Some(true);
+    if !is_set_up {
         ctx.warn("rlock: the server refused a command or an event");
-        Status::Err
     }
+    is_set_up
 }
 
 /// Whether arguments and server are as they need to be; if not, what is wrong.
@@ -93,20 +89,17 @@ fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
 }
 
 /// The server asks only when no client waits and no timer is armed, that is when
-/// no lease runs.
-pub fn unload(context: &Context) -> Status {
-    let Some(ctx) = Ctx::of(context) else {
-        return Status::Err;
-    };
+/// no lease runs. `false`: not now, and the log says why.
+pub fn unload(ctx: Ctx<'_>) -> bool {
     let why = SHELL
         .with(ctx, |shell| forbids_unload(shell, ctx))
         .flatten();
     let why = why.or_else(|| (!SHELL.remove(ctx)).then_some("it is at work"));
     if let Some(why) = why {
         ctx.warn(&format!("rlock: not unloaded: {why}"));
-        return Status::Err;
+        return false;
     }
-    Status::Ok
+    true
 }
 
 /// Why the module cannot be unloaded now, if it cannot. A library that is gone when the
@@ -116,7 +109,8 @@ fn forbids_unload(shell: &Shell, ctx: Ctx<'_>) -> Option<&'static str> {
     if ctx.flags().contains(ContextFlags::MULTI) {
         return Some("commands may follow in this transaction");
     }
-    if sys::under_way() > 0 {
+    // This call itself is one.
+    if sys::under_way() > 1 {
         return Some("it is at work");
     }
     let waits = (!shell.clients.none_waits()).then_some("a client waits");

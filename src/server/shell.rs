@@ -50,9 +50,13 @@ impl Shell {
     }
 
     /// Whether an event of a key is news: not our own doing, and not history.
+    pub fn is_news(&self, ctx: Ctx<'_>, event: &[u8], name: &[u8]) -> bool {
+        self.listens() && !self.own_work.is_own(event, || ctx.db(), name)
+    }
+
+    /// Whether what happens to keys is no history.
     pub fn listens(&self) -> bool {
-        let situation = &self.situation;
-        !self.own_work.writing.get() && !situation.loading.get() && situation.master.get()
+        !self.situation.loading.get() && self.situation.master.get()
     }
 
     /// Whether something is to be looked at: notes, or what the core has put off.

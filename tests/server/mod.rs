@@ -7,5 +7,6 @@ mod idle;
 mod install;
 mod loading;
 mod missing_keys;
+mod neighbour;
 mod robust;
 mod unload;

@@ -4,9 +4,11 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
+use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
+
+use super::library;
 
 /// The wall clock of the servers that are started with it.
 pub struct Clock {
@@ -90,18 +92,5 @@ fn built(name: &str) -> PathBuf {
 /// The shim, compiled once for a run of the tests.
 fn shim() -> &'static Path {
     static SHIM: OnceLock<PathBuf> = OnceLock::new();
-    SHIM.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clock/shim.c");
-        let made = built(&format!("clock-shim-{}.so", process::id()));
-        let shim = built("clock-shim.so");
-        let compiler = std::env::var_os("CC").unwrap_or("cc".into());
-        let mut command = Command::new(compiler);
-        command.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]);
-        command.arg(&made).arg(&source).arg("-ldl");
-        let status = command.status().expect("a C compiler");
-        assert!(status.success(), "{}: {status}", source.display());
-        // Two runs at once have one and the same.
-        fs::rename(&made, &shim).expect("the shim in its place");
-        shim
-    })
+    SHIM.get_or_init(|| library("tests/clock/shim.c", "clock-shim", &["-ldl"]))
 }

@@ -3,6 +3,7 @@
 
 mod aof;
 mod ask;
+mod c_library;
 mod client;
 mod clock;
 mod cluster;
@@ -32,6 +33,7 @@ mod wire;
 
 pub use aof::{aof, AOF};
 pub use ask::{Ask, Request};
+pub use c_library::library;
 pub use client::RawClient;
 pub use clock::Clock;
 pub use cluster::{

@@ -5,12 +5,12 @@ use std::ffi::CStr;
 
 use crate::server::shell::SHELL;
 use crate::server::state::clock;
-use crate::server::sys::{MainThread, OnInfo};
+use crate::server::sys::{Callback, OnInfo};
 
 pub struct InfoSection;
 
 impl OnInfo for InfoSection {
-    fn fields(here: MainThread<'_>) -> Option<Vec<(&'static CStr, u64)>> {
+    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, u64)>> {
         let stats = SHELL.with(here, |shell| {
             let mut stats = shell.locks.ask(|core| core.stats(clock::now()))?;
             stats.extend([

@@ -24,7 +24,7 @@ fn are_gone(asked: &Asked<'_>, mut keys: Vec<Key>) {
     let (shell, ctx) = (asked.to.shell, asked.to.ctx);
     let is_known = |core: &Core| keys.retain(|key| core.knows(key.db, &key.name));
     shell.locks.ask(is_known);
-    if !keys.is_empty() && shell.listens() {
+    if !keys.is_empty() && shell.listens() && !shell.own_work.is_any() {
         let notes = keys
             .into_iter()
             .map(|key| Note::Changed(key, Cause::Unknown));

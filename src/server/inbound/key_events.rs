@@ -74,7 +74,7 @@ impl OnKey for Keys {
 
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
-            if !is_strange(shell, name) && shell.listens() {
+            if !is_strange(shell, name) && shell.is_news(ctx, event, name) {
                 key_changed(shell, ctx, event, name);
             }
             put_back(shell, ctx, event);
@@ -100,9 +100,9 @@ struct Hashes;
 impl OnKey for Hashes {
     const WHAT: &'static str = "a hash event";
 
-    fn on_key(ctx: Ctx<'_>, _event: &[u8], name: &[u8]) {
+    fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
-            if shell.listens() && shell.hears(ctx, name) {
+            if shell.is_news(ctx, event, name) && shell.hears(ctx, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
                 let note = Note::Changed(Key::new(ctx.db(), name), Cause::Unknown);
                 leave(shell, ctx, [note]);
@@ -113,7 +113,7 @@ impl OnKey for Hashes {
 
 /// A key is about to be overwritten.
 pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
-    if !shell.listens() {
+    if !shell.is_news(ctx, b"", name) {
         return;
     }
     if shell.hears(ctx, name) {

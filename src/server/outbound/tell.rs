@@ -8,7 +8,7 @@ use super::replication::Replication;
 use super::{answers, messages, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
-use crate::server::sys::{self, Ctx, Event, Given, Selected};
+use crate::server::sys::{self, Event, Given, Selected};
 
 /// What was found out about those who wait by subscription. The core is to know of it
 /// when all else is done.
@@ -18,7 +18,6 @@ pub type Found = Vec<(Key, Listening)>;
 pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Found {
     let Replication { shell, ctx, .. } = *to;
     let mut found = Found::new();
-    let writing = shell.own_work.write();
     for notice in notices.iter() {
         match notice {
             Notice::Wake { key, whom } => found.extend(publish::wake(to, key, *whom)),
@@ -28,12 +27,11 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
             Notice::WhoListens { key, shared } => {
                 found.extend(publish::listening(to, key, *shared));
             }
-            Notice::Wrote { key, write } => notify_of(ctx, given, key, write),
-            Notice::Told { key, event } => notify(ctx, given, key, &[of_our_own(*event)]),
+            Notice::Wrote { key, write } => notify_of(to, given, key, write),
+            Notice::Told { key, event } => notify(to, given, key, &[of_our_own(*event)]),
             _ => {}
         }
     }
-    drop(writing);
     let mut heard = messages::Heard::default();
     for notice in notices.drain(..) {
         match notice {
@@ -53,7 +51,7 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
 }
 
 /// Emits the keyspace events of a write.
-fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
+fn notify_of(to: &Replication<'_>, given: Given<'_>, key: &Key, write: &Write) {
     let events: &[Event] = match write {
         Write::Take { .. } => &[HSET, EXPIRE],
         Write::Count { holds, by, .. } if holds == by => &[HSET],
@@ -72,9 +70,9 @@ fn notify_of(ctx: Ctx<'_>, given: Given<'_>, key: &Key, write: &Write) {
         | Write::LeaseAt { owner, index, .. }
         | Write::EndLease { owner, index } => redisson::lease_key(&key.name, owner, *index),
         Write::Fence { .. } => redisson::counter(&key.name),
-        _ => return notify(ctx, given, key, events),
+        _ => return notify(to, given, key, events),
     };
-    notify(ctx, given, &Key::new(key.db, &beside), events);
+    notify(to, given, &Key::new(key.db, &beside), events);
 }
 
 // The server's own events, which its handles do not emit by themselves.
@@ -98,12 +96,15 @@ fn of_our_own(event: lock::Event) -> Event {
 }
 
 /// Emits keyspace events on a key.
-fn notify(ctx: Ctx<'_>, given: Given<'_>, key: &Key, events: &[Event]) {
+fn notify(to: &Replication<'_>, given: Given<'_>, key: &Key, events: &[Event]) {
+    let Replication { shell, ctx, .. } = *to;
     let Some(name) = given.text(&key.name) else {
         return;
     };
     let _db = Selected::new(ctx, key.db);
     for event in events {
+        let alone = shell.situation.alone.get();
+        let _emitting = shell.own_work.begin(key, Some(event.1), alone);
         sys::notify(ctx, *event, &name);
     }
 }

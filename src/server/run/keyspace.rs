@@ -194,7 +194,8 @@ impl Keyspace for ServerKeyspace<'_> {
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
-        let writing = self.to.shell.own_work.write();
+        let shell = self.to.shell;
+        let writing = shell.own_work.begin(key, None, shell.situation.alone.get());
         let (keys, to) = (&mut self.keys, &self.to);
         let written = Writer { keys, to }.carry_out(key, write);
         drop(writing);

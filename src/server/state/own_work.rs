@@ -1,35 +1,121 @@
 //! What of ours is under way in the server, as far as callbacks that come in the middle
 //! of it need to know.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
+
+use crate::lock::Key;
 
 #[derive(Default)]
 pub struct OwnWork {
-    /// Our own writes are under way, and the events they cause are known to us.
-    pub writing: Cell<bool>,
+    /// What we are doing, whose events are known to us.
+    doing: RefCell<Doing>,
     /// A key that the core looks at had run out.
     pub ran_out: Cell<bool>,
 }
 
+/// Other modules may change keys in the middle of it, when they hear an event: theirs is news.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Doing {
+    #[default]
+    Nothing,
+    /// There is nobody who could.
+    Alone,
+    /// A write of this key, with whatever that emits about it.
+    Write(Key),
+    /// This event of a key is emitted. We hear it once.
+    Emit(Key, &'static CStr),
+}
+
 impl OwnWork {
-    /// Until the value is dropped, events are of our own doing. A call of ours can be
-    /// under way already, of which this one is a part.
-    pub fn write(&self) -> Writing<'_> {
-        Writing {
+    /// Until the value is dropped, events of the key are of our own doing, or this event alone.
+    /// `alone`: no other module hears any. A call of ours can be under way already, of which
+    /// this one is a part.
+    pub fn begin(&self, key: &Key, event: Option<&'static CStr>, alone: bool) -> UnderWay<'_> {
+        let doing = match event {
+            _ if alone => Doing::Alone,
+            None => Doing::Write(key.clone()),
+            Some(event) => Doing::Emit(key.clone(), event),
+        };
+        UnderWay {
             work: self,
-            before: self.writing.replace(true),
+            before: self.doing.replace(doing),
         }
+    }
+
+    /// Whether an event is of our own doing.
+    pub fn is_own(&self, event: &[u8], db: impl FnOnce() -> i32, name: &[u8]) -> bool {
+        let mut doing = self.doing.borrow_mut();
+        let is_of = |key: &Key| key.name[..] == *name && key.db == db();
+        match &*doing {
+            Doing::Nothing => false,
+            Doing::Alone => true,
+            Doing::Write(key) => is_of(key),
+            Doing::Emit(key, own) => {
+                let is_it = own.to_bytes() == event && is_of(key);
+                if is_it {
+                    *doing = Doing::Nothing;
+                }
+                is_it
+            }
+        }
+    }
+
+    /// Whether a write of ours is under way, or nobody else can do anything meanwhile.
+    pub fn is_any(&self) -> bool {
+        matches!(*self.doing.borrow(), Doing::Alone | Doing::Write(_))
     }
 }
 
-/// Own writes are under way.
-pub struct Writing<'a> {
+/// Something of ours is under way.
+pub struct UnderWay<'a> {
     work: &'a OwnWork,
-    before: bool,
+    before: Doing,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.work.writing.set(self.before);
+        self.work.doing.replace(std::mem::take(&mut self.before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::new(0, name.as_bytes())
+    }
+
+    #[test]
+    fn while_an_event_is_emitted_it_alone_is_our_own_and_once() {
+        let work = OwnWork::default();
+        let own = |event: &[u8], db, name: &[u8]| work.is_own(event, || db, name);
+        let under_way = work.begin(&key("k"), Some(c"del"), false);
+        assert!(!own(b"del", 0, b"other") && !own(b"del", 1, b"k") && !own(b"set", 0, b"k"));
+        // A call of ours in the middle of it.
+        drop(work.begin(&key("other"), None, false));
+        assert!(own(b"del", 0, b"k"));
+        assert!(!own(b"del", 0, b"k"));
+        drop(under_way);
+        assert!(!own(b"del", 0, b"k"));
+    }
+
+    #[test]
+    fn while_a_key_is_written_what_happens_to_it_is_our_own() {
+        let work = OwnWork::default();
+        let own = |name: &[u8]| work.is_own(b"expired", || 0, name);
+        let under_way = work.begin(&key("k"), None, false);
+        assert!(own(b"k") && own(b"k") && !own(b"other"));
+        drop(under_way);
+        assert!(!own(b"k"));
+    }
+
+    #[test]
+    fn alone_all_is_our_own() {
+        let work = OwnWork::default();
+        let under_way = work.begin(&key("k"), Some(c"del"), true);
+        assert!(work.is_own(b"set", || 1, b"other"));
+        drop(under_way);
     }
 }

@@ -10,8 +10,8 @@ use redis_module::{raw, Context, ContextFlags};
 use super::api::{api, OK};
 use crate::lock::ClientId;
 
-/// The server's context of one callback, which cannot outlive it. It cannot leave the
-/// server's main thread either, where all callbacks run.
+/// The server's context of one callback, which cannot outlive it. It cannot leave its thread
+/// either: that one has the server's lock until the callback returns.
 #[derive(Clone, Copy)]
 pub struct Ctx<'a> {
     ctx: NonNull<raw::RedisModuleCtx>,
@@ -22,20 +22,12 @@ impl<'a> Ctx<'a> {
     /// `None`: the server has passed none.
     ///
     /// # Safety
-    /// The server has passed it to a callback on its main thread that does not return
-    /// before the end of `'a`.
+    /// The server has passed it to a callback that does not return before the end of `'a`.
     pub(super) unsafe fn new(ctx: *mut raw::RedisModuleCtx) -> Option<Self> {
         NonNull::new(ctx).map(|ctx| Self {
             ctx,
             callback: PhantomData,
         })
-    }
-
-    /// The context that `redis_module!` passes to the functions that load and unload.
-    pub fn of(context: &'a Context) -> Option<Self> {
-        // SAFETY: the macro makes it of the context of a callback, and lends it for as long
-        // as that runs. Nothing else makes one that is not null.
-        unsafe { Self::new(context.get_raw()) }
     }
 
     pub(super) fn as_ptr(self) -> *mut raw::RedisModuleCtx {
@@ -45,6 +37,11 @@ impl<'a> Ctx<'a> {
     /// The same for the wrappers of `redis-module` that are sound with it.
     pub(super) fn context(self) -> Context {
         Context::new(self.as_ptr())
+    }
+
+    /// Lends it to what registers settings.
+    pub fn with_context<T>(self, using: impl FnOnce(&Context) -> T) -> T {
+        using(&self.context())
     }
 
     /// The database that is selected.

@@ -1,5 +1,7 @@
 //! The border between the server's callbacks and our code: no panic crosses it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use redis_module::raw;
 
 use super::count::Count;
@@ -7,6 +9,9 @@ use super::ctx::{log, Ctx};
 
 /// Callbacks of ours that are under way, one in the other.
 static UNDER_WAY: Count = Count::zero();
+
+/// The thread of the first of them.
+static THREAD: AtomicUsize = AtomicUsize::new(0);
 
 /// How many callbacks of ours are under way, one in the other.
 pub fn under_way() -> u32 {
@@ -16,8 +21,7 @@ pub fn under_way() -> u32 {
 /// Runs a callback of the server's with its context. `None`: there was none, or it failed.
 ///
 /// # Safety
-/// The server has passed the context to a callback on its main thread, which does not
-/// return before this does.
+/// The server has passed the context to a callback, which does not return before this does.
 pub(super) unsafe fn callback<T>(
     ctx: *mut raw::RedisModuleCtx,
     what: &str,
@@ -31,6 +35,17 @@ pub(super) unsafe fn callback<T>(
 /// Runs a callback so that no panic crosses into the server, where it would take
 /// everybody's data down. There is none that we know of. `None`: there was one.
 pub(super) fn guarded<T>(ctx: Option<Ctx<'_>>, what: &str, run: impl FnOnce() -> T) -> Option<T> {
+    // SAFETY: it takes nothing.
+    let thread = unsafe { libc::pthread_self() } as usize;
+    if UNDER_WAY.get() == 0 {
+        THREAD.store(thread, Ordering::Relaxed);
+    } else if THREAD.load(Ordering::Relaxed) != thread {
+        // What else is under way may be in the middle of anything.
+        let text =
+            format!("rlock: {what} is left out: it came by a thread without the server's lock");
+        log(ctx, c"warning", &text);
+        return None;
+    }
     UNDER_WAY.more();
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     UNDER_WAY.less();

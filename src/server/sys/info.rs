@@ -7,7 +7,7 @@ use redis_module::raw;
 
 use super::api::{api, OK};
 use super::ctx::Ctx;
-use super::global::MainThread;
+use super::global::Callback;
 use super::guard::guarded;
 
 /// A section of INFO. Ours, for that of `redis-module` leaks each field that it gives.
@@ -55,7 +55,7 @@ impl Drop for ServerInfo<'_> {
 pub trait OnInfo {
     /// The fields, in the order in which they are shown; the server puts the module's name
     /// before each. `None`: nothing can be said now.
-    fn fields(here: MainThread<'_>) -> Option<Vec<(&'static CStr, u64)>>;
+    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, u64)>>;
 }
 
 /// Tells the server whom to ask, in place of what `redis-module` has told it.
@@ -78,8 +78,8 @@ unsafe extern "C" fn on_info<H: OnInfo>(
     if for_crash_report != 0 {
         return;
     }
-    // SAFETY: INFO is a command, which the server runs on its main thread.
-    let here = unsafe { MainThread::new() };
+    // SAFETY: INFO is a command, which runs with the server's lock held.
+    let here = unsafe { Callback::new() };
     let fields = guarded(None, "INFO", || H::fields(here)).flatten();
     let (Some(fields), Some(section), Some(field)) = (
         fields,

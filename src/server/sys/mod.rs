@@ -26,6 +26,7 @@ mod command_info;
 mod count;
 mod ctx;
 mod emit;
+mod entry;
 mod events;
 mod global;
 mod guard;
@@ -53,7 +54,7 @@ pub use emit::{
 pub use events::{
     subscribe, subscribe_keys, unsubscribe, unsubscribe_keys, Listener, OnKey, ServerEvent, Told,
 };
-pub use global::{Global, MainThread};
+pub use global::{Callback, Global};
 pub use guard::under_way;
 pub use info::{show_info, OnInfo, ServerInfo};
 pub use key::{Access, OpenKey, Type};

@@ -88,6 +88,8 @@ pub const FLOORS: &[&[&str]] = &[
     &["server::inbound"],
     &["server"],
     &["command"],
+    // Where the server comes in.
+    &["server::sys::entry"],
 ];
 
 /// The text of each file by its path below the folder that has `lib.rs`.
