@@ -1,7 +1,8 @@
 //! What was heard of keys and connections and is to be looked at yet (`run`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::fifo::Fifo;
 use super::key::exchanged;
 use super::table::{Locks, Place};
 use super::{Cause, ClientId, Key, Owner, WaiterId};
@@ -28,16 +29,18 @@ pub enum Note {
 /// What was heard of the lease keys of a lock's readers.
 pub type Readers = BTreeMap<Owner, Cause>;
 
-/// What was heard of each key, taken together, in the order of first mention.
+/// What was heard of each key, taken together, in the order of first mention. In trees, which
+/// give back as they shrink what a crowd took: a hash table keeps it.
 #[derive(Clone, Debug, Default)]
 pub struct Heard {
-    /// Some of them may have been attended to since.
-    order: VecDeque<Key>,
-    causes: HashMap<Key, Cause>,
+    /// Those whose turn is to come.
+    order: Fifo<Key>,
+    /// With the number of each there.
+    causes: BTreeMap<Key, (Cause, u64)>,
     /// Of readers, by their lease keys.
     readers: BTreeMap<Key, Readers>,
     /// Of whole databases.
-    sweeps: VecDeque<Sweep>,
+    sweeps: Fifo<Sweep>,
     /// Connections that are closed: their waits and watchdog holds are to be ended.
     pub closed: BTreeSet<ClientId>,
     /// Grants whose reply is lost.
@@ -64,11 +67,16 @@ impl Sweep {
 
 impl Heard {
     pub fn of(&mut self, key: Key, cause: Cause) {
-        let heard = self.causes.entry(key).or_insert_with_key(|key| {
-            self.order.push_back(key.clone());
-            cause
-        });
+        let new = |key: &Key| (cause, self.order.push_back(key.clone()));
+        let (heard, _) = self.causes.entry(key).or_insert_with_key(new);
         *heard = cause.max(*heard);
+    }
+
+    /// What was heard of a key, which needs no turn any more.
+    fn remove(&mut self, key: &Key) -> Option<Cause> {
+        let (cause, number) = self.causes.remove(key)?;
+        self.order.remove(number);
+        Some(cause)
     }
 
     pub fn of_reader(&mut self, key: Key, owner: Owner, cause: Cause) {
@@ -80,22 +88,22 @@ impl Heard {
     /// What was heard of the one name goes for the other; what was heard of that
     /// is void, for its key is gone.
     pub fn renamed(&mut self, locks: &mut Locks, from: &Key, to: &Key) {
-        let cause = self.causes.remove(from).max(self.take_swept(locks, from));
-        self.causes.remove(to);
+        let cause = self.remove(from).max(self.take_swept(locks, from));
+        self.remove(to);
         self.of(from.clone(), Cause::Unknown);
         self.of(to.clone(), cause.unwrap_or(Cause::Unknown));
     }
 
     pub fn swapped(&mut self, one: i32, other: i32) {
         let swap = |db| exchanged(db, one, other);
-        for sweep in &mut self.sweeps {
+        for sweep in self.sweeps.iter_mut() {
             sweep.db = swap(sweep.db);
         }
-        let order = std::mem::take(&mut self.order);
+        let mut order = std::mem::take(&mut self.order);
         let mut causes = std::mem::take(&mut self.causes);
         self.readers.clear();
-        for key in order {
-            if let Some(cause) = causes.remove(&key) {
+        while let Some(key) = order.pop_front() {
+            if let Some((cause, _)) = causes.remove(&key) {
                 let db = swap(key.db);
                 self.of(Key { db, ..key }, cause);
             }
@@ -164,9 +172,7 @@ impl Heard {
     pub fn next_keys(&mut self, locks: &Locks, most: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(key) = self.order.pop_front() {
-            if self.causes.contains_key(&key) {
-                keys.push(key);
-            }
+            keys.push(key);
             if keys.len() >= most {
                 break;
             }
@@ -197,7 +203,7 @@ impl Heard {
 
     /// What was heard of a key is void.
     pub fn forget(&mut self, locks: &mut Locks, key: &Key) {
-        self.causes.remove(key);
+        self.remove(key);
         self.readers.remove(key);
         self.take_swept(locks, key);
     }
@@ -220,7 +226,7 @@ impl Heard {
         if self.has_no_key() {
             return None;
         }
-        let cause = self.causes.remove(key).max(self.take_swept(locks, key));
+        let cause = self.remove(key).max(self.take_swept(locks, key));
         let readers = self.readers.remove(key);
         let any = cause.is_some() || readers.is_some();
         any.then(|| (cause, readers.unwrap_or_default()))
@@ -229,9 +235,10 @@ impl Heard {
     /// Asserts that each key of which something was heard has its turn.
     #[cfg(test)]
     pub fn check(&self) {
-        for key in self.causes.keys() {
-            assert!(self.order.contains(key), "{key:?} is never looked at");
+        for (key, (_, number)) in &self.causes {
+            assert_eq!(self.order.get(*number), Some(key), "it is never looked at");
         }
+        assert_eq!(self.order.len(), self.causes.len());
         assert!(self.readers.values().all(|readers| !readers.is_empty()));
     }
 }

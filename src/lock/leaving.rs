@@ -1,7 +1,5 @@
 //! Requests enter their queues and leave them, and what follows for those behind.
 
-use std::collections::VecDeque;
-
 use super::address::Address;
 use super::head;
 use super::queue::{Gone, Portion, Rank, Waiter};
@@ -99,9 +97,6 @@ pub fn let_leave(core: &mut Core, now: Now, keys: usize) -> bool {
         cut_off(core, &mut work, now, id);
     }
     core.due.append(work);
-    if core.gone.is_empty() {
-        core.gone = VecDeque::new();
-    }
     !core.gone.is_empty()
 }
 

@@ -22,6 +22,7 @@ mod deadlock;
 mod decide;
 mod decision;
 mod durations;
+mod fifo;
 mod found;
 mod grant;
 mod head;

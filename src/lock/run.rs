@@ -206,8 +206,9 @@ impl<O: Outside> Run<'_, '_, O> {
                 for id in d.core.queues.over(d.now, BATCH) {
                     timeouts::timed_out(d, id);
                 }
+                d.core.queues.kept().forget(d.now.mono, BATCH);
             });
-            let next = run.with.core.next_timeout();
+            let next = run.with.core.next_over();
             next.is_some_and(|at| at <= run.with.now.mono)
         });
     }

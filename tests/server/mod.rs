@@ -6,6 +6,7 @@ mod first_run;
 mod idle;
 mod install;
 mod loading;
+mod memory;
 mod missing_keys;
 mod neighbour;
 mod robust;

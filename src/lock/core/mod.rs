@@ -10,13 +10,12 @@ pub use describe::{Contended, Known, Waiting};
 pub use list::{Cursor, Held, Wanted};
 pub use stock::Forgetting;
 
-use std::collections::VecDeque;
-
 use crate::lock::address::Address;
 use crate::lock::ask::{Ask, Want};
 use crate::lock::away::Away;
 use crate::lock::counters::Counters;
 use crate::lock::deadlock::Inquiry;
+use crate::lock::fifo::Fifo;
 use crate::lock::heard::Heard;
 use crate::lock::in_flight::{Grant, InFlight};
 use crate::lock::pools::Pools;
@@ -106,7 +105,7 @@ pub struct Core {
     pub(in crate::lock) spare: Option<Box<Work>>,
     pub(in crate::lock) queues: Queues,
     /// Requests whose connections have closed: they leave before anything is decided.
-    pub(in crate::lock) gone: VecDeque<WaiterId>,
+    pub(in crate::lock) gone: Fifo<WaiterId>,
     /// Who is known to wait by subscription.
     pub(in crate::lock) subscribers: Subscribers,
     /// Grants whose reply may not have gone out yet.
@@ -315,6 +314,12 @@ impl Core {
     /// When the first BLOCK time is over.
     pub fn next_timeout(&self) -> Option<MonoUs> {
         self.queues.next_timeout()
+    }
+
+    /// The same, or when the first place is kept no more.
+    pub fn next_over(&self) -> Option<MonoUs> {
+        let both = [self.next_timeout(), self.queues.next_place_over()];
+        both.into_iter().flatten().min()
     }
 
     /// A request for several keys has them, and its reply goes out a little later: its

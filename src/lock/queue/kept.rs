@@ -4,11 +4,12 @@
 //! request again by another. It is the same request, and has its place again if it comes
 //! soon. Until then the place holds nobody up.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::rank::Rank;
 use super::waiter::Waiter;
+use crate::lock::fifo::Fifo;
 use crate::lock::{Key, Mode, MonoUs, Now, Owner, Share};
 
 /// So many are kept; then the oldest go.
@@ -23,7 +24,7 @@ pub struct Kept {
     /// Of requests that are the same at most one waits at a time.
     places: BTreeMap<Rc<Same>, Place>,
     /// Until when, in the order in which they came.
-    order: VecDeque<(MonoUs, Rc<Same>)>,
+    order: Fifo<(MonoUs, Rc<Same>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +37,6 @@ struct Place {
 impl Kept {
     /// The connection of this request is closed: its place is kept for so many ms.
     pub fn keep(&mut self, waiter: &Waiter, ms: i64, now: Now) {
-        self.forget(now.mono);
         if self.order.len() >= MOST {
             self.forget_first();
         }
@@ -57,7 +57,6 @@ impl Kept {
         asked: (Mode, Share),
         now: Now,
     ) -> Option<(Rank, MonoUs)> {
-        self.forget(now.mono);
         if self.places.is_empty() {
             return None;
         }
@@ -78,9 +77,17 @@ impl Kept {
         }
     }
 
-    /// What is kept until this moment is kept no more.
-    fn forget(&mut self, now: MonoUs) {
-        while self.order.front().is_some_and(|(until, _)| *until <= now) {
+    /// Until when the oldest is kept.
+    pub fn next_end(&self) -> Option<MonoUs> {
+        self.order.front().map(|(until, _)| *until)
+    }
+
+    /// What is kept until this moment is kept no more, so many of them.
+    pub fn forget(&mut self, now: MonoUs, most: usize) {
+        for _ in 0..most {
+            if self.next_end().is_none_or(|until| until > now) {
+                return;
+            }
             self.forget_first();
         }
     }

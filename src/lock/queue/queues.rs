@@ -240,6 +240,11 @@ impl Queues {
         }
     }
 
+    /// Until when the first of those is kept.
+    pub fn next_place_over(&self) -> Option<MonoUs> {
+        self.kept.next_end()
+    }
+
     /// The places of requests whose connection is closed.
     pub fn kept(&mut self) -> &mut Kept {
         &mut self.kept

@@ -1,7 +1,7 @@
 //! What is known of those who wait by subscription: for which locks, and whether they
 //! have a place in the queue.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::lock::deadlines::Deadlines;
 use crate::lock::queue::Rank;
@@ -45,7 +45,7 @@ pub struct Place {
 
 #[derive(Clone, Debug, Default)]
 pub struct Subscribers {
-    known: HashMap<Key, Known>,
+    known: BTreeMap<Key, Known>,
     due: Deadlines<MonoUs, Key>,
     /// How many of them have a place.
     places: usize,
@@ -149,7 +149,6 @@ impl Subscribers {
         for key in in_vain {
             self.forget(&key);
         }
-        self.known.shrink_to_fit();
     }
 
     /// Their turn begins. Whether they have a place.

@@ -1,12 +1,11 @@
 //! Locks that have ended with very many holders: what follows for each of these is done some
 //! at a time. The lock itself is over at once, and may be another's by now.
 
-use std::collections::VecDeque;
-
 #[cfg(test)]
 use super::hold::Hold;
 use super::hold::Party;
 use super::shared::Shared;
+use crate::lock::fifo::Fifo;
 use crate::lock::key::exchanged;
 use crate::lock::{Cause, ClientId, Key, Now, Reason, WallMs};
 
@@ -77,7 +76,7 @@ pub struct Ended {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Endings(VecDeque<Ending>);
+pub(super) struct Endings(Fifo<Ending>);
 
 impl Endings {
     pub fn put(&mut self, ending: Ending) {
@@ -115,7 +114,7 @@ impl Endings {
 
     /// Two databases were exchanged, and what lies in them.
     pub fn swap(&mut self, one: i32, other: i32) {
-        for ending in &mut self.0 {
+        for ending in self.0.iter_mut() {
             ending.db = exchanged(ending.db, one, other);
         }
     }
@@ -131,7 +130,7 @@ impl Endings {
 
     /// Nothing is to be written for them any more.
     pub fn write_nothing(&mut self) {
-        for ending in &mut self.0 {
+        for ending in self.0.iter_mut() {
             ending.leases = false;
         }
     }

@@ -10,6 +10,9 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lengths(HashMap<usize, usize>);
 
+/// Room for so many lengths is kept.
+const FEW: usize = 64;
+
 impl Lengths {
     /// A name of this length was one of them, and is now, or not.
     pub fn change(&mut self, len: usize, was: bool, is: bool) {
@@ -25,6 +28,9 @@ impl Lengths {
         };
         if *count == 0 {
             self.0.remove(&len);
+            if self.0.is_empty() {
+                self.0.shrink_to(FEW);
+            }
         }
     }
 

@@ -13,8 +13,8 @@ use crate::lock::Bytes;
 /// One for each number that a byte can be. A part of a million names grows within a ms.
 const PARTS: usize = 256;
 
-/// A part gives memory back from this room on.
-const ROOM: usize = 64;
+/// A part keeps this much room; what is above it is given back as names go.
+const ROOM: usize = 3;
 
 /// Longer names are looked up each time.
 const SHORT: usize = 256;
@@ -167,10 +167,10 @@ impl<T> Names<T> {
         let over = known.and_then(|(at, known)| is_over(known).then_some(at));
         let Some(at) = over else { return };
         part.swap_remove_index(at);
-        // After a crowd has gone; seldom enough to cost nothing.
+        // As many have gone since it grew as are moved now, or more.
         let (room, len) = (part.capacity(), part.len());
-        if room > ROOM && len < room / 8 {
-            part.shrink_to(len.saturating_mul(2).max(ROOM / 2));
+        if room > ROOM && (len == 0 || len < room / 8) {
+            part.shrink_to(len.saturating_mul(2));
         }
         self.changed(name, None);
     }

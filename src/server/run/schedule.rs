@@ -52,7 +52,7 @@ pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
 fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
     let known = shell.locks.ask(|core| {
-        let moments = (core.next_end(), core.next_timeout());
+        let moments = (core.next_end(), core.next_over());
         let again = [core.next_turn(), core.next_inquiry()];
         let unread = core.any_unread() || core.any_ending();
         let still = (core.is_any_away(), core.any_to_let_go(), unread);
@@ -83,7 +83,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
 pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
-        let waits = [core.next_timeout(), core.next_turn(), core.next_inquiry()];
+        let waits = [core.next_over(), core.next_turn(), core.next_inquiry()];
         let unread = core.any_unread() || core.any_ending();
         let due = core.has_due() || unread || core.any_to_let_go();
         (end, waits, due, core.is_watching())

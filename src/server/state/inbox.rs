@@ -2,7 +2,7 @@
 //! grants that never reached their client. Whoever acts on it takes all of it at once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::lock::{Cause, Key, Note};
 
@@ -92,7 +92,7 @@ struct Notes {
     /// In the order in which things happened.
     list: Vec<Note>,
     /// Where keys went by a RENAME or MOVE that is among the notes.
-    arrived: HashSet<Key>,
+    arrived: BTreeSet<Key>,
     /// The key that a RENAME or MOVE has taken away, until the event that says
     /// where it went; they come as a pair.
     leaving: Option<Key>,

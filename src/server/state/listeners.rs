@@ -32,9 +32,6 @@ impl Listeners {
 
     /// A beat of the server: they may have unsubscribed since, or lost the permission.
     pub fn forget(&self) {
-        let mut seen = self.seen.borrow_mut();
-        if !seen.is_empty() {
-            seen.clear();
-        }
+        self.seen.take();
     }
 }

@@ -70,6 +70,9 @@ impl Outbox {
         let mut lines = self.lines.borrow_mut();
         let most = most.min(lines.len());
         let mut taken: Vec<_> = lines.drain(..most).collect();
+        if lines.is_empty() {
+            *lines = VecDeque::new();
+        }
         if lines.is_empty() && self.left_out.get() > 0 {
             let left_out = self.left_out.take();
             taken.push(format!(

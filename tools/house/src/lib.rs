@@ -45,7 +45,7 @@ pub const FLOORS: &[&[&str]] = &[
         "lock::types", "lock::key", "lock::found", "lock::layout", "lock::write",
         "lock::keyspace", "lock::address",
         "lock::ask", "lock::refusal", "lock::notice", "lock::deadlines",
-        "lock::moments", "lock::durations",
+        "lock::moments", "lock::durations", "lock::fifo",
     ],
     // Owners of state.
     &[
