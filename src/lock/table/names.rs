@@ -13,7 +13,8 @@ use crate::lock::Bytes;
 /// One for each number that a byte can be. A part of a million names grows within a ms.
 const PARTS: usize = 256;
 
-/// A part keeps this much room; what is above it is given back as names go.
+/// An empty part keeps this much room, for the next name; what is above it is given back as
+/// names go.
 const ROOM: usize = 3;
 
 /// Longer names are looked up each time.
@@ -45,6 +46,9 @@ pub struct Names<T> {
     asked: RefCell<[Asked; REMEMBERED]>,
     /// So often was a name added or removed, and one more.
     changes: u64,
+    len: usize,
+    /// There was more than a name for each part: the room of all goes with the last name.
+    many: bool,
 }
 
 /// Behind those names that were looked at, on the way from the last to the first.
@@ -71,13 +75,15 @@ impl<T> Default for Names<T> {
             hasher: RandomState::new(),
             asked: RefCell::default(),
             changes: 1,
+            len: 0,
+            many: false,
         }
     }
 }
 
 impl<T> Names<T> {
     pub fn is_empty(&self) -> bool {
-        self.last.is_empty() && self.parts.iter().all(IndexMap::is_empty)
+        self.len == 0
     }
 
     /// The hash of a name, and its place in its part if it is there.
@@ -151,6 +157,8 @@ impl<T> Names<T> {
         let part = self.part(number(hash));
         if at.is_none() {
             self.changed(name, Some(part.len()));
+            self.len = self.len.saturating_add(1);
+            self.many |= self.len > PARTS;
         }
         let part = self.part_mut(number(hash)).raw_entry_mut_v1();
         match part.from_hash(hash, |other| other == name) {
@@ -171,6 +179,12 @@ impl<T> Names<T> {
         let (room, len) = (part.capacity(), part.len());
         if room > ROOM && (len == 0 || len < room / 8) {
             part.shrink_to(len.saturating_mul(2));
+        }
+        self.len = self.len.saturating_sub(1);
+        if self.len == 0 && self.many {
+            self.many = false;
+            self.parts.iter_mut().for_each(|part| part.shrink_to(0));
+            self.last.shrink_to(0);
         }
         self.changed(name, None);
     }
@@ -250,121 +264,4 @@ fn number(hash: u64) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(number: usize) -> Bytes {
-        Bytes::from(format!("name {number}").as_bytes())
-    }
-
-    /// All names, in pages of so many.
-    fn pages(names: &Names<usize>, most: usize) -> Vec<Bytes> {
-        let mut all: Vec<Bytes> = Vec::new();
-        loop {
-            let begin = all
-                .last()
-                .map_or(Bound::Unbounded, |last| Bound::Excluded(&last[..]));
-            let page = names.from(begin, most);
-            assert!(page.len() <= most);
-            if page.is_empty() {
-                return all;
-            }
-            let page: Vec<Bytes> = page.iter().map(|(name, _)| (*name).clone()).collect();
-            all.extend(page);
-        }
-    }
-
-    #[test]
-    fn pages_go_through_all_names_in_one_order() {
-        const MANY: usize = 3000;
-        let mut names = Names::default();
-        assert_eq!(pages(&names, 10), [] as [Bytes; 0]);
-        for number in 0..MANY {
-            *names.get_or_insert(&name(number), || 0) = number;
-        }
-        let whole = names.from(Bound::Unbounded, usize::MAX);
-        let whole: Vec<Bytes> = whole.iter().map(|(name, _)| (*name).clone()).collect();
-        let mut sorted = whole.clone();
-        sorted.sort();
-        sorted.dedup();
-        assert_eq!(sorted.len(), MANY);
-        for most in [1, 7, 1000] {
-            assert_eq!(pages(&names, most), whole, "{most}");
-        }
-        for (at, name) in whole.iter().enumerate() {
-            let from = names.from(Bound::Included(name), 2);
-            let from: Vec<_> = from.iter().map(|(name, _)| (*name).clone()).collect();
-            assert_eq!(from, whole[at..MANY.min(at + 2)]);
-        }
-        // From the place of one that has gone.
-        names.remove_if(&whole[1], |_| true);
-        assert_eq!(names.from(Bound::Excluded(&whole[1]), 1)[0].0, &whole[2]);
-        assert_eq!(names.from(Bound::Included(&whole[1]), 1)[0].0, &whole[2]);
-    }
-
-    /// Whatever is added and removed beside it, each name is found where it is.
-    #[test]
-    fn what_is_remembered_of_a_name_is_true() {
-        let mut names = Names::default();
-        let mut known = std::collections::HashMap::new();
-        let mut draw = 1_usize;
-        for step in 0..20_000 {
-            draw = draw.wrapping_mul(25_214_903_917).wrapping_add(11);
-            // Few enough to be added and removed often, and more than are remembered.
-            let (what, number) = (draw >> 20 & 3, draw >> 24 & 63);
-            let name = name(number);
-            match what {
-                0 => *names.get_or_insert(&name, || 0) = *known.entry(number).or_insert(step),
-                1 => names.remove_if(&name, |known| *known % 2 == 0),
-                2 => names.get_mut(&name).into_iter().for_each(|it| *it = step),
-                _ => {}
-            }
-            match (what, known.get_mut(&number)) {
-                (1, Some(step)) if *step % 2 == 0 => drop(known.remove(&number)),
-                (2, Some(it)) => *it = step,
-                _ => {}
-            }
-            for number in [number, number ^ 1, draw >> 32 & 63] {
-                let found = names.get(&self::name(number)).map(|(_, it)| *it);
-                assert_eq!(found, known.get(&number).copied(), "{step}");
-            }
-        }
-        assert!(known.len() > 10);
-    }
-
-    #[test]
-    fn each_table_has_an_order_of_its_own() {
-        let (one, other) = (Names::<usize>::default(), Names::<usize>::default());
-        assert_ne!(one.order(), other.order());
-        assert_eq!(one.order(), one.clone().order());
-    }
-
-    /// On the way from the end some are removed and others added.
-    #[test]
-    fn none_that_stays_is_passed_over() {
-        const MANY: usize = 5000;
-        let mut names = Names::default();
-        for number in 0..MANY {
-            *names.get_or_insert(&name(number), || 0) = number;
-        }
-        let mut place = Place::END;
-        let mut seen = vec![false; MANY];
-        let mut steps = 0;
-        while let Some((_, number)) = names.before(&mut place) {
-            let number = *number;
-            if number < MANY {
-                seen[number] = true;
-            }
-            steps += 1;
-            if number % 3 == 0 {
-                names.remove_if(&name(number), |_| true);
-            }
-            names.remove_if(&name(steps * 7 % MANY), |number| *number % 2 == 0);
-            names.get_or_insert(&name(MANY + steps), || MANY);
-        }
-        for number in (0..MANY).filter(|number| number % 2 == 1) {
-            assert!(seen[number], "{number}");
-            assert_eq!(names.get(&name(number)).is_some(), number % 3 != 0);
-        }
-    }
-}
+mod tests;
