@@ -4,10 +4,13 @@
 //! connection that subscribes to it, in RESP3 also while it asks for other things. Not on
 //! every server may it leave at once ([`Publishing`]).
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use super::replication::{By, Replication};
 use super::{answers, closes, reach};
 use crate::error::{self, shown};
-use crate::lock::{Address, Loss, Outcome, Reason, WaiterId};
+use crate::lock::{Address, ClientId, Loss, Outcome, Reason, WaiterId};
 use crate::server::shell::Shell;
 use crate::server::state::{Letter, Publishing, Unheard};
 use crate::server::sys::{self, Ctx, Text};
@@ -30,18 +33,31 @@ pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome:
     send(to, address, (word, &rest), unheard);
 }
 
-/// Whose connection was found to hear what it is told, last. As a rule the next message goes
-/// the same way, and nothing runs in between.
+/// What was found of connections that are told of losses. Very many are told at once as a rule,
+/// and nothing runs in between that could change it.
 #[derive(Default)]
-pub struct Heard(Option<Address>);
+pub struct Heard {
+    /// The last that was found to hear what it is told.
+    last: Option<Address>,
+    /// Where they come from; `None`: they are gone.
+    from: BTreeMap<ClientId, Option<Rc<str>>>,
+}
 
 impl Heard {
+    fn from(&mut self, client: Option<ClientId>) -> Option<Rc<str>> {
+        let client = client?;
+        let from = self.from.entry(client);
+        from.or_insert_with(|| sys::address_of(client).map(Rc::from))
+            .clone()
+    }
+
     /// Whether a client that is told at an address would hear it.
     fn is_by(&mut self, to: &Replication<'_>, address: &Address) -> bool {
         let same = |known: &Address| known.listener == address.listener;
-        let hears = self.0.as_ref().is_some_and(same) || reach::hears(to, address);
-        if hears {
-            self.0 = Some(address.clone());
+        let is_last = self.last.as_ref().is_some_and(same);
+        let hears = is_last || reach::hears(to, address);
+        if hears && !is_last {
+            self.last = Some(address.clone());
         }
         hears
     }
@@ -63,14 +79,9 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
     if reason == Reason::Released {
         return;
     }
-    let from = || client.and_then(sys::address_of);
+    let (from, heir) = (heard.from(client), heard.from(loss.heir));
     // The same program has it, by another connection.
-    let is_its = |heir: &str| from().is_some_and(|from| host(&from) == host(heir));
-    if loss
-        .heir
-        .and_then(sys::address_of)
-        .is_some_and(|heir| is_its(&heir))
-    {
+    if heir.is_some() && from.as_deref().map(host) == heir.as_deref().map(host) {
         return;
     }
     let closing = at_once.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
@@ -79,7 +90,7 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
             "rlock: lost: key {}, owner {}, client {}, {}{}",
             shown(&loss.key.name),
             shown(&loss.owner),
-            from().as_deref().unwrap_or("gone"),
+            from.as_deref().unwrap_or("gone"),
             word(reason),
             if closing {
                 "; closing its connection (rlock.watchdog-lost)"
