@@ -168,6 +168,48 @@ def test_nothing_can_be_opened_within_the_time(server, key):
     locks.close()
 
 
+def test_a_release_that_is_refused_for_longer_than_the_lease(own_server, face, key):
+    locks = face(own_server.port)
+    hold = locks.acquire(key, lease=0.5)
+    own_server.say("ACL SETUSER default -rlock.release")
+    with pytest.raises(rlock.Refused, match="rlock.release"):
+        locks.release(hold)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        assert not own_server.is_free(key)  # the server renews it
+        time.sleep(0.1)
+    own_server.say("ACL SETUSER default +rlock.release")
+    assert until(lambda: own_server.is_free(key))
+
+
+@pytest.mark.parametrize("keys", [1, 2])
+def test_a_job_asks_again_when_its_release_was_taken(own_server, key, keys):
+    """It would be given the hold that is about to end."""
+    keys = [f"{key}:{n}" for n in range(keys)]
+    verb = "rlock.release" if len(keys) == 1 else "rlock.mrelease"
+    with rlock.Locks(redis.Redis(port=own_server.port), timeout=1) as locks:
+        job = locks.job()
+        hold = job.acquire(keys, lease=0.5)
+        own_server.say(f"ACL SETUSER default -{verb}")
+        with pytest.raises(rlock.Refused, match=verb):
+            hold.release()
+        with pytest.raises(rlock.HeldByJob, match="has not taken"):
+            job.acquire(keys[0])
+        with pytest.raises(rlock.HeldByJob, match="has not taken"):
+            job.acquire(keys[0], wait=1.5)
+        other = job.acquire("other")
+        waits = InThread(lambda: job.acquire(keys[0], wait=30))
+        own_server.say(f"ACL SETUSER default +{verb}")
+        again = waits.result()
+        assert again.token > hold.token
+        time.sleep(2.5)
+        assert again.lost.reason is None and not own_server.is_free(keys[0])
+        assert all(own_server.is_free(one) for one in keys[1:])
+        again.release()
+        other.release()
+        assert own_server.is_free(keys[0])
+
+
 def test_drop_in_refuses_as_redis_py_does(own_server, key):
     with redis.Redis(port=own_server.port) as client:
         forever = client.lock(key, timeout=0, lock_class=rlock.Lock)

@@ -15,11 +15,10 @@ from ._holds import ELSEWHERE, Holds
 from ._line import BROKEN
 from ._resp import Failure
 from ._states import Call, Held, Request, nothing
-from .errors import ConnectionError, Deadlock, Lost, NotAcquired, Refused
+from .errors import ConnectionError, Deadlock, Error, HeldByJob, Lost, NotAcquired, Refused
 
-# s: how long the server keeps the place of a request whose connection broke.
-PLACE = 15.0
-# s: until a server that has just started, and grants nothing yet, is asked again.
+# s: until a server is asked again that has just started, and grants nothing yet; or has to take what
+# ends the last one first.
 NOTYET = 0.5
 ONE_NODE = "this server is a node of a cluster: give Locks a RedisCluster"
 NO_MODULE = "the server has no rlock module: load librlock.so (loadmodule), see the README"
@@ -80,18 +79,25 @@ class Core(Holds):
                 self._call_off(request, now)
 
     def _send_request(self, request: Request, now: float) -> None:
+        if until := self._blocked(request, now):
+            self.timers.at(min(until, now + NOTYET), partial(self.resend, request))
+            return
         ask, request.tag, request.sent, request.queued = request.ask, next(self._tags), now, False
         self._table[str(request.tag)] = request
         left = max(request.until - now, 0.001) if ask.wait else None
         words = ask.acquire(request.owner, left, self.channel, request.tag)
         self.send(Call(words, partial(self._answered, request, request.tag)), now)
 
+    @staticmethod
+    def _blocked(request: Request, now: float) -> float:
+        return request.job.blocked(request.ask.keys, now) if request.job else 0.0
+
     def _call_off(self, request: Request, now: float) -> None:
         """Both, one behind the other: then the owner has nothing, whatever crossed it."""
         if request.sent:
-            ask, until = request.ask, now + max(request.ask.lease / 1000, PLACE)
-            for words in (ask.cancel(request.owner), ask.release_all(request.owner)):
-                self.send(Call(words, None, words, until), now)
+            ask, owner = request.ask, request.owner
+            for words in (ask.cancel(owner), ask.release_all(owner)):
+                self.send(self._ending(request, words, now, waits=True), now)
 
     def _answered(self, request: Request, tag: int, reply: Any, now: float) -> None:
         if request.tag != tag or request.finished or request.held or reply is BROKEN:
@@ -158,7 +164,10 @@ class Core(Holds):
             request.timer = self.timers.at(at, partial(self._overdue, request))
             return
         why = "no answer" if self.ready else self.trouble or "it takes too long"
-        self._end(request, ConnectionError(f"no connection to the server: {why}"))
+        error: Error = ConnectionError(f"no connection to the server: {why}")
+        if self.ready and self._blocked(request, now):
+            error = HeldByJob(f"{request.ask.name}: the server has not taken what ends the job's last hold or wait of it")
+        self._end(request, error)
         self._call_off(request, now)
 
     def _not_acquired(self, request: Request) -> NotAcquired:
@@ -269,7 +278,7 @@ class Core(Holds):
         for request in self.requests:
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog]:
-            self.backlog.append(self._freed(held.request, now))
+            self.owe(self._freed(held.request, now), now)
             self._lost(held, "connection", now)
         for held in self.holds:
             held.outlived = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +14,8 @@ from ._resp import Failure, Word
 from ._states import Call, Held, Pending, Request
 from .errors import ConnectionError, Lost, Refused
 
+# s: how long the server keeps the place of a request whose connection broke.
+PLACE = 15.0
 # Of a node of a cluster: it has not all of the slot.
 ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
 
@@ -36,14 +39,37 @@ class Holds(Line):
             self.moved += those
             self.calls.append(self.on_moved)
 
+    def _ending(self, request: Request, words: tuple[Word, ...], now: float, waits: bool = False) -> Call:
+        """What ends what its owner has, or waits for. It is said until the server has taken it: what
+        is there with watchdog, or in line, stays as long as the connection."""
+        lease = request.ask.lease
+        if held := request.held:
+            lease = max(held.lease, held.renewing or 0)
+        lasts = max(lease / 1000, PLACE) if waits else lease / 1000
+        stays = waits or request.ask.watchdog
+        call = Call(words, None, words, math.inf if stays else now + lasts, lasts)
+        if request.job:
+            call.job, call.ends = request.job, request.ask.keys
+            request.job.ends(call, now)
+        return call
+
     def _tidied(self, call: Call, reply: Any, now: float) -> None:
-        """A release that the server refuses is said again, for nobody else will."""
+        """What the server refuses is said again, for nobody else will."""
         if not isinstance(reply, Failure) or reply.code in ("NOTHELD", "WRONGTYPE"):
-            return
-        if self.place and reply.code in ELSEWHERE:
+            self._taken(call, now)
+        elif self.place and reply.code in ELSEWHERE:
+            call.parted(now)
             self._move(call)
         elif now < call.until:
             self.say_again(call, now)
+
+    def _taken(self, call: Call, now: float) -> None:
+        """What its job asks for next may be asked for now, perhaps at another node."""
+        for request in call.job.ended(call) if call.job else ():
+            home = request.home
+            if home:
+                home.calls.append(partial(home.resend, request, now))
+                self.calls.append(list)
 
     def release(self, held: Held, now: float, pending: Pending | None = None) -> Pending:
         """Over when the server has answered, or cannot any more. Never asks twice."""
@@ -65,8 +91,8 @@ class Holds(Line):
         counted = not gone
         if counted:
             self._forget(held, releasing=True)
-        until = now + held.lease / 1000
-        words, again = self._release_words(held, ask), ask.release_all(owner)
+        call = self._ending(held.request, self._release_words(held, ask), now)
+        call.again = ask.release_all(owner)
 
         def answered(reply: Any, now: float) -> None:
             nonlocal counted
@@ -74,8 +100,10 @@ class Holds(Line):
             if counted:  # until now the heartbeat was as quick as the hold wants it
                 self.beat.remove(held.lease)
                 counted = False
+            call.answered = None
+            if reply is not BROKEN:
+                self._tidied(call, reply, now)
             if isinstance(reply, Failure):
-                self._tidied(Call(words, None, words, until), reply, now)
                 why = self._gone(reply)
                 self._finish(pending, Lost(why, ask.name) if why else Refused(*reply))
             elif held.reason and not pending.error:  # told before the reply
@@ -85,7 +113,8 @@ class Holds(Line):
 
         if self.ready:
             pending.timer = self.timers.at(now + self.timeout, lambda now: self._finish(pending, pending.error))
-        self.send(Call(words, answered, again, until), now)
+        call.answered = answered
+        self.send(call, now)
         if not self.ready:
             answered(BROKEN, now)
             pending.finished = True
@@ -190,8 +219,7 @@ class Holds(Line):
 
     def _end_hold(self, held: Held, reason: str, now: float) -> None:
         """Lost by our own clock: so that the server agrees, it is released."""
-        words, until = self._release_words(held, held.request.ask), now + held.lease / 1000
-        self.send(Call(words, None, words, until), now)
+        self.send(self._ending(held.request, self._release_words(held, held.request.ask), now), now)
         self._lost(held, reason, now)
 
     def _lost(self, held: Held, reason: str, now: float) -> None:
@@ -203,7 +231,7 @@ class Holds(Line):
         self._forget(held)
         request = held.request
         if reason == "demoted":  # the master that comes may have it still
-            self.backlog.append(self._freed(held.request, now))
+            self.owe(self._freed(held.request, now), now)
         elif reason == "moved":  # and so may the node that has the slot now
             self._move(self._freed(held.request, now))
         if not request.finished:  # the program does not have it yet
@@ -234,9 +262,9 @@ class Holds(Line):
         return ask.release_all(owner) if held.outlived else ask.release(owner, held.token)
 
     def _freed(self, request: Request, now: float) -> Call:
-        words = request.ask.release_all(request.owner)
-        lease = request.held.lease if request.held else request.ask.lease
-        return Call(words, None, words, now + lease / 1000)
+        call = self._ending(request, request.ask.release_all(request.owner), now)
+        call.parted(now)
+        return call
 
     def _closing(self, held: Held, reason: str) -> None:
         held.reason = reason

@@ -102,7 +102,7 @@ class Line:
                 call.answered(BROKEN, now)
             if call.again is not None:
                 call.words = call.again
-                self.backlog.append(call)
+                self.owe(call, now)
         self._connect_at = now + PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
         self._broken(now)
@@ -122,7 +122,8 @@ class Line:
         if self.refused and now >= self._again_at:
             again, self.refused = self.refused, []
             for call in again:
-                self.send(call, now)
+                if call.until > now:
+                    self.send(call, now)
 
     def next_time(self) -> float:
         """When `tick`, or a new connection, is due."""
@@ -152,7 +153,12 @@ class Line:
             self.flight.append(call)
             self.out += encode(call.words)
         elif call.again is not None:
-            self.backlog.append(call)
+            self.owe(call, now)
+
+    def owe(self, call: Call, now: float) -> None:
+        """First of all on the next connection."""
+        call.parted(now)
+        self.backlog.append(call)
 
     def hurry(self, now: float) -> None:
         """Somebody asks: no long pause before the next attempt to connect."""

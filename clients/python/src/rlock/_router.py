@@ -66,7 +66,8 @@ class ClusterRouter(Router):
             self._nowhere.append((one, since or at))
             self._wanted()
         elif isinstance(one, Call):
-            self._at(node).send(one, at)
+            if one.until > at:  # else its job may have asked for the key again
+                self._at(node).send(one, at)
         else:
             self._at(node).adopt(one, at)
 

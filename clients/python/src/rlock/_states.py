@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,7 @@ class Pending:
 class JobState:
     """One owner, and what it holds or waits for: at most once for each key."""
 
-    __slots__ = ("keys", "owner", "pid")
+    __slots__ = ("ending", "keys", "owner", "pid")
 
     def __init__(self, owner: str = "") -> None:
         """Without one it is drawn at the first use: an image of a process that is started twice may
@@ -49,11 +50,12 @@ class JobState:
         self.pid = os.getpid()
         self.owner = owner
         self.keys: dict[bytes, Request] = {}
+        self.ending: dict[bytes, list[Call]] = {}  # said, and not taken by the server yet
 
     def here(self) -> None:
         """In a child of a fork it is another job: the parent goes on with the owner."""
         if self.pid != os.getpid() or not self.owner:
-            self.pid, self.owner, self.keys = os.getpid(), fresh_owner(), {}
+            self.pid, self.owner, self.keys, self.ending = os.getpid(), fresh_owner(), {}, {}
 
     def take(self, request: Request) -> None:
         self.here()
@@ -67,6 +69,28 @@ class JobState:
         for key in request.ask.keys:
             if self.keys.get(key) is request:
                 del self.keys[key]
+
+    def ends(self, call: Call, now: float) -> None:
+        """It ends what the owner has of its keys, or waits for."""
+        for key in call.ends:
+            self.ending[key] = [*(other for other in self.ending.get(key, ()) if other.until > now), call]
+
+    def ended(self, call: Call) -> list[Request]:
+        """The server has taken it; who may have waited for that."""
+        for key in call.ends:
+            left = [other for other in self.ending.pop(key, ()) if other is not call]
+            if left:
+                self.ending[key] = left
+        return [self.keys[key] for key in call.ends if key in self.keys]
+
+    def blocked(self, keys: tuple[bytes, ...], now: float) -> float:
+        """Until when the server may know of an older hold or wait of the owner; 0: it does not. It would take
+        the next request for that one, and what ends that one would end the next, with nobody told."""
+        until = 0.0
+        for key in keys:
+            for call in self.ending.get(key, ()):
+                until = max(until, call.until)
+        return until if until > now else 0.0
 
 
 class Request(Pending):
@@ -144,7 +168,7 @@ class Held:
 class Call:
     """A command on its way. `again` is what the next connection is told if this one breaks."""
 
-    __slots__ = ("again", "answered", "sent", "until", "words")
+    __slots__ = ("again", "answered", "ends", "job", "lasts", "sent", "until", "words")
 
     def __init__(
         self,
@@ -152,9 +176,17 @@ class Call:
         answered: Callable[[Any, float], object] | None,
         again: tuple[Word, ...] | None = None,
         until: float = 0.0,
+        lasts: float = math.inf,
     ) -> None:
         self.words = words
         self.answered = answered  # None: whichever session has it by then sees to it
         self.again = again
         self.until = until  # afterwards there is nothing to say again
+        self.lasts = lasts  # nor so long after the connection has ended
         self.sent = 0.0
+        self.job: JobState | None = None  # whose next request for these keys comes after it
+        self.ends: tuple[bytes, ...] = ()
+
+    def parted(self, now: float) -> None:
+        """There is no connection any more that keeps alive what it is about."""
+        self.until = min(self.until, now + self.lasts)
