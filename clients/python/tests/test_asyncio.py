@@ -7,6 +7,7 @@ import math
 import socket
 import sys
 import threading
+import time
 
 import pytest
 import redis.asyncio
@@ -356,3 +357,23 @@ def test_a_loop_that_is_closed_under_an_open_session(server, key, caplog):
     del held, waiting, locks, loop
     gc.collect()
     assert not caplog.records
+
+
+def test_a_program_that_blocked_its_event_loop_reads_first(server, key):
+    """The server has answered, and renewed the lease, meanwhile."""
+
+    async def main():
+        async with opened(server, timeout=0.5) as locks:
+            hold = await locks.acquire(key, lease=0.6)
+            asked = asyncio.create_task(locks.acquire(f"{key}:2"))
+            renewed = asyncio.create_task(hold.renew())
+            await asyncio.sleep(0)
+            time.sleep(1.5)
+            assert hold.lost.reason is None
+            await renewed
+            await (await asked).release()
+            await asyncio.sleep(0.5)
+            assert hold.lost.reason is None and not server.is_free(key)
+            await hold.release()
+
+    run(main())

@@ -136,3 +136,9 @@ def test_the_shortest_lease_sets_the_pace():
     assert beat.dead_at() == 116.5
     beat.remove(9000)
     assert beat.dead_at() == 137.5
+    # One that is shorter than any answer takes ends no other.
+    beat.add(9000, 108)
+    beat.add(1, 108)
+    assert (beat.ask_at(), beat.dead_at()) == (100 + 0.1 / 3, 108.1)
+    beat.remove(1)
+    assert beat.dead_at() == 117

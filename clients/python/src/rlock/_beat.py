@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 IDLE = 30_000  # ms: a session with nothing to lose asks every third of it
+# ms: a shorter lease counts as one of so long. It is over before anything can be proved, and with the
+# connection all other holds would be lost too.
+LEAST = 100
 
 
 class Beat:
@@ -19,7 +22,7 @@ class Beat:
         self._bound = math.inf  # when those that were there before it want a newer proof
 
     def add(self, lease: int, now: float) -> None:
-        before = bool(self._leases)
+        lease, before = max(lease, LEAST), bool(self._leases)
         self._leases[lease] = self._leases.get(lease, 0) + 1
         if before and lease >= self._shortest:
             return
@@ -28,6 +31,7 @@ class Beat:
         self._since, self._shortest = now, lease
 
     def remove(self, lease: int) -> None:
+        lease = max(lease, LEAST)
         left = self._leases.pop(lease, 0) - 1
         if left > 0:
             self._leases[lease] = left
@@ -47,8 +51,12 @@ class Beat:
         if self._proof >= self._since:
             self._bound = math.inf
 
+    @property
+    def third(self) -> float:
+        return self._shortest / 3000
+
     def ask_at(self) -> float:
-        return self._asked + self._shortest / 3000
+        return self._asked + self.third
 
     def dead_at(self) -> float:
         return min(self._bound, max(self._proof, self._since) + self._shortest / 1000)

@@ -45,7 +45,7 @@ class Core(Holds):
         request.home = self
         if request.ask.wait < math.inf:
             first = request.until if request.ask.wait else request.last
-            request.timer = self.timers.at(first, partial(self._overdue, request))
+            self.limit(request, first, partial(self._overdue, request))
         self.requests[request] = None
         self.beat.add(request.ask.lease, now)
         self.hurry(now)
@@ -161,7 +161,7 @@ class Core(Holds):
         # Who has it only the server can say: without its answer nobody knows that somebody has.
         at = request.until + self.timeout if self.ready and request.queued else request.last
         if now < at:
-            request.timer = self.timers.at(at, partial(self._overdue, request))
+            self.limit(request, at, partial(self._overdue, request))
             return
         why = "no answer" if self.ready else self.trouble or "it takes too long"
         error: Error = ConnectionError(f"no connection to the server: {why}")

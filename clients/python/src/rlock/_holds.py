@@ -112,7 +112,7 @@ class Holds(Line):
                 self._finish(pending, pending.error)
 
         if self.ready:
-            pending.timer = self.timers.at(now + self.timeout, lambda now: self._finish(pending, pending.error))
+            self.limit(pending, now + self.timeout, lambda now: self._finish(pending, pending.error))
         call.answered = answered
         self.send(call, now)
         if not self.ready:
@@ -133,7 +133,7 @@ class Holds(Line):
         def late(now: float) -> None:
             self._finish(pending, ConnectionError("no answer to the renewal"))
 
-        pending.timer = self.timers.at(now + self.timeout, late)
+        self.limit(pending, now + self.timeout, late)
         self._renew(held, ask.renew(held.request.owner, lease), lease, finish, now)
 
     def due(self, held: Held, now: float) -> str | None:
@@ -144,7 +144,8 @@ class Holds(Line):
             return "lease"
         if held.ends is not None and held.ends <= now:
             return "max"
-        return "connection" if held.request.ask.watchdog and self.connected and self._dead_at() <= now else None
+        dead = self.connected and self._dead_at() <= now and not self._stood_still(now)
+        return "connection" if held.request.ask.watchdog and dead else None
 
     def lose(self, held: Held, reason: str, now: float) -> None:
         """The program has seen it so."""

@@ -17,11 +17,13 @@ from ._ask import NAME, fresh_channel
 from ._beat import Beat
 from ._clock import Timers
 from ._resp import Failure, Parser, Push, encode
-from ._states import Call
+from ._states import Call, Pending
 
 # The server is no master now: the address may soon lead to one.
 NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
 PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to connect
+# s: later than that is nobody but who stood still; and so long is read what has come meanwhile.
+LATE = 0.1
 BROKEN = object()  # in the place of a reply: the connection broke before it came
 SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
@@ -46,6 +48,9 @@ class Line:
         self.flight: deque[Call] = deque()
         self.backlog: list[Call] = []  # first of all on the next connection
         self.refused: list[Call] = []  # to be said again in a moment
+        self.hears_until = 0.0  # this process stood still: before that nothing counts as not answered
+        self._spared = 0.0  # nor is the connection given up before that
+        self._due = math.inf  # when it is to look again
         self._again_at = 0.0
         self._parser = Parser()
         self._failures = 0
@@ -66,7 +71,7 @@ class Line:
         self._subscribe()
 
     def receive(self, data: bytes, now: float) -> None:
-        # What was sent is proof of nothing if we have not looked for longer than a lease.
+        # What comes too late is no proof, unless it lay there while this process itself stood still.
         self.tick(now)
         try:
             replies = self._parser.feed(data)
@@ -109,6 +114,12 @@ class Line:
 
     def tick(self, now: float) -> None:
         """What is due by now."""
+        if now - self._due > LATE:
+            self.hears_until = now + LATE
+        if self._stood_still(now):
+            # The server has a third of the lease to answer.
+            self._spared = now + self.beat.third
+        self._due = math.inf
         self.timers.run(now)
         if self.backlog:
             self.backlog = [call for call in self.backlog if call.until > now and now < self.leave_by]
@@ -125,8 +136,27 @@ class Line:
                 if call.until > now:
                     self.send(call, now)
 
+    def _stood_still(self, now: float) -> bool:
+        """The replies may lie unread, and so may the news that the connection was closed."""
+        return now - self._due > self.beat.third
+
+    def limit(self, pending: Pending, at: float, late: Callable[[float], object]) -> None:
+        """It was not answered by then, unless the answer lies unread."""
+
+        def due(now: float) -> None:
+            if now < self.hears_until:
+                self.limit(pending, self.hears_until, late)
+            else:
+                late(now)
+
+        pending.timer = self.timers.at(at, due)
+
     def next_time(self) -> float:
         """When `tick`, or a new connection, is due."""
+        self._due = self._next_time()
+        return self._due
+
+    def _next_time(self) -> float:
         due = self.timers.next()
         if self.connected:
             due = min(due, self._dead_at())
@@ -179,7 +209,7 @@ class Line:
 
     def _dead_at(self) -> float:
         dead = self.beat.dead_at()
-        return dead if self.ready else min(dead, self._began + self.timeout)
+        return max(self._spared, dead if self.ready else min(dead, self._began + self.timeout))
 
     def _ponged(self, reply: Any, now: float) -> None:
         if reply is not BROKEN and not isinstance(reply, Failure):
