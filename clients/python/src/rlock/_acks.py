@@ -1,19 +1,23 @@
 """Whether replicas have a hold, asked over a second, plain connection to the same server.
 
 WAIT goes by the last write of its own connection, and a grant that was pushed is none of
-it. So a renewal of every hold that waits for that, which changes nothing, and one WAIT.
+it. So a renewal of every hold that waits for that, which changes nothing, and then WAIT, again and
+again and none of them long: who has less time is not held up by who has more, nor is who comes later.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
+from ._clock import now as clock
 from ._line import SETNAME
 from ._resp import Failure, Word
 from ._states import Request
 from .errors import Lost, Refused
 
+SLICE = 0.1  # s: no WAIT holds up the connection for longer
 WHO: tuple[Word, ...] = ("INFO", "server")
 
 
@@ -24,53 +28,74 @@ def run_id(reply: Any) -> str:
 
 
 class Batch:
-    """Those that want the same: so many replicas, within so long."""
+    """Those that wait at a moment, and until when. `renewed`: over which connection each was."""
 
-    def __init__(self, requests: list[Request], run: str) -> None:
-        self.requests = requests
-        self.run = run
-        self.acks, self.ms = requests[0].ask.acks, requests[0].ask.acks_ms
+    def __init__(self, waiting: dict[Request, float], renewed: dict[Request, Any], run: str, now: float) -> None:
+        self.waiting, self.renewed, self.run = waiting, renewed, run
+        self.acks = min(request.ask.acks for request in waiting)
+        left = min(SLICE, min(waiting.values()) - now)
+        self.ms = max(1, math.ceil(left * 1000))
+        self.fresh: list[Request] = []
 
-    def questions(self) -> list[tuple[Word, ...]]:
-        asked = [request.ask.renew(request.owner, request.ask.lease) for request in self.requests]
+    def questions(self, connection: Any) -> list[tuple[Word, ...]]:
+        """Each is renewed once: another renewal would have to reach the replicas too."""
+        self.fresh = [request for request in self.waiting if self.renewed.get(request) is not connection]
+        asked = [request.ask.renew(request.owner, request.ask.lease) for request in self.fresh]
         return [SETNAME, WHO, *asked, ("WAIT", self.acks, self.ms)]
 
     def other_run(self, replies: list[Any]) -> bool:
         return run_id(replies[1]) != self.run
 
-    def errors(self, replies: list[Any] | None) -> list[Exception | None]:
-        """Of each request; without replies nothing is known, which is not enough."""
+    def over(self, replies: list[Any] | None, now: float) -> dict[Request, Exception | None]:
+        """Those for whom it is found out; without replies nothing is known, which is not enough."""
         if replies is None or self.other_run(replies):
-            return [Refused("NOREPLICAS", "nobody could be asked what the replicas have")] * len(self.requests)
+            unknown = Refused("NOREPLICAS", "nobody could be asked what the replicas have")
+            return dict.fromkeys(self.waiting, unknown)
         have = replies[-1] if isinstance(replies[-1], int) else 0
-        return [self._error(request, reply, have) for request, reply in zip(self.requests, replies[2:])]
-
-    def _error(self, request: Request, reply: Any, have: int) -> Exception | None:
-        if isinstance(reply, Failure):
-            return Lost("expired", request.ask.name) if reply.code == "NOTHELD" else Refused(*reply)
-        if have < self.acks:
-            return Refused("NOREPLICAS", f"{have} of {self.acks} replicas have it after {self.ms} ms")
-        return None
+        over: dict[Request, Exception | None] = {}
+        for request, until in self.waiting.items():
+            if have >= request.ask.acks:
+                over[request] = None
+            elif now >= until:
+                ask = request.ask
+                why = f"{have} of {ask.acks} replicas have it after {ask.acks_ms} ms"
+                over[request] = Refused("NOREPLICAS", why)
+        for request, reply in zip(self.fresh, replies[2:]):
+            if isinstance(reply, Failure):
+                over[request] = Lost("expired", request.ask.name) if reply.code == "NOTHELD" else Refused(*reply)
+        return over
 
 
 class Acker:
-    """Asks for those of a session, one batch after the other, over the session's second connection."""
+    """Asks for those of a session, over the session's second connection."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
         self._asking = False
+        self._waiting: dict[Request, float] = {}
+        self._renewed: dict[Request, Any] = {}
         self.connection: Any = None
 
     def wanted(self) -> None:
-        batch = None if self._asking else self._session.core.batch()
-        if batch:
+        core, at = self._session.core, clock()
+        if self._asking or not core.run:
+            return
+        for request in core.take_unsure():
+            self._waiting[request] = at + request.ask.acks_ms / 1000
+        self._waiting = {request: until for request, until in self._waiting.items() if not request.finished}
+        self._renewed = {request: self._renewed[request] for request in self._waiting if request in self._renewed}
+        if self._waiting:
             self._asking = True
+            batch = Batch(self._waiting, self._renewed, core.run, at)
             self._session.loop.aside(self._session.asks(batch), partial(self._asked, batch))
 
     def _asked(self, batch: Batch, replies: list[Any] | None, error: BaseException | None, now: float) -> None:
         self._asking = False
-        for request, problem in zip(batch.requests, batch.errors(replies)):
+        for request in batch.fresh:
+            self._renewed[request] = self.connection
+        for request, problem in batch.over(replies, now).items():
             self._session.core.acked(request, problem, now)
+            self._waiting.pop(request, None)
         if self._session.core.closed:
             self.close()
         self.wanted()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ._acks import WHO, Batch, run_id
+from ._acks import WHO, run_id
 from ._holds import ELSEWHERE, Holds
 from ._line import BROKEN
 from ._resp import Failure
@@ -239,15 +239,10 @@ class Core(Holds):
         if self.run:
             self.calls.append(self.on_unsure)
 
-    def batch(self) -> Batch | None:
-        """Those for whom acks are to be asked now, together."""
-        self.unsure = [request for request in self.unsure if not request.finished]
-        if not self.unsure or not self.run:
-            return None
-        wants = self.unsure[0].ask[-2:]
-        chosen = [request for request in self.unsure if request.ask[-2:] == wants]
-        self.unsure = [request for request in self.unsure if request.ask[-2:] != wants]
-        return Batch(chosen, self.run)
+    def take_unsure(self) -> list[Request]:
+        """Those for whom acks are to be asked from now on."""
+        unsure, self.unsure = self.unsure, []
+        return unsure
 
     def acked(self, request: Request, error: Exception | None, now: float) -> None:
         """Whether enough replicas have it was found out."""

@@ -139,7 +139,7 @@ class Session(BaseSession):
 
     def _exchange(self, connection: Any, batch: Batch) -> list[Any]:
         connection.connect()
-        questions, parser = batch.questions(), Parser()
+        questions, parser = batch.questions(connection), Parser()
         replies: list[Any] = []
         sock = connection._sock
         sock.settimeout(batch.ms / 1000 + self.core.timeout)

@@ -111,7 +111,7 @@ class Session(BaseSession):
         if acker.connection is None:
             acker.connection = self.make()
             await acker.connection.connect()
-        questions, parser = batch.questions(), Parser()
+        questions, parser = batch.questions(acker.connection), Parser()
         replies: list[Any] = []
         acker.connection._writer.write(b"".join(map(encode, questions)))
         while len(replies) < len(questions):
