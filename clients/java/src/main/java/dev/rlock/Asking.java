@@ -81,4 +81,10 @@ final class Asking implements Ticket {
             job.leave(request, place);
         }
     }
+
+    /** That too, when the server has taken what ends it. */
+    void leaveBehind(Errand last) {
+        giveUp();
+        last.taken.whenComplete((nothing, error) -> leave());
+    }
 }

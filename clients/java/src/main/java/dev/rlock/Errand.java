@@ -31,6 +31,8 @@ class Errand {
     final CompletableFuture<Object> answer = new CompletableFuture<>();
     /** The program need not wait any longer: it was answered, or the connection broke. */
     final CompletableFuture<Void> over = new CompletableFuture<>();
+    /** It will not be said again. What comes after it at the server may be asked for then. */
+    final CompletableFuture<Void> taken = new CompletableFuture<>();
 
     Errand(String key, Kind kind, Wire.Command... commands) {
         this.key = key;

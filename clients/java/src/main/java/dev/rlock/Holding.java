@@ -89,12 +89,12 @@ final class Holding implements Ticket {
         if (lost != null || released) {
             return false;
         }
+        giveUp(); // before anybody sees that it is lost, and asks anew
         lost = reason;
         if (told != null) {
             // Not by this thread: it reads the connection, and holds a monitor.
             told.completeAsync(this::loss, Hands.POOL);
         }
-        leave();
         return true;
     }
 
@@ -121,11 +121,21 @@ final class Holding implements Ticket {
         }
     }
 
-    void leave() {
+    /** It is over here; its job may ask anew, which comes behind the end. */
+    void giveUp() {
         if (timer != null) {
             timer.cancel(false);
         }
         if (job != null) {
+            job.giveUp(place);
+        }
+    }
+
+    /** @param last what ends it at the server, or null */
+    void leaveBehind(Errand last) {
+        if (job != null && last != null) {
+            last.taken.whenComplete((nothing, error) -> job.leave(request, place));
+        } else if (job != null) {
             job.leave(request, place);
         }
     }

@@ -60,19 +60,32 @@ final class Holds {
     }
 
     private void atMost(Holding holding) {
-        synchronized (session.lock) {
-            if (lose(holding, "max")) {
-                session.run(release(holding, false));
-            }
-        }
+        lose(holding, "max");
     }
 
-    /** False if it was lost or released before. */
+    /** False if it was lost or released before. What the server may have of it still is released. */
     boolean lose(Holding holding, String reason) {
         synchronized (session.lock) {
             forget(holding);
-            return holding.lose(reason);
+            if (!holding.lose(reason)) {
+                return false;
+            }
+            Errand last = lastOf(holding, reason);
+            if (last != null) {
+                session.run(last);
+            }
+            holding.leaveBehind(last);
+            return true;
         }
+    }
+
+    private static Errand lastOf(Holding holding, String reason) {
+        return switch (reason) {
+            case "max", "closed", "lease" -> release(holding, holding.regained);
+            case "connection", "demoted", "moved" -> release(holding, true); // it may be held still, where the lock is now
+            // Of several keys one is lost, and nobody counts on the others any more.
+            default -> holding.request.keys.size() > 1 ? release(holding, true) : null;
+        };
     }
 
     private void forget(Holding holding) {
@@ -85,15 +98,9 @@ final class Holds {
 
     /** By the server. */
     void told(Holding holding, String reason) {
-        boolean news = lose(holding, reason);
-        if (reason.equals("demoted") || reason.equals("moved")) {
-            // Where the lock is now it may still be held.
-            if (news) {
-                session.run(release(holding, true));
-            }
-            if (reason.equals("demoted")) {
-                session.breakLater(); // the address may soon lead to the master
-            }
+        lose(holding, reason);
+        if (reason.equals("demoted")) {
+            session.breakLater(); // the address may soon lead to the master
         }
     }
 
@@ -101,8 +108,8 @@ final class Holds {
         holding.tag = 0;
         if (!holding.request.watchdog) {
             tellAgain(holding);
-        } else if (lose(holding, "connection")) {
-            session.run(release(holding, true));
+        } else {
+            lose(holding, "connection");
         }
     }
 
@@ -200,9 +207,6 @@ final class Holds {
             if (!lost) {
                 return end(holding, release(holding, holding.regained));
             }
-            if (!holding.released && holding.request.keys.size() > 1) {
-                session.run(release(holding, true)); // the others of its keys
-            }
             holding.released = true;
             return CompletableFuture.failedFuture(holding.loss());
         }
@@ -213,9 +217,9 @@ final class Holds {
         var leaving = new Leaving(holding, holding.lease());
         boolean told = session.replace(holding.tag, holding, leaving);
         forget(holding);
+        holding.giveUp();
         session.run(errand);
-        // Behind the errand, so that what the job asks for next comes after it.
-        holding.leave();
+        holding.leaveBehind(errand);
         return errand.over.handle((nothing, error) -> {
             if (told) {
                 synchronized (session.lock) {
@@ -286,9 +290,7 @@ final class Holds {
     }
 
     void close(Holding holding) {
-        if (lose(holding, "closed")) {
-            session.run(release(holding, false));
-        }
+        lose(holding, "closed");
     }
 
     void closePlain() {

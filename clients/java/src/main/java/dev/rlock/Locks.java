@@ -293,8 +293,23 @@ public final class Locks implements AutoCloseable {
         } else if (before.isDone()) {
             router.ask(asking);
         } else {
-            before.thenRunAsync(() -> router.ask(asking), timer);
+            var late = asking.request.wait == Request.FOR_EVER
+                    ? null
+                    : timer.schedule(() -> notTaken(asking), Math.max(asking.left(), timeout), TimeUnit.MILLISECONDS);
+            before.thenRunAsync(() -> {
+                if (late != null) {
+                    late.cancel(false);
+                }
+                router.ask(asking);
+            }, timer);
         }
+    }
+
+    /** Its job's last hold of the key is not over at the server; by the same thread as the asking. */
+    private static void notTaken(Asking asking) {
+        asking.giveUp();
+        asking.end.completeExceptionally(new ConnectionException(
+                "the server has not taken the release of what the job had of " + asking.request.key(), null));
     }
 
     /** Its caller has an error in the place of it. */

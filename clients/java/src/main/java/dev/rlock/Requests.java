@@ -177,8 +177,7 @@ final class Requests {
     private void giveBack(Asking asking) {
         long token = asking.token;
         forget(asking);
-        session.run(new Errand(asking.request.key(), Errand.Kind.OWED, asking.target.release(token)));
-        asking.leave();
+        runLast(asking, asking.target.release(token));
     }
 
     private void forget(Asking asking) {
@@ -245,10 +244,16 @@ final class Requests {
     /** Nobody knows what became of it on the connection that broke: the next one ends it. */
     private void owe(Asking asking) {
         if (asking.sentEver) {
-            session.run(new Errand(
-                    asking.request.key(), Errand.Kind.OWED, asking.target.cancel(), asking.target.releaseAll()));
+            runLast(asking, asking.target.cancel(), asking.target.releaseAll());
+        } else {
+            asking.leave();
         }
-        asking.leave();
+    }
+
+    private void runLast(Asking asking, Wire.Command... commands) {
+        var last = new Errand(asking.request.key(), Errand.Kind.OWED, commands);
+        session.run(last);
+        asking.leaveBehind(last);
     }
 
     void broke(Asking asking) {

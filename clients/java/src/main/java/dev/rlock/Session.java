@@ -264,6 +264,7 @@ final class Session {
 
     void run(Errand errand) {
         if (closed && wire == null) {
+            errand.taken.complete(null);
             errand.over.complete(null);
             errand.answer.completeExceptionally(closedError());
             return;
@@ -307,7 +308,12 @@ final class Session {
 
     void drop(Errand errand) {
         errand.dropped = true;
+        done(errand);
+    }
+
+    private void done(Errand errand) {
         errands.remove(errand);
+        errand.taken.complete(null);
     }
 
     private void say(Errand errand) {
@@ -338,7 +344,7 @@ final class Session {
         String text = Reply.refusal(error);
         if (error == null) {
             dialler.good();
-            errands.remove(errand);
+            done(errand);
             return true;
         } else if (text == null || Reply.noMaster(text)) {
             breakLater();
@@ -349,7 +355,7 @@ final class Session {
             errand.again = true;
             errand.over.completeExceptionally(Reply.error(text));
         } else {
-            errands.remove(errand);
+            done(errand);
             errand.answer.completeExceptionally(error);
             errand.over.completeExceptionally(Reply.error(text));
         }
