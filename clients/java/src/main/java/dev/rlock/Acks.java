@@ -1,92 +1,183 @@
 package dev.rlock;
 
 import dev.rlock.Wire.Command;
-import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
 
 /**
  * Asks whether replicas have a hold. WAIT goes by the last write of its own connection, and a
  * pushed grant is none: so over a second connection each hold is renewed, which changes nothing,
- * and then one WAIT is sent for all that ask at that moment.
+ * and then WAIT is sent for all that ask at that moment, again and again.
  */
 final class Acks {
+    /** Longer than this, in ms, no WAIT holds up that connection: who comes meanwhile is not kept. */
+    private static final long SLICE = 100;
+
     private final Connector connector;
-    private List<Asked> asked = new ArrayList<>();
+    private final ScheduledExecutorService timer;
+    private final long timeout;
+    private final Set<Asked> asked = new LinkedHashSet<>();
     private boolean busy;
     private Wire second;
     /** The connection to whose server the second one leads. */
     private Wire checked;
 
-    Acks(Connector connector) {
+    Acks(Connector connector, ScheduledExecutorService timer, long timeout) {
         this.connector = connector;
+        this.timer = timer;
+        this.timeout = timeout;
     }
 
-    private record Asked(Target target, CompletableFuture<Object> enough) {}
+    private static final class Asked {
+        final Target target;
+        /** That it was granted on. */
+        final Wire first;
+        /** Asked without a lock of this class. */
+        final BooleanSupplier unwanted;
+        final CompletableFuture<Object> enough = new CompletableFuture<>();
+        /** Over which it was renewed. */
+        Wire by;
+        long until;
 
-    /** Completes when enough replicas have it; with an {@link RlockException} if they have not. */
-    synchronized CompletableFuture<Object> enough(Target target, Wire first) {
-        var enough = new CompletableFuture<Object>();
-        asked.add(new Asked(target, enough));
-        next(first);
-        return enough;
-    }
-
-    private synchronized void next(Wire first) {
-        if (busy || asked.isEmpty()) {
-            return;
+        Asked(Target target, Wire first, BooleanSupplier unwanted) {
+            this.target = target;
+            this.first = first;
+            this.unwanted = unwanted;
         }
-        busy = true;
-        var round = asked;
-        asked = new ArrayList<>();
-        connected(first).thenCompose(wire -> round(wire, round)).whenComplete((count, error) -> {
-            Throwable cause = error == null ? null : Hold.cause(error);
-            round.forEach(one -> answer(one, count, cause));
-            synchronized (this) {
-                busy = false;
+    }
+
+    /**
+     * Completes when enough replicas have it; with an {@link RlockException} if they have not.
+     *
+     * @param unwanted nobody waits for it any more
+     */
+    CompletableFuture<Object> enough(Target target, Wire first, BooleanSupplier unwanted) {
+        var one = new Asked(target, first, unwanted);
+        synchronized (this) {
+            asked.add(one);
+        }
+        next();
+        return one.enough;
+    }
+
+    private void next() {
+        for (var round = take(); !round.isEmpty(); round = take()) {
+            var over = round.stream().filter(one -> one.unwanted.getAsBoolean()).collect(Collectors.toSet());
+            over.forEach(one -> end(one, new CancellationException()));
+            if (over.size() < round.size()) {
+                serve(round.stream().filter(one -> !over.contains(one)).toList());
+                return;
             }
-            next(first);
-        });
-    }
-
-    private static void answer(Asked one, Object count, Throwable error) {
-        int wanted = one.target.request().acks;
-        if (error != null) {
-            one.enough.completeExceptionally(error);
-        } else if (count instanceof Long many && many >= wanted) {
-            one.enough.complete(many);
-        } else {
-            one.enough.completeExceptionally(
-                    new RefusedException("NOREPLICAS " + count + " of " + wanted + " replicas have it"));
+            done();
         }
     }
 
-    private static CompletableFuture<Object> round(Wire wire, List<Asked> round) {
-        int most = 0;
-        long time = 0;
+    /** Nothing while a round is under way. */
+    private synchronized List<Asked> take() {
+        if (busy) {
+            return List.of();
+        }
+        busy = !asked.isEmpty();
+        return List.copyOf(asked);
+    }
+
+    private synchronized void done() {
+        busy = false;
+    }
+
+    private void serve(List<Asked> round) {
+        connected(round.get(round.size() - 1).first)
+                .thenCompose(wire -> round(wire, round))
+                .whenComplete((count, error) -> {
+                    Throwable cause = error == null ? null : Hold.cause(error);
+                    round.forEach(one -> answer(one, count, cause));
+                    done();
+                    next();
+                });
+    }
+
+    private void answer(Asked one, Object count, Throwable error) {
+        int wanted = one.target.request().acks;
+        if (error instanceof TimeoutException) {
+            end(one, new RefusedException("NOREPLICAS nobody can say whether replicas have it: no answer to WAIT"));
+        } else if (error != null) {
+            end(one, error);
+        } else if (count instanceof Long many && many >= wanted) {
+            end(one, null);
+        } else if (Millis.until(one.until) <= 0) {
+            end(one, new RefusedException("NOREPLICAS " + count + " of " + wanted + " replicas have it"));
+        }
+    }
+
+    private void end(Asked one, Throwable error) {
+        synchronized (this) {
+            asked.remove(one);
+        }
+        if (error == null) {
+            one.enough.complete(one);
+        } else {
+            one.enough.completeExceptionally(error);
+        }
+    }
+
+    /** One WAIT, until the easiest has what it needs. */
+    private CompletableFuture<Object> round(Wire wire, List<Asked> round) {
+        int least = Integer.MAX_VALUE;
+        long time = SLICE;
         for (Asked one : round) {
             var request = one.target.request();
-            most = Math.max(most, request.acks);
-            time = Math.max(time, request.acksTime);
-            // A refusal of one is nobody else's.
-            wire.call(one.target.renew(request.lease)).whenComplete((reply, error) -> {
-                if (error != null) {
-                    one.enough.completeExceptionally(error);
-                }
-            });
+            if (one.by != wire) {
+                one.by = wire;
+                one.until = Millis.after(System.nanoTime(), request.acksTime);
+                wire.call(one.target.renew(request.lease)).whenComplete((reply, error) -> {
+                    if (Reply.refusal(error) != null) { // of one, and nobody else's
+                        end(one, error);
+                    }
+                });
+            }
+            least = Math.min(least, request.acks);
+            time = Math.min(time, Math.max(1, Millis.until(one.until)));
         }
-        return wire.call(Command.of("WAIT", most, time));
+        return answered(wire, wire.call(Command.of("WAIT", least, time)), time);
+    }
+
+    /** What has no answer for too long is over, with that connection. */
+    private <T> CompletableFuture<T> answered(Wire wire, CompletableFuture<T> reply, long millis) {
+        var first = new CompletableFuture<T>();
+        var silent = Late.after(timer, () -> {
+            if (first.completeExceptionally(new TimeoutException())) {
+                wire.close();
+            }
+        }, millis + timeout);
+        reply.whenComplete((value, error) -> {
+            silent.cancel(false);
+            if (error == null) {
+                first.complete(value);
+            } else {
+                first.completeExceptionally(error);
+            }
+        });
+        return first;
     }
 
     /** The second connection, if it leads to the same run of the server as the first. */
     private CompletableFuture<Wire> connected(Wire first) {
-        Wire old = second;
-        if (old != null && !old.isBroken() && checked == first) {
-            return CompletableFuture.completedFuture(old);
+        synchronized (this) {
+            if (second != null && !second.isBroken() && checked == first) {
+                return CompletableFuture.completedFuture(second);
+            }
         }
         return Connector.inThread(() -> new Wire(connector.plain(), broken -> {})).thenCompose(wire -> {
             remember(wire, first);
-            return run(wire).thenCombine(run(first), String::equals).thenApply(same -> {
+            var both = run(wire).thenCombine(run(first), String::equals);
+            return answered(wire, both, 0).thenApply(same -> {
                 if (!same) {
                     wire.close();
                     throw new IllegalStateException("the address leads to two servers");

@@ -58,9 +58,8 @@ final class Dialler {
                 .thenCompose(connection ->
                         Wire.subscribed(connection, channel, connector.sharded(), session));
         var late = new CompletableFuture<Wire>();
-        var end = timer.schedule(
-                () -> late.completeExceptionally(new ConnectionException("the server does not answer", null)),
-                timeout, TimeUnit.MILLISECONDS);
+        var end = Late.after(timer,
+                () -> late.completeExceptionally(new ConnectionException("the server does not answer", null)), timeout);
         opened.whenComplete((wire, error) -> {
             end.cancel(false);
             boolean first = error == null ? late.complete(wire) : late.completeExceptionally(error);

@@ -11,6 +11,11 @@ import java.util.concurrent.TimeUnit;
  */
 final class Heartbeat {
     private static final long IDLE = 10_000;
+    /**
+     * A shorter lease counts as one of so long: no network answers as soon as that for certain, and
+     * with the connection all other holds would be lost too.
+     */
+    private static final long LEAST = 100;
 
     private final ScheduledExecutorService timer;
     private final Runnable tick;
@@ -18,6 +23,12 @@ final class Heartbeat {
     private final TreeMap<Long, Integer> leases = new TreeMap<>();
     /** When the connection was known to be alive, or the shortest lease began to count. */
     private long proof;
+    /** Not dead before: this process itself stood still. */
+    private long spared;
+    /** Once for each proof. */
+    private long sparedAfter;
+    /** When the next look is to be. */
+    private long due;
     private Future<?> next;
 
     Heartbeat(ScheduledExecutorService timer, Runnable tick) {
@@ -26,11 +37,13 @@ final class Heartbeat {
     }
 
     private long shortest() {
-        return leases.isEmpty() ? IDLE : Math.min(leases.firstKey(), 1L << 42);
+        return leases.isEmpty() ? IDLE : Math.max(LEAST, Math.min(leases.firstKey(), 1L << 42));
     }
 
     void start(long since) {
         proof = since;
+        spared = since;
+        sparedAfter = since - 1;
         leases.clear();
         schedule();
     }
@@ -44,7 +57,7 @@ final class Heartbeat {
 
     /** True if a PING is due now, for this lease is shorter than all others. */
     boolean add(long lease) {
-        boolean shorter = lease < shortest();
+        boolean shorter = Math.max(LEAST, lease) < shortest();
         leases.merge(lease, 1, Integer::sum);
         if (shorter) {
             proof = System.nanoTime();
@@ -64,13 +77,31 @@ final class Heartbeat {
         }
     }
 
+    private long third() {
+        return shortest() * Millis.NANOS / 3;
+    }
+
+    /** Asked once for each look. */
     boolean isDead() {
-        return System.nanoTime() - Millis.after(proof, shortest()) >= 0;
+        long now = System.nanoTime();
+        if (now - due > third() && sparedAfter != proof) {
+            sparedAfter = proof;
+            // The replies may lie there unread, and so may the news that the connection was closed.
+            // Those are read first, and the server has a third to answer.
+            spared = now + third();
+        }
+        return now - end() >= 0;
+    }
+
+    private long end() {
+        long end = Millis.after(proof, shortest());
+        return spared - end > 0 ? spared : end;
     }
 
     void schedule() {
-        long third = shortest() * Millis.NANOS / 3;
-        long end = Millis.after(proof, shortest()) - System.nanoTime();
-        next = timer.schedule(tick, Math.max(0, Math.min(third, end)), TimeUnit.NANOSECONDS);
+        long now = System.nanoTime();
+        long in = Math.max(0, Math.min(third(), end() - now));
+        due = now + in;
+        next = timer.schedule(tick, in, TimeUnit.NANOSECONDS);
     }
 }

@@ -244,7 +244,7 @@ final class Holds {
                         holding.lost() != null ? holding.loss() : new IllegalStateException("the hold is released"));
             }
             var errand = new Errand(holding.request.key(), Errand.Kind.ASKED, holding.target.renew(lease));
-            var ends = session.timer.schedule(() -> abandon(errand), timeout, TimeUnit.MILLISECONDS);
+            var ends = Late.after(session.timer, () -> abandon(errand), timeout);
             var done = errand.answer.<Void>handle((one, error) -> {
                 ends.cancel(false);
                 renewed(holding, lease, errand, error);

@@ -295,7 +295,7 @@ public final class Locks implements AutoCloseable {
         } else {
             var late = asking.request.wait == Request.FOR_EVER
                     ? null
-                    : timer.schedule(() -> notTaken(asking), Math.max(asking.left(), timeout), TimeUnit.MILLISECONDS);
+                    : Late.after(timer, () -> notTaken(asking), Math.max(asking.left(), timeout));
             before.thenRunAsync(() -> {
                 if (late != null) {
                     late.cancel(false);
@@ -307,9 +307,11 @@ public final class Locks implements AutoCloseable {
 
     /** Its job's last hold of the key is not over at the server; by the same thread as the asking. */
     private static void notTaken(Asking asking) {
-        asking.giveUp();
-        asking.end.completeExceptionally(new ConnectionException(
-                "the server has not taken the release of what the job had of " + asking.request.key(), null));
+        if (asking.session == null) {
+            asking.giveUp();
+            asking.end.completeExceptionally(new ConnectionException(
+                    "the server has not taken the release of what the job had of " + asking.request.key(), null));
+        }
     }
 
     /** Its caller has an error in the place of it. */

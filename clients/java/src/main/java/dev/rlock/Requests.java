@@ -159,9 +159,17 @@ final class Requests {
 
     private void acknowledge(Asking asking) {
         if (asking.request.acks > 0) {
-            hear(asking, session.acks.enough(asking.target, session.wire()), enough -> give(asking));
+            long tag = asking.tag;
+            var enough = session.acks.enough(asking.target, session.wire(), () -> isOver(asking, tag));
+            hear(asking, enough, yes -> give(asking));
         } else {
             give(asking);
+        }
+    }
+
+    private boolean isOver(Asking asking, long tag) {
+        synchronized (session.lock) {
+            return !session.knows(tag, asking);
         }
     }
 
@@ -273,8 +281,7 @@ final class Requests {
     }
 
     private Future<?> overdueIn(Asking asking, long millis) {
-        return session.timer.schedule(
-                () -> asking.session.requests.overdue(asking), millis, TimeUnit.MILLISECONDS);
+        return Late.after(session.timer, () -> asking.session.requests.overdue(asking), millis);
     }
 
     private void overdue(Asking asking) {
@@ -284,6 +291,10 @@ final class Requests {
             }
             if (asking.session != session) {
                 asking.timer = overdueIn(asking, 0); // it has just moved on
+                return;
+            }
+            if (asking.token != 0 && asking.tag != 0) { // granted: replicas are asked, in a time of their own
+                asking.timer = overdueIn(asking, timeout);
                 return;
             }
             boolean asked = asking.tag != 0;

@@ -40,7 +40,7 @@ final class Session {
         lock = router.lock();
         dialler = new Dialler(connector, this, timer, timeout);
         heartbeat = new Heartbeat(timer, this::tick);
-        acks = new Acks(connector);
+        acks = new Acks(connector, timer, timeout);
         requests = new Requests(this, timeout);
         holds = new Holds(this, timeout);
     }
