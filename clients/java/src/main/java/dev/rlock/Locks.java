@@ -382,21 +382,37 @@ public final class Locks implements AutoCloseable {
             return;
         }
         closed = true;
-        settle(Session::close);
-        settle(Session::disconnect); // so that nobody else closes it too
+        asked.stream().filter(asking -> asking.session == null).forEach(asking -> {
+            asking.giveUp();
+            asking.end.completeExceptionally(Session.closedError());
+        });
+        tell();
+        settle(Session::disconnect, timeout); // so that nobody else closes it too
         own.close();
         timer.shutdownNow();
         // What was to be asked later, by the timer.
         asked.forEach(asking -> asking.end.completeExceptionally(Session.closedError()));
     }
 
+    /** All sessions are closed, and the servers told; in a cluster what is said may go to another one meanwhile. */
+    private void tell() {
+        long end = Millis.after(System.nanoTime(), timeout);
+        do {
+            settle(Session::close, Math.max(1, Millis.until(end)));
+            var moved = CompletableFuture.runAsync(() -> {}, timer);
+            settle(session -> moved, Math.max(1, Millis.until(end)));
+        } while (Millis.until(end) > 0
+                && !Thread.currentThread().isInterrupted()
+                && router.sessions().stream().anyMatch(Session::owes));
+    }
+
     /** With all sessions, but for as long as that may take. */
-    private void settle(Function<Session, CompletableFuture<Void>> end) {
+    private void settle(Function<Session, CompletableFuture<Void>> end, long millis) {
         var done = CompletableFuture.allOf(
                 router.sessions().stream().map(end).toArray(CompletableFuture[]::new));
         try {
             // The server ends by itself what it did not answer: with the connection or the lease.
-            Wait.atMost(done, timeout);
+            Wait.atMost(done, millis);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         }

@@ -33,6 +33,12 @@ final class Session {
     private String channel;
     private long tags;
     private boolean closed;
+    /** The connection whose server has taken, since the close, all that was said before it. */
+    private Wire heardOut;
+    /** After the close: the server has taken all that it would. */
+    private CompletableFuture<Void> told = new CompletableFuture<>();
+    /** And nothing is said any more. */
+    private boolean ended;
 
     Session(Router router, Connector connector, ScheduledExecutorService timer, long timeout) {
         this.router = router;
@@ -66,13 +72,14 @@ final class Session {
 
     boolean opened(Wire opened) {
         synchronized (lock) {
-            if (closed || opened.isBroken()) {
+            if (ended || opened.isBroken()) {
                 timer.execute(opened::close);
                 return false;
             }
             wire = opened;
             channel = opened.channel();
             heartbeat.start(opened.opened);
+            heardOut = opened; // errands are all that a closed one says
             inOrder().forEach(this::say);
             requests.sendAll();
             return true;
@@ -86,7 +93,7 @@ final class Session {
     }
 
     boolean hasWork() {
-        return !closed && (!errands.isEmpty() || requests.areUnsent());
+        return !ended && (!errands.isEmpty() || requests.areUnsent());
     }
 
     void broke(Wire broken) {
@@ -108,6 +115,7 @@ final class Session {
                 }
             }
             dialler.dial();
+            tellClose();
         }
     }
 
@@ -263,7 +271,7 @@ final class Session {
     // --- errands
 
     void run(Errand errand) {
-        if (closed && wire == null) {
+        if (ended) {
             errand.taken.complete(null);
             errand.over.complete(null);
             errand.answer.completeExceptionally(closedError());
@@ -294,6 +302,7 @@ final class Session {
     List<Errand> takeErrands() {
         var all = inOrder();
         errands.clear();
+        tellClose();
         return all;
     }
 
@@ -314,6 +323,7 @@ final class Session {
     private void done(Errand errand) {
         errands.remove(errand);
         errand.taken.complete(null);
+        tellClose();
     }
 
     private void say(Errand errand) {
@@ -351,9 +361,11 @@ final class Session {
         } else if (text.startsWith("MOVED") && router.moves()) {
             errands.remove(errand);
             router.moved(errand);
+            tellClose();
         } else if (errand.kind != Errand.Kind.ASKED && !errand.dropped && Reply.notNow(text)) {
             errand.again = true;
             errand.over.completeExceptionally(Reply.error(text));
+            tellClose();
         } else {
             done(errand);
             errand.answer.completeExceptionally(error);
@@ -368,29 +380,70 @@ final class Session {
         return new ConnectionException("these locks are closed", null);
     }
 
-    /** Everything is released; completes when the server has answered, or need not be asked. */
+    /**
+     * Everything is released; completes when the server has answered, also on another connection,
+     * should this one have broken just then. To be asked anew where errands go between sessions.
+     */
     CompletableFuture<Void> close() {
         synchronized (lock) {
-            if (closed) {
-                return CompletableFuture.completedFuture(null);
+            if (!closed) {
+                requests.close();
+                holdings().forEach(holds::close);
+                holds.closePlain();
+                closed = true;
+                acks.close();
+                hearOut();
             }
-            requests.close();
-            holdings().forEach(holds::close);
-            holds.closePlain();
-            closed = true;
-            acks.close();
-            // The replies come in order.
-            return wire == null
-                    ? CompletableFuture.completedFuture(null)
-                    : wire.call(Wire.Command.of("PING")).handle((pong, error) -> null);
+            if (told.isDone() && owes()) {
+                told = new CompletableFuture<>();
+            }
+            tellClose();
+            return told;
+        }
+    }
+
+    /** The replies come in order. */
+    private void hearOut() {
+        Wire by = wire;
+        heardOut = null;
+        if (by != null) {
+            by.call(Wire.Command.of("PING")).whenComplete((pong, error) -> {
+                synchronized (lock) {
+                    if (by == wire && (error == null || Reply.refusal(error) != null)) {
+                        heardOut = by;
+                        tellClose();
+                    }
+                }
+            });
+        }
+    }
+
+    /** Whether there is something that the server has not been told, and would take. */
+    boolean owes() {
+        synchronized (lock) {
+            return wire == null ? !errands.isEmpty()
+                    : heardOut != wire || !errands.stream().allMatch(errand -> errand.again);
+        }
+    }
+
+    private void tellClose() {
+        if (closed && !owes()) {
+            told.complete(null);
         }
     }
 
     /** Completes when there is no connection any more. */
     CompletableFuture<Void> disconnect() {
         Wire last;
+        List<Errand> untold;
         synchronized (lock) {
+            ended = true;
             last = wire;
+            untold = takeErrands();
+        }
+        for (Errand errand : untold) {
+            errand.answer.completeExceptionally(closedError());
+            errand.over.complete(null);
         }
         if (last == null) {
             return CompletableFuture.completedFuture(null);
