@@ -117,9 +117,10 @@ fn nothing_is_left_of_ten_thousand_locks() {
         });
         used.push(used_memory());
     }
-    // The server gives back some of its own a while later; what leaks stays.
+    // The server gives back some of its own a while later, and on a busy machine has a hundred KB
+    // more or less; what leaks of 20,000 locks is more.
     eventually("no more is used than after two rounds", || {
-        used_memory() - used[1] < 64 * 1024
+        used_memory() - used[1] < 256 * 1024
     });
 }
 

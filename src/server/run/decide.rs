@@ -9,6 +9,9 @@ use crate::server::outbound::tell::{tell, Found};
 use crate::server::state::clock;
 use crate::server::sys::Access;
 
+/// Room for so many notices is kept for the next decision.
+const MOST_SPARE: usize = 256;
+
 /// Has the core decide, once or more often, and then tells what it decided. `None`: it is
 /// deciding already, and we are in the middle of that. `waits`: both clocks are needed, even
 /// where nobody waits yet.
@@ -36,7 +39,10 @@ pub fn decide<T>(
     })?;
     drop(ks);
     let found = tell(&asked.to, asked.given, &mut told);
-    shell.locks.spare.set(told);
+    // What very many took is given back.
+    if told.capacity() <= MOST_SPARE {
+        shell.locks.spare.set(told);
+    }
     Some((answer, found))
 }
 
