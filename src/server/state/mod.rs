@@ -1,7 +1,8 @@
 //! What is remembered between two callbacks, each part with its own owner. Fields are
 //! private where one depends on another; else they are plain cells.
 //!
-//! The server runs all of our code on its main thread, but it may call back into us while
+//! The server runs our code while the server's lock is held, on one thread at a time: as a rule
+//! its main thread, beside other modules perhaps one of theirs. But it may call back into us while
 //! we call it: opening a key can expire it, and its notification runs in the middle of our
 //! own command. So the owners lie in cells, none of them calls the server while it is
 //! borrowed, and callbacks that can come at any time only record what they saw (`inbox`,

@@ -55,3 +55,24 @@ pub(super) fn guarded<T>(ctx: Option<Ctx<'_>>, what: &str, run: impl FnOnce() ->
     }
     result.ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The one test that counts here: the count is one for all threads.
+    #[test]
+    fn a_callback_in_the_middle_of_another_one_by_another_thread_is_left_out() {
+        let elsewhere = || {
+            let run = || guarded(None, "another thread's", || ());
+            std::thread::spawn(run).join().ok().flatten()
+        };
+        assert_eq!(elsewhere(), Some(()));
+        let inside = guarded(None, "the first", || {
+            let nested = guarded(None, "a nested one", under_way);
+            (elsewhere(), nested, under_way())
+        });
+        assert_eq!(inside, Some((None, Some(2), 1)));
+        assert_eq!((under_way(), elsewhere()), (0, Some(())));
+    }
+}
