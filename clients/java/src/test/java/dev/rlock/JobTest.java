@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
@@ -44,11 +45,7 @@ class JobTest extends WithServer {
             var next = locks.acquireAsync(request(job, key));
             var once = request(job, key + ":2").waiting(Duration.ZERO);
             locks.acquire(once); // of another key it waits for nothing
-            assertFalse(next.isDone());
-            allow("rlock.release");
-            Hold second = next.get(20, TimeUnit.SECONDS);
-            assertTrue(second.token() > first.token());
-            staysHeld(second);
+            comesOnceAllowed("rlock.release", first, next);
         } finally {
             allow("rlock.release");
         }
@@ -65,14 +62,19 @@ class JobTest extends WithServer {
             assertEquals("forced", reason(both));
             var next = locks.acquireAsync(request(job, other));
             assertThrows(LostException.class, both::release);
-            assertFalse(next.isDone());
-            allow("rlock.mrelease");
-            Hold second = next.get(20, TimeUnit.SECONDS);
-            assertTrue(second.token() > both.token());
-            staysHeld(second);
+            comesOnceAllowed("rlock.mrelease", both, next);
         } finally {
             allow("rlock.mrelease");
         }
+    }
+
+    /** The next hold waits for the end of the one before, which the server takes from now on. */
+    private void comesOnceAllowed(String command, Hold before, CompletableFuture<Hold> next) throws Exception {
+        assertFalse(next.isDone());
+        allow(command);
+        Hold second = next.get(20, TimeUnit.SECONDS);
+        assertTrue(second.token() > before.token());
+        staysHeld(second);
     }
 
     /** It does not wait longer than it said. */
