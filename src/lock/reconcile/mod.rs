@@ -21,6 +21,6 @@ pub use cause::Cause;
 pub use diff::{is_left_over, judge, why_no_lock};
 pub use due::{attend, differs, end_leases, expire, read, read_on, read_to_release};
 pub use holder::know_holder;
-pub use over::{drop_holders, end_first, end_some};
+pub use over::{drop_holders, end_first, end_many, end_some};
 pub use pool::{forget as forget_permits, give_back, see};
 pub use readers::{keeps_readers_out, shorten};

@@ -2,7 +2,7 @@
 
 use super::revive::revive;
 use super::Cause;
-use crate::lock::table::{Ended, Party, Shared, Why};
+use crate::lock::table::{Ended, Hold, Party, Shared, Why};
 use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
 
 /// How holds have ended.
@@ -19,16 +19,21 @@ pub struct Over {
 /// more (its slot moved away): nothing that happens to it is ours to act on, and
 /// its waiters are sent on by the server.
 pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
-    let many = d.core.locks.are_many(key);
-    if let Some(hold) = many.then(|| d.core.locks.take_plain(key)).flatten() {
-        watchdog::on_lost(d, key, &hold, reason);
-    }
-    if many {
-        return d.core.locks.end_in_pieces(key, Why::Lost(reason), false);
+    if d.core.locks.are_many(key) {
+        return end_many(d, key, None, (Why::Lost(reason), false));
     }
     for hold in d.core.locks.forget_holders(key) {
         watchdog::on_lost(d, key, &hold, reason);
     }
+}
+
+/// A lock has ended that very many hold. What follows for each of those who do so with others is
+/// to come. `end`: when it would have ended; `leases`: lease keys go too.
+pub fn end_many(d: &mut Decision<'_>, key: &Key, end: Option<WallMs>, (why, leases): (Why, bool)) {
+    if let Some(hold) = d.core.locks.take_plain(key) {
+        lose(d, key, &hold, end, why);
+    }
+    d.core.locks.end_in_pieces(key, why, leases);
 }
 
 /// What follows for some of very many whose lock has ended: for so many.
@@ -63,15 +68,20 @@ fn end_one(d: &mut Decision<'_>, ended: Ended) {
     if leases && d.ks.slot(&at) != Slot::Others && d.ks.look(&at, owner).holds == 0 {
         leases::end(d, &at, owner, 1..=party.holds);
     }
-    match why {
-        Why::Found(cause, then) => {
-            if let Some(event) = cause.event(end, then) {
-                d.tell(&key, event);
-            }
-            watchdog::on_lost(d, &key, &party.hold, cause.reason(end, then));
+    if let Why::Found(cause, then) = why {
+        if let Some(event) = cause.event(end, then) {
+            d.tell(&key, event);
         }
-        Why::Lost(reason) => watchdog::on_lost(d, &key, &party.hold, reason),
-        Why::Forced(by) => watchdog::on_forced(d, &key, &party.hold, by),
+    }
+    lose(d, &key, &party.hold, end, why);
+}
+
+/// Whomever a hold was bound to is told why it was lost.
+fn lose(d: &mut Decision<'_>, key: &Key, hold: &Hold, end: Option<WallMs>, why: Why) {
+    match why {
+        Why::Found(cause, then) => watchdog::on_lost(d, key, hold, cause.reason(end, then)),
+        Why::Lost(reason) => watchdog::on_lost(d, key, hold, reason),
+        Why::Forced(by) => watchdog::on_forced(d, key, hold, by),
     }
 }
 
@@ -90,12 +100,8 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     let may_stay = free && event == Some(Event::Expired);
     if d.core.locks.are_many(key) && was_held && !(may_stay && d.core.is_watching()) {
         d.look_later(key);
-        if let Some(hold) = d.core.locks.take_plain(key) {
-            watchdog::on_lost(d, key, &hold, cause.reason(deadline, d.now));
-        }
         over.ran_out |= event.is_some();
-        let why = Why::Found(cause, d.now);
-        return d.core.locks.end_in_pieces(key, why, free);
+        return end_many(d, key, deadline, (Why::Found(cause, d.now), free));
     }
     let is_watched = entry.holds().any(|hold| hold.watch.is_some());
     let plain = entry.plain().map(|hold| hold.owner.clone());

@@ -3,6 +3,7 @@
 use super::meant;
 
 use crate::lock::ask::Aim;
+use crate::lock::reconcile;
 use crate::lock::table::{Shared, Why};
 use crate::lock::{leases, modes, ready, watchdog};
 use crate::lock::{ClientId, Decision, Event, Key, Kind, Lease, Mode, Refusal, Whom, Write};
@@ -62,9 +63,5 @@ fn force_many(d: &mut Decision<'_>, key: &Key, whom: Whom, client: Option<Client
     d.write(key, Write::Delete);
     d.tell(key, Event::Forced);
     d.left_free(key, whom);
-    if let Some(hold) = d.core.locks.take_plain(key) {
-        watchdog::on_forced(d, key, &hold, client);
-    }
-    let why = Why::Forced(client);
-    d.core.locks.end_in_pieces(key, why, true);
+    reconcile::end_many(d, key, None, (Why::Forced(client), true));
 }
