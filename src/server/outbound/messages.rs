@@ -79,10 +79,12 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
     if reason == Reason::Released {
         return;
     }
-    let (from, heir) = (heard.from(client), heard.from(loss.heir));
     // The same program has it, by another connection.
-    if heir.is_some() && from.as_deref().map(host) == heir.as_deref().map(host) {
-        return;
+    if let Some(heir) = heard.from(loss.heir) {
+        let from = heard.from(client);
+        if from.as_deref().map(host) == Some(host(&heir)) {
+            return;
+        }
     }
     let closing = at_once.is_some_and(|client| closes::close_soon(to.shell, to.ctx, client));
     to.shell.outbox.put_line(|| {
@@ -90,7 +92,7 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
             "rlock: lost: key {}, owner {}, client {}, {}{}",
             shown(&loss.key.name),
             shown(&loss.owner),
-            from.as_deref().unwrap_or("gone"),
+            heard.from(client).as_deref().unwrap_or("gone"),
             word(reason),
             if closing {
                 "; closing its connection (rlock.watchdog-lost)"
