@@ -85,8 +85,12 @@ pub fn run(with: &mut Decider<'_>, outside: &impl Outside, occasion: Occasion) {
 /// At the start of a command of ours that writes: a few leases are ended that are due.
 pub fn end_few(with: &mut Decider<'_>) {
     // Before those have left whose connections are closed nothing is handed on.
-    if with.core.gone.is_empty() {
-        let due = with.core.locks.due(with.now, FEW);
+    if !with.core.gone.is_empty() {
+        return;
+    }
+    let due = with.core.locks.due(with.now, FEW);
+    // What the timer is late for may be something else.
+    if !due.is_empty() {
         with.decide(|d| reconcile::expire(d, &due));
     }
 }
@@ -168,7 +172,7 @@ impl<O: Outside> Run<'_, '_, O> {
         let is_turn_due = || core.next_turn().is_some_and(|at| at <= now.mono);
         self.outside.has_notes()
             || core.has_due()
-            || self.is_timer() && (core.any_unread() || core.any_ending())
+            || self.is_timer() && core.any_half_done()
             || !core.away.is_empty()
             || core.next_end().is_some_and(|at| at <= now.wall_ms())
             || self.is_timer() && is_turn_due()

@@ -279,6 +279,11 @@ impl Core {
         self.locks.is_any_ending()
     }
 
+    /// Whether a lock is to be read on, or has ended and that is to be gone on with.
+    pub fn any_half_done(&self) -> bool {
+        self.any_unread() || self.any_ending()
+    }
+
     /// When the first lease ends or is to be renewed.
     pub fn next_end(&self) -> Option<WallMs> {
         let ends = [self.next_expiry(), self.watchdogs.next_renewal()];

@@ -54,11 +54,11 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let known = shell.locks.ask(|core| {
         let moments = (core.next_end(), core.next_over());
         let again = [core.next_turn(), core.next_inquiry()];
-        let unread = core.any_unread() || core.any_ending();
-        let still = (core.is_any_away(), core.any_to_let_go(), unread);
+        let half_done = core.any_half_done();
+        let still = (core.is_any_away(), core.any_to_let_go(), half_done);
         (moments, again, core.is_watching(), still)
     });
-    let ((end, timeout), [turn, inquiry], watching, (away, let_go, unread)) =
+    let ((end, timeout), [turn, inquiry], watching, (away, let_go, half_done)) =
         known.unwrap_or_default();
     let all = [
         end.map(|at| again(at.since(now.wall_ms()))),
@@ -72,7 +72,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         shell.subscriptions.turns.get().then_some(IDLE_MS),
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
         let_go.then_some(1),
-        unread.then(&overdue),
+        half_done.then(&overdue),
         shell.stock.next_ms().map(again),
     ];
     all.into_iter().flatten().min()
@@ -84,8 +84,7 @@ pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let known = shell.locks.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_over(), core.next_turn(), core.next_inquiry()];
-        let unread = core.any_unread() || core.any_ending();
-        let due = core.has_due() || unread || core.any_to_let_go();
+        let due = core.has_due() || core.any_half_done() || core.any_to_let_go();
         (end, waits, due, core.is_watching())
     });
     let Some((end, waits, due, watching)) = known else {

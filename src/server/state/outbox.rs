@@ -70,11 +70,12 @@ impl Outbox {
         let mut lines = self.lines.borrow_mut();
         let most = most.min(lines.len());
         let mut taken: Vec<_> = lines.drain(..most).collect();
-        if lines.is_empty() {
-            *lines = VecDeque::new();
+        if !lines.is_empty() {
+            return taken;
         }
-        if lines.is_empty() && self.left_out.get() > 0 {
-            let left_out = self.left_out.take();
+        *lines = VecDeque::new();
+        let left_out = self.left_out.take();
+        if left_out > 0 {
             taken.push(format!(
                 "rlock: lost: {left_out} more, not named one by one"
             ));
