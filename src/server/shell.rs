@@ -1,12 +1,14 @@
 //! What the module is made of on the server's side: the owners of `state`, put together
 //! at load. It decides nothing itself.
 
+use std::ffi::CStr;
+
 use super::state::{
     Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server,
-    Situation, Stock, Subscriptions, Unpublished,
+    Situation, Stock, Subscriptions, UnderWay, Unpublished,
 };
 use super::sys::{self, Ctx, Global, Run};
-use crate::lock::Core;
+use crate::lock::{Core, Key};
 
 /// The module's state, for a callback; empty while it is not loaded.
 pub static SHELL: Global<Shell> = Global::empty();
@@ -47,6 +49,12 @@ impl Shell {
             stock: Stock::default(),
             unpublished: Unpublished::default(),
         }
+    }
+
+    /// Until the value is dropped, what happens to the key is our own doing, or this event of it
+    /// alone.
+    pub fn own(&self, key: &Key, event: Option<&'static CStr>) -> UnderWay<'_> {
+        self.own_work.begin(key, event, self.situation.alone.get())
     }
 
     /// Whether an event of a key is news: not our own doing, and not history.

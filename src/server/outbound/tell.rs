@@ -103,8 +103,7 @@ fn notify(to: &Replication<'_>, given: Given<'_>, key: &Key, events: &[Event]) {
     };
     let _db = Selected::new(ctx, key.db);
     for event in events {
-        let alone = shell.situation.alone.get();
-        let _emitting = shell.own_work.begin(key, Some(event.1), alone);
+        let _emitting = shell.own(key, Some(event.1));
         sys::notify(ctx, *event, &name);
     }
 }

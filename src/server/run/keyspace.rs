@@ -194,8 +194,7 @@ impl Keyspace for ServerKeyspace<'_> {
 
     fn write(&mut self, key: &Key, write: &Write) -> bool {
         // A nested call of ours can be under way, in somebody's event callback.
-        let shell = self.to.shell;
-        let writing = shell.own_work.begin(key, None, shell.situation.alone.get());
+        let writing = self.to.shell.own(key, None);
         let (keys, to) = (&mut self.keys, &self.to);
         let written = Writer { keys, to }.carry_out(key, write);
         drop(writing);

@@ -31,7 +31,7 @@ pub use inbox::Inbox;
 pub use listeners::Listeners;
 pub use locks::Locks;
 pub use outbox::{Letter, Outbox, Unheard};
-pub use own_work::OwnWork;
+pub use own_work::{OwnWork, UnderWay};
 pub use pulse::{Pulse, Replicas};
 pub use server::{Publishing, Server, Wakeup};
 pub use situation::Situation;

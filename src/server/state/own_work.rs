@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 
 use crate::lock::Key;
+use crate::redisson;
 
 #[derive(Default)]
 pub struct OwnWork {
@@ -21,7 +22,7 @@ enum Doing {
     Nothing,
     /// There is nobody who could.
     Alone,
-    /// A write of this key, with whatever that emits about it.
+    /// A write of this key or of a lease key of its, with whatever that emits about them.
     Write(Key),
     /// This event of a key is emitted. We hear it once.
     Emit(Key, &'static CStr),
@@ -44,13 +45,16 @@ impl OwnWork {
     }
 
     /// Whether an event is of our own doing.
-    pub fn is_own(&self, event: &[u8], db: impl FnOnce() -> i32, name: &[u8]) -> bool {
+    pub fn is_own(&self, event: &[u8], db: impl Fn() -> i32, name: &[u8]) -> bool {
         let mut doing = self.doing.borrow_mut();
         let is_of = |key: &Key| key.name[..] == *name && key.db == db();
         match &*doing {
             Doing::Nothing => false,
             Doing::Alone => true,
-            Doing::Write(key) => is_of(key),
+            Doing::Write(key) => {
+                let of_a_reader = |(lock, _): (&[u8], &[u8])| key.name[..] == *lock;
+                is_of(key) || key.db == db() && redisson::readers(name).any(of_a_reader)
+            }
             Doing::Emit(key, own) => {
                 let is_it = own.to_bytes() == event && is_of(key);
                 if is_it {
@@ -107,6 +111,8 @@ mod tests {
         let own = |name: &[u8]| work.is_own(b"expired", || 0, name);
         let under_way = work.begin(&key("k"), None, false);
         assert!(own(b"k") && own(b"k") && !own(b"other"));
+        let lease_key = |lock: &str| redisson::lease_key(lock.as_bytes(), b"owner", 1);
+        assert!(own(&lease_key("k")) && !own(&lease_key("other")));
         drop(under_way);
         assert!(!own(b"k"));
     }
