@@ -290,7 +290,8 @@ def test_a_cancellation_of_the_first_request_and_of_close(world, key):  # noqa: 
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
-def test_an_exception_in_the_event_loop(world, key):  # noqa: F811
+@pytest.mark.parametrize("connects", [False, True])
+def test_an_exception_in_the_event_loop(world, key, connects):  # noqa: F811
     """At every fifth line of what the loop itself runs of the client: nobody waits for what does not
     come, and what was held is told lost, or is had."""
     if len(world.servers) > 1:
@@ -300,7 +301,7 @@ def test_an_exception_in_the_event_loop(world, key):  # noqa: F811
 
     async def run():
         first = await locks.acquire(key, lease=1)
-        waits = asyncio.create_task(locks.acquire(key, wait=20, lease=1))
+        waits = asyncio.create_task(locks.acquire(key, wait=60, lease=1))
         await asyncio.sleep(0.005)
         await first.release()
         await (await waits).release()
@@ -314,11 +315,13 @@ def test_an_exception_in_the_event_loop(world, key):  # noqa: F811
     loop.run_until_complete(run())
     at, struck = 1, True
     while struck:
+        if connects:
+            world.servers[0].say("CLIENT KILL TYPE pubsub")
         tracer = Tracer(at)
         tried = loop.create_task(run())
         sys.settrace(tracer)
         try:
-            done, _ = loop.run_until_complete(asyncio.wait([tried], timeout=20))
+            done, _ = loop.run_until_complete(asyncio.wait([tried], timeout=30))
         finally:
             sys.settrace(None)
         assert done, tracer.where

@@ -47,7 +47,7 @@ class Line:
         self.channel = ""
         self.flight: deque[Call] = deque()
         self.backlog: list[Call] = []  # first of all on the next connection
-        self.refused: list[Call] = []  # to be said again in a moment
+        self.refused: deque[Call] = deque()  # to be said again in a moment
         self.hears_until = 0.0  # this process stood still: before that nothing counts as not answered
         self._spared = 0.0  # nor is the connection given up before that
         self._due = math.inf  # when it is to look again
@@ -95,19 +95,20 @@ class Line:
                 (call.answered or partial(self._tidied, call))(reply, now)
 
     def ended(self, now: float, why: str) -> None:
-        """The connection is closed, or there was none to be had."""
+        """The connection is closed, or there was none to be had. What an exception has left of it is
+        done when it is called again."""
         self.connecting = self.connected = self.ready = self.homeless = False
         self.trouble = self.drop or why
         self.drop = None
         self.out.clear()
-        flight, self.flight = [*self.flight, *self.refused], deque()
-        self.refused = []
-        for call in flight:
-            if call.answered:
-                call.answered(BROKEN, now)
-            if call.again is not None:
-                call.words = call.again
-                self.owe(call, now)
+        for calls in (self.flight, self.refused):
+            while calls:
+                call = calls.popleft()
+                if call.answered:
+                    call.answered(BROKEN, now)
+                if call.again is not None:
+                    call.words = call.again
+                    self.owe(call, now)
         self._connect_at = now + PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
         self._broken(now)
@@ -131,8 +132,8 @@ class Line:
             self.beat.asked(now)
             self.send(Call(("PING",), self._ponged), now)
         if self.refused and now >= self._again_at:
-            again, self.refused = self.refused, []
-            for call in again:
+            for _ in range(len(self.refused)):
+                call = self.refused.popleft()
                 if call.until > now:
                     self.send(call, now)
 
@@ -244,8 +245,8 @@ class Line:
 
     def _subscribed(self, now: float) -> None:
         self.ready = True
-        backlog, self.backlog = self.backlog, []
-        for call in backlog:
+        while self.backlog:
+            call = self.backlog.pop(0)
             if call.until > now:
                 self.send(call, now)
         self._open(now)

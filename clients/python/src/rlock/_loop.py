@@ -71,9 +71,9 @@ class BaseSession:
         core.ended(at, str(error) or type(error).__name__)
 
     def _part(self, at: float) -> None:
-        connection, self.connection = self.connection, None
-        if connection:
-            self.shut(connection)
+        if self.connection:
+            self.shut(self.connection)
+            self.connection = None
         if self.core.closed:
             self.acker.close()
         if self.core.connected or self.core.drop:
@@ -116,10 +116,10 @@ class BaseLoop:
                 pending.done()
 
     def fault(self, error: BaseException) -> None:
-        """Something was left half done: no connection is gone on with. The holds are told lost, and
-        nobody hangs."""
+        """Something was left half done, perhaps the end of a connection: none is gone on with. The
+        holds are told lost, and nobody hangs."""
         for session in self.sessions:
-            if session.connection:
+            if not session.core.connecting:
                 session.core.drop = session.core.drop or f"a fault in rlock: {error!r}"
 
     def next_time(self) -> float:

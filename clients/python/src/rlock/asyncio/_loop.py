@@ -10,6 +10,7 @@ import asyncio
 import math
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -22,6 +23,11 @@ from .._loop import BaseLoop, BaseSession, Step, Then
 from .._resp import Parser, encode
 from .._states import Pending
 from ._at_end import AtEnd
+
+
+# What a signal handler raises may strike before the first line of a call of the event loop's, and then
+# nobody would make up for it. So it is called once more: seconds after the first time.
+TWICE = (0, 0.1)
 
 
 def _told(future: asyncio.Future[None]) -> None:
@@ -49,6 +55,7 @@ class Replies(asyncio.Protocol):
 
 class Session(BaseSession):
     _at_end: AtEnd | None = None  # while there is a connection
+    making: Any = None  # a connection that is being made, by the task
     _connects: asyncio.Task[Any] | None = None
 
     def connect(self) -> None:
@@ -58,9 +65,13 @@ class Session(BaseSession):
             await connection.connect()
 
         def then(nothing: None, error: BaseException | None, at: float) -> None:
-            self._connects = None
-            self.made(connection, error, at)
+            if self.making is connection:
+                self.making = self._connects = None
+                self.made(connection, error, at)
+            else:
+                self.shut(connection)
 
+        self.making = connection
         self._connects = self.loop.aside(work, then)
 
     @property
@@ -71,7 +82,10 @@ class Session(BaseSession):
         return super().leaving or self._connects is not None
 
     def begin(self) -> None:
+        if self._at_end:
+            self._at_end.cancel()  # which an exception may have kept from it
         self._at_end = AtEnd(lambda: self.loop.closed(self.core.timeout))
+        self._at_end.begin()
         self.connection._writer.transport.set_protocol(Replies(self, self.connection))
 
     def write(self) -> None:
@@ -140,7 +154,8 @@ class Loop(BaseLoop):
         self.router: Any = None
         self.loop = asyncio.get_running_loop()
         self._busy = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._steps: deque[Step] = deque()
+        self._winds: list[asyncio.TimerHandle] = []
         self._due = math.inf
         self._tasks: set[asyncio.Task[Any]] = set()
         self._waits: dict[asyncio.Future[None], Pending] = {}
@@ -151,11 +166,13 @@ class Loop(BaseLoop):
     def post(self, step: Step) -> None:
         """Does it at once in the event loop; else soon: in another thread, and in a finaliser
         that the garbage collector runs in the middle of a step."""
+        self._steps.append(step)
         if self._busy or asyncio._get_running_loop() is not self.loop:
             if not self.loop.is_closed():
-                self.loop.call_soon_threadsafe(self._do, step)
+                for _ in TWICE:
+                    self.loop.call_soon_threadsafe(self._do)
         else:
-            self._do(step)
+            self._do()
 
     async def wait(self, pending: Pending, future: asyncio.Future[None]) -> None:
         """Until it is over, which `future` of its waker tells."""
@@ -191,18 +208,21 @@ class Loop(BaseLoop):
     def aside(self, work: Callable[[], Any], then: Then) -> asyncio.Task[Any]:
         """`work` makes a coroutine; `then` is a step."""
 
-        def over(task: asyncio.Task[Any]) -> None:
+        def step(at: float) -> None:
+            if task not in self._tasks:
+                return
             self._tasks.discard(task)
             result, error = None, None
             try:
                 result = task.result()
             except BaseException as caught:  # perhaps the program has cancelled all tasks, and it never began
                 error = caught
-            self.post(lambda at: then(result, error, at))
+            then(result, error, at)
 
         task = self.loop.create_task(work(), name="rlock")
         self._tasks.add(task)
-        task.add_done_callback(over)
+        for _ in TWICE:
+            task.add_done_callback(lambda task: self.post(step))
         return task
 
     def later(self, call: Callable[[], object]) -> None:
@@ -222,13 +242,13 @@ class Loop(BaseLoop):
         if not future.done():
             await asyncio.wait([future], timeout=timeout)
 
-    def _do(self, step: Step | None = None) -> None:
+    def _do(self) -> None:
         if self.forked:
             return
         self._busy = True
         try:
-            if step:
-                step(now())
+            while self._steps:
+                self._steps.popleft()(now())
             self.settle()
             self._wind()
         except BaseException as error:  # what a signal handler raises: nothing may stay half done
@@ -239,6 +259,11 @@ class Loop(BaseLoop):
             self._busy = False
 
     def fault(self, error: BaseException) -> None:
+        for session in self.sessions:
+            making, session.making = session.making, None  # perhaps no task does it
+            if making:
+                session.shut(making)
+            session.core.connecting = False
         super().fault(error)
         for future, pending in list(self._waits.items()):
             if pending.finished:  # and nobody may be left who says so
@@ -246,15 +271,20 @@ class Loop(BaseLoop):
 
     def _wind(self) -> None:
         due = self.next_time()
-        if due == math.inf or (self._timer and self._due <= due):
+        if due == math.inf or (self._winds and self._due <= due):
             return  # one that comes too early does no harm, and costs less than a new one
-        if self._timer:
-            self._timer.cancel()
+        self._unwind()
         self._due = due
-        self._timer = self.loop.call_later(min(max(0.0, due - now()) + 0.0005, 3600.0), self._tick)
+        wait = min(max(0.0, due - now()) + 0.0005, 3600.0)
+        self._winds = [self.loop.call_later(wait + more, self._tick) for more in TWICE]
+
+    def _unwind(self, at: float = 0) -> None:
+        winds, self._winds = self._winds, []
+        for wind in winds:
+            wind.cancel()
 
     def _tick(self) -> None:
-        self._timer = None
+        self._steps.append(self._unwind)
         self._do()
 
     def in_child(self) -> None:
