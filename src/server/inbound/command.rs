@@ -228,7 +228,7 @@ impl<'a> Call<'a> {
             true => "SSUBSCRIBE",
             false => "SUBSCRIBE",
         };
-        if !ctx.speaks_resp3() || !sys::is_subscribed(client) {
+        if !ctx.speaks_resp3() || !sys::is_subscribed(ctx, client) {
             return Err(Error::new(format!(
                 "QUEUE and NOTIFY need RESP3 and a subscription on this connection: HELLO 3, \
                  {subscribe} channel; without them use BLOCK"

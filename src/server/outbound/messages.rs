@@ -44,10 +44,10 @@ pub struct Heard {
 }
 
 impl Heard {
-    fn from(&mut self, client: Option<ClientId>) -> Option<Rc<str>> {
+    fn from(&mut self, ctx: Ctx<'_>, client: Option<ClientId>) -> Option<Rc<str>> {
         let client = client?;
         let from = self.from.entry(client);
-        from.or_insert_with(|| sys::address_of(client).map(Rc::from))
+        from.or_insert_with(|| sys::address_of(ctx, client).map(Rc::from))
             .clone()
     }
 
@@ -80,8 +80,8 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
         return;
     }
     // The same program has it, by another connection.
-    if let Some(heir) = heard.from(loss.heir) {
-        let from = heard.from(client);
+    if let Some(heir) = heard.from(to.ctx, loss.heir) {
+        let from = heard.from(to.ctx, client);
         if from.as_deref().map(host) == Some(host(&heir)) {
             return;
         }
@@ -92,7 +92,7 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
             "rlock: lost: key {}, owner {}, client {}, {}{}",
             shown(&loss.key.name),
             shown(&loss.owner),
-            heard.from(client).as_deref().unwrap_or("gone"),
+            heard.from(to.ctx, client).as_deref().unwrap_or("gone"),
             word(reason),
             if closing {
                 "; closing its connection (rlock.watchdog-lost)"

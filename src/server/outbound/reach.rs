@@ -12,7 +12,7 @@ use crate::server::sys::{self, Ctx, ServerInfo};
 /// publish returns tells less: it counts those who listen to patterns, and connections that
 /// are about to close.
 pub fn hears(to: &Replication<'_>, address: &Address) -> bool {
-    sys::is_subscribed(address.client) && is_heard(to, &address.channel)
+    sys::is_subscribed(to.ctx, address.client) && is_heard(to, &address.channel)
 }
 
 /// Whether anybody subscribes to the channel by its name. Those who listen to a

@@ -5,9 +5,10 @@ use std::ffi::CStr;
 use redis_module::raw;
 
 use super::api::{api, OK};
+use super::Ctx;
 use crate::lock::ClientId;
 
-fn info(client: ClientId) -> Option<raw::RedisModuleClientInfoV1> {
+fn info(_: Ctx<'_>, client: ClientId) -> Option<raw::RedisModuleClientInfoV1> {
     let call = api!(RedisModule_GetClientInfoById)?;
     // SAFETY: a structure of numbers and characters.
     let mut info: raw::RedisModuleClientInfoV1 = unsafe { std::mem::zeroed() };
@@ -18,15 +19,15 @@ fn info(client: ClientId) -> Option<raw::RedisModuleClientInfoV1> {
 }
 
 /// Whether a connection is there and subscribed to anything.
-pub fn is_subscribed(client: ClientId) -> bool {
+pub fn is_subscribed(ctx: Ctx<'_>, client: ClientId) -> bool {
     let subscribed = u64::from(raw::REDISMODULE_CLIENTINFO_FLAG_PUBSUB);
-    info(client).is_some_and(|info| info.flags & subscribed != 0)
+    info(ctx, client).is_some_and(|info| info.flags & subscribed != 0)
 }
 
 /// Where a connection comes from, as CLIENT LIST writes it. `None`: it is not there any
 /// more.
-pub fn address_of(client: ClientId) -> Option<String> {
-    let info = info(client)?;
+pub fn address_of(ctx: Ctx<'_>, client: ClientId) -> Option<String> {
+    let info = info(ctx, client)?;
     let bytes = info.addr.map(|byte| byte as u8);
     let host = CStr::from_bytes_until_nul(&bytes).ok()?.to_string_lossy();
     Some(match host.contains(':') {
