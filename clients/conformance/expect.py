@@ -16,13 +16,14 @@ def plain(value):
 
 
 def fill(value, kept, number):
-    """`%i`, `%n` and `${name}` in all texts of it."""
+    """`%i`, `%n`, `%long` and `${name}` in all texts of it."""
     if isinstance(value, list):
         return [fill(one, kept, number) for one in value]
     if isinstance(value, dict):
         return {name: fill(one, kept, number) for name, one in value.items()}
     if not isinstance(value, str):
         return value
+    value = value.replace("%long", "x" * 2**19)
     if number is not None:
         value = value.replace("%i", str(number)).replace("%n", str(number + 1))
     return re.sub(r"\$\{(\w+)\}", lambda found: str(kept[found.group(1)]), value)

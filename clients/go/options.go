@@ -120,6 +120,10 @@ func newTerms(opts []Option) terms {
 	return t
 }
 
+// mostBytes is what all keys of a request may have: a server may be set to close a connection
+// that sends 1 MB.
+const mostBytes = 1 << 19
+
 // check looks for what the server would refuse too, before anything is sent.
 func (t *terms) check(keys []string) error {
 	wrong := func(text string, words ...any) error {
@@ -146,12 +150,18 @@ func (t *terms) check(keys []string) error {
 	if t.mode == limited && t.permits == 0 {
 		t.permits = 1
 	}
-	seen := make(map[string]bool, len(keys))
+	seen, bytes := make(map[string]bool, len(keys)), 0
 	for _, key := range keys {
+		if bytes += len(key); key == "" {
+			return wrong("a key is empty")
+		}
 		if len(keys) > 1 && seen[key] {
 			return wrong("%q is there twice", key)
 		}
 		seen[key] = true
+	}
+	if bytes > mostBytes {
+		return wrong("keys of %d bytes together; at most %d", bytes, mostBytes)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@
 const OPTIONS = ['wait', 'lease', 'watchdog', 'max', 'mode', 'limit', 'permits', 'acks', 'acksTimeout', 'signal'];
 const MOST = Number.MAX_SAFE_INTEGER;
 const MOST_KEYS = 1024;
+// Of all keys of a request: a server may be set to close a connection that sends 1 MB.
+const MOST_BYTES = 2 ** 19;
 const MOST_PERMITS = 1_000_000;
 
 /** A word that is none of the options would do nothing. @param {unknown} options @param {string[]} names */
@@ -46,6 +48,10 @@ function keyList(value) {
   }
   if (!keys.every((key) => key.isWellFormed())) {
     throw new TypeError('a key has half of a surrogate pair, which UTF-8 cannot say: it would be another key');
+  }
+  if (keys.includes('')) throw new RangeError('a key must not be empty');
+  if (keys.reduce((bytes, key) => bytes + Buffer.byteLength(key), 0) > MOST_BYTES) {
+    throw new RangeError(`the keys of a request are at most ${MOST_BYTES} bytes together`);
   }
   if (keys.length < 1 || keys.length > MOST_KEYS) {
     throw new RangeError(`1 to ${MOST_KEYS} keys can be acquired at once, not ${keys.length}`);

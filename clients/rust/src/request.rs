@@ -54,6 +54,19 @@ pub(crate) struct Request {
     pub place: Option<Place>,
 }
 
+/// What all keys of a request may have, in bytes: a server may be set to close a connection that
+/// sends 1 MB.
+const MOST_BYTES: usize = 1 << 19;
+
+/// Why these cannot be the keys of a request.
+pub fn wrong_with(keys: &[String]) -> Option<&'static str> {
+    if keys.iter().any(String::is_empty) {
+        return Some("a lock has a name: the key is empty");
+    }
+    let bytes = keys.iter().map(String::len).sum::<usize>();
+    (bytes > MOST_BYTES).then_some("the keys of a request are at most 524,288 bytes together")
+}
+
 impl Request {
     /// What the arguments of the program would be refused for.
     pub fn check(&self) -> Result<(), Error> {
@@ -61,8 +74,8 @@ impl Request {
         if self.keys.is_empty() || self.keys.len() > 1024 {
             return wrong("1 to 1,024 keys can be taken together");
         }
-        if self.keys.iter().any(String::is_empty) {
-            return wrong("a lock has a name: the key is empty");
+        if let Some(why) = wrong_with(&self.keys) {
+            return wrong(why);
         }
         if self.keys.len() > 1 {
             let mut sorted: Vec<_> = self.keys.iter().collect();

@@ -26,6 +26,7 @@ VERSION = "0.1.0"
 NAME = f"rlock-python-{VERSION}"
 HOST = socket.gethostname()
 LONGEST = 2**53 - 1  # ms: the most that the server takes
+MOST_BYTES = 2**19  # of all keys of a request: a server may be set to close a connection that sends 1 MB
 PATIENCE = 1e9  # s: the most that a socket waits, with room to add
 
 
@@ -119,6 +120,10 @@ def ask(
             raise TypeError(f"{what}: a whole number, not {number!r}")
     if not keys:
         raise ValueError("which key?")
+    if not all(keys):
+        raise ValueError("a key must not be empty")
+    if sum(map(len, keys)) > MOST_BYTES:
+        raise ValueError(f"the keys of a request are at most {MOST_BYTES:,} bytes together")
     if len(set(keys)) < len(keys):
         raise ValueError("a key is given twice")
     if len(keys) > 1024:

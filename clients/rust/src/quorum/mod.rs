@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use crate::clock::{at_most_far, now};
 use crate::error::Error;
-use crate::request::{LEASE, Wait};
+use crate::request::{LEASE, Wait, wrong_with};
 use crate::session::runtime;
 
 pub use hold::QuorumHold;
@@ -153,10 +153,8 @@ impl QuorumAcquire {
     /// had is released.
     async fn ask(self) -> Result<QuorumHold, Error> {
         self.quorum.check()?;
-        if self.key.is_empty() {
-            return Err(Error::Argument(
-                "a lock has a name: the key is empty".into(),
-            ));
+        if let Some(why) = wrong_with(std::slice::from_ref(&self.key)) {
+            return Err(Error::Argument(why.into()));
         }
         if self.lease < Duration::from_millis(100) {
             return Err(Error::Argument(

@@ -24,6 +24,9 @@ import java.util.Objects;
  * server renews as long as the connection is open.
  */
 public final class Request {
+    /** Of all keys: a server may be set to close a connection that sends 1 MB. */
+    private static final int MOST_BYTES = 1 << 19;
+
     static final long FOR_EVER = -1;
 
     final List<String> keys;
@@ -65,9 +68,11 @@ public final class Request {
      *
      * @param keys their names, 1 to 1,024
      * @return the request
-     * @throws IllegalArgumentException if there is none, or a name is empty, given twice, or no text
+     * @throws IllegalArgumentException if there is none, or a name is empty, given twice, or no text,
+     *     or they have more than 512 KB together
      */
     public static Request of(Collection<String> keys) {
+        long bytes = 0;
         for (String key : keys) {
             if (Objects.requireNonNull(key, "a key must not be null").isEmpty()) {
                 throw new IllegalArgumentException("a key must not be empty");
@@ -75,6 +80,10 @@ public final class Request {
             if (!StandardCharsets.UTF_8.newEncoder().canEncode(key)) {
                 throw new IllegalArgumentException("a key must be text, without halves of surrogate pairs");
             }
+            bytes += key.getBytes(StandardCharsets.UTF_8).length;
+        }
+        if (bytes > MOST_BYTES) {
+            throw new IllegalArgumentException("the keys of a request are at most " + MOST_BYTES + " bytes together");
         }
         if (keys.isEmpty() || keys.size() > 1024 || new HashSet<>(keys).size() < keys.size()) {
             throw new IllegalArgumentException("1 to 1,024 different keys");
