@@ -11,6 +11,7 @@ mod experiments;
 mod expiry;
 mod fence;
 mod fencing;
+mod fencing_changed;
 mod force;
 mod nesting;
 mod no_ttl;
