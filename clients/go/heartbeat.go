@@ -14,8 +14,20 @@ import (
 const idleLease = 30 * time.Second
 
 // A shorter lease counts as one of so long: no network answers as soon as that for certain, and
-// with the connection all other holds would be lost too.
-const leastLease = 100 * time.Millisecond
+// with the connection all other holds would be lost too. One without the watchdog does not end with
+// it.
+const (
+	leastLease      = 100 * time.Millisecond
+	leastPlainLease = time.Second
+)
+
+// counted says what a lease is for the heartbeat.
+func (t *terms) counted(lease time.Duration) time.Duration {
+	if t.watchdog {
+		return max(lease, leastLease)
+	}
+	return max(lease, leastPlainLease)
+}
 
 // unlease says that one hold less has this lease.
 func (l *link) unlease(lease time.Duration) {
@@ -26,7 +38,7 @@ func (l *link) unlease(lease time.Duration) {
 
 // shorten says that there is a hold or a request with this lease now.
 func (l *link) shorten(lease time.Duration) {
-	if lease = max(lease, leastLease); lease < l.short {
+	if lease < l.short {
 		l.short, l.since = lease, time.Now()
 		l.wind(l.since) // what was proved so far may be older than this
 	}
@@ -39,7 +51,7 @@ func (l *link) beat() {
 	}
 	now, shortest := time.Now(), idleLease
 	if len(l.leases) > 0 {
-		shortest = max(slices.Min(slices.Collect(maps.Keys(l.leases))), leastLease)
+		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
 	}
 	if now.Sub(l.due) > l.short/3 {
 		// This process itself stood still: the replies may lie unread, and so may the news that the

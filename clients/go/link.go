@@ -177,8 +177,9 @@ func (l *link) enter(h *Hold) string {
 	l.tags++
 	h.link, h.tag = l, l.tags
 	l.table[h.tag] = h
-	l.leases[h.terms.lease]++
-	l.shorten(h.terms.lease)
+	lease := h.terms.counted(h.terms.lease)
+	l.leases[lease]++
+	l.shorten(lease)
 	return strconv.FormatUint(h.tag, 10)
 }
 
@@ -186,7 +187,7 @@ func (l *link) enter(h *Hold) string {
 func (l *link) forget(h *Hold) {
 	if h.link == l && l.table[h.tag] == h {
 		delete(l.table, h.tag)
-		l.unlease(h.terms.lease)
+		l.unlease(h.terms.counted(h.terms.lease))
 		h.link = nil
 	}
 }

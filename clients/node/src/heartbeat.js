@@ -4,15 +4,17 @@
 import { FARTHEST, now } from './time.js';
 
 /** @import { Link } from './link.js' */
+/** @typedef {{lease: number, watchdog: boolean}} Lease */
 
 // With nothing held and nobody waiting: a PING every 10 s.
 const IDLE = 30_000;
 // A shorter lease counts as one of so long: no network answers as soon as that for certain, and
-// with the connection all other holds would be lost too.
+// with the connection all other holds would be lost too. One without the watchdog does not end with it.
 const LEAST = 100;
+const LEAST_PLAIN = 1000;
 
-/** @param {number} lease */
-const counted = (lease) => Math.max(lease, LEAST);
+/** @param {Lease} of */
+const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
 
 /** The leases of a session's holds and requests: which is the shortest? */
 export class Leases {
@@ -21,7 +23,7 @@ export class Leases {
   shortest = IDLE;
   onshorter = () => {};
 
-  /** @param {number} given */
+  /** @param {Lease} given */
   add(given) {
     const lease = counted(given);
     this.#many.set(lease, (this.#many.get(lease) ?? 0) + 1);
@@ -30,7 +32,7 @@ export class Leases {
     this.onshorter();
   }
 
-  /** @param {number} given */
+  /** @param {Lease} given */
   remove(given) {
     const lease = counted(given);
     const left = (this.#many.get(lease) ?? 1) - 1;

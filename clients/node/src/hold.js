@@ -99,8 +99,8 @@ export class Hold {
       this.#lose(reason);
     }
     this.#check();
-    session.leases.add(length);
-    session.leases.remove(this.claim.lease);
+    session.leases.add({ lease: length, watchdog: this.claim.watchdog });
+    session.leases.remove(this.claim);
     this.claim.lease = length;
     if (!this.claim.watchdog) this.#endsAt(sent + length);
   }
@@ -196,7 +196,7 @@ export class Hold {
     this.#alarm?.clear();
     this.#session.holds.delete(this);
     for (const key of this.claim.keys) if (this.#session.held.get(key) === this) this.#session.held.delete(key);
-    this.#session.leases.remove(this.claim.lease);
+    this.#session.leases.remove(this.claim);
     this.#session.keep();
     this.#job?._free(this.claim.keys);
   }

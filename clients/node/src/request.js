@@ -48,7 +48,7 @@ export class Request {
       this.resolve = resolve;
       this.reject = reject;
       const { plan, session } = this;
-      session.leases.add(plan.lease);
+      session.leases.add(plan);
       try {
         this.#heed(plan.signal);
       } catch (error) {
@@ -165,10 +165,10 @@ export class Request {
 
   /** Another node of the cluster has the slot. @param {Session} to */
   moveTo(to) {
-    this.session.leases.remove(this.claim.lease);
+    this.session.leases.remove(this.claim);
     this.session.remove(this);
     this.session = to;
-    to.leases.add(this.claim.lease);
+    to.leases.add(this.claim);
     to.add(this);
   }
 
@@ -246,7 +246,7 @@ export class Request {
     this.#end();
     this.link?.tags.delete(this.tag);
     this.job?._free(this.claim.keys);
-    this.session.leases.remove(this.claim.lease);
+    this.session.leases.remove(this.claim);
     this.reject?.(error);
   }
 

@@ -232,7 +232,7 @@ export class Session {
     /** @type {Debt} */
     const debt = { claim, lines, until, said: this.link !== undefined, refused: false };
     this.debts.add(debt);
-    this.leases.add(claim.lease);
+    this.leases.add(claim);
     this.keep();
     return debt;
   }
@@ -284,7 +284,7 @@ export class Session {
     debt.said = false;
     if (from !== this) {
       this.debts.add(debt);
-      this.leases.add(debt.claim.lease);
+      this.leases.add(debt.claim);
       from.#paid(debt);
     }
     if (this.link) this.#pay(debt);
@@ -300,7 +300,7 @@ export class Session {
 
   /** @param {Debt} debt */
   #forget(debt) {
-    if (this.debts.delete(debt)) this.leases.remove(debt.claim.lease);
+    if (this.debts.delete(debt)) this.leases.remove(debt.claim);
   }
 
   /** @type {(() => void) | undefined} */

@@ -68,6 +68,16 @@ pub fn wrong_with(keys: &[String]) -> Option<&'static str> {
 }
 
 impl Request {
+    /// What a lease is for the heartbeat. A shorter one than these is over before anything can be
+    /// proved, and with the connection all other holds would be lost too; without the watchdog it does
+    /// not end with that.
+    pub fn counted(&self, lease: Duration) -> Duration {
+        lease.max(Duration::from_millis(match self.watchdog {
+            true => 100,
+            false => 1_000,
+        }))
+    }
+
     /// What the arguments of the program would be refused for.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |text: &str| Err(Error::Argument(text.into()));

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Union
 
+from ._beat import counted
 from ._resp import Word
 
 if TYPE_CHECKING:
@@ -94,6 +95,10 @@ class Ask(NamedTuple):
 
     def renew(self, owner: str, lease: int) -> tuple[Word, ...]:
         return (*self._named("RENEW", owner, lease), *self.mode)
+
+    def counted(self, lease: int | None = None) -> int:
+        """What it is for the heartbeat, with another lease if one is given."""
+        return counted(lease or self.lease, self.watchdog)
 
     def _named(self, verb: str, *rest: Word) -> tuple[Word, ...]:
         if len(self.keys) > 1:

@@ -6,12 +6,16 @@ import math
 
 IDLE = 30_000  # ms: a session with nothing to lose asks every third of it
 # ms: a shorter lease counts as one of so long. It is over before anything can be proved, and with the
-# connection all other holds would be lost too.
-LEAST = 100
+# connection all other holds would be lost too. A hold without the watchdog does not end with it.
+LEAST, LEAST_PLAIN = 100, 1000
+
+
+def counted(lease: int, watchdog: bool) -> int:
+    return max(lease, LEAST if watchdog else LEAST_PLAIN)
 
 
 class Beat:
-    """Counts the leases of all holds and waits; the shortest one sets the pace."""
+    """Counts the leases of all holds and waits, as `counted` says; the shortest one sets the pace."""
 
     def __init__(self) -> None:
         self._leases: dict[int, int] = {}
@@ -22,7 +26,7 @@ class Beat:
         self._bound = math.inf  # when those that were there before it want a newer proof
 
     def add(self, lease: int, now: float) -> None:
-        lease, before = max(lease, LEAST), bool(self._leases)
+        before = bool(self._leases)
         self._leases[lease] = self._leases.get(lease, 0) + 1
         if before and lease >= self._shortest:
             return
@@ -31,7 +35,6 @@ class Beat:
         self._since, self._shortest = now, lease
 
     def remove(self, lease: int) -> None:
-        lease = max(lease, LEAST)
         left = self._leases.pop(lease, 0) - 1
         if left > 0:
             self._leases[lease] = left

@@ -47,7 +47,7 @@ class Core(Holds):
             first = request.until if request.ask.wait else request.last
             self.limit(request, first, partial(self._overdue, request))
         self.requests[request] = None
-        self.beat.add(request.ask.lease, now)
+        self.beat.add(request.ask.counted(), now)
         self.hurry(now)
         if self.ready:
             self._send_request(request, now)
@@ -62,7 +62,7 @@ class Core(Holds):
         self.timers.cancel(request.timer)
         del self.requests[request]
         self._unasked(request)
-        self.beat.remove(request.ask.lease)
+        self.beat.remove(request.ask.counted())
 
     def take_moved(self) -> list[Request | Call]:
         moved, self.moved = self.moved, []
@@ -181,7 +181,7 @@ class Core(Holds):
         self.requests.pop(request, None)
         if not request.held:
             self._table.pop(str(request.tag), None)
-            self.beat.remove(request.ask.lease)
+            self.beat.remove(request.ask.counted())
             if request.job:
                 request.job.give(request)
         if tell:

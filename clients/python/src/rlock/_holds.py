@@ -98,7 +98,7 @@ class Holds(Line):
             nonlocal counted
             self._table.pop(str(held.tag), None)
             if counted:  # until now the heartbeat was as quick as the hold wants it
-                self.beat.remove(held.lease)
+                self.beat.remove(held.request.ask.counted(held.lease))
                 counted = False
             call.answered = None
             if reply is not BROKEN:
@@ -171,8 +171,8 @@ class Holds(Line):
                     then(Lost("connection", held.request.ask.name), now)
             else:
                 if not held.over:
-                    self.beat.add(lease, now)
-                    self.beat.remove(held.lease)
+                    self.beat.add(held.request.ask.counted(lease), now)
+                    self.beat.remove(held.request.ask.counted(held.lease))
                     held.lease = lease
                     if not held.request.ask.watchdog:
                         self._until(held, call.sent + lease / 1000)
@@ -251,7 +251,7 @@ class Holds(Line):
                 del self.holders[key]
         if not releasing:
             self._table.pop(str(held.tag), None)
-            self.beat.remove(held.lease)
+            self.beat.remove(held.request.ask.counted(held.lease))
         self.timers.cancel(held.timer)
         if held.request.job:
             held.request.job.give(held.request)

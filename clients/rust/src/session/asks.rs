@@ -87,7 +87,7 @@ impl Actor {
             self.read_slots();
             return None;
         };
-        node.beat_for(entry.request.lease);
+        node.beat_for(entry.request.counted(entry.request.lease));
         let Some(link) = &node.link else {
             node.wanted = true;
             return None;

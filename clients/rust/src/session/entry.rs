@@ -147,10 +147,10 @@ impl Asked {
 impl Entry {
     /// The lease that it needs to be proved alive for.
     pub fn lease(&self) -> Duration {
-        match &self.phase {
+        self.request.counted(match &self.phase {
             Phase::Held(held) => held.lease,
             _ => self.request.lease,
-        }
+        })
     }
 
     /// When to look at it again.

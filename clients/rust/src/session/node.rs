@@ -15,9 +15,6 @@ use super::Shared;
 use super::acks::Acks;
 use super::link::{Event, Link};
 
-/// What a shorter lease counts as: it is over before anything can be proved.
-const SHORTEST: Duration = Duration::from_millis(100);
-
 /// In the place of a node's number: it has to be found out yet.
 pub(super) const NOWHERE: usize = usize::MAX;
 
@@ -99,13 +96,12 @@ impl Node {
 
     /// A PING is sent now; so long is the shortest lease.
     pub fn beaten(&mut self, shortest: Duration, now: Time) {
-        self.shortest = shortest.max(SHORTEST);
+        self.shortest = shortest;
         self.next_ping = now + self.shortest / 3;
     }
 
     /// The heartbeat is as fast as the shortest lease needs.
     pub fn beat_for(&mut self, lease: Duration) {
-        let lease = lease.max(SHORTEST);
         if lease < self.shortest {
             let now = clock::now();
             self.shortest = lease;

@@ -316,7 +316,7 @@ impl Actor {
             }
         }
         if let Some(entry) = self.entries.get(&id) {
-            self.beat_for(entry.node, lease);
+            self.beat_for(entry.node, entry.request.counted(lease));
         }
         self.look_again(id);
         Ok(reply)

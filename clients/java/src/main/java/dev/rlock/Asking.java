@@ -68,6 +68,11 @@ final class Asking implements Ticket {
         return request.lease;
     }
 
+    @Override
+    public boolean watchdog() {
+        return request.watchdog;
+    }
+
     /** Not under the monitor: who waits for it wakes at once, and wants that. */
     void tell() {
         if (given != null) {

@@ -13,9 +13,12 @@ final class Heartbeat {
     private static final long IDLE = 10_000;
     /**
      * A shorter lease counts as one of so long: no network answers as soon as that for certain, and
-     * with the connection all other holds would be lost too.
+     * with the connection all other holds would be lost too. One without the watchdog does not end
+     * with it.
      */
     private static final long LEAST = 100;
+
+    private static final long LEAST_PLAIN = 1000;
 
     private final ScheduledExecutorService timer;
     private final Runnable tick;
@@ -36,8 +39,13 @@ final class Heartbeat {
         this.tick = tick;
     }
 
+    /** What a lease is for the heartbeat. */
+    static long counted(long lease, boolean watchdog) {
+        return Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);
+    }
+
     private long shortest() {
-        return leases.isEmpty() ? IDLE : Math.max(LEAST, Math.min(leases.firstKey(), 1L << 42));
+        return leases.isEmpty() ? IDLE : Math.min(leases.firstKey(), 1L << 42);
     }
 
     void start(long since) {
@@ -57,7 +65,7 @@ final class Heartbeat {
 
     /** True if a PING is due now, for this lease is shorter than all others. */
     boolean add(long lease) {
-        boolean shorter = Math.max(LEAST, lease) < shortest();
+        boolean shorter = lease < shortest();
         leases.merge(lease, 1, Integer::sum);
         if (shorter) {
             proof = System.nanoTime();

@@ -55,6 +55,11 @@ final class Holding implements Ticket {
         return lease;
     }
 
+    @Override
+    public boolean watchdog() {
+        return request.watchdog;
+    }
+
     void lease(long lease, long from) {
         this.lease = lease;
         deadline = Millis.after(from, lease);

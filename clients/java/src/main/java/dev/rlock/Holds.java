@@ -279,8 +279,8 @@ final class Holds {
             }
             Session now = holding.session;
             if (now.knows(holding.tag, holding)) {
-                now.uncount(holding.lease());
-                now.count(lease);
+                now.uncount(holding.counted());
+                now.count(Heartbeat.counted(lease, holding.watchdog()));
             }
             holding.lease(lease, errand.sent);
             if (!holding.request.watchdog) {

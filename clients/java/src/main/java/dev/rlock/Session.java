@@ -193,7 +193,7 @@ final class Session {
     /** A new name, never used before on this connection. */
     long put(Ticket ticket) {
         table.put(++tags, ticket);
-        count(ticket.lease());
+        count(ticket.counted());
         return tags;
     }
 
@@ -234,7 +234,7 @@ final class Session {
 
     void forget(long tag, Ticket ticket) {
         if (table.remove(tag, ticket)) {
-            heartbeat.remove(ticket.lease());
+            heartbeat.remove(ticket.counted());
         }
     }
 

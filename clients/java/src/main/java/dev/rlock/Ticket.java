@@ -4,4 +4,11 @@ package dev.rlock;
 sealed interface Ticket permits Asking, Holding, Leaving {
     /** In ms. */
     long lease();
+
+    boolean watchdog();
+
+    /** What its lease is for the heartbeat. */
+    default long counted() {
+        return Heartbeat.counted(lease(), watchdog());
+    }
 }
