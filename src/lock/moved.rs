@@ -36,11 +36,15 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     let name = |key: &Key| if key == from { to } else { key }.clone();
     d.core.pools.rename(name);
     let shared = d.core.locks.shared(from);
-    let are_readers =
-        shared.is_some_and(|shared| shared.pool.is_none() && shared.writer().is_none());
-    if are_readers && d.core.locks.are_many(from) {
-        // Their leases stay behind, and with these their holds.
-        return reconcile::drop_holders(d, from, Reason::Moved);
+    let alike = shared.filter(|shared| shared.are_many() && shared.writer().is_none());
+    if let Some(pool) = alike.map(|shared| shared.pool) {
+        reconcile::drop_holders(d, from, Reason::Moved);
+        // The leases of readers stay behind, and with these their holds. Who has permits is
+        // read anew.
+        if let Some(pool) = pool {
+            d.core.pools.begin(to, pool);
+        }
+        return;
     }
     let holders = d.core.locks.take_holders(from);
     if let Some(whom) = holders.presumed {

@@ -14,10 +14,6 @@ pub enum Progress {
     Known(Option<Owner>),
 }
 
-impl Progress {
-    pub const BEGIN: Self = Self::Fields(0);
-}
-
 /// No more wrong fields are remembered. What is forgotten is found again by whoever reads it.
 const MOST_WRONG: usize = 1024;
 
@@ -33,6 +29,11 @@ impl Pools {
     /// The holders of a lock are read so far.
     pub fn put(&mut self, key: &Key, progress: Progress, pool: Pool) {
         self.unread.insert(key.clone(), (progress, pool));
+    }
+
+    /// The holders of a lock are to be read, all of them.
+    pub fn begin(&mut self, key: &Key, pool: Pool) {
+        self.put(key, Progress::Fields(0), pool);
     }
 
     /// How far they are read, if not all of them are.

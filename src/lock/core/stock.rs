@@ -5,7 +5,6 @@
 //! looks like a lock with permits but one: its holders are read, and known.
 
 use super::Core;
-use crate::lock::pools::Progress;
 use crate::lock::table::{presumption, Place};
 use crate::lock::{Key, Kind, Look, Now};
 
@@ -22,7 +21,7 @@ impl Core {
     pub fn presume(&mut self, now: Now, key: &Key, look: &Look) -> bool {
         let is_unknown = self.locks.get(key).is_none();
         if let (Kind::Permits(pool), true) = (look.kind, is_unknown) {
-            self.pools.put(key, Progress::BEGIN, pool);
+            self.pools.begin(key, pool);
             return true;
         }
         let found = presumption(look).filter(|(_, at)| *at >= now.wall_ms());

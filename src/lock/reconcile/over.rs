@@ -2,7 +2,7 @@
 
 use super::revive::revive;
 use super::Cause;
-use crate::lock::table::{Ended, Hold, Party, Shared, Why};
+use crate::lock::table::{Ended, Entry, Hold, Party, Shared, Why};
 use crate::lock::{leases, watchdog, Decision, Event, Key, Lease, Reason, Slot, WallMs};
 
 /// How holds have ended.
@@ -96,9 +96,8 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     let was_held = !foreign && (deadline.is_some() || entry.is_held());
     let first = entry.shared().and_then(Shared::first_end);
     let event = cause.event(first, d.now);
-    // A watchdog's may only have stood still.
     let may_stay = free && event == Some(Event::Expired);
-    if d.core.locks.are_many(key) && was_held && !(may_stay && d.core.is_watching()) {
+    if d.core.locks.are_many(key) && was_held && !(may_stay && is_any_late(d, key)) {
         d.look_later(key);
         over.ran_out |= event.is_some();
         return end_many(d, key, deadline, (Why::Found(cause, d.now), free));
@@ -131,6 +130,23 @@ pub fn end(d: &mut Decision<'_>, key: &Key, cause: Cause, free: bool, over: &mut
     if !revived {
         drop_holders(d, key, cause.reason(deadline, d.now));
     }
+}
+
+/// Whether a lease of a holder's was to be renewed by now: the server may only have stood still.
+fn is_any_late(d: &Decision<'_>, key: &Key) -> bool {
+    let now = d.now.wall_ms();
+    if d.core
+        .watchdogs
+        .next_renewal()
+        .is_none_or(|next| next > now)
+    {
+        return false;
+    }
+    let mut holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);
+    holds.any(|hold| {
+        let watch = hold.watch.as_ref();
+        watch.is_some_and(|watch| watch.stalled(Some(now), d.now))
+    })
 }
 
 /// The same where nobody is to be told but by an event: there can be very many.

@@ -74,7 +74,7 @@ pub fn learn(
             (shared.pool, shared.expires) = (pool, expires);
         });
     }
-    d.core.pools.put(key, Progress::BEGIN, pool);
+    d.core.pools.begin(key, pool);
     read_parts(d, key, over) || d.size() != before
 }
 

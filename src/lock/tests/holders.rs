@@ -1,7 +1,7 @@
 //! Locks that very many hold, and hashes of very many fields: no request, and no piece of what
 //! is due, does something for each of them.
 
-use super::shell::{by, key, Shell};
+use super::shell::{by, key, Request, Shell};
 use crate::lock::memory::{lease_key, Fields, Value};
 use crate::lock::{
     Cause, ClientId, Core, Key, Mode, Note, Notice, Reason, Refusal, Renewal, WallMs,
@@ -21,10 +21,20 @@ fn owner(number: usize) -> String {
 
 /// So many readers of the lock `k`, of whose loss a connection is told.
 fn readers(told: bool) -> Shell {
+    holders(told, |request| request.read())
+}
+
+/// So many who have a permit of it.
+fn with_permits(told: bool) -> Shell {
+    let limit = u32::try_from(MANY).unwrap() + 1;
+    holders(told, |request| request.permits(1, limit))
+}
+
+fn holders(told: bool, as_one: impl Fn(Request<'_>) -> Request<'_>) -> Shell {
     let mut s = Shell::new();
     for number in 0..MANY {
         let owner = owner(number);
-        let request = by(&owner).read().lease(LONG);
+        let request = as_one(by(&owner).lease(LONG));
         match told {
             true => s.get(request.from(1).tag(&owner)),
             false => s.get(request),
@@ -140,6 +150,57 @@ fn a_lock_of_very_many_readers_that_is_renamed_ends_in_pieces() {
         lost += told.iter().filter(is_lost).count();
     });
     assert_eq!(lost, MANY, "each is told once");
+}
+
+/// The hash of the lock `k` ends now, by another's hand.
+fn run_out(s: &mut Shell) {
+    let end = Some(s.now.wall_ms());
+    s.ks.keys.get_mut(&key(0, "k")).unwrap().1 = end;
+    s.changed(&key(0, "k"), Cause::Unknown);
+    s.tick();
+    s.pass(2);
+}
+
+#[test]
+fn a_lock_of_very_many_who_are_told_of_its_end_runs_out_in_pieces() {
+    for mut s in [readers(true), with_permits(true)] {
+        // Elsewhere a watchdog is late.
+        s.get(by("watched").on("other").from(2).lease(3).watched());
+        run_out(&mut s);
+        let (mut lost, mut turns) = (0, 0);
+        while lost < MANY && turns < MANY {
+            s.tick();
+            let told = std::mem::take(&mut s.told);
+            assert!(told.len() <= 2 * PIECE, "{} at once", told.len());
+            lost += losses(&told, Reason::Expired);
+            turns += 1;
+        }
+        assert_eq!(lost, MANY, "each is told once");
+        s.core.check();
+    }
+}
+
+#[test]
+fn a_lock_of_very_many_who_have_permits_is_renamed_in_pieces() {
+    for told in [true, false] {
+        let mut s = with_permits(told);
+        let (k, other) = (key(0, "k"), key(1, "other"));
+        let value = s.ks.keys.remove(&k).unwrap();
+        s.ks.keys.insert(other.clone(), value);
+        s.renamed(&k, &other);
+        let mut lost = 0;
+        end_in_pieces(&mut s, |_, told| lost += losses(told, Reason::Moved));
+        assert_eq!(lost, if told { MANY } else { 0 }, "each is told once");
+        // They are held still, under the other name, and come back as they end.
+        while s.core.any_unread() {
+            s.tick();
+        }
+        let shared = s.core.locks.shared(&other).unwrap();
+        assert_eq!(shared.permits(), MANY as i64);
+        s.pass(LONG + 1);
+        (0..MANY).for_each(|_| s.tick());
+        assert!(s.ks.keys.is_empty() && s.core.is_idle());
+    }
 }
 
 #[test]
