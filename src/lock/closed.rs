@@ -14,15 +14,11 @@ pub fn closed(d: &mut Decision<'_>, client: ClientId, keys: usize) -> usize {
         reconcile::end_first(d, key, owner);
         d.core.in_flight.forget_watched(client, key);
         let look = reconcile::read(d, key, owner);
-        let ended = watchdog::on_closed(d, key, owner, client);
+        let (ended, unbound) = watchdog::on_closed(d, key, owner, client);
         if !ended.is_empty() {
-            let modes: Vec<_> = ended
-                .iter()
-                .map(|taken| (taken.mode, taken.holds))
-                .collect();
-            request::end_holds(d, key, owner, look, &modes);
-            watchdog::on_released(d, key, owner, ended, Some(client));
+            request::end_holds(d, key, owner, look, &ended);
         }
+        watchdog::on_released(d, key, owner, unbound, Some(client));
     });
     keys.saturating_sub(most).saturating_add(ended)
 }

@@ -4,7 +4,7 @@ use super::types::{Owner, Token, WallMs};
 
 /// How a lock is held, or is to be.
 /// In this order holders are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// A plain lock: one owner, a hash of one field.
     Exclusive,

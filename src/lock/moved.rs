@@ -4,7 +4,6 @@
 //! follow: its connection is closed, for it would renew another name.
 
 use super::key::exchanged;
-use super::table::Hold;
 use super::{leaving, reconcile, watchdog};
 use super::{Core, Decision, Key, Owner, Reason};
 
@@ -53,7 +52,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         return;
     }
     if let Some(mut hold) = holders.plain {
-        let_rest(d, from, &mut hold);
+        watchdog::let_rest(d, from, &mut hold);
         d.core.locks.set_plain(to, hold, holders.deadline);
     }
     let Some(mut shared) = holders.shared else {
@@ -63,7 +62,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     let owners = shared.parties().map(|party| party.hold.owner.clone());
     for owner in owners.collect::<Vec<Owner>>() {
         let gone = shared.change(&owner, |party| {
-            let_rest(d, from, &mut party.hold);
+            watchdog::let_rest(d, from, &mut party.hold);
             if party.reads {
                 party.stop_reading();
             }
@@ -121,14 +120,5 @@ fn mark_waits(core: &mut Core, key: &Key, on: bool) {
         } else {
             core.locks.set_waits(key, &owner, false);
         }
-    }
-}
-
-/// A watched hold moves: who watched it has lost it.
-fn let_rest(d: &mut Decision<'_>, key: &Key, hold: &mut Hold) {
-    watchdog::on_lost(d, key, hold, Reason::Moved);
-    if let Some(watch) = &mut hold.watch {
-        watch.unbind(|_| true);
-        watch.rest();
     }
 }

@@ -251,11 +251,18 @@ impl<O: Outside> Run<'_, '_, O> {
     /// What follows for each of very many whose lock has ended; with lease keys that go only
     /// where that may be written.
     fn end_rest(&mut self, writes: bool) {
-        let is_next =
-            |core: &Core| core.any_ending() && (writes || !core.locks.is_ending_written());
+        let is_next = |core: &Core| {
+            let ends = core.locks.is_any_ending();
+            ends && (writes || !core.locks.is_ending_written()) || !core.losses.is_empty()
+        };
         if is_next(self.with.core) {
             self.in_slices(|run| {
-                run.with.note(|d| reconcile::end_some(d, BATCH));
+                run.with.note(|d| {
+                    watchdog::tell_some(d, BATCH);
+                    if writes || !d.core.locks.is_ending_written() {
+                        reconcile::end_some(d, BATCH);
+                    }
+                });
                 is_next(run.with.core)
             });
         }

@@ -25,9 +25,10 @@ pub fn take_back(d: &mut Decision<'_>, id: WaiterId) {
             continue;
         }
         any = true;
-        watchdog::drop_few(d.core, key, owner, |watch, changed| {
-            watch.take_back(&grant.want, changed)
+        let over = watchdog::unbind_some(d.core, key, owner, |watch, changed| {
+            watch.take_back(&grant.want, changed);
         });
+        watchdog::let_go(d.core, &over);
         request::end_holds(d, key, owner, look, &[(mode, grant.want.share.count())]);
     }
     if any {

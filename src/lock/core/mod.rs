@@ -24,7 +24,7 @@ use crate::lock::sessions::Sessions;
 use crate::lock::subscribers::Subscribers;
 use crate::lock::table::Locks;
 use crate::lock::tokens::Tokens;
-use crate::lock::watchdog::Watchdogs;
+use crate::lock::watchdog::{Losses, Watchdogs};
 use crate::lock::work::Work;
 use crate::lock::{ClientId, Key, MonoUs, Now, WaiterId, WallMs};
 
@@ -113,6 +113,8 @@ pub struct Core {
     /// Keys whose slot is on its way.
     pub(in crate::lock) away: Away,
     pub(in crate::lock) watchdogs: Watchdogs,
+    /// Very many holds of one owner that are lost: those that are to be told of yet.
+    pub(in crate::lock) losses: Losses,
     /// What waits and holds are called by those who are told of them.
     pub(in crate::lock) sessions: Sessions,
     pub(in crate::lock) tokens: Tokens,
@@ -177,7 +179,8 @@ impl Core {
         let holds = entries.flat_map(|entry| entry.holds()).chain(ending);
         let watches = holds.filter_map(|hold| hold.watch.as_ref());
         let holds = watches.flat_map(|watch| watch.addresses());
-        self.sessions.check(waits, holds);
+        self.sessions
+            .check(waits, holds.chain(self.losses.addresses()));
         for key in self.queues.keys() {
             assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
@@ -276,7 +279,7 @@ impl Core {
 
     /// Whether something is to follow yet for holders of locks that have ended.
     pub fn any_ending(&self) -> bool {
-        self.locks.is_any_ending()
+        self.locks.is_any_ending() || !self.losses.is_empty()
     }
 
     /// Whether a lock is to be read on, or has ended and that is to be gone on with.

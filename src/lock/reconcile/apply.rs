@@ -200,11 +200,12 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
         watchdog::on_lost_in(d, key, &owner, mode, Reason::Deleted);
     }
     for party in merged.vanished {
-        over::party_ended(d, key, &party, Cause::Unknown, party.end(None));
+        let end = party.end(None);
+        over::party_ended(d, key, party, Cause::Unknown, end);
     }
     if merged.plain_is_gone {
         if let Some(hold) = d.core.locks.take_plain(key) {
-            watchdog::on_lost(d, key, &hold, Reason::Deleted);
+            watchdog::on_lost(d, key, hold, Reason::Deleted);
         }
     }
     let wrote = !merged.dead.is_empty();
@@ -302,7 +303,7 @@ pub fn stop_reading(d: &mut Decision<'_>, key: &Key, owner: &Owner, reason: Reas
         gone = shared.change(owner, Party::stop_reading);
     });
     match gone {
-        Some(party) => watchdog::on_lost(d, key, &party.hold, reason),
+        Some(party) => watchdog::on_lost(d, key, party.hold, reason),
         None => watchdog::on_lost_in(d, key, owner, Mode::Read, reason),
     }
     d.core.locks.tidy(key);

@@ -23,7 +23,7 @@ pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
         return end_many(d, key, None, (Why::Lost(reason), false));
     }
     for hold in d.core.locks.forget_holders(key) {
-        watchdog::on_lost(d, key, &hold, reason);
+        watchdog::on_lost(d, key, hold, reason);
     }
 }
 
@@ -31,7 +31,7 @@ pub fn drop_holders(d: &mut Decision<'_>, key: &Key, reason: Reason) {
 /// to come. `end`: when it would have ended; `leases`: lease keys go too.
 pub fn end_many(d: &mut Decision<'_>, key: &Key, end: Option<WallMs>, (why, leases): (Why, bool)) {
     if let Some(hold) = d.core.locks.take_plain(key) {
-        lose(d, key, &hold, end, why);
+        lose(d, key, hold, end, why);
     }
     d.core.locks.end_in_pieces(key, why, leases);
 }
@@ -73,11 +73,11 @@ fn end_one(d: &mut Decision<'_>, ended: Ended) {
             d.tell(&key, event);
         }
     }
-    lose(d, &key, &party.hold, end, why);
+    lose(d, &key, party.hold, end, why);
 }
 
 /// Whomever a hold was bound to is told why it was lost.
-fn lose(d: &mut Decision<'_>, key: &Key, hold: &Hold, end: Option<WallMs>, why: Why) {
+fn lose(d: &mut Decision<'_>, key: &Key, hold: Hold, end: Option<WallMs>, why: Why) {
     match why {
         Why::Found(cause, then) => watchdog::on_lost(d, key, hold, cause.reason(end, then)),
         Why::Lost(reason) => watchdog::on_lost(d, key, hold, reason),
@@ -198,7 +198,7 @@ fn end_parties(
             leases::end(d, key, owner, 1..=party.holds);
         }
         over.ran_out |= event.is_some();
-        party_ended(d, key, party, cause, end);
+        party_ended(d, key, party.clone(), cause, end);
     }
     revived
 }
@@ -207,12 +207,12 @@ fn end_parties(
 pub fn party_ended(
     d: &mut Decision<'_>,
     key: &Key,
-    party: &Party,
+    party: Party,
     cause: Cause,
     end: Option<WallMs>,
 ) {
     if let Some(event) = cause.event(end, d.now) {
         d.tell(key, event);
     }
-    watchdog::on_lost(d, key, &party.hold, cause.reason(end, d.now));
+    watchdog::on_lost(d, key, party.hold, cause.reason(end, d.now));
 }

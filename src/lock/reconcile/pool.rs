@@ -236,7 +236,7 @@ fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     let found = d.ks.look(key, owner);
     give_back(d, key, owner, &found, found.holds);
     forget(d, key, owner);
-    party_ended(d, key, &party, cause, end);
+    party_ended(d, key, party, cause, end);
     if d.ks.look(key, &[]).kind == Kind::Free {
         drop_holders(d, key, Reason::Deleted);
         d.left_free(key, Whom::One);
@@ -276,6 +276,6 @@ pub fn forget(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> Option<Party> {
 /// Somebody has taken away the permits of an owner by hand.
 fn vanish(d: &mut Decision<'_>, key: &Key, party: &Party) {
     forget(d, key, &party.hold.owner);
-    party_ended(d, key, party, Cause::Removed, None);
+    party_ended(d, key, party.clone(), Cause::Removed, None);
     d.look_later(key);
 }

@@ -44,7 +44,7 @@ pub fn end_holds(
             }
         } else if look.kind == Kind::Plain {
             for hold in d.free(key, Event::Released, Whom::One) {
-                watchdog::on_lost(d, key, &hold, Reason::Deleted);
+                watchdog::on_lost(d, key, hold, Reason::Deleted);
             }
             return;
         } else {
@@ -90,7 +90,7 @@ fn end_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, by: 
             shared.change(owner, |party| party.set_permits(left, look.lease));
         });
     } else if let Some(party) = reconcile::forget_permits(d, key, owner) {
-        watchdog::on_lost(d, key, &party.hold, Reason::Deleted);
+        watchdog::on_lost(d, key, party.hold, Reason::Deleted);
     }
     if left < 1 && look.fields == 1 {
         reconcile::drop_holders(d, key, Reason::Deleted);
@@ -143,7 +143,7 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
     }
     // Who lowered the count by hand has left more holds known than there were.
     if let Some(hold) = gone {
-        watchdog::on_lost(d, key, &hold, Reason::Deleted);
+        watchdog::on_lost(d, key, hold, Reason::Deleted);
     }
     // A writer that reads on lets other readers in.
     if mode == Mode::Write && modes(d.core, key, owner, look).has(Mode::Read) {

@@ -53,7 +53,7 @@ pub fn force(
         }
     }
     for hold in d.free(&key, Event::Forced, whom) {
-        watchdog::on_forced(d, &key, &hold, client);
+        watchdog::on_forced(d, &key, hold, client);
     }
     Ok(true)
 }

@@ -4,7 +4,7 @@ use super::end_holds::end_holds;
 use super::meant;
 
 use crate::lock::ask::Ended;
-use crate::lock::table::Taken;
+use crate::lock::table::Unbound;
 use crate::lock::{modes, ready, watchdog};
 use crate::lock::{Decision, Event, Key, Kind, Look, Mode, NoPermits, Owner, Refusal, Whom};
 
@@ -47,20 +47,20 @@ pub fn release_one(
     }
     if look.kind == Kind::Plain && holds == by {
         for hold in d.free(key, Event::Released, Whom::One) {
-            let released = watchdog::unbind(d.core, key, &hold);
-            watchdog::on_released(d, key, &hold.owner, released, ended.client);
+            let owner = hold.owner.clone();
+            let released = watchdog::unbind(d.core, key, hold);
+            watchdog::on_released(d, key, &owner, released, ended.client);
         }
         return Ok(0);
     }
     let owner = Owner::from(ended.owner);
-    let released = if holds == by {
-        watchdog::change_watch(d.core, key, &owner, |watch| watch.drop_all(ended.mode))
-    } else {
-        watchdog::drop_few(d.core, key, &owner, |watch, changed| {
-            watch.drop_some(ended.mode, ended.client, by, changed)
-        })
-    };
-    let released = released.unwrap_or_default();
+    let released = watchdog::unbind_some(d.core, key, &owner, |watch, changed| {
+        if holds == by {
+            watch.drop_all(ended.mode, changed);
+        } else {
+            watch.drop_some(ended.mode, ended.client, by, changed);
+        }
+    });
     settle_grants(d, key, &owner, &released);
     end_holds(d, key, &owner, look, &[(ended.mode, by)]);
     watchdog::on_released(d, key, &owner, released, ended.client);
@@ -68,11 +68,11 @@ pub fn release_one(
 }
 
 /// What a connection was granted and has released is not taken back from it later.
-fn settle_grants(d: &mut Decision<'_>, key: &Key, owner: &Owner, released: &[Taken]) {
+fn settle_grants(d: &mut Decision<'_>, key: &Key, owner: &Owner, released: &Unbound) {
     if d.core.in_flight.grants.is_empty() {
         return;
     }
-    for taken in released {
+    for taken in released.all() {
         let hold = d.core.locks.hold(key, owner);
         let watch = hold.and_then(|hold| hold.watch.as_ref());
         if watch.is_none_or(|watch| !watch.has(taken.mode, taken.client)) {

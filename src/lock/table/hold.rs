@@ -71,8 +71,8 @@ impl Hold {
 
     /// Whether the loss of a hold in this mode is told there.
     pub fn is_told_at(&self, mode: Mode, address: &Address) -> bool {
-        let mut taken = self.watch.iter().flat_map(|watch| &watch.taken);
-        taken.any(|taken| taken.mode == mode && taken.notify.as_ref() == Some(address))
+        let watch = self.watch.as_ref();
+        watch.is_some_and(|watch| watch.taken.are_told_at(mode, address))
     }
 }
 

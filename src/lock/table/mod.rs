@@ -22,5 +22,5 @@ pub use locks::Locks;
 pub use names::Place;
 pub use presumed::presumption;
 pub use shared::Shared;
-pub use takings::Taken;
+pub use takings::{Taken, Unbound};
 pub use watch::{own_lease, Changed, Watch};

@@ -1,10 +1,11 @@
 //! The holds of one owner on one key, by who took them, and how many of them are bound to whom.
 //! There may be very many: what asks for the counts does not go through all.
 
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Deref;
 
 use crate::lock::address::Address;
-use crate::lock::ask::Binding;
 use crate::lock::{ClientId, Mode};
 
 /// Holds that one connection took one after the other.
@@ -37,29 +38,10 @@ impl Taken {
         self.watcher().into_iter().chain(self.told())
     }
 
-    /// What the request names they are bound to from now on. What they are not bound to any
-    /// more.
-    pub(super) fn bind_again(&mut self, to: Binding<'_>) -> Option<Self> {
-        let old = self.notify.as_ref().filter(|_| to.notify.is_some());
-        let old = old.filter(|old| to.notify != Some(old)).cloned();
-        let moves = to.watch || old.is_some() && self.watcher() == self.told();
-        let was = Self {
-            watched: self.watched && moves && self.client != to.client,
-            notify: old,
-            ..self.clone()
-        };
-        if moves {
-            (self.client, self.watched) = (to.client, true);
-        }
-        if let Some(notify) = to.notify {
-            self.notify = Some(notify.clone());
-        }
-        was.bound_to().next().is_some().then_some(was)
-    }
-
-    /// Whether they are bound to this one.
-    pub(super) fn is_bound_to(&self, client: ClientId) -> bool {
-        self.bound_to().any(|its| its == client)
+    /// These, told of nowhere.
+    pub(super) fn clone_unnamed(&self) -> Self {
+        let notify = None;
+        Self { notify, ..*self }
     }
 
     /// Another hold by the same connection, and no more is to be known of it.
@@ -69,14 +51,63 @@ impl Taken {
     }
 }
 
+/// Holds that have ended, or are not bound any more to what they were.
+#[derive(Clone, Debug, Default)]
+pub struct Unbound {
+    /// Their loss is told where they were told of.
+    pub told: Vec<Taken>,
+    /// That of these is not: others that are left have the same address, or it is known there.
+    pub silent: Vec<Taken>,
+}
+
+impl Unbound {
+    pub fn all(&self) -> impl Iterator<Item = &Taken> {
+        self.told.iter().chain(&self.silent)
+    }
+
+    /// Their loss is told. Where there are very many they are not copied.
+    pub(super) fn tell(&mut self, taken: Vec<Taken>) {
+        if self.told.is_empty() {
+            self.told = taken;
+        } else {
+            self.told.extend(taken);
+        }
+    }
+
+    /// Nobody is told of these any more, and that is not told.
+    pub(super) fn forget(&mut self, taken: Taken) {
+        if taken.notify.is_some() {
+            let watched = false;
+            self.silent.push(Taken { watched, ..taken });
+        }
+    }
+}
+
+/// So many are gone through one by one.
+const FEW: usize = 16;
+
+/// Of one connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Of {
+    /// So many are bound to it,
+    bound: usize,
+    /// and it has taken so many.
+    took: usize,
+}
+
 /// The oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct Takings {
     all: Vec<Taken>,
-    /// How many holds belong to connections.
+    /// How many holds belong to connections,
     watched: i64,
-    /// How many of these are bound to each connection. Few connections share an owner.
-    bound: Vec<(ClientId, usize)>,
+    /// and how many of these that is.
+    watched_takings: usize,
+    /// By connection. Few share an owner.
+    clients: Vec<(ClientId, Of)>,
+    /// Where there are more than a few: how many are told of at each address, by its hash. No
+    /// two are ever likely to be alike by chance.
+    told: Option<Box<BTreeMap<u64, usize>>>,
 }
 
 impl Deref for Takings {
@@ -112,15 +143,38 @@ impl Takings {
         self.watched
     }
 
-    /// The connections that some of them are bound to.
-    pub fn clients(&self) -> impl Iterator<Item = ClientId> + use<'_> {
-        self.bound.iter().map(|(client, _)| *client)
+    /// Whether all of them do.
+    pub fn are_watched(&self) -> bool {
+        self.watched_takings == self.all.len()
     }
 
-    /// How many are bound to this one.
-    pub fn bound_to(&self, client: ClientId) -> usize {
-        let its = self.bound.iter().find(|(other, _)| *other == client);
-        its.map_or(0, |(_, count)| *count)
+    /// The connections that some of them are bound to, in order.
+    pub fn clients(&self) -> impl Iterator<Item = ClientId> + use<'_> {
+        let bound = self.clients.iter().filter(|(_, of)| of.bound > 0);
+        bound.map(|(client, _)| *client)
+    }
+
+    /// Whether this connection took some.
+    pub fn has_by(&self, client: ClientId) -> bool {
+        let place = self.clients.binary_search_by_key(&client, |(its, _)| *its);
+        let its = place.ok().and_then(|place| self.clients.get(place));
+        its.is_some_and(|(_, of)| of.took > 0)
+    }
+
+    /// Whether some in this mode are told of there.
+    pub fn are_told_at(&self, mode: Mode, address: &Address) -> bool {
+        match &self.told {
+            Some(told) => told.contains_key(&hash(mode, address)),
+            None => {
+                let mut all = self.all.iter();
+                all.any(|taken| taken.mode == mode && taken.notify.as_ref() == Some(address))
+            }
+        }
+    }
+
+    /// Whether the last ones are one with these.
+    pub fn are_joined_by(&self, new: &Taken) -> bool {
+        self.all.last().is_some_and(|last| new.is_more_of(last))
     }
 
     /// Adds holds to the last ones if they are more of those. Whether they are not.
@@ -143,6 +197,13 @@ impl Takings {
     fn push(&mut self, new: Taken) {
         self.count(&new, true);
         self.all.push(new);
+        if self.told.is_none() && self.all.len() > FEW {
+            let mut told = BTreeMap::new();
+            for taken in &self.all {
+                count_told(&mut told, taken, true);
+            }
+            self.told = Some(Box::new(told));
+        }
     }
 
     /// Takes away so many of these holds, and gives what is over if none is left.
@@ -156,24 +217,41 @@ impl Takings {
             return None;
         }
         let taken = self.all.remove(at);
-        self.count(&taken, false);
+        self.uncount(&taken);
         Some(taken)
     }
 
     /// Takes out those for which this holds.
     pub fn extract(&mut self, which: impl Fn(&Taken) -> bool) -> Vec<Taken> {
-        let out: Vec<Taken> = self.all.extract_if(.., |taken| which(taken)).collect();
-        for taken in &out {
-            self.count(taken, false);
+        if self.all.iter().all(&which) {
+            return self.take_all();
         }
+        let out: Vec<Taken> = self.all.extract_if(.., |taken| which(taken)).collect();
+        out.iter().for_each(|taken| self.uncount(taken));
         out
     }
 
-    /// Changes all of them.
-    pub fn change_each(&mut self, mut change: impl FnMut(&mut Taken)) {
-        let mut all = std::mem::take(self).all;
-        all.iter_mut().for_each(&mut change);
-        *self = all.into_iter().collect();
+    /// All belong to this connection from now on.
+    pub fn bind_each(&mut self, client: Option<ClientId>) {
+        let told = self.told.take();
+        let mut all = self.take_all();
+        for taken in &mut all {
+            (taken.client, taken.watched) = (client, true);
+            self.count(taken, true);
+        }
+        (self.all, self.told) = (all, told);
+    }
+
+    /// Takes out all.
+    pub fn take_all(&mut self) -> Vec<Taken> {
+        std::mem::take(self).all
+    }
+
+    fn uncount(&mut self, taken: &Taken) {
+        self.count(taken, false);
+        if self.all.len() <= FEW {
+            self.told = None;
+        }
     }
 
     fn count(&mut self, taken: &Taken, on: bool) {
@@ -184,25 +262,57 @@ impl Takings {
                 taken.holds.saturating_neg()
             };
             self.watched = self.watched.saturating_add(holds);
+            count(&mut self.watched_takings, on);
+        }
+        if let Some(told) = &mut self.told {
+            count_told(told, taken, on);
         }
         let (watcher, told) = (taken.watcher(), taken.told());
         let told = told.filter(|told| watcher != Some(*told));
         for client in watcher.into_iter().chain(told) {
-            self.count_bound(client, on);
+            self.count_of(client, |of| count(&mut of.bound, on));
+        }
+        if let Some(client) = taken.client {
+            self.count_of(client, |of| count(&mut of.took, on));
         }
     }
 
-    fn count_bound(&mut self, client: ClientId, on: bool) {
-        let place = self.bound.iter().position(|(other, _)| *other == client);
-        let count = place.and_then(|place| self.bound.get_mut(place));
-        match (count, on) {
-            (Some((_, count)), true) => *count = count.saturating_add(1),
-            (Some((_, count)), false) => *count = count.saturating_sub(1),
-            (None, true) => self.bound.push((client, 1)),
-            (None, false) => {}
+    fn count_of(&mut self, client: ClientId, change: impl FnOnce(&mut Of)) {
+        let place = self.clients.binary_search_by_key(&client, |(its, _)| *its);
+        let place = place.unwrap_or_else(|place| {
+            self.clients.insert(place, (client, Of::default()));
+            place
+        });
+        let Some((_, of)) = self.clients.get_mut(place) else {
+            return;
+        };
+        change(of);
+        if of.bound == 0 && of.took == 0 {
+            self.clients.remove(place);
         }
-        if !on {
-            self.bound.retain(|(_, count)| *count > 0);
-        }
+    }
+}
+
+/// One more, or one fewer.
+fn count(of: &mut usize, more: bool) {
+    *of = if more {
+        of.saturating_add(1)
+    } else {
+        of.saturating_sub(1)
+    };
+}
+
+fn hash(mode: Mode, address: &Address) -> u64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    hasher.hash_one((mode, address))
+}
+
+fn count_told(told: &mut BTreeMap<u64, usize>, taken: &Taken, on: bool) {
+    let Some(address) = &taken.notify else { return };
+    let hash = hash(taken.mode, address);
+    let all = told.entry(hash).or_default();
+    count(all, on);
+    if *all == 0 {
+        told.remove(&hash);
     }
 }

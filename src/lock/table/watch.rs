@@ -5,32 +5,20 @@
 //! as one of its holds there is a watchdog's. Which of them a RELEASE ends depends
 //! on who took them: that is remembered, but for holds that were found.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use super::takings::{Taken, Takings};
+use super::takings::{Taken, Takings, Unbound};
 use crate::lock::address::Address;
 use crate::lock::ask::{Binding, Want};
 use crate::lock::{ClientId, Kind, Lease, Look, Mode, Now, WallMs};
 
-/// Which holds have begun and ended, one by one.
+/// What has come to be bound, and what is not any more: one by one, so that nobody goes through
+/// what has not changed. There may be very many.
 #[derive(Debug, Default)]
 pub struct Changed {
-    pub begun: Vec<Taken>,
-    pub ended: Vec<Taken>,
-    /// So many more belong to connections, or fewer.
-    pub watched: i64,
-}
-
-impl Changed {
-    /// These have begun; `apart`: they are no more of those that were there.
-    pub fn begins(&mut self, new: &Taken, apart: bool) {
-        if new.watched {
-            self.watched = self.watched.saturating_add(new.holds);
-        }
-        if apart {
-            self.begun.push(new.clone());
-        }
-    }
+    /// Where holds are told of from now on: each of those that stand apart.
+    pub begun: Vec<Address>,
+    pub ended: Unbound,
 }
 
 /// The holds of one owner on one key, by who took them, and what is watched.
@@ -57,12 +45,8 @@ impl Watch {
         self.taken.watched()
     }
 
-    /// The connections that some of these holds are bound to.
-    pub fn clients(&self) -> BTreeSet<ClientId> {
-        self.taken.clients().collect()
-    }
-
     /// Where the loss of some of these holds is told.
+    #[cfg(test)]
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.taken.iter().filter_map(|taken| taken.notify.as_ref())
     }
@@ -73,26 +57,14 @@ impl Watch {
         of.fold(0, |sum, taken| sum.saturating_add(taken.holds))
     }
 
-    /// Adds them. Whether they stand apart: they are no more of those that were there.
-    pub fn add(&mut self, new: Taken) -> bool {
-        self.taken.add(new)
-    }
-
-    /// The connections that what has changed is bound to: whether something here was bound to
-    /// each of them, and whether something is.
-    pub fn bound_by(&self, changed: &Changed) -> Vec<(ClientId, bool, bool)> {
-        let of = |taken: &[Taken], client| {
-            let is_its = |taken: &&Taken| taken.is_bound_to(client);
-            taken.iter().filter(is_its).count()
-        };
-        let all = changed.begun.iter().chain(&changed.ended);
-        let clients: BTreeSet<_> = all.flat_map(Taken::bound_to).collect();
-        let bound = clients.into_iter().map(|client| {
-            let is = self.taken.bound_to(client);
-            let was = is.saturating_add(of(&changed.ended, client));
-            (client, was > of(&changed.begun, client), is > 0)
-        });
-        bound.collect()
+    /// Adds them.
+    pub fn add(&mut self, new: Taken, changed: &mut Changed) {
+        if self.taken.add(new) {
+            let last = self.taken.last();
+            changed
+                .begun
+                .extend(last.and_then(|last| last.notify.clone()));
+        }
     }
 
     /// Its lease is this from now on.
@@ -102,22 +74,21 @@ impl Watch {
     }
 
     /// Takes away so many holds in this mode: the newest that the connection took, else
-    /// the newest that are no watchdog's, else the newest. What has ended by it.
+    /// the newest that are no watchdog's, else the newest.
     pub fn drop_some(
         &mut self,
         mode: Mode,
         client: Option<ClientId>,
         holds: i64,
         changed: &mut Changed,
-    ) -> Vec<Taken> {
-        let (mut over, mut left) = (Vec::new(), holds);
+    ) {
+        let mut left = holds;
         while left > 0 {
             let Some(at) = self.next_to_drop(mode, client) else {
                 break;
             };
-            left = self.drop_at(at, left, &mut over, changed);
+            left = self.drop_at(at, left, changed);
         }
-        over
     }
 
     fn next_to_drop(&self, mode: Mode, client: Option<ClientId>) -> Option<usize> {
@@ -125,75 +96,107 @@ impl Watch {
             let mut all = self.taken.iter();
             all.rposition(|taken| taken.mode == mode && fits(taken))
         };
-        newest(&|taken| client.is_some() && taken.client == client)
-            .or_else(|| newest(&|taken| !taken.watched))
-            .or_else(|| newest(&|_| true))
+        // Where there is none it is not looked for: there may be very many others.
+        let any_its = client.is_some_and(|client| self.taken.has_by(client));
+        let any_plain = !self.taken.are_watched();
+        let its = any_its.then(|| newest(&|taken| taken.client == client));
+        let plain = || any_plain.then(|| newest(&|taken| !taken.watched));
+        let its = its.flatten().or_else(|| plain().flatten());
+        its.or_else(|| newest(&|_| true))
     }
 
     /// Takes away the holds that a request has made, or else as many as they would be
-    /// released. What has ended by it.
-    pub fn take_back(&mut self, want: &Want, changed: &mut Changed) -> Vec<Taken> {
+    /// released.
+    pub fn take_back(&mut self, want: &Want, changed: &mut Changed) {
         let made = |taken: &Taken| {
             (taken.mode, taken.client, taken.watched) == (want.mode, want.client, want.watch)
                 && taken.notify == want.notify
         };
-        let (mut over, mut left) = (Vec::new(), want.share.count());
+        let mut left = want.share.count();
         if let Some(at) = self.taken.iter().rposition(made) {
-            left = self.drop_at(at, left, &mut over, changed);
+            left = self.drop_at(at, left, changed);
         }
-        over.extend(self.drop_some(want.mode, want.client, left, changed));
-        over
+        self.drop_some(want.mode, want.client, left, changed);
     }
 
     /// Takes away as many of these holds as there are, at most so many; how many are left
     /// to be taken away.
-    fn drop_at(
-        &mut self,
-        at: usize,
-        holds: i64,
-        over: &mut Vec<Taken>,
-        changed: &mut Changed,
-    ) -> i64 {
-        let Some((all, is_watched)) = self.taken.get(at).map(|it| (it.holds, it.watched)) else {
+    fn drop_at(&mut self, at: usize, holds: i64, changed: &mut Changed) -> i64 {
+        let Some(all) = self.taken.get(at).map(|taken| taken.holds) else {
             return 0;
         };
-        if is_watched {
-            changed.watched = changed.watched.saturating_sub(all.min(holds));
-        }
         if let Some(taken) = self.taken.lessen(at, holds) {
-            changed.ended.push(taken.clone());
-            over.push(self.not_told_yet(taken));
+            self.end(taken, changed);
         }
         holds.saturating_sub(all).max(0)
     }
 
-    /// Takes away the holds of a connection's watchdog.
-    pub fn drop_watched(&mut self, client: ClientId) -> Vec<Taken> {
-        let over = self.taken.extract(|taken| taken.watcher() == Some(client));
-        let over = over.into_iter().map(|taken| self.not_told_yet(taken));
-        over.collect()
+    /// These have ended: nothing is told of it while others have their address.
+    fn end(&self, taken: Taken, changed: &mut Changed) {
+        let address = taken.notify.as_ref();
+        if address.is_some_and(|address| self.taken.are_told_at(taken.mode, address)) {
+            changed.ended.silent.push(taken);
+        } else {
+            changed.ended.told.push(taken);
+        }
     }
 
-    /// Of holds that have ended nothing is told while others have their address.
-    fn not_told_yet(&self, mut over: Taken) -> Taken {
-        let mut left = self.taken.iter().filter(|taken| taken.mode == over.mode);
-        if left.any(|taken| taken.notify == over.notify) {
-            over.notify = None;
+    /// Takes away the holds of a connection's watchdog, which is closed: nothing more is told
+    /// to it. How many there were in each mode.
+    pub fn close(&mut self, client: ClientId, changed: &mut Changed) -> BTreeMap<Mode, i64> {
+        let (mut over, mut holds) = (Vec::new(), BTreeMap::new());
+        for mut taken in self.taken.take_all() {
+            let knows = taken.told() == Some(client);
+            let rest = Taken {
+                notify: taken.notify.take_if(|_| !knows),
+                ..taken.clone_unnamed()
+            };
+            if taken.watcher() == Some(client) {
+                let all = holds.entry(taken.mode).or_insert(0_i64);
+                *all = all.saturating_add(taken.holds);
+                over.push(rest);
+            } else {
+                self.put_back(rest, changed);
+            }
+            changed.ended.forget(taken);
         }
-        over
+        for taken in over {
+            self.end(taken, changed);
+        }
+        holds
     }
 
     /// Takes away all holds in this mode.
-    pub fn drop_all(&mut self, mode: Mode) -> Vec<Taken> {
-        self.taken.extract(|taken| taken.mode == mode)
+    pub fn drop_all(&mut self, mode: Mode, changed: &mut Changed) {
+        let all = self.taken.extract(|taken| taken.mode == mode);
+        changed.ended.tell(all);
+    }
+
+    /// Holds that are told of where they were.
+    fn put_back(&mut self, taken: Taken, changed: &mut Changed) {
+        if self.taken.are_joined_by(&taken) {
+            changed.ended.forget(taken.clone());
+        }
+        self.taken.add(taken);
     }
 
     /// All holds, so many in each mode, are watched for this connection from now on. Where
     /// their loss is told stays.
-    pub fn bind_all(&mut self, holds: &[(Mode, i64)], client: Option<ClientId>) {
-        let was = std::mem::take(&mut self.taken);
+    pub fn bind_all(
+        &mut self,
+        holds: &[(Mode, i64)],
+        client: Option<ClientId>,
+        changed: &mut Changed,
+    ) {
+        let as_many = |(mode, holds): &(Mode, i64)| self.holds(*mode) == *holds;
+        let is_there = |taken: &Taken| holds.iter().any(|(mode, _)| *mode == taken.mode);
+        let is_told = |taken: &Taken| taken.notify.is_some() && is_there(taken);
+        if self.taken.iter().all(is_told) && holds.iter().all(as_many) {
+            return self.taken.bind_each(client);
+        }
+        let mut was = self.taken.take_all();
         for (mode, mut left) in holds.iter().copied() {
-            let new = |holds, notify| Taken {
+            let watched = |holds, notify| Taken {
                 client,
                 watched: true,
                 mode,
@@ -201,45 +204,81 @@ impl Watch {
                 notify,
             };
             let mut told = Vec::new();
-            for taken in was.iter().filter(|taken| taken.mode == mode) {
-                if taken.notify.is_some() {
-                    let holds = taken.holds.min(left);
+            for taken in was.extract_if(.., |taken| taken.mode == mode) {
+                let holds = taken.holds.min(left);
+                if holds > 0 && taken.notify.is_some() {
                     left = left.saturating_sub(holds);
-                    told.push(new(holds, taken.notify.clone()));
+                    told.push(watched(holds, taken.notify));
+                } else {
+                    changed.ended.forget(taken);
                 }
             }
-            told.insert(0, new(left, None));
-            let there = told.into_iter().filter(|taken| taken.holds > 0);
-            there.for_each(|taken| {
-                self.add(taken);
-            });
+            if left > 0 {
+                self.taken.add(watched(left, None));
+            }
+            told.into_iter()
+                .for_each(|taken| self.put_back(taken, changed));
         }
+        was.into_iter()
+            .for_each(|taken| changed.ended.forget(taken));
     }
 
     /// The holds in this mode are acquired again with ONCE, or renewed: what the request
     /// names they are bound to from now on, the rest stays. A connection that is told of what it
-    /// watches is not bound half. What they are not bound to any more.
-    pub fn bind_again(&mut self, to: Binding<'_>) -> Vec<Taken> {
-        let mut was = Vec::new();
-        for mut taken in self.taken.extract(|_| true) {
-            if taken.mode == to.mode {
-                was.extend(taken.bind_again(to));
-            }
-            self.add(taken);
+    /// watches is not bound half. Whether they were bound to something else.
+    pub fn bind_again(&mut self, to: Binding<'_>, changed: &mut Changed) -> bool {
+        let mut all = self.taken.take_all();
+        for other in all.extract_if(.., |taken| taken.mode != to.mode) {
+            self.put_back(other, changed);
         }
-        was
+        let mut any = false;
+        for was in &mut all {
+            let other = was.notify.as_ref().zip(to.notify);
+            let tells = other.is_some_and(|(was, to)| was != to);
+            let moves = to.watch || tells && was.watcher() == was.told();
+            let (client, watched) = match moves {
+                true => (to.client, true),
+                false => (was.client, was.watched),
+            };
+            was.watched &= moves && was.client != to.client;
+            any |= was.watcher().is_some() || tells;
+            let notify = match to.notify {
+                Some(notify) => Some(notify.clone()),
+                None => was.notify.take(),
+            };
+            let is = Taken {
+                notify,
+                client,
+                watched,
+                ..was.clone_unnamed()
+            };
+            match to.notify {
+                Some(_) => self.add(is, changed),
+                None => self.put_back(is, changed),
+            }
+        }
+        let silent = all.extract_if(.., |was| was.notify.as_ref() == to.notify);
+        changed.ended.silent.extend(silent);
+        changed.ended.tell(all);
+        any
     }
 
     /// No hold is bound to anything any more: those that were.
-    pub fn unbind(&mut self, which: impl Fn(&Taken) -> bool) -> Vec<Taken> {
-        let mut was = Vec::new();
-        self.taken.change_each(|taken| {
-            if taken.bound_to().next().is_some() && which(taken) {
-                was.push(taken.clone());
-                (taken.watched, taken.notify) = (false, None);
+    pub fn unbind(&mut self, which: impl Fn(&Taken) -> bool, changed: &mut Changed) {
+        let mut all = self.taken.take_all();
+        let is_bound = |taken: &Taken| taken.bound_to().next().is_some() && which(taken);
+        for taken in &mut all {
+            let mut is = taken.clone_unnamed();
+            if is_bound(taken) {
+                is.watched = false;
+            } else {
+                is.notify = taken.notify.take();
+                taken.watched = false;
             }
-        });
-        was
+            self.put_back(is, changed);
+        }
+        all.retain(|taken| taken.bound_to().next().is_some());
+        changed.ended.tell(all);
     }
 
     /// Whether this connection took a hold in this mode that is there still.
@@ -248,11 +287,8 @@ impl Watch {
         taken.any(|taken| taken.mode == mode && taken.client == client)
     }
 
-    /// No hold belongs to a connection any more.
+    /// No hold belongs to a connection any more: nothing is renewed.
     pub fn rest(&mut self) {
-        if self.is_watched() {
-            self.taken.change_each(|taken| taken.watched = false);
-        }
         (self.lease, self.bound, self.next) = (0, None, None);
     }
 

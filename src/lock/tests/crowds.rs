@@ -299,3 +299,26 @@ fn an_owner_nests_very_many_holds_that_are_told_of_and_renews_them() {
         spent
     });
 }
+
+/// One connection after the other takes some of an owner's holds, and they are released one by one.
+#[test]
+fn an_owner_releases_very_many_holds_that_are_told_of_one_by_one() {
+    for (watched, by_another) in [(false, false), (true, false), (false, true), (true, true)] {
+        grows_no_faster(|count| {
+            let mut s = Shell::new();
+            for tag in &names(count) {
+                let request = by("a").from(1).tag(tag);
+                s.get(if watched { request.watched() } else { request });
+            }
+            let k = key(0, "k");
+            let began = spent();
+            for _ in 0..count {
+                let by = if by_another { 2 } else { 1 };
+                s.release_from(&k, "a", by).unwrap();
+            }
+            let spent = spent() - began;
+            s.core.check();
+            spent
+        });
+    }
+}

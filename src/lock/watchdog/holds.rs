@@ -1,103 +1,66 @@
 //! What becomes of watches as their holds begin and end.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::index::{Bond, Indexed};
-use crate::lock::ask::{Binding, Renewal, Want};
+use super::losses::{Losing, Lost, Why};
+use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
-use crate::lock::table::{Changed, Hold, Taken, Watch};
-use crate::lock::{
-    ClientId, Core, Decision, Key, Loss, Mode, Notice, Notices, Now, Owner, Reason, WallMs,
-};
+use crate::lock::table::{Changed, Hold, Taken, Unbound, Watch};
+use crate::lock::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, Reason, WallMs};
 
-/// Changes what is known of a hold that may be watched, and with it the indexes.
-fn change(core: &mut Core, key: &Key, owner: &Owner, change: impl FnOnce(&mut Hold)) {
-    let changed = core.locks.change_hold(key, owner, |hold| {
-        let was = Indexed::of(hold.watch.as_deref());
-        change(hold);
-        let watch = hold.watch.as_mut()?;
-        if !watch.is_watched() {
-            watch.rest();
-        }
-        Some((was, Indexed::of(Some(watch))))
-    });
-    if let Some((was, is)) = changed.flatten() {
-        index(core, &(key.clone(), owner.clone()), &was, &is);
-    }
-}
-
-/// The same where holds begin or end one by one: what has not changed is not gone through to
-/// find what has, for there may be very many.
-fn change_few<T>(
+/// Changes what is known of a hold that may be watched, and with it the indexes. What is not bound
+/// any more to what it was: that is to be told, or let go.
+fn change<T>(
     core: &mut Core,
     key: &Key,
     owner: &Owner,
     change: impl FnOnce(&mut Hold, &mut Changed) -> T,
-) -> Option<T> {
-    let (result, changed, bound, next) = core.locks.change_hold(key, owner, |hold| {
-        let was = hold.watch.as_ref().and_then(|watch| watch.next);
-        let mut changed = Changed::default();
+) -> Option<(T, Unbound)> {
+    let mut changed = Changed::default();
+    let (result, was, is) = core.locks.change_hold(key, owner, |hold| {
+        let was = Indexed::of(hold.watch.as_deref());
         let result = change(hold, &mut changed);
-        let Some(watch) = hold.watch.as_mut() else {
-            return (result, changed, Vec::new(), (None, None));
-        };
-        if !watch.is_watched() {
+        if let Some(watch) = hold.watch.as_mut().filter(|watch| !watch.is_watched()) {
             watch.rest();
         }
-        let bound = watch.bound_by(&changed);
-        (result, changed, bound, (was, watch.next))
+        (result, was, Indexed::of(hold.watch.as_deref()))
     })?;
-    let bond = (key.clone(), owner.clone());
     core.watchdogs
-        .change_few(&bond, next, changed.watched, &bound);
-    let (begun, ended) = (changed.begun.iter(), changed.ended.iter());
-    for address in begun.filter_map(|taken| taken.notify.as_ref()) {
+        .change(&(key.clone(), owner.clone()), &was, &is);
+    for address in &changed.begun {
         core.sessions.add_hold(address);
     }
-    for address in ended.filter_map(|taken| taken.notify.as_ref()) {
+    Some((result, changed.ended))
+}
+
+/// The same for a hold that has a watch, where nothing comes to be bound or unbound.
+pub fn change_watch(core: &mut Core, key: &Key, owner: &Owner, act: impl FnOnce(&mut Watch)) {
+    change(core, key, owner, |hold, _| {
+        hold.watch.as_deref_mut().map(act)
+    });
+}
+
+/// The same where holds end, or are not bound any more: these.
+pub fn unbind_some(
+    core: &mut Core,
+    key: &Key,
+    owner: &Owner,
+    act: impl FnOnce(&mut Watch, &mut Changed),
+) -> Unbound {
+    let changed = change(core, key, owner, |hold, changed| {
+        if let Some(watch) = hold.watch.as_deref_mut() {
+            act(watch, changed);
+        }
+    });
+    changed.map(|(_, ended)| ended).unwrap_or_default()
+}
+
+/// Of holds that are not bound any more nothing is told.
+pub fn let_go(core: &mut Core, unbound: &Unbound) {
+    for address in unbound.all().filter_map(|taken| taken.notify.as_ref()) {
         core.sessions.remove_hold(address);
     }
-    Some(result)
-}
-
-/// What is known of a watch was this, and is that now.
-fn index(core: &mut Core, bond: &Bond, was: &Indexed, is: &Indexed) {
-    core.watchdogs.change(bond, was, is);
-    if was.addresses != is.addresses {
-        is.addresses
-            .iter()
-            .for_each(|one| core.sessions.add_hold(one));
-        was.addresses
-            .iter()
-            .for_each(|one| core.sessions.remove_hold(one));
-    }
-}
-
-/// The same for a hold that has a watch.
-pub fn change_watch<T>(
-    core: &mut Core,
-    key: &Key,
-    owner: &Owner,
-    act: impl FnOnce(&mut Watch) -> T,
-) -> Option<T> {
-    let mut result = None;
-    change(core, key, owner, |hold| {
-        result = hold.watch.as_deref_mut().map(act);
-    });
-    result
-}
-
-/// The same where holds end one by one.
-pub fn drop_few<T>(
-    core: &mut Core,
-    key: &Key,
-    owner: &Owner,
-    act: impl FnOnce(&mut Watch, &mut Changed) -> T,
-) -> Option<T> {
-    change_few(core, key, owner, |hold, changed| {
-        hold.watch.as_deref_mut().map(|watch| act(watch, changed))
-    })
-    .flatten()
 }
 
 /// An owner has the hold that it wanted. `before`: how many it had in each mode.
@@ -111,7 +74,7 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
     }
     let bound = longest(core, now);
     let end = core.locks.lease_end(key, owner);
-    change_few(core, key, owner, |hold, changed| {
+    change(core, key, owner, |hold, changed| {
         let watch = watch_of(hold, before);
         let new = Taken {
             client: want.client,
@@ -120,7 +83,7 @@ pub fn on_acquired(core: &mut Core, key: &Key, want: &Want, before: &[(Mode, i64
             holds: want.share.count(),
             notify: want.notify.clone(),
         };
-        changed.begins(&new, watch.add(new.clone()));
+        watch.add(new, changed);
         if want.watch {
             watch_again(watch, want.lease, bound, end, now);
         }
@@ -136,23 +99,34 @@ pub fn on_again(d: &mut Decision<'_>, key: &Key, want: &Want, holds: &[(Mode, i6
     }
     let (bound, now) = (longest(d.core, d.now), d.now);
     let end = d.core.locks.lease_end(key, &want.owner);
-    let mut was = Vec::new();
-    change(d.core, key, &want.owner, |hold| {
+    let changed = change(d.core, key, &want.owner, |hold, changed| {
         let watch = watch_of(hold, holds);
-        was = watch.bind_again(to);
+        let other = watch.bind_again(to, changed);
         if to.watch {
             watch_again(watch, want.lease, bound, end, now);
         }
+        other
     });
-    rebound(d, key, &want.owner, was, to);
+    rebound(d, key, &want.owner, changed, to.client);
 }
 
 /// Holds are bound to something else from now on: what they were bound to is told.
-fn rebound(d: &mut Decision<'_>, key: &Key, owner: &Owner, was: Vec<Taken>, to: Binding<'_>) {
-    if !was.is_empty() {
+fn rebound(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Owner,
+    changed: Option<(bool, Unbound)>,
+    heir: Option<ClientId>,
+) {
+    let Some((other, was)) = changed else { return };
+    if other {
         Counters::up(&mut d.core.counters.rebound);
-        losses(d.out, key, owner, was, Reason::Rebound, to.client);
     }
+    let why = Why {
+        heir,
+        ..Why::lost(Reason::Rebound)
+    };
+    tell(d, key, owner, was, why);
 }
 
 /// A watchdog keeps the lease from now on, for at least this long each time.
@@ -220,115 +194,74 @@ pub fn on_renewed(
 ) {
     let (bound, now, to) = (longest(d.core, d.now), d.now, renewal.binding());
     if to.is_empty() {
-        change_few(d.core, key, owner, |hold, _| {
-            let watch = hold.watch.as_mut().filter(|watch| watch.is_watched());
-            if let Some(watch) = watch {
+        change_watch(d.core, key, owner, |watch| {
+            if watch.is_watched() {
                 watch.renewed(renewal.lease, bound, now);
             }
         });
         return;
     }
-    let mut was = Vec::new();
-    change(d.core, key, owner, |hold| {
+    let changed = change(d.core, key, owner, |hold, changed| {
         let is_watched = hold.watch.as_ref().is_some_and(|watch| watch.is_watched());
         let watch = watch_of(hold, holds);
         if to.watch {
-            watch.bind_all(holds, to.client);
+            watch.bind_all(holds, to.client, changed);
         }
-        if to.notify.is_some() {
-            was = watch.bind_again(to);
-        }
+        let other = to.notify.is_some() && watch.bind_again(to, changed);
         if is_watched || to.watch {
             watch.renewed(renewal.lease, bound, now);
         }
+        other
     });
-    rebound(d, key, owner, was, to);
+    rebound(d, key, owner, changed, to.client);
 }
 
-/// A connection is closed that something here was bound to: its watched holds, as they
-/// were. Nothing is told to it any more.
-pub fn on_closed(d: &mut Decision<'_>, key: &Key, owner: &Owner, client: ClientId) -> Vec<Taken> {
-    let ended = change_watch(d.core, key, owner, |watch| {
-        watch.taken.change_each(|taken| {
-            taken.notify.take_if(|to| to.client == client);
-        });
-        watch.drop_watched(client)
+/// A connection is closed that something here was bound to, and with it end so many holds in each
+/// mode; and what is not bound any more. Nothing is told to it any more.
+pub fn on_closed(
+    d: &mut Decision<'_>,
+    key: &Key,
+    owner: &Owner,
+    client: ClientId,
+) -> (Vec<(Mode, i64)>, Unbound) {
+    let mut holds = BTreeMap::new();
+    let unbound = unbind_some(d.core, key, owner, |watch, changed| {
+        holds = watch.close(client, changed);
     });
-    ended.unwrap_or_default()
+    (holds.into_iter().collect(), unbound)
 }
 
 /// A hold is no more: what it was bound to.
-pub fn unbind(core: &mut Core, key: &Key, hold: &Hold) -> Vec<Taken> {
-    let Some(watch) = &hold.watch else {
-        return Vec::new();
+pub fn unbind(core: &mut Core, key: &Key, hold: Hold) -> Unbound {
+    let Some(mut watch) = hold.watch else {
+        return Unbound::default();
     };
-    let was = Indexed::of(Some(watch));
-    index(
-        core,
-        &(key.clone(), hold.owner.clone()),
-        &was,
-        &Indexed::default(),
-    );
-    watch.taken.to_vec()
+    let was = Indexed::of(Some(&watch));
+    core.watchdogs
+        .change(&(key.clone(), hold.owner), &was, &Indexed::default());
+    Unbound {
+        told: watch.taken.take_all(),
+        silent: Vec::new(),
+    }
 }
 
 /// A hold is lost: those to whom it was bound have to know.
-pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: &Hold, reason: Reason) {
+pub fn on_lost(d: &mut Decision<'_>, key: &Key, hold: Hold, reason: Reason) {
+    let owner = hold.owner.clone();
     let lost = unbind(d.core, key, hold);
-    tell_lost(d, key, &hold.owner, lost, reason);
+    tell(d, key, &owner, lost, Why::lost(reason));
 }
 
 /// A hold is lost by FORCE. The connection that does it is not closed if a watchdog hold of
 /// its own is among those.
-pub fn on_forced(d: &mut Decision<'_>, key: &Key, hold: &Hold, by: Option<ClientId>) {
-    let mut lost = unbind(d.core, key, hold);
-    for taken in lost.iter_mut().filter(|taken| taken.client == by) {
-        taken.watched = false;
-    }
-    tell_lost(d, key, &hold.owner, lost, Reason::Forced);
-}
-
-/// These holds are lost to whomever they were bound to.
-pub fn tell_lost(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Vec<Taken>, reason: Reason) {
-    losses(d.out, key, owner, lost, reason, None);
-}
-
-/// What is told of the loss of these holds: to each address, and, by their close, to the
-/// connections that watched some of them and have given none. `heir`: the connection that
-/// has them from now on.
-pub fn losses(
-    out: &mut Notices,
-    key: &Key,
-    owner: &Owner,
-    lost: Vec<Taken>,
-    reason: Reason,
-    heir: Option<ClientId>,
-) {
-    let watchers: BTreeSet<ClientId> = lost.iter().filter_map(Taken::watcher).collect();
-    let told: BTreeSet<ClientId> = lost.iter().filter_map(Taken::told).collect();
-    let mut known = BTreeSet::new();
-    let named = lost.into_iter().filter_map(|taken| {
-        let address = taken.notify?;
-        let is_new = known.insert((taken.mode, address.clone()));
-        is_new.then_some(address)
-    });
-    let named = named.map(|address| {
-        // One that watches too, be it another hold, is closed if it does not hear.
-        let watches = watchers.contains(&address.client);
-        (watches.then_some(address.client), Some(address))
-    });
-    let closed = watchers.difference(&told);
-    let closed = closed.map(|client| (Some(*client), None));
-    out.extend(named.chain(closed).map(|(watcher, address)| {
-        Notice::Lost(Loss {
-            key: key.clone(),
-            owner: owner.clone(),
-            watcher,
-            address,
-            reason,
-            heir,
-        })
-    }));
+pub fn on_forced(d: &mut Decision<'_>, key: &Key, hold: Hold, by: Option<ClientId>) {
+    let owner = hold.owner.clone();
+    let lost = unbind(d.core, key, hold);
+    let why = Why {
+        by,
+        ..Why::lost(Reason::Forced)
+    };
+    tell(d, key, &owner, lost, why);
 }
 
 /// Holds were released by this connection: others that were to be told of their loss are.
@@ -336,24 +269,73 @@ pub fn on_released(
     d: &mut Decision<'_>,
     key: &Key,
     owner: &Owner,
-    released: Vec<Taken>,
+    released: Unbound,
     by: Option<ClientId>,
 ) {
-    let others = released.into_iter().filter_map(|taken| {
-        let notify = taken.notify.filter(|to| Some(to.client) != by);
-        notify.is_some().then_some(Taken {
-            watched: false,
-            notify,
-            ..taken
-        })
-    });
-    tell_lost(d, key, owner, others.collect(), Reason::Released);
+    let why = Why {
+        by,
+        ..Why::lost(Reason::Released)
+    };
+    tell(d, key, owner, released, why);
 }
 
 /// The owner's holds in this mode are lost, others of its are not.
 pub fn on_lost_in(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, reason: Reason) {
-    let lost = change_watch(d.core, key, owner, |watch| watch.drop_all(mode));
-    tell_lost(d, key, owner, lost.unwrap_or_default(), reason);
+    let lost = unbind_some(d.core, key, owner, |watch, changed| {
+        watch.drop_all(mode, changed);
+    });
+    tell(d, key, owner, lost, Why::lost(reason));
+}
+
+/// The loss of these holds is told: to each address, and, by their close, to the connections
+/// that watched some of them and have given none.
+pub fn tell(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Unbound, why: Why) {
+    let is_bound = |taken: &Taken| taken.bound_to().next().is_some();
+    if !lost.all().any(is_bound) {
+        return;
+    }
+    let mut losing = Losing::new(key, owner, lost, why);
+    let closes = losing.closes().into_iter().map(Notice::Lost);
+    if losing.are_many() {
+        d.out.extend(closes);
+        d.core.losses.put(losing);
+        return;
+    }
+    while let Some(lost) = losing.next() {
+        tell_one(d, lost);
+    }
+    d.out.extend(closes);
+}
+
+/// Some of very many are told of: so many.
+pub fn tell_some(d: &mut Decision<'_>, most: usize) {
+    for _ in 0..most {
+        let Some(lost) = d.core.losses.next() else {
+            return;
+        };
+        tell_one(d, lost);
+    }
+}
+
+fn tell_one(d: &mut Decision<'_>, lost: Lost) {
+    if let Some(address) = &lost.address {
+        d.core.sessions.remove_hold(address);
+    }
+    d.out.extend(lost.loss.map(Notice::Lost));
+}
+
+/// A hold goes by another name: what it was bound to is lost.
+pub fn let_rest(d: &mut Decision<'_>, key: &Key, hold: &mut Hold) {
+    let Some(watch) = &mut hold.watch else { return };
+    let (was, mut changed) = (Indexed::of(Some(watch)), Changed::default());
+    watch.unbind(|_| true, &mut changed);
+    watch.rest();
+    d.core.watchdogs.change(
+        &(key.clone(), hold.owner.clone()),
+        &was,
+        &Indexed::default(),
+    );
+    tell(d, key, &hold.owner, changed.ended, Why::lost(Reason::Moved));
 }
 
 /// What is bound to holds on all these keys is lost, for they go by other names now.
@@ -367,17 +349,14 @@ pub fn on_moved(d: &mut Decision<'_>, keys: impl Fn(&Key) -> bool) {
     for (key, owner) in d.core.watchdogs.forget(is_there) {
         let unbound = d.core.locks.change_hold(&key, &owner, |hold| {
             let watch = hold.watch.as_mut()?;
-            let (holds, lost) = (watch.watched(), watch.unbind(|_| true));
+            let (holds, mut changed) = (watch.watched(), Changed::default());
+            watch.unbind(|_| true, &mut changed);
             watch.rest();
-            Some((holds, lost))
+            Some((holds, changed.ended))
         });
-        let Some((holds, lost)) = unbound.flatten() else {
-            continue;
-        };
-        d.core.watchdogs.fewer(holds);
-        for address in lost.iter().filter_map(|taken| taken.notify.as_ref()) {
-            d.core.sessions.remove_hold(address);
+        if let Some((holds, lost)) = unbound.flatten() {
+            d.core.watchdogs.fewer(holds);
+            tell(d, &key, &owner, lost, Why::lost(Reason::Moved));
         }
-        tell_lost(d, &key, &owner, lost, Reason::Moved);
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::lock::address::Address;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::key::Bytes;
 #[cfg(test)]
@@ -21,11 +20,11 @@ const CHECKED: usize = 500;
 pub type Bond = (Key, Owner);
 
 /// What the indexes have of a watch.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Indexed {
     next: Option<WallMs>,
-    clients: BTreeSet<ClientId>,
-    pub addresses: Vec<Address>,
+    /// In order.
+    clients: Vec<ClientId>,
     /// How many holds are kept by a watchdog.
     holds: i64,
 }
@@ -34,10 +33,15 @@ impl Indexed {
     pub fn of(watch: Option<&Watch>) -> Self {
         watch.map_or_else(Self::default, |watch| Self {
             next: watch.next,
-            clients: watch.clients(),
-            addresses: watch.addresses().cloned().collect(),
+            clients: watch.taken.clients().collect(),
             holds: watch.watched(),
         })
+    }
+
+    /// The connections to which something is bound that is not in the other.
+    fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = ClientId> + use<'a> {
+        let not_there = |client: &&ClientId| other.clients.binary_search(client).is_err();
+        self.clients.iter().filter(not_there).copied()
     }
 }
 
@@ -99,35 +103,13 @@ impl Watchdogs {
     pub(super) fn change(&mut self, bond: &Bond, was: &Indexed, is: &Indexed) {
         self.renewals.change(bond, was.next, is.next);
         self.fewer(was.holds.saturating_sub(is.holds));
-        for client in was.clients.difference(&is.clients) {
-            let was = self.bonds.remove(&(*client, bond.clone()));
+        for client in was.without(is) {
+            let was = self.bonds.remove(&(client, bond.clone()));
             debug_assert!(was, "a watch that is known is in the index");
         }
-        for client in is.clients.difference(&was.clients) {
-            let new = self.bonds.insert((*client, bond.clone()));
+        for client in is.without(was) {
+            let new = self.bonds.insert((client, bond.clone()));
             debug_assert!(new, "a watch that begins is not in the index");
-        }
-    }
-
-    /// The same of some of its holds: when it was to be renewed and is, how many more belong to
-    /// connections, and to which of these something was bound and is.
-    pub(super) fn change_few(
-        &mut self,
-        bond: &Bond,
-        (was, is): (Option<WallMs>, Option<WallMs>),
-        watched: i64,
-        bound: &[(ClientId, bool, bool)],
-    ) {
-        self.renewals.change(bond, was, is);
-        self.holds = self.holds.saturating_add(watched);
-        for (client, was, is) in bound.iter().copied().filter(|(_, was, is)| was != is) {
-            let bond = (client, bond.clone());
-            let changed = if is {
-                self.bonds.insert(bond)
-            } else {
-                self.bonds.remove(&bond)
-            };
-            debug_assert!(changed, "the index has what was bound: {was}");
         }
     }
 
@@ -177,7 +159,7 @@ impl Watchdogs {
             let bond = (key.clone(), hold.owner.clone());
             due += usize::from(watch.next.is_some());
             holds_of_watchdogs += watch.watched();
-            for client in watch.clients() {
+            for client in watch.taken.clients() {
                 assert!(bonds.insert((client, bond.clone())), "{bond:?} is twice");
             }
         }

@@ -2,8 +2,9 @@
 //! once it may be again; but an open connection means a lock that is held, and to
 //! close one needs no write.
 
-use super::holds::{change_watch, tell_lost};
+use super::holds::{tell, unbind_some};
 use super::index::Lapsed;
+use super::losses::Why;
 use crate::lock::table::Entry;
 use crate::lock::{Decision, Key, Owner, Reason};
 
@@ -39,10 +40,10 @@ fn lapse(d: &mut Decision<'_>, key: &Key, owner: &Owner, all: bool) {
     if over.is_none_or(|at| at >= d.now.wall_ms()) {
         return;
     }
-    let lost = change_watch(d.core, key, owner, |watch| {
-        watch.unbind(|taken| all || taken.notify.is_some())
+    let lost = unbind_some(d.core, key, owner, |watch, changed| {
+        watch.unbind(|taken| all || taken.notify.is_some(), changed);
     });
-    tell_lost(d, key, owner, lost.unwrap_or_default(), Reason::Expired);
+    tell(d, key, owner, lost, Why::lost(Reason::Expired));
 }
 
 /// Something is written again: all leases are looked at anew.

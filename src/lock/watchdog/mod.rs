@@ -4,10 +4,12 @@
 mod holds;
 mod index;
 mod lapse;
+mod losses;
 
 pub use holds::{
-    change_watch, drop_few, on_acquired, on_again, on_closed, on_forced, on_lost, on_lost_in,
-    on_moved, on_released, on_renewed, unbind,
+    change_watch, let_go, let_rest, on_acquired, on_again, on_closed, on_forced, on_lost,
+    on_lost_in, on_moved, on_released, on_renewed, tell_some, unbind, unbind_some,
 };
 pub use index::{Bond, Watchdogs, ROUND_MS};
 pub use lapse::{begin_anew, let_lapse};
+pub use losses::Losses;

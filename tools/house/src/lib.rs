@@ -49,7 +49,7 @@ pub const FLOORS: &[&[&str]] = &[
     ],
     // Owners of state.
     &[
-        "lock::table", "lock::queue", "lock::watchdog::index",
+        "lock::table", "lock::queue", "lock::watchdog::index", "lock::watchdog::losses",
         "lock::subscribers::state", "lock::in_flight",
         "lock::sessions", "lock::heard", "lock::work",
         "lock::away", "lock::pools", "lock::tokens", "lock::counters", "lock::reconcile::cause",
