@@ -26,7 +26,13 @@ pub fn plan(
     want: &Want,
 ) -> Result<Option<Plan>, Refusal> {
     let mut plan = Vec::with_capacity(keys.len());
-    for key in keys {
+    // One that waits begins with the key that it lacked: until that is to be had it need not look
+    // at the others, however many of these come free.
+    let waiter = id.and_then(|id| d.core.queues.get(id));
+    let lacks = waiter.map_or(0, |waiter| waiter.lacks as usize);
+    let (before, from) = keys.split_at_checked(lacks).unwrap_or((&[], keys));
+    let in_turn = (before.len()..keys.len()).chain(0..before.len());
+    for (place, key) in in_turn.zip(from.iter().chain(before)) {
         let mut look = reconcile::read(d, key, &want.owner);
         // A name that is something else now may be free again later.
         let asked = (want.mode, want.share);
@@ -42,11 +48,13 @@ pub fn plan(
         let Some(how) = how.filter(|how| is_next || how.is_holders()) else {
             if let Some(id) = id.filter(|_| keys.len() > 1) {
                 d.hold_up(id, key);
+                d.core.queues.set_lacks(id, place);
             }
             return Ok(None);
         };
         plan.push((key.clone(), how, look));
     }
+    plan.rotate_right(before.len());
     Ok(Some(plan))
 }
 

@@ -1,6 +1,7 @@
 //! The keys that a request wants.
 
 use std::ops::Deref;
+use std::rc::Rc;
 
 use crate::lock::Key;
 
@@ -8,8 +9,8 @@ use crate::lock::Key;
 #[derive(Clone, Debug)]
 pub enum Keys {
     One(Key),
-    #[expect(clippy::box_collection, reason = "no wider than the key beside it")]
-    Many(Box<Vec<Key>>),
+    /// Shared, for there may be very many, and no wider than the key beside it.
+    Many(Rc<Vec<Key>>),
 }
 
 impl Deref for Keys {
@@ -42,7 +43,7 @@ impl From<Vec<Key>> for Keys {
     fn from(keys: Vec<Key>) -> Self {
         match <[Key; 1]>::try_from(keys) {
             Ok([key]) => Self::One(key),
-            Err(keys) => Self::Many(Box::new(keys)),
+            Err(keys) => Self::Many(Rc::new(keys)),
         }
     }
 }

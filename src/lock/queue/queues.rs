@@ -344,6 +344,13 @@ impl Queues {
         }
     }
 
+    /// A request was tried, and lacks this one of its keys.
+    pub fn set_lacks(&mut self, id: WaiterId, place: usize) {
+        if let (Some(waiter), Ok(place)) = (self.waiters.get_mut(&id), u32::try_from(place)) {
+            waiter.lacks = place;
+        }
+    }
+
     /// The owner of a request holds permits of the lock that it waits for.
     pub fn hoards(&mut self, key: &Key, id: WaiterId) {
         if let Some(line) = self.lines.get_mut(key) {

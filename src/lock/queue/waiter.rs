@@ -16,6 +16,8 @@ pub struct Waiter {
     pub since: MonoUs,
     /// When its time is over; [`MonoUs::NEVER`]: it waits for ever.
     pub until: MonoUs,
+    /// Which of its keys it lacked when it was tried.
+    pub lacks: u32,
     /// Its client is not blocked: how the wait ends is told at the address.
     pub queued: bool,
 }

@@ -322,3 +322,25 @@ fn an_owner_releases_very_many_holds_that_are_told_of_one_by_one() {
         });
     }
 }
+
+#[test]
+fn of_a_request_for_many_keys_few_are_looked_at_as_they_come_free_one_by_one() {
+    let backwards = |count| (0..count).rev().collect::<Vec<_>>();
+    let forwards = |count| (0..count).collect::<Vec<_>>();
+    let mixed = |count: usize| (0..count).map(|n| n * 7 % count).collect::<Vec<_>>();
+    for order in [&backwards as &dyn Fn(usize) -> Vec<usize>, &forwards, &mixed] {
+        let count = 400;
+        let all = &names(count)[..count];
+        let mut s = held(all);
+        let id = s.wait(by("first").on(&all.join(" ")));
+        let before = s.ks.looks;
+        for number in order(count) {
+            assert!(s.core.queues.get(id).is_some());
+            let freed = key(0, &all[number]);
+            s.release_on(&freed, "other", false).unwrap();
+        }
+        assert!(s.core.queues.get(id).is_none(), "it has them all");
+        let looks = s.ks.looks - before;
+        assert!(looks <= 16 * count, "{looks} looks at {count} keys");
+    }
+}

@@ -40,6 +40,7 @@ pub fn wait_for(
         _ => Rank::arrived(id),
     };
     let waiter = Waiter {
+        lacks: 0,
         keys,
         want,
         rank,

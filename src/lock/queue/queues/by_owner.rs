@@ -42,11 +42,13 @@ impl Queues {
     ) -> impl Iterator<Item = (&'a Rank, WaiterId)> + use<'a> {
         let only = self.only(owner);
         let waiter = only.and_then(|id| Some((self.get(id)?, id)));
-        let one = waiter.filter(|(waiter, _)| waiter.keys.contains(key));
-        let places = match only {
+        // One for very many keys has its places too.
+        let of_one = waiter.filter(|(waiter, _)| !waiter.is_many());
+        let places = match of_one {
             None => self.places.get(owner).and_then(|places| places.on(key)),
             Some(_) => None,
         };
+        let one = of_one.filter(|(waiter, _)| waiter.keys.contains(key));
         let one = one.map(|(waiter, id)| (&waiter.rank, id));
         one.into_iter()
             .chain(places.into_iter().flat_map(Order::iter))
