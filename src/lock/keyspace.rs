@@ -4,17 +4,17 @@
 //! in memory (`lock::memory`) for the tests of the core.
 
 use super::address::Address;
-use super::found::{Beside, Counter, Holder, Look, Slot};
+use super::found::{Beside, Counter, Holder, Kind, Look, Slot};
 use super::key::Key;
 use super::layout;
 use super::types::{ClientId, Owner};
 use super::write::Write;
 
-/// Some of the fields of a lock with permits.
+/// Some of the fields of a lock that several may hold.
 #[derive(Debug, Default)]
 pub struct Part {
     pub holders: Vec<Holder>,
-    /// A field that is no permit.
+    /// A field that is no hold.
     pub wrong: Option<Owner>,
     /// Where the next part begins.
     pub next: Option<u64>,
@@ -22,7 +22,11 @@ pub struct Part {
 
 impl Part {
     /// Of these fields.
-    pub fn of(fields: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>, next: Option<u64>) -> Self {
+    pub fn of(
+        kind: Option<Kind>,
+        fields: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+        next: Option<u64>,
+    ) -> Self {
         let mut part = Self {
             next,
             ..Self::default()
@@ -31,7 +35,7 @@ impl Part {
             .into_iter()
             .filter(|(field, _)| field != layout::MODE)
         {
-            match layout::permit_holder(&field, &value) {
+            match layout::holder_of(kind, &field, &value) {
                 Some(holder) => part.holders.push(holder),
                 None => part.wrong = Some(Owner::from(&field[..])),
             }
@@ -66,11 +70,12 @@ pub trait Keyspace {
     }
     /// The same of those that are found in about so many steps.
     fn some_holders(&mut self, key: &Key, steps: usize) -> Vec<Holder>;
-    /// Some of the fields of a lock with permits, behind this cursor; 0: the first ones. As by
-    /// HSCAN: what is there all the time comes at least once.
-    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part;
-    /// Whether this field of the hash is there, and is no permit.
-    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool;
+    /// Some of the fields of a lock that several may hold, behind this cursor; 0: the first ones.
+    /// As by HSCAN: what is there all the time comes at least once. Of readers without their
+    /// leases.
+    fn some_fields(&mut self, key: &Key, cursor: u64) -> Part;
+    /// Whether this field of the hash is there, and is no hold.
+    fn is_wrong(&mut self, key: &Key, field: &[u8]) -> bool;
     /// Whether the lease key of this read hold may be written: it is not there, or
     /// is this lock's (its value is the lock's name, or Redisson's `1`).
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool;

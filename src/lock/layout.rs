@@ -203,9 +203,39 @@ pub fn permit_holder(field: &[u8], value: &[u8]) -> Option<Holder> {
     })
 }
 
-/// Whether this field is there, and is no permit.
-pub fn is_wrong_permit(hash: &impl Hash, field: &[u8]) -> bool {
-    let is_wrong = |value: &[u8]| permit_holder(field, value).is_none();
+/// What a field beside the `mode` of a read/write lock says, its lease left out; `None`: it is no
+/// hold.
+pub fn read_write_holder(field: &[u8], value: &[u8]) -> Option<Holder> {
+    let holds = count(value)?;
+    let (owner, mode) = match field.strip_suffix(WRITER) {
+        Some(owner) => (owner, Mode::Write),
+        None => (field, Mode::Read),
+    };
+    is_owner(owner).then(|| Holder {
+        owner: Owner::from(owner),
+        mode,
+        holds,
+        lease: Lease::Gone,
+    })
+}
+
+/// What such a field says of a lock of this kind.
+pub fn holder_of(kind: Option<Kind>, field: &[u8], value: &[u8]) -> Option<Holder> {
+    match kind {
+        Some(Kind::Permits(_)) => permit_holder(field, value),
+        _ => read_write_holder(field, value),
+    }
+}
+
+/// As which of these kinds the fields of a hash are read.
+pub fn kind(hash: &impl Hash) -> Option<Kind> {
+    hash.field(MODE, kind_of).flatten()
+}
+
+/// Whether this field is there, and is no hold.
+pub fn is_wrong(hash: &impl Hash, field: &[u8]) -> bool {
+    let kind = kind(hash);
+    let is_wrong = |value: &[u8]| holder_of(kind, field, value).is_none();
     hash.field(field, is_wrong).unwrap_or(false)
 }
 
@@ -231,27 +261,23 @@ fn holders_by(
 ) -> Vec<Holder> {
     let lease = expires.map_or(Lease::Endless, Lease::Until);
     let plain = fields.len() == 1 && hash.len() <= FEW_FIELDS;
-    let kind = hash.field(MODE, kind_of).flatten();
+    let kind = kind(hash);
     if !plain && kind.is_none() {
         return Vec::new();
     }
     let holder = |(field, value): (Vec<u8>, Vec<u8>)| {
-        if !plain && matches!(kind, Some(Kind::Permits(_))) {
-            return permit_holder(&field, &value);
+        if plain {
+            return Some(Holder {
+                holds: count(&value)?,
+                owner: Owner::from(&field[..]),
+                mode: Mode::Exclusive,
+                lease,
+            });
         }
-        let holds = count(&value)?;
-        let (owner, mode) = match field.strip_suffix(WRITER) {
-            _ if plain => (&field[..], Mode::Exclusive),
-            Some(owner) => (owner, Mode::Write),
-            None => (&field[..], Mode::Read),
-        };
-        let is_its = mode == Mode::Exclusive || is_owner(owner);
-        is_its.then(|| Holder {
-            owner: Owner::from(owner),
-            mode,
-            holds,
-            lease,
-        })
+        let found = holder_of(kind, &field, &value)?;
+        let own = found.mode == Mode::Permits;
+        let lease = if own { found.lease } else { lease };
+        Some(Holder { lease, ..found })
     };
     fields.into_iter().filter_map(holder).collect()
 }

@@ -29,7 +29,9 @@ pub fn set_lease(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, at
         // The hash stays for the reader that stays longest.
         if !has.has(Mode::Write) {
             let end = look.expires.map(|end| end.max(at));
-            expires = shared.last_end().or(end);
+            // As long as all of them are known.
+            let last = shared.last_end().filter(|_| shared.fields() >= look.fields);
+            expires = last.or(end);
         }
         shared.expires = expires;
     });

@@ -190,20 +190,21 @@ impl Keyspace for Memory {
         holders
     }
 
-    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part {
+    fn some_fields(&mut self, key: &Key, cursor: u64) -> Part {
         let Some((Value::Hash(fields), _)) = self.live(key).cloned() else {
             return Part::default();
         };
         // In parts, whatever comes and goes: by what each name comes to.
         let parts = self.parts.max(1);
+        let kind = layout::kind(&fields);
         let part = |name: &[u8]| name.iter().map(|byte| u64::from(*byte)).sum::<u64>() % parts;
         let some = fields.into_iter().filter(|(name, _)| part(name) == cursor);
-        Part::of(some, Some(cursor + 1).filter(|next| *next < parts))
+        Part::of(kind, some, Some(cursor + 1).filter(|next| *next < parts))
     }
 
-    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool {
+    fn is_wrong(&mut self, key: &Key, field: &[u8]) -> bool {
         match self.live(key) {
-            Some((Value::Hash(fields), _)) => layout::is_wrong_permit(fields, field),
+            Some((Value::Hash(fields), _)) => layout::is_wrong(fields, field),
             _ => false,
         }
     }

@@ -4,6 +4,7 @@
 //! follow: its connection is closed, for it would renew another name.
 
 use super::key::exchanged;
+use super::pools::Seen;
 use super::{leaving, reconcile, watchdog};
 use super::{Core, Decision, Key, Owner, Reason};
 
@@ -41,7 +42,7 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
         // The leases of readers stay behind, and with these their holds. Who has permits is
         // read anew.
         if let Some(pool) = pool {
-            d.core.pools.begin(to, pool);
+            d.core.pools.begin(to, Seen::Out(pool));
         }
         return;
     }

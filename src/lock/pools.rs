@@ -1,4 +1,4 @@
-//! Locks with permits of which not every holder is known yet: after a restart, or when
+//! Locks that several hold of which not every holder is known yet: after a restart, or when
 //! others had a hand in them. There can be very many, so they are read in parts.
 
 use std::collections::BTreeMap;
@@ -10,8 +10,18 @@ use super::{Key, Owner, Pool};
 pub enum Progress {
     /// The fields of its hash, up to this cursor.
     Fields(u64),
-    /// All its fields; those who are known and may not be there any more, up to this one.
+    /// Those who are known and may not be there any more, up to this one.
     Known(Option<Owner>),
+}
+
+/// What the hash said when it was last looked at: if it says otherwise by others' doing, it is
+/// read anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// So many permits were out.
+    Out(Pool),
+    /// It has so many more fields than are known of a read/write lock.
+    Unknown(i64),
 }
 
 /// No more wrong fields are remembered. What is forgotten is found again by whoever reads it.
@@ -19,21 +29,21 @@ const MOST_WRONG: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
 pub struct Pools {
-    /// Those that are read, and what was out when they were last looked at.
-    unread: BTreeMap<Key, (Progress, Pool)>,
-    /// A field that was found, and is no permit: the hash is no lock while it is there.
+    /// Those that are read.
+    unread: BTreeMap<Key, (Progress, Seen)>,
+    /// A field that was found, and is no hold: the hash is no lock while it is there.
     wrong: BTreeMap<Key, Owner>,
 }
 
 impl Pools {
     /// The holders of a lock are read so far.
-    pub fn put(&mut self, key: &Key, progress: Progress, pool: Pool) {
-        self.unread.insert(key.clone(), (progress, pool));
+    pub fn put(&mut self, key: &Key, progress: Progress, seen: Seen) {
+        self.unread.insert(key.clone(), (progress, seen));
     }
 
     /// The holders of a lock are to be read, all of them.
-    pub fn begin(&mut self, key: &Key, pool: Pool) {
-        self.put(key, Progress::Fields(0), pool);
+    pub fn begin(&mut self, key: &Key, seen: Seen) {
+        self.put(key, Progress::Fields(0), seen);
     }
 
     /// How far they are read, if not all of them are.
@@ -41,9 +51,16 @@ impl Pools {
         self.unread.get(key).map(|(progress, _)| progress)
     }
 
-    /// What was out when they were last looked at.
-    pub fn seen(&self, key: &Key) -> Option<Pool> {
-        self.unread.get(key).map(|(_, pool)| *pool)
+    /// What the hash said when it was last looked at.
+    pub fn seen(&self, key: &Key) -> Option<Seen> {
+        self.unread.get(key).map(|(_, seen)| *seen)
+    }
+
+    /// So many fields more are known.
+    pub fn learned(&mut self, key: &Key, fields: i64) {
+        if let Some((_, Seen::Unknown(unknown))) = self.unread.get_mut(key) {
+            *unknown = unknown.saturating_sub(fields);
+        }
     }
 
     /// All of them are read.
@@ -56,7 +73,7 @@ impl Pools {
         self.unread.keys().next()
     }
 
-    /// This field is no permit.
+    /// This field is no hold.
     pub fn is_wrong(&mut self, key: &Key, field: Owner) {
         self.unread.remove(key);
         if self.wrong.len() >= MOST_WRONG {
@@ -65,7 +82,7 @@ impl Pools {
         self.wrong.insert(key.clone(), field);
     }
 
-    /// The field that was found to be no permit.
+    /// The field that was found to be no hold.
     pub fn wrong(&self, key: &Key) -> Option<&Owner> {
         self.wrong.get(key)
     }

@@ -236,7 +236,7 @@ fn permits<K: Keyspace>(ks: &mut K, now: Now, key: &Key, most: usize) -> Result<
     let mut holders = BTreeMap::new();
     let mut cursor = Some(0);
     while let Some(from) = cursor.filter(|_| holders.len() < most) {
-        let part = ks.some_permits(key, from);
+        let part = ks.some_fields(key, from);
         if part.wrong.is_some() {
             return Err(());
         }

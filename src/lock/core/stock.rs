@@ -5,6 +5,7 @@
 //! looks like a lock with permits but one: its holders are read, and known.
 
 use super::Core;
+use crate::lock::pools::Seen;
 use crate::lock::table::{presumption, Place};
 use crate::lock::{Key, Kind, Look, Now};
 
@@ -21,7 +22,7 @@ impl Core {
     pub fn presume(&mut self, now: Now, key: &Key, look: &Look) -> bool {
         let is_unknown = self.locks.get(key).is_none();
         if let (Kind::Permits(pool), true) = (look.kind, is_unknown) {
-            self.pools.begin(key, pool);
+            self.pools.begin(key, Seen::Out(pool));
             return true;
         }
         let found = presumption(look).filter(|(_, at)| *at >= now.wall_ms());

@@ -4,9 +4,9 @@
 use super::diff::{diff, judge, why_no_lock, Change};
 use super::merge::merge;
 use super::over::{self, drop_holders, Over};
-use super::pool;
 use super::revive::revive;
 use super::Cause;
+use super::{parts, pool, reader};
 use crate::lock::layout::FEW_FIELDS;
 use crate::lock::modes::modes;
 use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
@@ -53,7 +53,7 @@ fn look_and_apply(
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }
-        let found = pool::judge(d, key, found);
+        let found = parts::judge(d, key, found);
         let mut known = d.core.locks.get(key);
         if !d.core.rules.hears_all && may_be_another(known, &found) {
             d.core.locks.doubt(key);
@@ -84,7 +84,10 @@ fn may_be_another(known: Option<&Entry>, found: &Look) -> bool {
 
 /// A hash with a field `mode` that is somebody's data is no lock.
 fn as_lock(d: &mut Decision<'_>, key: &Key, found: Look) -> Look {
-    let is_known = || d.core.locks.get(key).map_or(0, Entry::fields) == found.fields;
+    let is_known = || {
+        let known = d.core.locks.get(key).map_or(0, Entry::fields);
+        known == found.fields || d.core.pools.progress(key).is_some()
+    };
     let why = match found.kind {
         Kind::ReadWrite(_) if found.fields == 0 || !is_known() => Foreign::OtherHash,
         Kind::Foreign(Foreign::NoTtl) if found.fields <= FEW_FIELDS => {
@@ -129,7 +132,13 @@ fn apply(
             false
         }
         Change::Holders => match found.kind {
-            Kind::Permits(pool) => pool::learn(d, key, owner, (found, pool), heard.is_some(), over),
+            Kind::Permits(pool) => {
+                parts::learn_permits(d, key, owner, (found, pool), heard.is_some(), over).again
+            }
+            _ if parts::are_many(d, key, found) => {
+                let read = parts::learn_readers(d, key, owner, found, over);
+                expire_dead(d, key, read)
+            }
             _ => learn_shared(d, key, found, over),
         },
         Change::Presumed(cause) => {
@@ -220,6 +229,15 @@ fn learn_shared(d: &mut Decision<'_>, key: &Key, found: &Look, over: &mut Over) 
     wrote
 }
 
+/// Readers that were found dead are removed. Whether another look is due.
+pub fn expire_dead(d: &mut Decision<'_>, key: &Key, read: parts::Read) -> bool {
+    let any = !read.dead.is_empty();
+    for owner in read.dead {
+        expire_reader(d, key, &owner, Cause::Unknown);
+    }
+    read.again || any
+}
+
 /// The lease of a reader is over: its field goes, and with the last one the
 /// lock. A watchdog's that only stood still is written anew.
 pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
@@ -275,12 +293,12 @@ pub fn sweep(d: &mut Decision<'_>, key: &Key, left: usize) -> bool {
 pub fn others(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> bool {
     loop {
         let Some(entry) = d.core.locks.get(key) else {
-            return false;
+            return reader::any_unread(d, key);
         };
         let plain = entry.plain().map(|hold| hold.owner.clone());
         let party = || entry.shared()?.other_than(owner);
         let Some(other) = plain.filter(|plain| **plain != *owner).or_else(party) else {
-            return false;
+            return reader::any_unread(d, key);
         };
         let found = bring_in_line(d, key, &other, None).0;
         // Somebody made something else of it.

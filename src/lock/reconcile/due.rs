@@ -1,9 +1,9 @@
 //! What was heard of a key, and a lease whose end has come.
 
-use super::apply::{bring_in_line, bring_in_line_to_release, expire_reader};
+use super::apply::{bring_in_line, bring_in_line_to_release, expire_dead, expire_reader};
 use super::diff::{diff, judge};
 use super::over::{drop_holders, Over};
-use super::pool::read_parts;
+use super::parts::read_parts;
 use super::Cause;
 use crate::lock::table::{Entry, Shared};
 use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, Whom};
@@ -32,7 +32,8 @@ pub fn read_to_release(d: &mut Decision<'_>, key: &Key, owner: &[u8]) -> Look {
 pub fn read_on(d: &mut Decision<'_>, key: &Key) {
     read(d, key, &[]);
     if d.core.pools.progress(key).is_some() {
-        read_parts(d, key, &mut Over::default());
+        let read = read_parts(d, key, &mut Over::default());
+        expire_dead(d, key, read);
     }
 }
 
@@ -176,6 +177,10 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
 /// Somebody who waits may have become a holder by another way than ours: what is known
 /// may have come here with the key.
 fn judge_holders(d: &mut Decision<'_>, key: &Key) {
+    if d.core.locks.are_many(key) {
+        // These do not come with a key, but are read anew, one by one.
+        return;
+    }
     let holds = d.core.locks.get(key).into_iter().flat_map(Entry::holds);
     let owners: Vec<Owner> = holds.map(|hold| hold.owner.clone()).collect();
     for owner in owners {

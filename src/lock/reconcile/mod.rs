@@ -12,7 +12,9 @@ mod due;
 mod holder;
 mod merge;
 mod over;
+mod parts;
 mod pool;
+mod reader;
 mod readers;
 mod revive;
 
@@ -23,4 +25,5 @@ pub use due::{attend, differs, end_leases, expire, read, read_on, read_to_releas
 pub use holder::know_holder;
 pub use over::{drop_holders, end_first, end_many, end_some};
 pub use pool::{forget as forget_permits, give_back, see};
-pub use readers::{keeps_readers_out, shorten};
+pub use reader::shorten;
+pub use readers::keeps_readers_out;

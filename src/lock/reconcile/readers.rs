@@ -1,7 +1,9 @@
-//! Who holds a read/write lock.
+//! Whether a read/write lock keeps readers out.
 
 use super::due::read;
-use crate::lock::{Decision, Key};
+use super::reader::any_unread;
+use crate::lock::table::Entry;
+use crate::lock::{Decision, Key, Kind, Mode};
 
 /// Whether readers are kept out: by a writer, or by a plain hold that somebody
 /// made a read/write lock of.
@@ -12,7 +14,7 @@ pub fn keeps_readers_out(d: &mut Decision<'_>, key: &Key) -> bool {
         let plain = entry.and_then(|entry| Some(&entry.plain()?.owner));
         let writer = entry.and_then(|entry| entry.shared()?.writer());
         let Some(owner) = plain.or(writer).cloned() else {
-            return false;
+            return may_keep_out(d, key);
         };
         // Another writer may have its place in the hash.
         if asked.as_ref() == Some(&owner) {
@@ -27,22 +29,10 @@ pub fn keeps_readers_out(d: &mut Decision<'_>, key: &Key) -> bool {
     }
 }
 
-/// Shortens the hash to the reader that stays longest, after one has left.
-pub fn shorten(d: &mut Decision<'_>, key: &Key) {
-    let Some(end) = d.ks.look(key, &[]).expires else {
-        return;
-    };
-    // A plain hold that somebody put readers beside lasts as long as the hash.
-    let entry = d.core.locks.get(key);
-    if entry.is_some_and(|entry| entry.plain().is_some()) {
-        return;
+/// Of a lock whose holders are read: some may write, or it is not known yet whether anybody is there.
+fn may_keep_out(d: &mut Decision<'_>, key: &Key) -> bool {
+    any_unread(d, key) && {
+        let writes = d.ks.look(key, &[]).kind == Kind::ReadWrite(Mode::Write);
+        writes || !d.core.locks.get(key).is_some_and(Entry::is_held)
     }
-    let mut to = end;
-    d.core.locks.change_shared(key, |shared| {
-        if shared.writer().is_none() {
-            to = shared.last_end().map_or(end, |last| last.min(end));
-            shared.expires = Some(to);
-        }
-    });
-    d.expire_at(key, Some(end), Some(to));
 }

@@ -107,7 +107,7 @@ pub struct Takings {
     clients: Vec<(ClientId, Of)>,
     /// Where there are more than a few: how many are told of at each address, by its hash. No
     /// two are ever likely to be alike by chance.
-    told: Option<Box<BTreeMap<u64, usize>>>,
+    told: Option<BTreeMap<u64, usize>>,
 }
 
 impl Deref for Takings {
@@ -202,7 +202,7 @@ impl Takings {
             for taken in &self.all {
                 count_told(&mut told, taken, true);
             }
-            self.told = Some(Box::new(told));
+            self.told = Some(told);
         }
     }
 

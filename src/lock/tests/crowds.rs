@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::shell::{by, key, Request, Shell};
 use crate::lock::deadlock;
-use crate::lock::{self, ClientId, Mode, Note};
+use crate::lock::{self, ClientId, Ended, Mode, Note};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
@@ -310,11 +310,17 @@ fn an_owner_releases_very_many_holds_that_are_told_of_one_by_one() {
                 let request = by("a").from(1).tag(tag);
                 s.get(if watched { request.watched() } else { request });
             }
-            let k = key(0, "k");
+            let ended = Ended {
+                db: 0,
+                owner: b"a",
+                client: ClientId::new(if by_another { 2 } else { 1 }),
+                mode: Mode::Exclusive,
+                count: Some(1),
+                only: None,
+            };
             let began = spent();
             for _ in 0..count {
-                let by = if by_another { 2 } else { 1 };
-                s.release_from(&k, "a", by).unwrap();
+                s.step(|d| lock::release(d, b"k", &ended)).unwrap();
             }
             let spent = spent() - began;
             s.core.check();
@@ -325,10 +331,14 @@ fn an_owner_releases_very_many_holds_that_are_told_of_one_by_one() {
 
 #[test]
 fn of_a_request_for_many_keys_few_are_looked_at_as_they_come_free_one_by_one() {
-    let backwards = |count| (0..count).rev().collect::<Vec<_>>();
-    let forwards = |count| (0..count).collect::<Vec<_>>();
+    let backwards = |count: usize| (0..count).rev().collect::<Vec<_>>();
+    let forwards = |count: usize| (0..count).collect::<Vec<_>>();
     let mixed = |count: usize| (0..count).map(|n| n * 7 % count).collect::<Vec<_>>();
-    for order in [&backwards as &dyn Fn(usize) -> Vec<usize>, &forwards, &mixed] {
+    for order in [
+        &backwards as &dyn Fn(usize) -> Vec<usize>,
+        &forwards,
+        &mixed,
+    ] {
         let count = 400;
         let all = &names(count)[..count];
         let mut s = held(all);

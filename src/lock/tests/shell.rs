@@ -140,19 +140,6 @@ impl Shell {
         self.step(|d| lock::release(d, &at.name, &ended))
     }
 
-    /// The same of one plain hold, by this connection.
-    pub fn release_from(&mut self, at: &Key, owner: &str, client: u64) -> Result<i64, Refusal> {
-        let ended = Ended {
-            db: at.db,
-            owner: owner.as_bytes(),
-            client: ClientId::new(client),
-            mode: Mode::Exclusive,
-            count: Some(1),
-            only: None,
-        };
-        self.step(|d| lock::release(d, &at.name, &ended))
-    }
-
     pub fn release(&mut self, owner: &str) -> Result<i64, Refusal> {
         self.release_on(&key(0, "k"), owner, false)
     }

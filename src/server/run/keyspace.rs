@@ -125,22 +125,24 @@ impl Keyspace for ServerKeyspace<'_> {
         holders
     }
 
-    fn some_permits(&mut self, key: &Key, cursor: u64) -> Part {
+    fn some_fields(&mut self, key: &Key, cursor: u64) -> Part {
+        let open = self.keys.open(key).filter(|open| open.is(Type::Hash));
+        let kind = open.and_then(layout::kind);
         self.keys.close();
         let _db = Selected::new(self.to.ctx, key.db);
         match hash_scan(self.to.ctx, &key.name, cursor) {
-            Some((fields, next)) => Part::of(fields, next),
+            Some((fields, next)) => Part::of(kind, fields, next),
             // Not to be had so: all of them.
             None => match self.keys.open(key).filter(|open| open.is(Type::Hash)) {
-                Some(open) => Part::of(open.fields(), None),
+                Some(open) => Part::of(kind, open.fields(), None),
                 None => Part::default(),
             },
         }
     }
 
-    fn is_wrong_permit(&mut self, key: &Key, field: &[u8]) -> bool {
-        let open = self.keys.open(key);
-        open.is_some_and(|open| layout::is_wrong_permit(open, field))
+    fn is_wrong(&mut self, key: &Key, field: &[u8]) -> bool {
+        let open = self.keys.open(key).filter(|open| open.is(Type::Hash));
+        open.is_some_and(|open| layout::is_wrong(open, field))
     }
 
     fn may_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> bool {

@@ -1,11 +1,12 @@
 //! Locks that very many hold, and hashes of very many fields: no request, and no piece of what
 //! is due, does something for each of them.
 
+mod found;
+mod nested;
+
 use super::shell::{by, key, Request, Shell};
 use crate::lock::memory::{lease_key, Fields, Value};
-use crate::lock::{
-    Cause, ClientId, Core, Key, Mode, Note, Notice, Reason, Refusal, Renewal, WallMs,
-};
+use crate::lock::{Cause, ClientId, Key, Mode, Note, Notice, Reason, Renewal, WallMs};
 
 const MANY: usize = 600;
 
@@ -330,116 +331,4 @@ fn very_many_readers_are_not_read_again_at_each_thing_that_is_heard_of_their_loc
     let mut lost = losses(&s.told, Reason::Overwritten);
     end_in_pieces(&mut s, |_, told| lost += losses(told, Reason::Overwritten));
     assert_eq!(lost, MANY);
-}
-
-#[test]
-fn a_few_of_very_many_readers_are_told_of_without_a_look_at_all() {
-    let mut s = Shell::new();
-    let (now, k) = (s.now, key(0, "k"));
-    // More than are read in one go.
-    for number in 0..1_100 {
-        s.get(by(&owner(number)).read().lease(LONG));
-    }
-    let looks = s.ks.looks;
-    let holders = s.core.holders_of(&mut s.ks, now, &k, 2).unwrap();
-    let names: Vec<_> = holders.iter().map(|holder| holder.owner.to_vec()).collect();
-    assert_eq!(names, [b"r0000".to_vec(), b"r0001".to_vec()]);
-    assert_eq!((s.ks.looks - looks, s.ks.read), (3, 0));
-    // Of a server that knows none of them no more are read than are asked for, or are few.
-    let other = Core::default();
-    let holders = other.holders_of(&mut s.ks, now, &k, 2).unwrap();
-    assert!(holders.iter().all(|holder| holder.mode == Mode::Read));
-    assert!(s.ks.read <= 1_024, "{} were read", s.ks.read);
-}
-
-#[test]
-fn a_large_hash_that_is_no_lock_is_not_read_to_its_end() {
-    let mut s = Shell::new();
-    let k = key(0, "k");
-    let mut fields: Fields = (0..5_000)
-        .map(|number| (owner(number).into_bytes(), b"x".to_vec()))
-        .collect();
-    fields.insert(b"mode".to_vec(), b"read".to_vec());
-    let end = Some(WallMs(s.now.wall_ms().0 + LONG));
-    s.ks.keys.insert(k.clone(), (Value::Hash(fields), end));
-    let refused = s.acquire(by("a").read());
-    assert!(
-        matches!(refused, Err(Refusal::NotALock { .. })),
-        "{refused:?}"
-    );
-    let now = s.now;
-    let refused = s.core.holders_of(&mut s.ks, now, &k, 2);
-    assert!(
-        matches!(refused, Err(Refusal::NotALock { .. })),
-        "{refused:?}"
-    );
-    // Without an end neither, though INFO tells why it is no lock.
-    if let Some((_, end)) = s.ks.keys.get_mut(&k) {
-        *end = None;
-    }
-    let refused = s.core.holders_of(&mut s.ks, now, &k, 2);
-    assert!(
-        matches!(refused, Err(Refusal::NotALock { .. })),
-        "{refused:?}"
-    );
-    assert_eq!(s.ks.read, 0);
-}
-
-/// An owner that holds `k` very many times, of each of which a connection is told.
-fn nested() -> Shell {
-    let mut s = Shell::new();
-    for number in 0..MANY {
-        s.get(by("a").lease(LONG).from(1).tag(&owner(number)));
-    }
-    s.told.clear();
-    s.piece_us = 10_000;
-    s
-}
-
-#[test]
-fn very_many_holds_of_one_owner_are_told_of_in_pieces() {
-    let k = key(0, "k");
-    let renewed_elsewhere = |s: &mut Shell| {
-        let client = ClientId::new(7).unwrap();
-        let notify = s.core.address(client, b"channel", b"elsewhere");
-        let renewal = Renewal {
-            db: 0,
-            owner: b"a",
-            mode: Mode::Exclusive,
-            lease: LONG,
-            watch: None,
-            notify: Some(&notify),
-            fence: None,
-        };
-        assert_eq!(s.step(|d| crate::lock::renew(d, b"k", &renewal)), Ok(None));
-    };
-    let deleted = |s: &mut Shell| {
-        s.ks.keys.remove(&k);
-        s.changed(&k, Cause::Removed);
-    };
-    let released_elsewhere = |s: &mut Shell| {
-        assert_eq!(s.release_all("a"), Ok(0));
-    };
-    let ways: [(&dyn Fn(&mut Shell), Reason); 4] = [
-        (&|s| assert_eq!(s.force(), Ok(true)), Reason::Forced),
-        (&deleted, Reason::Deleted),
-        (&renewed_elsewhere, Reason::Rebound),
-        (&released_elsewhere, Reason::Released),
-    ];
-    for (happens, reason) in ways {
-        let mut s = nested();
-        happens(&mut s);
-        s.core.check();
-        assert!(s.told.len() <= PIECE, "{} were told at once", s.told.len());
-        let mut lost = losses(&s.told, reason);
-        s.told.clear();
-        // Its tags are in use until that is told.
-        let last = s.acquire(by("b").on("other").from(1).tag(&owner(MANY - 1)));
-        assert!(matches!(last, Err(Refusal::TagInUse { .. })), "{last:?}");
-        lost += losses(&s.told, reason);
-        s.told.clear();
-        end_in_pieces(&mut s, |_, told| lost += losses(told, reason));
-        assert_eq!(lost, MANY, "each is told once: {reason:?}");
-        s.get(by("b").on("other").from(1).tag(&owner(MANY - 1)));
-    }
 }
