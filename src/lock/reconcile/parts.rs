@@ -10,6 +10,9 @@ use crate::lock::{Decision, Foreign, Key, Kind, Look, Mode, Owner, Pool};
 /// So many parts are read by one look: enough for all who hold a small pool.
 const PARTS: usize = 3;
 
+/// Of readers, each of whom has lease keys to look at, and very many of whom may be dead.
+const PARTS_OF_READERS: usize = 1;
+
 /// So many who are known are looked at in one part.
 const KNOWN: usize = 64;
 
@@ -143,7 +146,11 @@ pub fn learn_permits(
 /// Reads some parts.
 pub fn read_parts(d: &mut Decision<'_>, key: &Key, over: &mut Over) -> Read {
     let (before, mut dead) = (d.size(), Vec::new());
-    for _ in 0..PARTS {
+    let parts = match d.core.pools.seen(key) {
+        Some(Seen::Unknown(_)) => PARTS_OF_READERS,
+        Some(Seen::Out(_)) | None => PARTS,
+    };
+    for _ in 0..parts {
         let progress = d.core.pools.progress(key).cloned();
         let wrong = match progress {
             None => break,
