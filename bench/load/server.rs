@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Connection, Counts, Outcome, Processor};
@@ -107,6 +108,21 @@ impl Server {
     /// Its time on a processor, and in wait for one.
     pub fn processor(&self) -> io::Result<Processor> {
         Processor::open(&format!("/proc/{}/schedstat", self.process.id()))
+    }
+
+    /// It stands still for so long.
+    pub fn stands_still(&self, time: Duration) -> Outcome<()> {
+        self.signal("-STOP")?;
+        thread::sleep(time);
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, which: &str) -> Outcome<()> {
+        let process = self.process.id().to_string();
+        match Command::new("kill").args([which, &process]).status()? {
+            status if status.success() => Ok(()),
+            status => Err(format!("kill {which}: {status}").into()),
+        }
     }
 
     /// Where it listens, on this machine.

@@ -6,9 +6,10 @@ mod ours;
 mod theirs;
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::load::{Connection, Outcome, Server};
+use crate::held;
+use crate::load::{command, Connection, Expect, Load, Outcome, Server};
 use crate::options::Options;
 use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::median;
@@ -27,7 +28,7 @@ struct Case {
     theirs: fn(&Options, usize) -> Outcome<f64>,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case {
         name: "RELEASE to one of an owner's n requests",
         like: "LPUSH to one of n who BLPOP",
@@ -83,6 +84,14 @@ const CASES: [Case; 9] = [
         quick: 500,
         ours: ours::leases,
         theirs: theirs::many_of_many,
+    },
+    Case {
+        name: "n leases end while the server stands still for 400 ms",
+        like: "n hashes with a TTL, the same",
+        full: 60_000,
+        quick: 2_000,
+        ours: ours::behind_a_stop,
+        theirs: theirs::behind_a_stop,
     },
     Case {
         name: "FORCE with n waiting readers",
@@ -174,6 +183,24 @@ pub fn outstanding(
         clients.push(client);
     }
     Ok(clients)
+}
+
+/// The server stands still while the TTLs of `count` keys end, and goes on until all have gone.
+fn behind_a_stop(server: &Server, control: &mut Connection, count: usize) -> Outcome<f64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let at = now + Duration::from_secs(2);
+    let ms = at.as_millis().to_string();
+    let end = |number| command(&["PEXPIREAT", &held::name(number), &ms]);
+    let ends: Vec<Vec<u8>> = (0..count).map(end).collect();
+    Load::new(64, &ends, &[Expect::Integer]).run_once(control)?;
+    let begins = at - Duration::from_millis(100);
+    let left = begins.saturating_sub(SystemTime::now().duration_since(UNIX_EPOCH)?);
+    thread::sleep(left);
+    beside(
+        server,
+        |_| server.stands_still(Duration::from_millis(400)),
+        |control| Ok(control.call(&["DBSIZE"])? == b":0\r\n"),
+    )
 }
 
 /// A name of `length` bytes that has the form of a lease key's.

@@ -137,6 +137,14 @@ pub fn leases(options: &Options, count: usize) -> Outcome<f64> {
     beside(&server, |_| Ok(()), |control| Ok(blocked(control)? == 0))
 }
 
+/// n leases end behind a stop of the server.
+pub fn behind_a_stop(options: &Options, count: usize) -> Outcome<f64> {
+    let server = start(options)?;
+    let mut control = server.connect()?;
+    held::hold(&mut control, count)?;
+    super::behind_a_stop(&server, &mut control, count)
+}
+
 /// n readers wait behind a writer that is forced out.
 pub fn readers(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;

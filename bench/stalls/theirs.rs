@@ -96,6 +96,13 @@ pub fn swap(options: &Options, count: usize) -> Outcome<f64> {
     )
 }
 
+pub fn behind_a_stop(options: &Options, count: usize) -> Outcome<f64> {
+    let server = start(options)?;
+    let mut control = server.connect()?;
+    held::hashes(&mut control, count)?;
+    super::behind_a_stop(&server, &mut control, count)
+}
+
 pub fn many_of_many(options: &Options, count: usize) -> Outcome<f64> {
     let server = start(options)?;
     let mut control = server.connect()?;
