@@ -5,17 +5,17 @@ use std::time::Duration;
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: cargo bench --bench locks -- [options]     (none: all of it, some 40 min)
+usage: cargo bench --bench locks -- [options]     (none: all of it, some 60 min)
 
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
                  memory,stalls,floods,sessions,crowds,list,stock,clients,costs
-  --quick        a short form (some 2 min) that judges nothing; without it the status is 1
+  --quick        a short form (some 3 min) that judges nothing; without it the status is 1
                  if a mark is missed
   --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
                  it (bench/report.md; target/bench/report.md if not all is measured in full;
                  report-SERVER.md if there is that variable)
   --row TEXT     of crowds the rows that have this in their names (as
-                 'one owner waits for n locks: CANCEL')
+                 'one owner waits for n locks: CANCEL'), with --quick too by instructions
   --no-counts    of crowds no instructions, only how long others wait
   --depth N      commands in flight where a load is pipelined (256)
   --no-module    only what needs no module: the peers, and how far two servers
@@ -70,11 +70,10 @@ impl Measurement {
     ];
 
     /// Those that run when none is asked for. To count takes longer than all else does in
-    /// short, and crowds are many.
+    /// short.
     fn usual(quick: bool) -> Vec<Measurement> {
         let all = Self::ALL.map(|(measurement, _)| measurement);
-        let long = [Measurement::Costs, Measurement::Crowds];
-        let usual = |one: &Measurement| !quick || !long.contains(one);
+        let usual = |one: &Measurement| !quick || *one != Measurement::Costs;
         all.into_iter().filter(usual).collect()
     }
 }

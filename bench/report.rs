@@ -34,6 +34,23 @@ machine is changes all the rest. What each part measures, and its marks, stands 
 [testing.md](../docs/testing.md#figures); how it is done, below each table.
 ";
 
+impl Mark {
+    /// Whether it is reached.
+    pub fn is_reached(self, value: f64) -> bool {
+        match self {
+            Mark::AtLeast(least) => value >= least,
+            Mark::AtMost(most) => value <= most,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Mark::AtLeast(least) => format!("≥ {least}"),
+            Mark::AtMost(most) => format!("≤ {most}"),
+        }
+    }
+}
+
 impl Report {
     /// A report that will be this file. One that does not judge prints the marks and leaves
     /// the verdict open.
@@ -54,28 +71,30 @@ impl Report {
         &self.missed
     }
 
-    /// Holds `value` against `mark`; gives the cells for mark and verdict.
-    pub fn judge(&mut self, what: &str, value: f64, mark: Mark) -> [String; 2] {
-        let (text, reached) = match mark {
-            Mark::AtLeast(least) => (format!("≥ {least}"), value >= least),
-            Mark::AtMost(most) => (format!("≤ {most}"), value <= most),
-        };
-        let verdict = match (self.judges, reached) {
+    /// The cells for mark and verdict, where `value` is held against `mark`.
+    pub fn verdict(&self, value: f64, mark: Mark) -> [String; 2] {
+        let verdict = match (self.judges, mark.is_reached(value)) {
             (false, _) => "not judged",
             (true, true) => "ok",
-            (true, false) => {
-                self.missed.push(format!("{what}: {value:.2}, not {text}"));
-                "missed"
-            }
+            (true, false) => "missed",
         };
+        [mark.text(), verdict.to_owned()]
+    }
+
+    /// The same; it stands among all marks of the report, and with those that are missed.
+    pub fn judge(&mut self, what: &str, value: f64, mark: Mark) -> [String; 2] {
+        let [text, verdict] = self.verdict(value, mark);
+        if verdict == "missed" {
+            self.missed.push(format!("{what}: {value:.2}, not {text}"));
+        }
         let figure = if value.abs() >= 100.0 {
             grouped(value)
         } else {
             format!("{value:.3}")
         };
         self.marks
-            .push([what.to_owned(), figure, text.clone(), verdict.to_owned()]);
-        [text, verdict.into()]
+            .push([what.to_owned(), figure, text.clone(), verdict.clone()]);
+        [text, verdict]
     }
 
     /// Where the figures come from: the machine, versions.

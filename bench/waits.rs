@@ -15,7 +15,7 @@ use crate::report::{grouped, Mark, Report, Table};
 use crate::stats::{median, quantile};
 
 /// How often the client of [`beside`] asks.
-const EVERY: Duration = Duration::from_millis(1);
+pub const EVERY: Duration = Duration::from_millis(1);
 
 /// Round trips.
 pub struct Waits(Vec<Wait>);
@@ -57,6 +57,11 @@ impl Waits {
     /// rest it tells little: the system counts the time of one that runs a few ms at a time.
     pub fn most_work(&self) -> f64 {
         quantile(&self.each(|wait| wait.server.ran), 1.0)
+    }
+
+    /// What all of them took of a server that has nothing else to do, as far as these tell.
+    pub fn work_at_rest(&self) -> f64 {
+        quantile(&self.each(|wait| wait.server.ran), 0.25) * self.0.len() as f64
     }
 
     fn each(&self, what: impl Fn(&Wait) -> f64) -> Vec<f64> {

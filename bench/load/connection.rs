@@ -48,6 +48,12 @@ impl Connection {
         Ok(self.replies.next()?.unwrap_or_default())
     }
 
+    /// The error for which [`Self::reply`] failed, if it was one: what comes behind it can be
+    /// had again.
+    pub fn refusal(&mut self) -> Option<&[u8]> {
+        self.replies.next_error()
+    }
+
     /// Sends prepared bytes and waits for one reply.
     pub fn exchange(&mut self, bytes: &[u8]) -> Outcome<&[u8]> {
         self.send(bytes)?;

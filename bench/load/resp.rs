@@ -99,6 +99,15 @@ impl Replies {
         self.start = reply.end;
         Ok(Some(&self.buffer[reply]))
     }
+
+    /// The error that comes next, whole, for whom it is a reply like others.
+    pub fn next_error(&mut self) -> Option<&[u8]> {
+        let waiting = &self.buffer[self.start..self.end];
+        let length = line_length(waiting).filter(|_| waiting[0] == b'-')?;
+        let error = self.start..self.start + length;
+        self.start = error.end;
+        Some(&self.buffer[error])
+    }
 }
 
 /// The length of the first reply in `bytes`, if all of it is there. At the top of one an

@@ -19,11 +19,20 @@ const COUNTED_START: Duration = Duration::from_secs(120);
 /// What valgrind's files of counts are called, in the server's folder.
 const COUNTS: &str = "callgrind.out";
 
+/// How a server is started.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    counted: bool,
+    bus: Option<u16>,
+}
+
 /// A running server without persistence, in an empty folder.
 pub struct Server {
     process: Child,
     folder: PathBuf,
     port: u16,
+    /// Where other nodes of a cluster find it.
+    bus: Option<u16>,
     /// What the file of the module is called.
     module: Option<OsString>,
     /// How often its instructions were asked for.
@@ -33,15 +42,23 @@ pub struct Server {
 impl Server {
     /// Starts `binary`, with `module` if there is one.
     pub fn start(binary: &str, module: Option<&Path>) -> Outcome<Self> {
-        Self::launch(binary, module, false)
+        Self::launch(binary, module, Kind::default())
     }
 
     /// Starts it so that its instructions can be counted (see [`Self::count`]).
     pub fn start_counted(binary: &str, module: Option<&Path>) -> Outcome<Self> {
-        Self::launch(binary, module, true)
+        let counted = true;
+        Self::launch(binary, module, Kind { counted, bus: None })
     }
 
-    fn launch(binary: &str, module: Option<&Path>, counted: bool) -> Outcome<Self> {
+    /// Starts it as a node of a cluster, of which it has no slots yet, with or without a count.
+    pub fn start_in_cluster(binary: &str, module: Option<&Path>, counted: bool) -> Outcome<Self> {
+        let bus = Some(free_port()?);
+        Self::launch(binary, module, Kind { counted, bus })
+    }
+
+    fn launch(binary: &str, module: Option<&Path>, kind: Kind) -> Outcome<Self> {
+        let Kind { counted, bus } = kind;
         let port = free_port()?;
         let folder = std::env::temp_dir().join(format!("rlock-bench-{port}"));
         fs::create_dir_all(&folder)?;
@@ -66,6 +83,18 @@ impl Server {
             // request, the slower the machine is; and this it does for a whole ms.
             command.args(["--hz", "2", "--activerehashing", "no"]);
         }
+        if let Some(bus) = bus {
+            // A server that is counted answers late, and is there all the same.
+            command
+                .args([
+                    "--cluster-enabled",
+                    "yes",
+                    "--cluster-port",
+                    &bus.to_string(),
+                ])
+                .args(["--cluster-node-timeout", "600000"])
+                .args(["--cluster-require-full-coverage", "no"]);
+        }
         if let Some(module) = module {
             command.arg("--loadmodule").arg(module);
         }
@@ -77,6 +106,7 @@ impl Server {
             process,
             folder,
             port,
+            bus,
             module: module.and_then(Path::file_name).map(OsString::from),
             counts: 0,
         };
@@ -86,23 +116,27 @@ impl Server {
 
     /// Whether its instructions are counted from now on, which makes it ten times slower.
     pub fn count(&self, does: bool) -> Outcome<()> {
-        self.counter().count(does)
-    }
-
-    /// What counts its instructions while it is lent to others: for a server that was started
-    /// so that they can be counted.
-    pub fn counter(&self) -> Counter {
-        Counter {
-            process: self.process.id(),
-            folder: self.folder.clone(),
-            module: self.module.clone(),
-        }
+        self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
     }
 
     /// The instructions that it took since it was last asked.
     pub fn instructions(&mut self) -> Outcome<Counts> {
         self.counts += 1;
-        self.counter().dump(self.counts)
+        self.tell_valgrind(&["dump"])?;
+        let file = self.folder.join(format!("{COUNTS}.{}", self.counts));
+        Counts::read(&fs::read_to_string(file)?, self.module.as_deref())
+    }
+
+    fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
+        let mut tell = Command::new("vgdb");
+        tell.arg(vgdb_prefix(&self.folder))
+            .arg(format!("--pid={}", self.process.id()))
+            .args(words);
+        let answer = tell.output().map_err(|error| format!("vgdb: {error}"))?;
+        match answer.status.success() {
+            true => Ok(()),
+            false => Err(String::from_utf8_lossy(&answer.stderr).into()),
+        }
     }
 
     /// Its time on a processor, and in wait for one.
@@ -128,6 +162,11 @@ impl Server {
     /// Where it listens, on this machine.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where other nodes of a cluster find it; 0 if it is none.
+    pub fn bus_port(&self) -> u16 {
+        self.bus.unwrap_or_default()
     }
 
     /// A connection with room for the replies of a long pipeline.
@@ -169,50 +208,6 @@ impl Server {
                 return Err(format!("the server did not start; its log:\n{log}").into());
             }
             std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-/// Counts the instructions of a server.
-pub struct Counter {
-    process: u32,
-    folder: PathBuf,
-    module: Option<OsString>,
-}
-
-impl Counter {
-    /// They are counted from now on, for the first time.
-    pub fn start(&self) -> Outcome<()> {
-        self.count(true)
-    }
-
-    /// No more; what was counted.
-    pub fn stop(&self) -> Outcome<Counts> {
-        let counts = self.dump(1)?;
-        self.count(false)?;
-        Ok(counts)
-    }
-
-    fn count(&self, does: bool) -> Outcome<()> {
-        self.tell_valgrind(&["instrumentation", if does { "on" } else { "off" }])
-    }
-
-    /// The dump with this number.
-    fn dump(&self, number: usize) -> Outcome<Counts> {
-        self.tell_valgrind(&["dump"])?;
-        let text = fs::read_to_string(self.folder.join(format!("{COUNTS}.{number}")))?;
-        Counts::read(&text, self.module.as_deref())
-    }
-
-    fn tell_valgrind(&self, words: &[&str]) -> Outcome<()> {
-        let mut tell = Command::new("vgdb");
-        tell.arg(vgdb_prefix(&self.folder))
-            .arg(format!("--pid={}", self.process))
-            .args(words);
-        let answer = tell.output().map_err(|error| format!("vgdb: {error}"))?;
-        match answer.status.success() {
-            true => Ok(()),
-            false => Err(String::from_utf8_lossy(&answer.stderr).into()),
         }
     }
 }

@@ -18,11 +18,20 @@ pub struct Granted {
 
 impl Session {
     /// Makes a session of a connection.
-    pub fn on(mut connection: Connection) -> Outcome<Self> {
+    pub fn on(connection: Connection) -> Outcome<Self> {
+        Self::by("SUBSCRIBE", connection)
+    }
+
+    /// The same in a cluster.
+    pub fn in_cluster(connection: Connection) -> Outcome<Self> {
+        Self::by("SSUBSCRIBE", connection)
+    }
+
+    fn by(subscribe: &str, mut connection: Connection) -> Outcome<Self> {
         let id = connection.text(&["CLIENT", "ID"])?;
         let channel = format!("rlock:bench:{}", id.trim_start_matches(':').trim_end());
         connection.call(&["HELLO", "3"])?;
-        connection.call(&["SUBSCRIBE", &channel])?;
+        connection.call(&[subscribe, &channel])?;
         Ok(Session {
             connection,
             channel,
