@@ -9,11 +9,16 @@ mod rows;
 mod scene;
 mod script;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::thread::{available_parallelism, scope};
+
 use crate::load::Outcome;
 use crate::options::Options;
 use crate::report::{grouped, Report, Table};
 use cells::Cells;
-use figures::Figures;
+use crowd::Crowd;
+use figures::{Figures, Measured, Sized};
 use rows::{Row, TABLE};
 
 const NOTES: [&str; 15] = [
@@ -34,6 +39,12 @@ const NOTES: [&str; 15] = [
     "key, a hundred at a time.",
 ];
 
+/// A crowd, and what happens to it: requests one after the other, or what ends it.
+struct Group {
+    crowd: &'static Crowd,
+    rows: Vec<&'static Row>,
+}
+
 /// Measures each row, or those whose name has what was asked for, and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let figures = Figures::new(options);
@@ -43,29 +54,53 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     columns.extend(Cells::COLUMNS);
     let mut table = Table::new("Crowds", &columns);
     let mut cells = Cells::default();
-    let crowds = TABLE.iter();
-    for (crowd, rows) in crowds.filter(|(crowd, _)| figures.has_time_for(crowd)) {
-        let asked_for = |row: &&Row| row.name(crowd).contains(&options.row);
-        let (requests, ends): (Vec<&Row>, Vec<&Row>) = rows
-            .iter()
-            .filter(asked_for)
-            .partition(|row| row.happen.spares());
-        let groups = [requests]
-            .into_iter()
-            .chain(ends.into_iter().map(|row| vec![row]));
-        for group in groups.filter(|group| !group.is_empty()) {
-            let counted = figures.counted(crowd, &group);
-            let timed = figures.timed(crowd, &group);
-            for ((row, counted), timed) in group.into_iter().zip(counted).zip(timed) {
-                let (of, by) = ((*crowd, row), (&figures, &*report));
-                let cells = cells.of(of, counted, timed, by);
-                println!("{}", cells.join("  "));
-                table.row(cells);
-            }
+    let groups = groups(&figures, &options.row);
+    for (group, counted) in groups.iter().zip(counted(&groups, &figures)) {
+        let timed = figures.timed(group.crowd, &group.rows);
+        for ((row, counted), timed) in group.rows.iter().zip(counted).zip(timed) {
+            let by = (&figures, &*report);
+            let cells = cells.of((group.crowd, row), counted, timed, by);
+            println!("{}", cells.join("  "));
+            table.row(cells);
         }
     }
     NOTES.iter().for_each(|&note| table.note(note));
     report.print(&table);
     cells.list(report);
     Ok(())
+}
+
+/// All that is to be measured.
+fn groups(figures: &Figures<'_>, row: &str) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let crowds = TABLE.iter();
+    for &(crowd, rows) in crowds.filter(|(crowd, _)| figures.has_time_for(crowd)) {
+        let rows = rows.iter().filter(|one| one.name(crowd).contains(row));
+        let (requests, ends): (Vec<&Row>, Vec<&Row>) = rows.partition(|row| row.happen.spares());
+        let ends = ends.into_iter().map(|row| vec![row]);
+        let all = [requests].into_iter().chain(ends);
+        let all = all.filter(|rows| !rows.is_empty());
+        groups.extend(all.map(|rows| Group { crowd, rows }));
+    }
+    groups
+}
+
+/// The instructions of all rows, on as many servers at a time as the machine has processors:
+/// unlike time they are the same beside others.
+fn counted(groups: &[Group], figures: &Figures<'_>) -> Vec<Vec<Measured<Sized>>> {
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(vec![Vec::new(); groups.len()]);
+    let work = || loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let Some(group) = groups.get(number) else {
+            return;
+        };
+        let counts = figures.counted(group.crowd, &group.rows);
+        if let Ok(mut all) = all.lock() {
+            all[number] = counts;
+        }
+    };
+    let workers = available_parallelism().map_or(1, usize::from);
+    scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    all.into_inner().unwrap_or_default()
 }
