@@ -21,7 +21,7 @@ use crowd::Crowd;
 use figures::{Figures, Measured, Sized};
 use rows::{Row, TABLE};
 
-const NOTES: [&str; 15] = [
+const NOTES: [&str; 16] = [
     "Instructions of the server for a piece, by valgrind's count, from before it happens until",
     "nothing of it is left: of one request, where that is what happens, else of one of the n. So",
     "small crowds bear what the server does at rest too. A crowd is made anew for each thing that",
@@ -36,7 +36,8 @@ const NOTES: [&str; 15] = [
     "the like on a server without the module. What takes time and misses its mark is measured",
     "again, three times at most, and the least counts: for a stall is there each time, and a busy",
     "machine's is not. In a cluster the crowd is on one of two nodes, in one slot, which moves key by",
-    "key, a hundred at a time.",
+    "key, a hundred at a time. What the module does a ms at a time, and lets others in between,",
+    "comes in more parts where it is counted, and slower: so counts of that differ from run to run.",
 ];
 
 /// A crowd, and what happens to it: requests one after the other, or what ends it.
@@ -96,6 +97,9 @@ fn counted(groups: &[Group], figures: &Figures<'_>) -> Vec<Vec<Measured<Sized>>>
             return;
         };
         let counts = figures.counted(group.crowd, &group.rows);
+        for (row, counts) in group.rows.iter().zip(&counts) {
+            println!("{}: {counts:.0?}", row.name(group.crowd));
+        }
         if let Ok(mut all) = all.lock() {
             all[number] = counts;
         }
