@@ -51,7 +51,8 @@ impl Timed {
 /// How all is measured.
 pub struct Figures<'a> {
     pub sizes: &'static [usize],
-    counts: bool,
+    /// Whether instructions are counted.
+    pub counts: bool,
     options: &'a Options,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Figures<'a> {
             false => AT_ONCE,
         };
         let sizes = self.sizes_of(crowd).into_iter();
-        for size in sizes.filter(|&size| self.counts && size <= most) {
+        for size in sizes.filter(|&size| size <= most) {
             let counts = self.each(crowd, rows, size, true, |scene, row| {
                 count(scene, &row.happen)
             });
@@ -148,6 +149,7 @@ impl<'a> Figures<'a> {
         let how = How {
             counted: false,
             with_module: false,
+            hurry: self.options.quick,
         };
         let size = self.size_of_like(row, crowd);
         let mut scene = Scene::with(&row.like.crowd, size, how, self.options)?;
@@ -166,6 +168,7 @@ impl<'a> Figures<'a> {
         let how = How {
             counted,
             with_module: true,
+            hurry: self.options.quick,
         };
         match Scene::with(crowd, size, how, self.options) {
             Ok(mut scene) => rows

@@ -89,6 +89,10 @@ fn groups(figures: &Figures<'_>, row: &str) -> Vec<Group> {
 /// The instructions of all rows, on as many servers at a time as the machine has processors:
 /// unlike time they are the same beside others.
 fn counted(groups: &[Group], figures: &Figures<'_>) -> Vec<Vec<Measured<Sized>>> {
+    let nothing = |group: &Group| vec![Ok(Sized::new()); group.rows.len()];
+    if !figures.counts {
+        return groups.iter().map(nothing).collect();
+    }
     let next = AtomicUsize::new(0);
     let all = Mutex::new(vec![Vec::new(); groups.len()]);
     let work = || loop {
@@ -98,7 +102,9 @@ fn counted(groups: &[Group], figures: &Figures<'_>) -> Vec<Vec<Measured<Sized>>>
         };
         let counts = figures.counted(group.crowd, &group.rows);
         for (row, counts) in group.rows.iter().zip(&counts) {
-            println!("{}: {counts:.0?}", row.name(group.crowd));
+            let counts = counts.iter().flatten().map(|(_, count)| grouped(*count));
+            let counts = counts.collect::<Vec<String>>().join("  ");
+            println!("{}  {counts}  counted", row.name(group.crowd));
         }
         if let Ok(mut all) = all.lock() {
             all[number] = counts;

@@ -115,6 +115,11 @@ static LIKE_READ: Like = like(
     &[One(Client, "HGETALL lock")],
 );
 static LIKE_FLUSH: Like = like("FLUSHALL of n hashes", c::HASHES, &[FLUSHALL]);
+static LIKE_FLUSH_ONE: Like = like(
+    "FLUSHALL of n fields, n keys",
+    c::HASH_AND_KEYS,
+    &[FLUSHALL],
+);
 static LIKE_SWAP: Like = like("SWAPDB of n hashes", c::HASHES, &[SWAPDB]);
 static LIKE_DEMOTE: Like = like("REPLICAOF with n hashes", c::HASHES, &[REPLICAOF]);
 static LIKE_MOVE: Like = like(
@@ -364,7 +369,7 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
             RENAME,
             OVERWRITE,
             SWAP,
-            FLUSH,
+            FLUSH.beside(&LIKE_FLUSH_ONE),
             DEMOTE,
         ],
     ),

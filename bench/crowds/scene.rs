@@ -18,6 +18,8 @@ const MOMENT: Duration = Duration::from_millis(100);
 pub struct How {
     pub counted: bool,
     pub with_module: bool,
+    /// What is measured is not judged.
+    pub hurry: bool,
 }
 
 /// A server, who asks it, and how many make up the crowd.
@@ -33,8 +35,7 @@ pub struct Scene {
     pub server: Server,
     /// The other node of a cluster, of whose slots it has none.
     pub other: Option<Server>,
-    /// What is measured is not judged.
-    hurry: bool,
+    how: How,
 }
 
 impl Scene {
@@ -43,7 +44,7 @@ impl Scene {
     pub fn with(crowd: &Crowd, n: usize, how: How, options: &Options) -> Outcome<Self> {
         for more in [1, 3, 9] {
             let mut scene = Self::new(crowd, n, how, options)?;
-            let comes = match (how.counted, options.quick) {
+            let comes = match (how.counted, how.hurry) {
                 (true, _) => 1_500 + n / 4,
                 (false, false) => 700 + n / 20,
                 (false, true) => 500,
@@ -78,7 +79,7 @@ impl Scene {
             ends: Instant::now(),
             server,
             other,
-            hurry: options.quick,
+            how,
         };
         scene.meet()?;
         Ok(scene)
@@ -111,7 +112,12 @@ impl Scene {
     /// hardly done anything for a while.
     pub fn rest(&self) -> Outcome<()> {
         let processor = self.server.processor()?;
-        let (pause, least) = if self.hurry { (40, 1) } else { (100, 2) };
+        // What a server that is counted does now and then it does twice a second.
+        let (pause, least) = match self.how {
+            How { counted: true, .. } => (100, 7),
+            How { hurry: true, .. } => (40, 1),
+            _ => (100, 2),
+        };
         let end = Instant::now() + PATIENCE;
         let mut rested = 0;
         while rested < least && Instant::now() < end {
@@ -134,7 +140,7 @@ pub fn close(scene: &mut Scene) -> Outcome<()> {
 
 /// They close, and the places of those who wait are kept for a while.
 pub fn close_late(scene: &mut Scene) -> Outcome<()> {
-    let kept = Duration::from_millis(if scene.hurry { 1_500 } else { 6_000 });
+    let kept = Duration::from_millis(if scene.how.hurry { 1_500 } else { 6_000 });
     let ms = kept.as_millis().to_string();
     scene
         .control
