@@ -465,7 +465,7 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
         )
         .beside(&LIKE_READ)],
     ),
-    (&c::QUEUE_THERE, &[MOVE_ONE]),
+    (&c::QUEUE_THERE, &[MOVE_ONE.beside(&REST)]),
     (&c::OWNERS_THERE, &[MOVE]),
     (&c::READERS_THERE, &[MOVE_ONE]),
     (&c::PERMITS_THERE, &[MOVE_ONE]),
