@@ -1,8 +1,9 @@
 //! Asking for a lock.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::clock::at_most_far;
@@ -142,11 +143,14 @@ impl Acquire {
         body: impl FnOnce(Hold) -> F,
     ) -> Result<T, Error> {
         let hold = self.await?;
-        let body = body(hold.again()?);
-        let done = tokio::select! {
-            biased;
-            reason = hold.lost() => return Err(Error::Lost(reason)),
-            done = body => done,
+        let done = {
+            let (mut body, mut lost) = (pin!(body(hold.again()?)), pin!(hold.lost()));
+            // `select!` has the budget of tokio's tasks.
+            std::future::poll_fn(|context| match lost.as_mut().poll(context) {
+                Poll::Ready(reason) => Poll::Ready(Err(Error::Lost(reason))),
+                Poll::Pending => body.as_mut().poll(context).map(Ok),
+            })
+            .await?
         };
         hold.release().await?;
         Ok(done)

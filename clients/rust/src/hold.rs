@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::clock::{self, Time};
 use crate::error::{Error, Reason};
 use crate::request::Request;
-use crate::session::Session;
+use crate::session::{Session, apart};
 
 /// What has become of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,13 +86,13 @@ impl State {
     pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
         let mut fate = this.fate.subscribe();
         let state = Arc::clone(this);
-        async move {
+        apart(async move {
             if state.reason().is_none() {
                 // The sender is in `state`.
                 _ = fate.wait_for(|fate| *fate != Fate::Held).await;
             }
             state.reason()
-        }
+        })
     }
 
     pub fn reason(&self) -> Option<Reason> {
@@ -244,13 +244,16 @@ impl Hold {
                 }
             }
         };
-        tokio::select! {
-            biased;
-            end = trying => end,
-            () = session.after(session.timeout) => {
-                Err(Error::Connection("no reply to RENEW".into()))
+        let in_time = async {
+            tokio::select! {
+                biased;
+                end = trying => end,
+                () = session.after(session.timeout) => {
+                    Err(Error::Connection("no reply to RENEW".into()))
+                }
             }
-        }
+        };
+        apart(in_time).await
     }
 
     /// Of a hold without watchdog.

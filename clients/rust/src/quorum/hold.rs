@@ -15,6 +15,7 @@ use super::server::Failed;
 use crate::clock::{Time, now};
 use crate::error::{Error, Reason};
 use crate::hold::{Hold, State};
+use crate::session::apart;
 
 /// One server that counts.
 pub(super) struct Member {
@@ -128,9 +129,12 @@ impl QuorumHold {
         }
         if let Some(end) = self.end.take() {
             let (to, done) = oneshot::channel();
-            if end.send(to).await.is_ok() {
-                _ = done.await;
-            }
+            let told = async {
+                if end.send(to).await.is_ok() {
+                    _ = done.await;
+                }
+            };
+            apart(told).await;
         }
         lost.map_or(Ok(()), |reason| Err(Error::Lost(reason)))
     }

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use crate::clock::{at_most_far, now};
 use crate::error::Error;
 use crate::request::{LEASE, Wait, wrong_with};
-use crate::session::runtime;
+use crate::session::{apart, runtime};
 
 pub use hold::QuorumHold;
 use server::{Server, TIMEOUT};
@@ -82,7 +82,7 @@ impl Quorum {
             let server = server.clone();
             closing.spawn_on(async move { server.locks.close().await }, &runtime);
         }
-        while closing.join_next().await.is_some() {}
+        apart(async { while closing.join_next().await.is_some() {} }).await;
     }
 
     /// For the command line: why the last attempt found no majority that answers, if so.
@@ -235,6 +235,6 @@ impl IntoFuture for QuorumAcquire {
     /// [`Error::NotAcquired`] where somebody else has a majority, [`Error::Connection`] where no
     /// majority can be reached, and those of [`Acquire`](crate::Acquire).
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
+        Box::pin(apart(self.ask()))
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use crate::error::Error;
 
 use super::actor::{Actor, What};
+use super::apart::apart;
 use super::{Answer, Session};
 
 /// Empty when its connection is gone, which it would keep open.
@@ -66,12 +67,13 @@ impl Session {
         let sent = self.with(|actor| command(actor, to))?;
         let session = self;
         let mut following = Following { session, sent };
-        std::future::poll_fn(|context| {
+        let answered = std::future::poll_fn(|context| {
             following.poll(context);
             Pin::new(&mut answer).poll(context)
-        })
-        .await
-        .unwrap_or_else(|_| Err(Error::closed()))
+        });
+        apart(answered)
+            .await
+            .unwrap_or_else(|_| Err(Error::closed()))
     }
 }
 

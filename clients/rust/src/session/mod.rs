@@ -7,6 +7,7 @@
 
 mod acks;
 mod actor;
+mod apart;
 mod asks;
 mod cluster;
 mod direct;
@@ -27,12 +28,14 @@ use std::time::Duration;
 use redis::Client;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Sleep, sleep};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::error::Error;
 use crate::hold::Hold;
 use crate::request::Request;
 use actor::Actor;
+pub(crate) use apart::apart;
 pub use link::name_connections;
 pub(crate) use thread::runtime;
 
@@ -128,10 +131,12 @@ impl Session {
         &self.end.runtime
     }
 
-    /// Ends after that time, whoever awaits it.
-    pub fn after(&self, time: Duration) -> Sleep {
-        let _timers = self.runtime().enter();
-        sleep(time)
+    /// Ends after that time, whoever awaits it. A timer of the calling thread's own could not be had
+    /// in the destructor of a thread-local, where tokio's own may be gone.
+    pub async fn after(&self, time: Duration) {
+        let mut timer = JoinSet::new();
+        timer.spawn_on(async move { sleep(time).await }, self.runtime());
+        timer.join_next().await;
     }
 
     /// Of the one server.
@@ -180,7 +185,7 @@ impl Session {
     pub async fn close(&self) {
         let (to, done) = oneshot::channel();
         if self.with(|actor| actor.close(to)).is_ok() {
-            _ = done.await;
+            _ = apart(done).await;
         }
     }
 }

@@ -163,3 +163,31 @@ fn by_a_waker_that_drops_a_hold() {
     runtime.block_on(server.free("b"));
     assert_eq!(runtime.block_on(c.release()), Ok(()));
 }
+
+#[test]
+fn by_a_waker_that_panics_while_a_reply_comes() {
+    struct Panics(std::sync::mpsc::Sender<()>);
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            _ = self.0.send(());
+            panic!("the program's own: its executor is gone");
+        }
+    }
+    let server = Server::start();
+    let locks = rlock_client::Locks::new(server.client());
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let ask = |key: &str| locks.acquire(key).into_future();
+    let other = runtime.block_on(ask("other")).unwrap();
+    server.ask::<String>("CLIENT PAUSE 300");
+    let (woken, wakes) = std::sync::mpsc::channel();
+    let waker = Waker::from(Arc::new(Panics(woken)));
+    let mut asks = Box::pin(ask("mine"));
+    let poll = asks.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll.is_pending());
+    wakes.recv_timeout(PATIENCE).unwrap();
+    // Both by the same connection.
+    drop(runtime.block_on(ask("new")).unwrap());
+    assert_eq!(runtime.block_on(other.release()), Ok(()));
+    assert!(runtime.block_on(asks).is_ok());
+}
