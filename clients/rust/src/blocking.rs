@@ -20,8 +20,9 @@
 //! # Ok(()) }
 //! ```
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -184,7 +185,20 @@ impl Hold {
         runtime.spawn(async move {
             let reason = ended.await;
             // To drop it may take its time too.
-            tokio::task::spawn_blocking(move || _ = reason.map(told));
+            let told = Arc::new(Mutex::new(Some(move || _ = reason.map(told))));
+            loop {
+                let told = Arc::clone(&told);
+                let tell = move || {
+                    let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    told.into_iter().for_each(|tell| tell());
+                };
+                let begun = || drop(tokio::task::spawn_blocking(tell));
+                // It panics where the system gives no thread.
+                if catch_unwind(AssertUnwindSafe(begun)).is_ok() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
         });
     }
 

@@ -86,10 +86,7 @@ impl Drop for Place {
 
 /// A name that nobody else has, and that tells an operator who it is.
 pub(crate) fn fresh_owner() -> String {
-    use std::sync::OnceLock;
-    static HOST: OnceLock<String> = OnceLock::new();
-    let host = HOST.get_or_init(host);
-    format!("{host}:{}:{}", std::process::id(), uuid::Uuid::new_v4())
+    format!("{}:{}:{}", host(), std::process::id(), uuid::Uuid::new_v4())
 }
 
 fn host() -> String {

@@ -173,9 +173,10 @@ pub fn name_connections(name: &'static str) {
 
 /// As CLIENT LIST shows it. Who may not say so goes on without.
 pub(super) async fn name(connection: &mut MultiplexedConnection) -> RedisResult<()> {
-    let name = NAME.get_or_init(|| concat!("rlock-rust-", env!("CARGO_PKG_VERSION")));
+    let name = NAME.get().copied();
+    let name = name.unwrap_or(concat!("rlock-rust-", env!("CARGO_PKG_VERSION")));
     let mut say = cmd("CLIENT");
-    say.arg("SETNAME").arg(*name);
+    say.arg("SETNAME").arg(name);
     connection.send_packed_command(&say).await.map(drop)
 }
 

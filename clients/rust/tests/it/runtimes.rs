@@ -1,5 +1,9 @@
 //! Where the program calls from, and what becomes of it meanwhile.
 
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rlock_client::{Error, Hold, Locks, Quorum, Reason, blocking};
@@ -93,6 +97,120 @@ fn each_face_where_the_other_is_at_home() {
     assert!(server.is_free("async") && server.is_free("quorum"));
 }
 
+/// tokio has a task yield after so many steps, and says until then that nothing is ready.
+#[test]
+fn the_blocking_face_in_one_long_step_of_a_task() {
+    let server = Server::start();
+    let locks = blocking::Locks::new(server.client());
+    let (over, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        one().block_on(async {
+            for i in 0..300 {
+                let hold = locks.acquire(format!("{i}")).get().unwrap();
+                hold.renew(s(20)).unwrap();
+                hold.release().unwrap();
+            }
+            locks.close();
+        });
+        over.send(()).unwrap();
+    });
+    assert_eq!(ended.recv_timeout(PATIENCE), Ok(()));
+}
+
+#[test]
+fn in_the_destructor_of_a_thread_local() {
+    struct Last(blocking::Locks, Option<blocking::Hold>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let hold = self.0.acquire("last").wait(s(5)).get().unwrap();
+            hold.on_lost(drop);
+            hold.renew(s(20)).unwrap();
+            hold.release().unwrap();
+            drop(self.1.take());
+            self.0.close();
+        }
+    }
+    thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
+    let server = Server::start();
+    let locks = blocking::Locks::new(server.client());
+    let thread = std::thread::spawn(move || {
+        // Before tokio's, which is gone then.
+        LAST.set(None);
+        let hold = locks.acquire("first").get().unwrap();
+        LAST.set(Some(Last(locks, Some(hold))));
+    });
+    thread.join().unwrap();
+    assert!(server.is_free("first") && server.is_free("last"));
+}
+
+/// What a child does, which says whether it was good.
+fn in_a_fork(child: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child has one thread, makes others, and ends without returning from here.
+    let id = unsafe { libc::fork() };
+    if id == 0 {
+        // Its panic would end this thread, and that the child, well.
+        let good = catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(!good)) };
+    }
+    was_good(id)
+}
+
+fn was_good(child: i32) -> bool {
+    let end = Instant::now() + PATIENCE;
+    let mut status = 0;
+    // SAFETY: a child, and a number that may be written.
+    while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
+        if Instant::now() > end {
+            // SAFETY: a child.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+        }
+        std::thread::sleep(ms(10));
+    }
+    status == 0
+}
+
+#[test]
+fn a_fork_while_others_look_for_the_threads() {
+    let server = Server::start();
+    let over = Arc::new(AtomicBool::new(false));
+    let look = || {
+        let over = Arc::clone(&over);
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                wait(Quorum::new([]).close());
+            }
+        })
+    };
+    let others: Vec<_> = (0..3).map(|_| look()).collect();
+    for _ in 0..20 {
+        assert!(in_a_fork(|| {
+            let locks = blocking::Locks::new(server.client());
+            let hold = locks.acquire("jobs").wait(s(20)).get();
+            hold.and_then(blocking::Hold::release) == Ok(())
+        }));
+    }
+    over.store(true, Ordering::Relaxed);
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+#[test]
+fn where_the_system_gives_no_thread() {
+    let server = Server::start();
+    assert!(in_a_fork(|| {
+        let one = libc::rlimit {
+            rlim_cur: 1,
+            rlim_max: 1,
+        };
+        // SAFETY: numbers, and a struct that is read. Nobody is limited who may do anything.
+        let limited =
+            unsafe { libc::setrlimit(libc::RLIMIT_NPROC, &one) == 0 && libc::setuid(65_533) == 0 };
+        let locks = blocking::Locks::new(server.client());
+        let end = locks.acquire("jobs").get();
+        !limited || matches!(&end, Err(Error::Connection(why)) if why.starts_with("no thread"))
+    }));
+}
+
 #[test]
 fn tasks_that_are_aborted() {
     let server = Server::start();
@@ -150,14 +268,7 @@ fn a_fork_holds_nothing_and_has_a_session_of_its_own() {
         // SAFETY: ends the child.
         unsafe { libc::_exit(i32::from(!good)) };
     }
-    let end = Instant::now() + PATIENCE;
-    let mut status = 0;
-    // SAFETY: a child, and a number that may be written.
-    while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
-        assert!(Instant::now() < end, "the child hangs");
-        std::thread::sleep(ms(10));
-    }
-    assert_eq!(status, 0);
+    assert!(was_good(child));
     assert!(!hold.is_lost() && !server.is_free("jobs"));
     assert_eq!(hold.release(), Ok(()));
 }
