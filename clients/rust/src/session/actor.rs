@@ -269,31 +269,38 @@ impl Actor {
 
     /// Sends what the server has not been told yet.
     pub fn pay(&mut self) {
+        let unpaid = self.owed.iter().filter(|(_, owed)| !owed.sent);
+        let unpaid: Vec<u64> = unpaid.map(|(&id, _)| id).collect();
+        unpaid.into_iter().for_each(|id| self.pay_one(id));
+    }
+
+    fn pay_one(&mut self, id: u64) {
+        let Some(owed) = self.owed.get_mut(&id).filter(|owed| !owed.sent) else {
+            return;
+        };
+        let Some(node) = self.nodes.get_mut(owed.node) else {
+            return;
+        };
+        let Some(link) = &node.link else {
+            node.wanted = true;
+            return;
+        };
+        (owed.sent, owed.open, owed.refused) = (true, 1, false);
+        let send = |command| link.send(owed.node, What::Owed { id }, command);
         let mut told = Vec::new();
-        for (&id, owed) in self.owed.iter_mut().filter(|(_, owed)| !owed.sent) {
-            let Some(node) = self.nodes.get_mut(owed.node) else {
-                continue;
-            };
-            let Some(link) = &node.link else {
-                node.wanted = true;
-                continue;
-            };
-            (owed.sent, owed.open, owed.refused) = (true, 1, false);
-            if owed.waits {
-                owed.open = 2;
-                let cancel = owed.request.cancel();
-                told.push(link.send(owed.node, What::Owed { id }, cancel));
-            }
-            let release = owed.request.release_all();
-            told.push(link.send(owed.node, What::Owed { id }, release));
+        if owed.waits {
+            owed.open = 2;
+            told.push(send(owed.request.cancel()));
         }
+        told.push(send(owed.request.release_all()));
         told.into_iter().for_each(|sent| self.follow(sent));
     }
 
     /// Of the node that has it, as far as is known; or nowhere: to be found out.
     pub fn owe(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
         self.owe_later(id, request, node, waits);
-        self.pay();
+        // Of many that are lost at once each comes here: it alone.
+        self.pay_one(id);
     }
 
     /// With the next heartbeat.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rlock_client::Reason;
+
 use crate::server::{Server, s, soon};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,4 +54,29 @@ async fn ten_thousand_holds_and_waits_on_one_connection() {
         soon(wait).await.unwrap().unwrap().release().await.unwrap();
     }
     assert_eq!(server.ask::<i64>("DBSIZE"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_thousand_that_are_lost_at_once() {
+    const MANY: usize = 20_000;
+    let server = Server::start();
+    let locks = server.locks();
+    let ask = |i: usize| tokio::spawn(locks.acquire(format!("k:{i}")).wait(s(120)).into_future());
+    let asked: Vec<_> = (0..MANY).map(ask).collect();
+    let mut holds = Vec::new();
+    for hold in asked {
+        holds.push(hold.await.unwrap().unwrap());
+    }
+    let begun = std::time::Instant::now();
+    server.ask::<i64>("CLIENT KILL TYPE pubsub");
+    for hold in &holds {
+        assert_eq!(soon(hold.lost()).await, Reason::Connection);
+    }
+    // To look at all that are lost for each of them took half a minute.
+    assert!(begun.elapsed() < s(15), "{:?}", begun.elapsed());
+    assert!(
+        soon(locks.acquire("new").wait(s(60)).into_future())
+            .await
+            .is_ok()
+    );
 }
