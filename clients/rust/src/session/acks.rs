@@ -185,7 +185,7 @@ async fn ask(
     for Question { request, .. } in questions {
         renew.add_command(request.renew(request.lease, None));
     }
-    renew.add_command(cmd("WAIT").arg(n).arg(within.as_millis() as u64).clone());
+    renew.add_command(cmd("WAIT").arg(n).arg(clock::ms(within)).clone());
     renew.ignore_errors();
     let mut replies: Vec<Value> = renew.query_async(connection).await?;
     let had = match replies.pop() {

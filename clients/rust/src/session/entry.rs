@@ -52,6 +52,8 @@ pub(super) struct Asked {
     pub was_sent: bool,
     pub token: Option<u64>,
     pub deadline: Option<Time>,
+    /// Until when replicas are waited for.
+    pub acked_by: Option<Time>,
     /// The message overtook the token.
     pub lost: Option<Reason>,
     /// To the command.
@@ -78,6 +80,7 @@ impl Asked {
             was_sent: false,
             token: None,
             deadline: None,
+            acked_by: None,
             lost: None,
             reply: None,
         }
@@ -87,6 +90,7 @@ impl Asked {
     pub fn forget(&mut self) {
         self.token = None;
         self.deadline = None;
+        self.acked_by = None;
         self.lost = None;
         if let Some(reply) = self.reply.take() {
             reply.forget();
@@ -157,7 +161,8 @@ impl Entry {
     pub fn due(&self, timeout: Duration) -> Option<Time> {
         match &self.phase {
             Phase::Asked(asked) => {
-                let end = asked.patience(self.request.wait, timeout);
+                let patience = || asked.patience(self.request.wait, timeout);
+                let end = asked.acked_by.or_else(patience);
                 end.into_iter().chain(asked.again).min()
             }
             Phase::Held(held) => match (held.state.deadline(), held.until) {

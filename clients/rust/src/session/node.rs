@@ -5,7 +5,7 @@ use std::sync::Weak;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use redis::{Client, RedisResult};
+use redis::{Client, ConnectionAddr, RedisResult};
 use tokio::task::JoinHandle;
 
 use crate::clock::{self, Time};
@@ -17,6 +17,16 @@ use super::link::{Event, Link};
 
 /// In the place of a node's number: it has to be found out yet.
 pub(super) const NOWHERE: usize = usize::MAX;
+
+/// Of a server that accepts a connection and says nothing.
+fn no_answer(client: &Client) -> &'static str {
+    match client.get_connection_info().addr() {
+        ConnectionAddr::TcpTls { .. } => {
+            "the server has not answered over TLS: does it speak that?"
+        }
+        _ => "the server has not answered yet",
+    }
+}
 
 pub(super) struct Node {
     pub client: Client,
@@ -42,13 +52,13 @@ impl Node {
     pub fn new(client: Client, session: Weak<Shared>, timeout: Duration) -> Self {
         Self {
             acks: Acks::new(client.clone(), session, timeout),
+            last_error: no_answer(&client).into(),
             client,
             link: None,
             connecting: None,
             connect_at: Time::ZERO,
             wanted: false,
             failures: 0,
-            last_error: "not connected yet".into(),
             proof: Time::ZERO,
             shortest: LEASE,
             shortest_since: Time::ZERO,

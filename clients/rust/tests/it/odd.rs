@@ -1,7 +1,7 @@
 //! Odd times, and what a program does that stands still or has been forked.
 
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rlock_client::{Error, Locks, Quorum, blocking};
 
@@ -134,4 +134,33 @@ fn a_fork_that_releases_a_hold_by_quorum_is_told_so() {
     assert_eq!(libc::WEXITSTATUS(status), 7, "{status}");
     assert_eq!(plain.release(), Ok(()));
     assert_eq!(runtime.block_on(held.release()), Ok(()));
+}
+
+#[tokio::test]
+async fn replicas_are_waited_for_as_long_as_was_said_and_no_longer() {
+    let server = Server::start();
+    let locks = Locks::with_timeout(server.client(), ms(500));
+    // Longer than anything else may take; and what is less than a ms, which would be for ever.
+    for within in [ms(1500), Duration::from_nanos(1)] {
+        let begun = Instant::now();
+        let end = soon(locks.acquire("jobs").acks(1, within).into_future()).await;
+        assert!(
+            matches!(&end, Err(Error::Refused { code, .. }) if code == "NOREPLICAS"),
+            "{end:?}"
+        );
+        assert!(begun.elapsed() >= within);
+        server.free("jobs").await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_told_as_such() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = crate::server::client(silent.local_addr().unwrap().port());
+    let locks = Locks::with_timeout(client, ms(200));
+    let end = soon(locks.acquire("jobs").into_future()).await;
+    assert!(
+        matches!(&end, Err(Error::Connection(why)) if why.contains("not answer") || why.contains("timed out")),
+        "{end:?}"
+    );
 }
