@@ -38,6 +38,9 @@ struct Guard {
     term_sent: bool,
     /// The command stands still until it has the terminal.
     wants_terminal: bool,
+    /// `rlock` was told of a ctrl-z, and has said nothing since. If it stands still, its end of the
+    /// pair would be full at last, and who wrote to it would wait.
+    resumed_told: bool,
 }
 
 /// Forks it off. There must be no other thread yet. Returns `rlock`'s end. If somebody kills the
@@ -68,6 +71,7 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
                 until: None,
                 term_sent: false,
                 wants_terminal: false,
+                resumed_told: false,
             };
             let end = guard.run();
             std::process::exit(i32::from(end.is_err()));
@@ -121,6 +125,7 @@ impl Guard {
             Ok(length) => self.heard.extend_from_slice(&some[..length]),
             Err(error) => return error.kind() == std::io::ErrorKind::Interrupted,
         }
+        self.resumed_told = false;
         while let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = self.heard.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);
@@ -280,7 +285,10 @@ impl Guard {
                 if let Some(group) = self.group {
                     signals::send(group, libc::SIGCONT);
                 }
-                self.report(&Report::Resumed);
+                if !self.resumed_told {
+                    self.resumed_told = true;
+                    self.report(&Report::Resumed);
+                }
             }
             _ => {}
         }
