@@ -1,6 +1,7 @@
 //! `rlock`: commands under distributed locks, and a look at the locks of a server.
 
 mod args;
+mod complain;
 mod exit;
 mod locks;
 mod look;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Task};
+use complain::complain;
 use exit::{Failure, Outcome, USAGE};
 use server::Server;
 
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             if !failure.text.is_empty() {
-                eprintln!("rlock: {failure}");
+                complain(&failure.to_string());
             }
             ExitCode::from(failure.code)
         }
@@ -115,13 +117,18 @@ fn man() -> std::io::Result<Vec<u8>> {
 }
 
 fn print(text: &[u8]) -> Outcome {
-    stdout().write_all(text)?;
+    written(stdout().write_all(text))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line. A reader that has gone away, such as `head`, is no error of anybody's.
+/// A line.
 pub fn say(text: &str) -> Result<(), Failure> {
-    match writeln!(stdout(), "{text}") {
+    written(writeln!(stdout(), "{text}"))
+}
+
+/// A reader that has gone away, such as `head`, is no error of anybody's.
+fn written(end: std::io::Result<()>) -> Result<(), Failure> {
+    match end {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::new(0, "")),
         end => Ok(end?),
     }

@@ -12,6 +12,9 @@ use crate::exit::Failure;
 /// How CLIENT LIST shows `rlock`.
 pub const NAME: &str = concat!("rlock-cli-", env!("CARGO_PKG_VERSION"));
 
+/// For so long a server may stand still.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
 pub fn name() -> Cmd {
     redis::cmd("CLIENT").arg("SETNAME").arg(NAME).clone()
 }
@@ -93,10 +96,9 @@ pub struct Server(Connection);
 
 impl Server {
     pub fn connect(client: &Client) -> Result<Self, Failure> {
-        let patience = Duration::from_secs(5);
-        let mut connection = client.get_connection_with_timeout(patience)?;
-        connection.set_read_timeout(Some(patience))?;
-        connection.set_write_timeout(Some(patience))?;
+        let mut connection = client.get_connection_with_timeout(PATIENCE)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_write_timeout(Some(PATIENCE))?;
         // Who may not say so goes on without.
         _ = name().query::<Value>(&mut connection);
         Ok(Self(connection))

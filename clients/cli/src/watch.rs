@@ -6,9 +6,10 @@ use std::time::Duration;
 use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, Value, cmd};
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::complain::complain;
 use crate::exit::{Failure, Outcome, UNREACHABLE};
 use crate::locks::{Holder, Lock, info, short};
-use crate::server::Fields;
+use crate::server::{Fields, PATIENCE};
 use crate::table::plain;
 
 pub fn watch(client: &Client, key: &str) -> Outcome {
@@ -27,7 +28,10 @@ pub fn watch(client: &Client, key: &str) -> Outcome {
 
 async fn follow(client: &Client, key: &str) -> Outcome {
     let (sender, mut pushes) = unbounded_channel();
-    let config = AsyncConnectionConfig::new().set_push_sender(sender);
+    let config = AsyncConnectionConfig::new()
+        .set_push_sender(sender)
+        .set_connection_timeout(Some(PATIENCE))
+        .set_response_timeout(Some(PATIENCE));
     let mut connection = client
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
@@ -48,9 +52,9 @@ async fn follow(client: &Client, key: &str) -> Outcome {
             .subscribe(format!("__keyspace@{db}__:{key}"))
             .await?;
     } else {
-        eprintln!(
-            "rlock: the server does not tell of its locks (CONFIG SET notify-keyspace-events Kd); \
-             looking ten times a second"
+        complain(
+            "the server does not tell of its locks (CONFIG SET notify-keyspace-events Kd); \
+             looking ten times a second",
         );
     }
     let mut tick = tokio::time::interval(Duration::from_millis(100));

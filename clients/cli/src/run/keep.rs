@@ -130,9 +130,10 @@ pub async fn keep(
                     renewing.set(renew(&lock, lease, say));
                 }
                 reason = losing.as_mut(), if lost.is_none() => {
+                    // Who reads the warning may take his time.
+                    order(&mut orders, &Order::End).await;
                     say.warn(&format!("the lock was lost: {reason}; the command is ended"));
                     lost = Some(reason);
-                    order(&mut orders, &Order::End).await;
                 }
                 signal = signals.any() => {
                     let passed = match signal {

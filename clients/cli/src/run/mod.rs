@@ -21,6 +21,7 @@ use rlock_client::{Error, Locks, Quorum};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{Cli, Run, Wait};
+use crate::complain::complain;
 use crate::exit::{Failure, Outcome, USAGE};
 use crate::server;
 use crate::time::show;
@@ -203,13 +204,13 @@ struct Say {
 impl Say {
     fn more(&self, text: &str) {
         if self.verbose {
-            eprintln!("rlock: {text}");
+            complain(text);
         }
     }
 
     fn warn(&self, text: &str) {
         if !self.quiet {
-            eprintln!("rlock: {text}");
+            complain(text);
         }
     }
 }

@@ -11,6 +11,7 @@ use rlock_client::{Locks, Quorum};
 use tokio::time::sleep;
 
 use crate::args::Run;
+use crate::complain::complain;
 use crate::exit::{Failure, UNREACHABLE};
 use crate::locks::{Lock, Waiter, info, short, waiters};
 use crate::table::{plain, size};
@@ -52,7 +53,7 @@ pub async fn waiting(wanted: &Run, place: Place<'_>) -> Infallible {
         loop {
             sleep(Duration::from_secs(1)).await;
             if let Some(why) = place.trouble().await {
-                eprintln!("rlock: waiting for {key}: {why}; it is tried again");
+                complain(&format!("waiting for {key}: {why}; it is tried again"));
                 return std::future::pending().await;
             }
         }

@@ -13,3 +13,4 @@ mod server;
 mod terminal;
 mod tls;
 mod tool;
+mod unread;
