@@ -48,6 +48,7 @@ pub fn run(cli: &Cli, wanted: &Run) -> Outcome {
             "a lease is at least 1s: there has to be time to end the command",
         ));
     }
+    signals::hear();
     // Before there is any other thread.
     let guard = guard::start(&wanted.key, &wanted.command)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

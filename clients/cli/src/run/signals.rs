@@ -35,6 +35,28 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// Ignored before, where ends of children would not be told.
+static CHILD_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Nothing is kept from this process that it was started with: that children end is told, and no
+/// signal is held back. The command gets back the first, and holds none back either.
+pub fn hear() {
+    CHILD_IGNORED.store(is_ignored(libc::SIGCHLD), Ordering::Relaxed);
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    hold_none_back();
+}
+
+/// Safe between fork and exec.
+fn hold_none_back() {
+    // SAFETY: an empty set on the stack.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
 /// Rust's own start has every process ignore it, and every command not.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
@@ -59,16 +81,16 @@ impl Before {
             // SAFETY: as above; safe between fork and exec.
             unsafe { libc::signal(signal, how) };
         }
-        if PIPE_IGNORED.load(Ordering::Relaxed) {
-            // SAFETY: as above.
-            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+        for (signal, ignored) in [
+            (libc::SIGPIPE, &PIPE_IGNORED),
+            (libc::SIGCHLD, &CHILD_IGNORED),
+        ] {
+            if ignored.load(Ordering::Relaxed) {
+                // SAFETY: as above.
+                unsafe { libc::signal(signal, libc::SIG_IGN) };
+            }
         }
-        // SAFETY: an empty set on the stack; both calls are safe between fork and exec.
-        unsafe {
-            let mut none: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        }
+        hold_none_back();
     }
 }
 

@@ -87,3 +87,36 @@ fn and_those_that_were_not_are_not() {
     signal(&runs, libc::SIGHUP);
     assert_eq!(end(runs).code, 128 + libc::SIGHUP);
 }
+
+#[test]
+fn ends_of_children_and_a_signal_that_is_held_back() {
+    let server = Server::start();
+    let notes = Notes::new();
+    let run = |words: &[&str]| {
+        let mut run = rlock(&server, &[&["run", "jobs", "--"], words].concat());
+        // SAFETY: these may be called between fork and exec.
+        unsafe {
+            run.pre_exec(|| {
+                libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+                let mut set = std::mem::zeroed();
+                libc::sigemptyset(&mut set);
+                libc::sigaddset(&mut set, libc::SIGTERM);
+                libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+                Ok(())
+            })
+        };
+        run.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    assert_eq!(end(run(&["sh", "-c", "exit 7"])).code, 7);
+    // The command ignores it still.
+    let seen = end(run(&["grep", "SigIgn", "/proc/self/status"]));
+    let mask = seen.out.trim().rsplit('\t').next().unwrap();
+    let mask = u64::from_str_radix(mask, 16).unwrap();
+    assert_ne!(mask & (1 << (libc::SIGCHLD - 1)), 0);
+    let script = format!("echo $$ > {}; exec sleep 60", notes.path("ids"));
+    let waits = run(&["sh", "-c", &script]);
+    notes.ids("ids", 1);
+    signal(&waits, libc::SIGTERM);
+    assert_eq!(end(waits).code, 128 + libc::SIGTERM);
+    assert!(server.is_free("jobs"));
+}
