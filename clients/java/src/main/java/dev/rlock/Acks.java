@@ -105,8 +105,11 @@ final class Acks {
 
     private void answer(Asked one, Object count, Throwable error) {
         int wanted = one.target.request().acks;
-        if (error instanceof TimeoutException) {
-            end(one, new RefusedException("NOREPLICAS nobody can say whether replicas have it: no answer to WAIT"));
+        var refused = Reply.refused(error);
+        if (refused != null) {
+            end(one, refused);
+        } else if (error instanceof Second) {
+            end(one, new RefusedException("NOREPLICAS nobody can say whether replicas have it: " + error.getMessage()));
         } else if (error != null) {
             end(one, error);
         } else if (count instanceof Long many && many >= wanted) {
@@ -145,14 +148,28 @@ final class Acks {
             least = Math.min(least, request.acks);
             time = Math.min(time, Math.max(1, Millis.until(one.until)));
         }
-        return answered(wire, wire.call(Command.of("WAIT", least, time)), time);
+        return answered(wire, bySecond(wire.call(Command.of("WAIT", least, time))), time);
+    }
+
+    /** The second connection cannot be had, has broken or is silent: the first one, and all holds, stay. */
+    private static final class Second extends Exception {
+        private static final long serialVersionUID = 1;
+
+        Second(Throwable cause) {
+            super(Reply.root(cause).getMessage(), cause);
+        }
+    }
+
+    private static <T> CompletableFuture<T> bySecond(CompletableFuture<T> reply) {
+        return reply.exceptionallyCompose(error -> CompletableFuture.failedFuture(
+                Reply.refusal(Hold.cause(error)) != null ? error : new Second(error)));
     }
 
     /** What has no answer for too long is over, with that connection. */
     private <T> CompletableFuture<T> answered(Wire wire, CompletableFuture<T> reply, long millis) {
         var first = new CompletableFuture<T>();
         var silent = Late.after(timer, () -> {
-            if (first.completeExceptionally(new TimeoutException())) {
+            if (first.completeExceptionally(new Second(new TimeoutException("no answer to WAIT")))) {
                 wire.close();
             }
         }, millis + timeout);
@@ -174,9 +191,9 @@ final class Acks {
                 return CompletableFuture.completedFuture(second);
             }
         }
-        return Connector.inThread(() -> new Wire(connector.plain(), broken -> {})).thenCompose(wire -> {
+        return bySecond(Connector.inThread(() -> new Wire(connector.plain(), broken -> {}))).thenCompose(wire -> {
             remember(wire, first);
-            var both = run(wire).thenCombine(run(first), String::equals);
+            var both = bySecond(run(wire)).thenCombine(run(first), String::equals);
             return answered(wire, both, 0).thenApply(same -> {
                 if (!same) {
                     wire.close();

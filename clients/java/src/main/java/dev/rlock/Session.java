@@ -103,9 +103,9 @@ final class Session {
             }
             wire = null;
             heartbeat.stop();
-            acks.close();
             var tickets = List.copyOf(table.values());
             table.clear();
+            acks.close(); // nobody hears of that any more
             errands.forEach(errand -> errand.over.complete(null));
             for (Ticket ticket : tickets) {
                 if (ticket instanceof Holding holding) {
