@@ -86,7 +86,8 @@ public final class RlockLockProvider implements ExtensibleLockProvider {
         protected Optional<SimpleLock> doExtend(LockConfiguration configuration) {
             Duration left = Duration.between(ClockProvider.now(), configuration.getLockAtMostUntil());
             try {
-                hold.renew(left);
+                // A time that is over by now ends it all the same.
+                hold.renew(left.isNegative() || left.isZero() ? Duration.ofMillis(1) : left);
                 return Optional.of(new Lock(hold, configuration));
             } catch (LostException error) {
                 return Optional.empty();
