@@ -262,7 +262,16 @@ public final class Hold implements AutoCloseable {
         return error instanceof CompletionException && error.getCause() != null ? cause(error.getCause()) : error;
     }
 
+    /** To be thrown by this thread, whose stack it has: that of the one which made it leads nowhere in the program. */
     static RuntimeException unwrapped(Throwable error) {
-        return cause(error) instanceof RuntimeException known ? known : new IllegalStateException(error);
+        if (!(cause(error) instanceof RuntimeException known)) {
+            return new IllegalStateException(error);
+        }
+        if (known instanceof RlockException
+                || known instanceof IllegalStateException
+                || known instanceof IllegalArgumentException) {
+            known.fillInStackTrace();
+        }
+        return known;
     }
 }
