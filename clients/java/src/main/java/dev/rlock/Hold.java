@@ -89,7 +89,7 @@ public final class Hold implements AutoCloseable {
      */
     public CompletionStage<LostException> lost() {
         Room.take();
-        return holding.told().minimalCompletionStage();
+        return holding.told();
     }
 
     /**

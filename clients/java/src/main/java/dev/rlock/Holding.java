@@ -1,6 +1,7 @@
 package dev.rlock;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Future;
 
 /**
@@ -36,6 +37,8 @@ final class Holding implements Ticket {
     /** Why it was lost, or null. */
     volatile String lost;
     private CompletableFuture<LostException> told;
+    /** What the program has of it: one, however often it asks. */
+    private CompletionStage<LostException> seen;
 
     Holding(Asking asking, Session session) {
         this.session = session;
@@ -117,12 +120,13 @@ final class Holding implements Ticket {
     }
 
     /** Whoever hears of it does so by another thread. */
-    CompletableFuture<LostException> told() {
+    CompletionStage<LostException> told() {
         synchronized (lock) {
             if (told == null) {
                 told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(loss());
+                seen = told.minimalCompletionStage();
             }
-            return told;
+            return seen;
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.rlock;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -44,6 +45,14 @@ class MemoryTest extends WithServer {
 
     private static void all(List<? extends CompletableFuture<?>> futures) throws Exception {
         CompletableFuture.allOf(futures.toArray(CompletableFuture[]::new)).get(50, TimeUnit.SECONDS);
+    }
+
+    /** A loop may ask each time whether it is lost. */
+    @Test
+    void askingForTheLossTakesNoRoom() throws Exception {
+        try (Hold hold = locks.acquire(key, LONG)) {
+            assertSame(hold.lost(), hold.lost());
+        }
     }
 
     @Test
