@@ -105,7 +105,7 @@ public final class Hold implements AutoCloseable {
      */
     public void renew(Duration lease) {
         try {
-            Wait.join(renewing(lease));
+            Wait.join(renewing(lease), true);
         } catch (CompletionException error) {
             throw unwrapped(error);
         }
@@ -248,9 +248,10 @@ public final class Hold implements AutoCloseable {
         }
     }
 
-    private static void get(CompletableFuture<Void> future) {
+    /** A thread that is interrupted does not wait. */
+    static void get(CompletableFuture<Void> future) {
         try {
-            Wait.get(future);
+            Wait.get(future, true);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
         } catch (ExecutionException error) {

@@ -150,7 +150,7 @@ public final class Locks implements AutoCloseable {
     /** However the wait ends without the hold, the request is called off. */
     Hold await(Asking asking) throws InterruptedException {
         try {
-            return new Hold(Wait.get(asking.end));
+            return new Hold(Wait.get(asking.end, false));
         } catch (ExecutionException error) {
             throw Hold.unwrapped(error.getCause());
         } catch (Throwable error) {
@@ -164,7 +164,7 @@ public final class Locks implements AutoCloseable {
     /** The same, but that an interrupt does not end the wait. */
     Hold awaitUninterruptibly(Asking asking) {
         try {
-            return new Hold(Wait.join(asking.end));
+            return new Hold(Wait.join(asking.end, false));
         } catch (CompletionException error) {
             throw Hold.unwrapped(error);
         } catch (Throwable error) {
@@ -382,11 +382,41 @@ public final class Locks implements AutoCloseable {
             return;
         }
         closed = true;
+        try {
+            endAll();
+        } finally {
+            leave();
+        }
+    }
+
+    private void endAll() {
         asked.stream().filter(asking -> asking.session == null).forEach(asking -> {
             asking.giveUp();
             asking.end.completeExceptionally(Session.closedError());
         });
-        tell();
+        router.sessions().forEach(Session::close);
+    }
+
+    /** In a thread of its own: whatever becomes of the one that closes, it is done to the end. */
+    private void leave() {
+        var left = new CompletableFuture<Void>();
+        Runnable leaving = () -> {
+            try {
+                tell();
+            } finally {
+                disconnect();
+                left.complete(null);
+            }
+        };
+        try {
+            Hands.daemon("rlock-close", leaving).start();
+        } catch (OutOfMemoryError error) { // no thread is to be had
+            leaving.run();
+        }
+        Hold.get(left);
+    }
+
+    private void disconnect() {
         settle(Session::disconnect, timeout); // so that nobody else closes it too
         own.close();
         timer.shutdownNow();

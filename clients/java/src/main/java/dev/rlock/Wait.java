@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -15,25 +16,29 @@ final class Wait implements ForkJoinPool.ManagedBlocker {
     private final CompletableFuture<?> future;
     /** Within ms; negative: for as long as it takes. */
     private final long most;
+    /** It comes by itself, whoever else works. */
+    private final boolean soon;
     private final CountDownLatch done = new CountDownLatch(1);
 
-    private Wait(CompletableFuture<?> future, long most) {
+    private Wait(CompletableFuture<?> future, long most, boolean soon) {
         this.future = future;
         this.most = most;
+        this.soon = soon;
         future.whenComplete((value, error) -> done.countDown());
     }
 
-    static <T> T get(CompletableFuture<T> future) throws InterruptedException, ExecutionException {
+    /** @param soon the server's answer is all that is waited for */
+    static <T> T get(CompletableFuture<T> future, boolean soon) throws InterruptedException, ExecutionException {
         if (!future.isDone()) {
-            new Wait(future, -1).stand();
+            new Wait(future, -1, soon).stand();
         }
         return future.get();
     }
 
     /** The same, but that an interrupt does not end it. */
-    static <T> T join(CompletableFuture<T> future) {
+    static <T> T join(CompletableFuture<T> future, boolean soon) {
         boolean interrupted = false;
-        Wait wait = future.isDone() ? null : new Wait(future, -1);
+        Wait wait = future.isDone() ? null : new Wait(future, -1, soon);
         try {
             while (!future.isDone()) {
                 try {
@@ -53,13 +58,23 @@ final class Wait implements ForkJoinPool.ManagedBlocker {
     /** For at most so many ms, done or not. */
     static void atMost(CompletableFuture<?> future, long millis) throws InterruptedException {
         if (!future.isDone()) {
-            new Wait(future, millis).stand();
+            new Wait(future, millis, true).stand();
         }
     }
 
-    /** A pool of the program's has another worker meanwhile; one that may have none refuses, as it is told to. */
+    /**
+     * A pool of the program's has another worker meanwhile. One that may have none refuses to wait
+     * for others, as it is told to.
+     */
     private void stand() throws InterruptedException {
-        ForkJoinPool.managedBlock(this);
+        try {
+            ForkJoinPool.managedBlock(this);
+        } catch (RejectedExecutionException error) {
+            if (!soon) {
+                throw error;
+            }
+            block();
+        }
     }
 
     @Override

@@ -84,7 +84,7 @@ class CallerTest extends WithServer {
         for (long left = busy.getCount(); left > 0; left--) { // so that nobody else takes the task
             ForkJoinPool.commonPool().execute(() -> {
                 busy.countDown();
-                Wait.join(end);
+                Wait.join(end, false);
             });
         }
         assertTrue(busy.await(20, TimeUnit.SECONDS));
