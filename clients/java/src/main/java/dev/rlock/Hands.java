@@ -3,7 +3,6 @@ package dev.rlock;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.Executor;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -17,7 +16,8 @@ final class Hands implements Executor {
     /** Until it is tried again to begin a thread where none was to be had. */
     private static final long RETRY = 100;
 
-    static final Executor POOL = make();
+    /** Threads of the system: virtual ones run only where the program's own leave them a carrier. */
+    static final Hands POOL = new Hands();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
@@ -26,21 +26,9 @@ final class Hands implements Executor {
     /** Threads that have no task, or have just been begun for one. */
     private int idle;
     /** Begins the others, so that it is never one at work who has to. */
-    private Thread first;
+    private volatile Thread first;
 
     private Hands() {}
-
-    private static Executor make() {
-        try {
-            // Before 24 a virtual thread that waits inside synchronized keeps others from running.
-            if (Runtime.version().feature() >= 24) {
-                return (Executor) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
-            }
-        } catch (ReflectiveOperationException error) {
-            // Then by those of the system.
-        }
-        return new Hands();
-    }
 
     /** Which takes nothing along of the thread that makes it. */
     static Thread daemon(String name, Runnable run) {
@@ -50,13 +38,10 @@ final class Hands implements Executor {
     }
 
     /** Before the first task: where no thread is to be had at all, the program is told. */
-    static void ready() {
-        if (POOL instanceof Hands hands) {
-            hands.start();
+    void start() {
+        if (first != null) {
+            return;
         }
-    }
-
-    private void start() {
         lock.lock();
         try {
             if (first == null) {

@@ -68,15 +68,16 @@ public final class Hold implements AutoCloseable {
      * @return true if it was
      */
     public boolean isLost() {
-        if (holding.isOver()) {
-            Room.take();
-        }
-        return holding.lost() != null;
+        return lossReason() != null;
     }
 
     /** How it was lost, or null. */
     String lossReason() {
-        return holding.lost();
+        if (!holding.isOver()) {
+            return holding.lost;
+        }
+        Room.take();
+        return Calls.call(holding::lost);
     }
 
     /**
@@ -89,7 +90,7 @@ public final class Hold implements AutoCloseable {
      */
     public CompletionStage<LostException> lost() {
         Room.take();
-        return holding.told();
+        return Calls.call(holding::told);
     }
 
     /**
@@ -104,8 +105,10 @@ public final class Hold implements AutoCloseable {
      * @throws IllegalStateException if it was released
      */
     public void renew(Duration lease) {
+        Room.take();
+        var renewed = Calls.call(() -> renewing(lease));
         try {
-            Wait.join(renewing(lease), true);
+            Wait.join(renewed, true);
         } catch (CompletionException error) {
             throw unwrapped(error);
         }
@@ -113,10 +116,11 @@ public final class Hold implements AutoCloseable {
 
     /** As another acquisition by the same owner does, if the lease would end before this one. */
     void lengthen(long lease) {
-        boolean longer;
-        synchronized (holding.lock) {
-            longer = lease > (holding.request.watchdog ? holding.lease() : holding.left());
-        }
+        boolean longer = Calls.call(() -> {
+            synchronized (holding.lock) {
+                return lease > (holding.request.watchdog ? holding.lease() : holding.left());
+            }
+        });
         if (longer) {
             renew(Duration.ofMillis(lease));
         }
@@ -129,11 +133,11 @@ public final class Hold implements AutoCloseable {
      * @return fails as {@link #renew} does
      */
     public CompletableFuture<Void> renewAsync(Duration lease) {
-        return handedOver(renewing(lease));
+        Room.take();
+        return Calls.call(() -> handedOver(renewing(lease)));
     }
 
     private CompletableFuture<Void> renewing(Duration lease) {
-        Room.take();
         long millis = Millis.of(lease, "lease");
         if (released.get()) {
             return CompletableFuture.failedFuture(new IllegalStateException("the hold is released"));
@@ -153,6 +157,10 @@ public final class Hold implements AutoCloseable {
      */
     public Hold again() {
         Room.take();
+        return Calls.call(this::oneMore);
+    }
+
+    private Hold oneMore() {
         synchronized (holding.lock) {
             if (holding.lost() != null) {
                 throw holding.loss();
@@ -181,7 +189,7 @@ public final class Hold implements AutoCloseable {
 
     /** For a call that has made sure of its room. */
     void end() {
-        get(releasing());
+        get(Calls.call(this::releasing));
     }
 
     /** {@link #release}. */
@@ -198,7 +206,7 @@ public final class Hold implements AutoCloseable {
      */
     public CompletableFuture<Void> releaseAsync() {
         Room.take();
-        return handedOver(releasing());
+        return Calls.call(() -> handedOver(releasing()));
     }
 
     private CompletableFuture<Void> releasing() {
@@ -222,10 +230,13 @@ public final class Hold implements AutoCloseable {
         if (holding.request.watchdog) {
             throw new IllegalStateException("what the server renews cannot be left to its lease");
         }
-        synchronized (holding.lock) {
-            boolean none = least.isNegative() || least.isZero();
-            holding.least = none ? null : Millis.after(System.nanoTime(), Millis.of(least, "the least time"));
-        }
+        boolean none = least.isNegative() || least.isZero();
+        Long until = none ? null : Millis.after(System.nanoTime(), Millis.of(least, "the least time"));
+        Calls.run(() -> {
+            synchronized (holding.lock) {
+                holding.least = until;
+            }
+        });
     }
 
     /** What depends on it is not run by the thread that reads the connection. */

@@ -47,12 +47,14 @@ public final class Job {
      * @return {@code host:pid:uuid}
      */
     public String owner() {
-        synchronized (lock) {
-            if (owner == null) {
-                owner = Owner.fresh();
+        return Calls.call(() -> {
+            synchronized (lock) {
+                if (owner == null) {
+                    owner = Owner.fresh();
+                }
+                return owner;
             }
-            return owner;
-        }
+        });
     }
 
     /**

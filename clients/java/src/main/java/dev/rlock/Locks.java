@@ -48,7 +48,7 @@ public final class Locks implements AutoCloseable {
 
     private Locks(Duration timeout, LongFunction<Own> own, Routing routing) {
         Room.take();
-        Hands.ready();
+        Hands.POOL.start();
         this.timeout = Millis.of(timeout, "timeout");
         this.own = own.apply(this.timeout);
         timer = new ScheduledThreadPoolExecutor(1, run -> Hands.daemon("rlock", run));
@@ -215,12 +215,18 @@ public final class Locks implements AutoCloseable {
      *     other callback, and no future, waits until it is done
      */
     public CompletableFuture<Hold> acquireAsync(Request request) {
+        Room.take();
+        return Calls.call(() -> asked(request));
+    }
+
+    private Future asked(Request request) {
         var future = new Future();
         Asking asking;
         try {
-            asking = ask(request, request.job, new Job.Place());
-        } catch (RlockException error) { // held by the job, or closed
-            return CompletableFuture.failedFuture(error);
+            asking = asked(request, request.job, new Job.Place());
+        } catch (RlockException error) { // held by the job
+            future.completeExceptionally(error);
+            return future;
         }
         try {
             answer(asking, future);
@@ -274,6 +280,10 @@ public final class Locks implements AutoCloseable {
     /** @param job where a second request for the place is an error; null: with an owner of its own */
     Asking ask(Request request, Job job, Job.Place place) {
         Room.take();
+        return Calls.call(() -> asked(request, job, place));
+    }
+
+    private Asking asked(Request request, Job job, Job.Place place) {
         var asking = new Asking(request, job == null ? Owner.fresh() : job.owner(), job, place);
         var before = job == null ? CompletableFuture.<Void>completedFuture(null) : job.take(request, place);
         try {
@@ -321,11 +331,13 @@ public final class Locks implements AutoCloseable {
     }
 
     void giveUp(Asking asking) {
-        asking.giveUp(); // which its session sees if it has none yet
-        Session session = asking.session;
-        if (session != null) {
-            session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
-        }
+        Calls.run(() -> {
+            asking.giveUp(); // which its session sees if it has none yet
+            Session session = asking.session;
+            if (session != null) {
+                session.requests.giveUp(asking, new NotAcquiredException(asking.request.key(), null));
+            }
+        });
     }
 
     /**
@@ -383,7 +395,7 @@ public final class Locks implements AutoCloseable {
         }
         closed = true;
         try {
-            endAll();
+            Calls.run(this::endAll);
         } finally {
             leave();
         }
