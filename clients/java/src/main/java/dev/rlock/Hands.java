@@ -34,6 +34,7 @@ final class Hands implements Executor {
     static Thread daemon(String name, Runnable run) {
         var thread = new Thread(null, run, name, 0, false);
         thread.setDaemon(true);
+        thread.setContextClassLoader(Hands.class.getClassLoader());
         return thread;
     }
 

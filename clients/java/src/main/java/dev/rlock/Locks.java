@@ -48,6 +48,9 @@ public final class Locks implements AutoCloseable {
 
     private Locks(Duration timeout, LongFunction<Own> own, Routing routing) {
         Room.take();
+        // Begun here, and not by the first call, which may come deep in a recursion.
+        Owner.fresh();
+        Calls.areVirtual();
         Hands.POOL.start();
         this.timeout = Millis.of(timeout, "timeout");
         this.own = own.apply(this.timeout);

@@ -2,12 +2,13 @@ package dev.rlock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -152,6 +153,47 @@ class CallerTest extends WithServer {
         assertEquals(List.of(false, false), seen.get());
     }
 
+    /** It is told to refuse whoever would wait; but that what has begun ends, it must not keep from. */
+    @Test
+    void aPoolThatMayHaveNoMoreThreads() throws Exception {
+        var pool = new ForkJoinPool(
+                1, ForkJoinPool.defaultForkJoinWorkerThreadFactory, null, false, 0, 1, 1, null, 1, TimeUnit.MINUTES);
+        try (var others = LocksTest.through(server.port)) {
+            Hold hold = others.locks().acquire(key, LONG);
+            pool.submit(() -> {
+                hold.renew(LONG);
+                hold.release();
+                others.locks().close();
+            }).get(20, TimeUnit.SECONDS);
+            Server.await("the connection is closed", () -> server.named(Own.NAME).isEmpty());
+        } finally {
+            pool.shutdown();
+        }
+    }
+
+    @Test
+    void anErrorNamesTheLineThatCalled() throws Exception {
+        take(key);
+        for (long wait : new long[] {0, 50}) {
+            var error = assertThrows(
+                    NotAcquiredException.class, () -> locks.acquire(key, Duration.ofMillis(wait)));
+            var lines = Arrays.stream(error.getStackTrace()).map(StackTraceElement::toString).toList();
+            assertTrue(lines.stream().anyMatch(line -> line.contains("CallerTest")), lines::toString);
+        }
+        give(key);
+    }
+
+    /** That of an application which is stopped would stay, for our threads go on. */
+    @Test
+    void threadsTakeNoClassLoaderAlong() throws Exception {
+        var seen = new CompletableFuture<ClassLoader>();
+        var thread = new Thread(() -> Hands.daemon(
+                "one", () -> seen.complete(Thread.currentThread().getContextClassLoader())).start());
+        thread.setContextClassLoader(new ClassLoader(CallerTest.class.getClassLoader()) {});
+        inThread(thread);
+        assertSame(Locks.class.getClassLoader(), seen.get(20, TimeUnit.SECONDS));
+    }
+
     // --- at the end of the stack
 
     private volatile Throwable wrong;
@@ -183,7 +225,9 @@ class CallerTest extends WithServer {
             // Small, for an overflow costs as much as the stack is deep.
             inThread(new Thread(null, () -> climb(act), "deep", 512 * 1024));
         }
-        assertNull(wrong);
+        if (wrong != null) {
+            throw new AssertionError(wrong);
+        }
     }
 
     /** What the calls gave, kept without a call. */
@@ -197,7 +241,7 @@ class CallerTest extends WithServer {
     @Test
     void aCallAtTheEndOfTheStackIsDoneOrNotBegun() throws Exception {
         atTheEndOfTheStack(() -> {
-            holds[many++] = locks.acquire(key + many, LONG);
+            holds[many++] = locks.acquire(key.concat(Integer.toString(many)), LONG);
             holds[many - 1].release();
         });
         for (int i = 0; i < many; i++) {
