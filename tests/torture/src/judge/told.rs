@@ -92,13 +92,18 @@ fn end(past: &mut Past, tag: &Tag, ops: &[usize]) {
     let ends: Vec<(u64, Out)> = ends.map(|(at, told)| (*at, told.out())).collect();
     // Of too many the first ones count.
     let mut ends: Vec<(u64, Out)> = ends.into_iter().take(ops.len()).collect();
-    for at in ops.iter().rev() {
+    for (before, at) in ops.iter().enumerate().rev() {
         let gone = gone(past, &past.ops[*at]);
         let asked = &mut past.ops[*at];
         asked.queued = asked.op.reply;
         asked.again = ops.len() > 1;
-        // What came before it was asked is for one before it.
-        match ends.pop_if(|(when, _)| *when >= asked.op.call) {
+        // What came before it was asked is for one before it. So may be what came before it was
+        // answered, where that one has no other end: it was granted, and over, as this was sent.
+        let from = match before < ends.len() {
+            true => asked.op.call,
+            false => asked.queued.unwrap_or(asked.op.call),
+        };
+        match ends.pop_if(|(when, _)| *when >= from) {
             Some((when, out)) => {
                 asked.op.reply = Some(when);
                 asked.op.out = out;

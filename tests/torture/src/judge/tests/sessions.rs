@@ -248,6 +248,24 @@ fn the_same_request_may_be_sent_again_without_a_word() {
 }
 
 #[test]
+fn what_comes_before_the_reply_to_what_was_sent_again_may_be_for_the_first() {
+    let short = "RLOCK.ACQUIRE k b 30 QUEUE 0 NOTIFY c t";
+    let again = |sent, reply| {
+        Story::new()
+            .op(1, &acquire("a", ""), (0, 1), ok(T))
+            .op(2, short, (10, 11), queued())
+            .op(1, "RLOCK.RELEASE k a", (15, 16), ok(0))
+            .op(3, &acquire("c", "BLOCK 0"), (20, 60), ok(T + 2))
+            .told(2, 70, &granted(T + 1))
+            .told(2, 70, "lost t expired")
+            .op(2, short, (sent, reply), queued())
+    };
+    assert!(again(69, 75).found().is_empty());
+    // But not what comes after it.
+    assert_eq!(again(65, 68).found(), ["exclusion"]);
+}
+
+#[test]
 fn a_list_names_who_holds() {
     let story = |whole, key: &str| {
         let holders = vec![(key.to_owned(), "a".to_owned())];
