@@ -69,7 +69,8 @@ pub fn check(past: &Past, found: &mut Findings) {
             });
         };
         let out = asked.spoiled.as_ref().unwrap_or(&asked.op.out);
-        if let Some(wrong) = wrong(&asked.op.args, &asked.request, out) {
+        let wrong = wrong(&asked.op.args, &asked.request, out);
+        if let Some(wrong) = wrong.filter(|_| !is_deaf(past, asked, out)) {
             tell("answers", wrong.to_owned());
         }
         if let Some(wrong) = out_of_time(past, asked) {
@@ -80,6 +81,16 @@ pub fn check(past: &Past, found: &mut Findings) {
             found.checked("time-outs");
         }
     }
+}
+
+/// The slot of its channel had gone, and with it what the connection subscribed to: it was told so
+/// no later than it was refused.
+fn is_deaf(past: &Past, asked: &Asked, out: &Out) -> bool {
+    let deaf = past.deaf.get(&asked.op.conn).into_iter().flatten();
+    let needs = |text: &str| text.starts_with("ERR QUEUE and NOTIFY need RESP3");
+    matches!(out, Out::Error(text) if needs(text))
+        && asked.request.notify.is_some()
+        && deaf.into_iter().any(|(from, _)| *from <= asked.done)
 }
 
 /// The last requests of a connection before a moment.

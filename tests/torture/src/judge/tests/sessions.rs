@@ -266,6 +266,14 @@ fn what_comes_before_the_reply_to_what_was_sent_again_may_be_for_the_first() {
 }
 
 #[test]
+fn whose_subscription_went_with_its_slot_may_be_refused() {
+    let refused = || Out::Error("ERR QUEUE and NOTIFY need RESP3 and a subscription".to_owned());
+    let story = || Story::new().op(2, &wait(0, "t"), (10, 12), refused());
+    assert_eq!(story().found(), ["answers"]);
+    assert!(story().told(2, 11, "sunsubscribe").found().is_empty());
+}
+
+#[test]
 fn a_list_names_who_holds() {
     let story = |whole, key: &str| {
         let holders = vec![(key.to_owned(), "a".to_owned())];
