@@ -111,7 +111,7 @@ func TestWhoHasIt(t *testing.T) {
 func TestNamesAreBytes(t *testing.T) {
 	s := startServer(t)
 	locks := s.locks()
-	for _, key := range []string{"\xff", "\xfe", "\xed\xa0\x80", "\ufffd", "", "\x00"} {
+	for _, key := range []string{"\xff", "\xfe", "\xed\xa0\x80", "\ufffd", " ", "\x00"} {
 		must(locks.TryLock(ctx, key))
 	}
 	if n := s.do("DBSIZE"); n != int64(6) {
