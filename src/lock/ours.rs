@@ -20,7 +20,7 @@ pub fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
         d.core.subscribers.forget(key);
         if slot == Slot::Others {
             let moved = Refusal::SlotMoved { key: key.clone() };
-            d.core.queues.send_away(key, &moved, |waiter| waiter.queued);
+            d.core.queues.send_all_of(key, &moved);
         }
         if d.core.knows(key.db, &key.name) {
             d.core.away.look_again(key);

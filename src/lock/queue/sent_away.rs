@@ -26,6 +26,11 @@ impl SentAway {
         self.all = WaiterId::FIRST..before;
     }
 
+    /// Whether this one is to be refused for a reason of its own.
+    pub fn has(&self, id: WaiterId) -> bool {
+        self.some.contains_key(&id)
+    }
+
     /// It is gone before that.
     pub fn remove(&mut self, id: WaiterId) {
         self.some.remove(&id);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::shell::{by, key, Request, Shell};
 use crate::lock::deadlock;
-use crate::lock::{self, ClientId, Ended, Mode, Note};
+use crate::lock::{self, Cause, ClientId, Ended, Mode, Note, Slot};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
@@ -353,4 +353,24 @@ fn of_a_request_for_many_keys_few_are_looked_at_as_they_come_free_one_by_one() {
         let looks = s.ks.looks - before;
         assert!(looks <= 16 * count, "{looks} looks at {count} keys");
     }
+}
+
+#[test]
+fn all_who_wait_for_a_lock_whose_slot_goes_are_sent_away() {
+    grows_no_faster(|count| {
+        let names = names(4 * count);
+        let mut s = Shell::new();
+        s.get(by("other"));
+        for name in &names {
+            s.wait(by(name).queue(0).from(1_000_001).tag(name));
+        }
+        s.ks.slot = Slot::Others;
+        let began = spent();
+        s.changed(&key(0, "k"), Cause::Removed);
+        s.read_notes();
+        while s.core.queues.queued() > 0 {
+            s.tick();
+        }
+        spent() - began
+    });
 }
