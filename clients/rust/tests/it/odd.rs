@@ -45,11 +45,12 @@ async fn a_very_short_lease_ends_no_other_hold() {
     let locks = server.locks();
     let held = locks.acquire("held").await.unwrap();
     for lease in [Duration::from_nanos(1), ms(1), ms(3)] {
-        let short = locks.acquire("short").wait(s(10)).lease(lease);
-        let short = soon(short).await.unwrap();
+        // A server may be silent for longer than it lasts: only one that ends with its connection has
+        // that watched so closely.
+        let short = locks.acquire("short").wait(s(10)).lease(lease).plain();
+        _ = soon(short).await;
         tokio::time::sleep(ms(150)).await;
         assert_eq!(held.reason(), None);
-        drop(short);
     }
     assert_eq!(soon(held.renew(ms(1))).await, Ok(()));
 }
