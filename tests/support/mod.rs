@@ -16,6 +16,7 @@ mod listener;
 mod module;
 mod over;
 mod permits;
+mod ports;
 mod process;
 mod random;
 mod replica;

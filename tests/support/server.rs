@@ -3,20 +3,17 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use super::ports::free_port;
 use super::process::{signal, spawn};
 use super::{eventually, now_ms, poll, Ask, Clock, Flavour, RawClient, Version, BOUND};
 
-/// Below the ports that the kernel hands to clients, also with the 10,000 that
-/// a cluster adds for its bus.
-const PORTS: std::ops::Range<u16> = 10_000..20_000;
 const LOG: &str = "server.log";
 
 pub struct Server {
@@ -366,20 +363,4 @@ fn new_dir() -> PathBuf {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).expect("a temporary directory");
     dir.canonicalize().expect("a temporary directory")
-}
-
-/// A port that nobody listens on now. No two calls of one run give the same
-/// until all were given; runs at the same time begin at different ones.
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = (std::process::id().wrapping_mul(7919) % PORTS.len() as u32) as u16;
-    for _ in PORTS {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = PORTS.start + (first.wrapping_add(step)) % PORTS.len() as u16;
-        let free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if free(port) && free(port + 10_000) {
-            return port;
-        }
-    }
-    panic!("no free port in {PORTS:?}");
 }

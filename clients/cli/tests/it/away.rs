@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::server::{Server, dies_with_us, free_port, until};
+use crate::ports::free_port;
+use crate::server::{Server, dies_with_us, until};
 use crate::tool::{Notes, done, end, rlock, signal};
 
 #[test]

@@ -7,6 +7,8 @@ mod commands;
 mod ended;
 mod ignored;
 mod left;
+#[path = "../../../../tests/support/ports.rs"]
+mod ports;
 mod run;
 mod script;
 mod server;

@@ -1,16 +1,15 @@
 //! A server of the test's own: a free port, an empty directory, gone with the test.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::{Client, FromRedisValue, Value};
 
+use crate::ports::free_port;
+
 pub const PATIENCE: Duration = Duration::from_secs(30);
-const PORTS: std::ops::Range<u16> = 12_000..22_000;
 
 pub struct Server {
     pub port: u16,
@@ -97,22 +96,6 @@ impl Drop for Server {
         _ = self.child.kill();
         _ = self.child.wait();
         _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-/// A port below those that the kernel gives to clients. No two calls of one run give the same until
-/// all were given, so that a server that is started again finds its own free.
-pub fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = (std::process::id().wrapping_mul(7919) % PORTS.len() as u32) as u16;
-    loop {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = PORTS.start + first.wrapping_add(step) % PORTS.len() as u16;
-        // Its cluster port is 10,000 above.
-        let free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
-        if free(port) && free(port + 10_000) {
-            return port;
-        }
     }
 }
 

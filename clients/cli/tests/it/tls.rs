@@ -2,7 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::server::{Server, free_port};
+use crate::ports::free_port;
+use crate::server::Server;
 use crate::tool::{Done, end, rlock};
 
 fn key(name: &str) -> String {

@@ -3,7 +3,8 @@
 use redis::{Client, Value};
 use rlock_client::{Error, Locks};
 
-use crate::server::{Server, client, free_port, reason, s, soon, until};
+use crate::ports::free_port;
+use crate::server::{Server, client, reason, s, soon, until};
 
 struct Cluster([Server; 3]);
 

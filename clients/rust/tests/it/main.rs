@@ -11,6 +11,8 @@ mod forms;
 mod lost;
 mod many;
 mod odd;
+#[path = "../../../../tests/support/ports.rs"]
+mod ports;
 mod proxy;
 mod quorum;
 mod runtimes;

@@ -3,7 +3,8 @@
 use redis::{Client, TlsCertificates};
 use rlock_client::{Error, Locks, Quorum, blocking};
 
-use crate::server::{Server, free_port, s, soon};
+use crate::ports::free_port;
+use crate::server::{Server, s, soon};
 
 fn key(name: &str) -> String {
     format!("{}/../../tests/tls/keys/{name}", env!("CARGO_MANIFEST_DIR"))
