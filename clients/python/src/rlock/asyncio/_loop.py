@@ -166,11 +166,12 @@ class Loop(BaseLoop):
     def post(self, step: Step) -> None:
         """Does it at once in the event loop; else soon: in another thread, and in a finaliser
         that the garbage collector runs in the middle of a step."""
+        if self.forked or self.loop.is_closed():
+            return  # nobody would do it, or let it go
         self._steps.append(step)
         if self._busy or asyncio._get_running_loop() is not self.loop:
-            if not self.loop.is_closed():
-                for _ in TWICE:
-                    self.loop.call_soon_threadsafe(self._do)
+            for _ in TWICE:
+                self.loop.call_soon_threadsafe(self._do)
         else:
             self._do()
 
