@@ -29,14 +29,22 @@ func (t *terms) counted(lease time.Duration) time.Duration {
 	return max(lease, leastPlainLease)
 }
 
-// unlease says that one hold less has this lease.
-func (l *link) unlease(lease time.Duration) {
+// lease says that a hold or a request has this lease now.
+func (l *link) lease(t *terms, lease time.Duration) {
+	lease = t.counted(lease)
+	l.leases[lease]++
+	l.shorten(lease)
+}
+
+// unlease says that one hold less has its lease.
+func (l *link) unlease(t *terms) {
+	lease := t.counted(t.lease)
 	if l.leases[lease]--; l.leases[lease] <= 0 {
 		delete(l.leases, lease)
 	}
 }
 
-// shorten says that there is a hold or a request with this lease now.
+// shorten says that this is the shortest lease now, if it is.
 func (l *link) shorten(lease time.Duration) {
 	if lease < l.short {
 		l.short, l.since = lease, time.Now()

@@ -189,10 +189,8 @@ func (h *Hold) renewed(d time.Duration, reply any, sent time.Time, done chan err
 // relet has the lease be another, and end sooner than it does.
 func (h *Hold) relet(lease time.Duration, deadline time.Time) {
 	if h.link != nil {
-		counts := h.terms.counted(lease)
-		h.link.unlease(h.terms.counted(h.terms.lease))
-		h.link.leases[counts]++
-		h.link.shorten(counts)
+		h.link.unlease(&h.terms)
+		h.link.lease(&h.terms, lease)
 	}
 	h.terms.lease = lease
 	if !h.terms.watchdog && (h.deadline.IsZero() || deadline.Before(h.deadline)) {

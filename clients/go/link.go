@@ -177,9 +177,7 @@ func (l *link) enter(h *Hold) string {
 	l.tags++
 	h.link, h.tag = l, l.tags
 	l.table[h.tag] = h
-	lease := h.terms.counted(h.terms.lease)
-	l.leases[lease]++
-	l.shorten(lease)
+	l.lease(&h.terms, h.terms.lease)
 	return strconv.FormatUint(h.tag, 10)
 }
 
@@ -187,7 +185,7 @@ func (l *link) enter(h *Hold) string {
 func (l *link) forget(h *Hold) {
 	if h.link == l && l.table[h.tag] == h {
 		delete(l.table, h.tag)
-		l.unlease(h.terms.counted(h.terms.lease))
+		l.unlease(&h.terms)
 		h.link = nil
 	}
 }
