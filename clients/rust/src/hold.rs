@@ -1,7 +1,7 @@
 //! A hold, as the program has it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -12,10 +12,9 @@ use crate::error::{Error, Reason};
 use crate::request::Request;
 use crate::session::{Session, apart};
 
-/// What has become of a hold.
+/// What became of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    Held,
     /// The program has released or dropped it.
     Over,
     Lost(Reason),
@@ -24,7 +23,9 @@ enum Fate {
 /// What the session and the hold both see.
 #[derive(Debug)]
 pub(crate) struct State {
-    fate: watch::Sender<Fate>,
+    /// Known as soon as the session knows it: whoever waits is told after that.
+    fate: OnceLock<Fate>,
+    told: watch::Sender<()>,
     /// ns of the clock; `u64::MAX` when it has none.
     deadline: AtomicU64,
     process: u32,
@@ -33,7 +34,8 @@ pub(crate) struct State {
 impl State {
     pub fn new(deadline: Option<Time>) -> Self {
         let state = Self {
-            fate: watch::Sender::new(Fate::Held),
+            fate: OnceLock::new(),
+            told: watch::Sender::new(()),
             deadline: AtomicU64::new(u64::MAX),
             process: std::process::id(),
         };
@@ -52,23 +54,28 @@ impl State {
         (ns != u64::MAX).then(|| Duration::from_nanos(ns))
     }
 
-    /// The first reason stays.
+    /// The first reason stays. Wakes nobody: to be told after that.
     pub fn lose(&self, reason: Reason) {
         self.end(Fate::Lost(reason));
     }
 
+    /// The program has it no more.
+    pub fn leave(&self) {
+        self.end(Fate::Over);
+    }
+
     fn end(&self, end: Fate) {
         // What a fork has a copy of may be locked for ever.
-        if self.process != std::process::id() {
-            return;
+        if self.process == std::process::id() {
+            _ = self.fate.set(end);
         }
-        self.fate.send_if_modified(|fate| {
-            let first = *fate == Fate::Held;
-            if first {
-                *fate = end;
-            }
-            first
-        });
+    }
+
+    /// Wakes whoever waits for its end: runs code of the program.
+    pub fn tell(&self) {
+        if self.process == std::process::id() {
+            self.told.send_replace(());
+        }
     }
 
     pub fn lost(this: &Arc<Self>) -> impl Future<Output = Reason> + Send + 'static {
@@ -84,14 +91,16 @@ impl State {
 
     /// Why it was lost; none if it never was.
     pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
-        let mut fate = this.fate.subscribe();
+        let mut told = this.told.subscribe();
         let state = Arc::clone(this);
         apart(async move {
-            if state.reason().is_none() {
+            loop {
+                let reason = state.reason();
                 // The sender is in `state`.
-                _ = fate.wait_for(|fate| *fate != Fate::Held).await;
+                if reason.is_some() || state.fate.get().is_some() || told.changed().await.is_err() {
+                    return reason;
+                }
             }
-            state.reason()
         })
     }
 
@@ -103,9 +112,9 @@ impl State {
             // The machine may have slept over it, and timers with it.
             self.lose(Reason::Lease);
         }
-        match *self.fate.borrow() {
-            Fate::Lost(reason) => Some(reason),
-            Fate::Held | Fate::Over => None,
+        match self.fate.get() {
+            Some(&Fate::Lost(reason)) => Some(reason),
+            Some(Fate::Over) | None => None,
         }
     }
 }
@@ -289,20 +298,20 @@ impl Hold {
         let Shared { id, session, .. } = &*self.shared;
         let reason = self.reason();
         let last = self.leave();
-        match reason {
-            Some(reason) => Err(Error::Lost(reason)),
+        let end = match reason {
             None if last => session.release(*id).await,
-            None => Ok(()),
+            _ => Ok(()),
+        };
+        // The session may have heard of the loss meanwhile: it had nothing to release then.
+        match self.reason() {
+            Some(reason) => Err(Error::Lost(reason)),
+            None => end,
         }
     }
 
     /// Whether this was the last.
     fn leave(&self) -> bool {
-        let last = self.shared.holds.fetch_sub(1, Ordering::AcqRel) == 1;
-        if last {
-            self.shared.state.end(Fate::Over);
-        }
-        last
+        self.shared.holds.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 

@@ -217,6 +217,7 @@ impl Keeper {
                 }
             }
             if self.state.reason().is_some() {
+                self.state.tell();
                 // For ever, and released at all of them.
                 return self.release(None).await;
             }

@@ -339,7 +339,12 @@ impl Actor {
     }
 
     pub fn tell_lost(&mut self, state: Arc<State>, reason: Reason) {
-        self.after.push(Box::new(move || state.lose(reason)));
+        state.lose(reason);
+        self.tell_end(state);
+    }
+
+    pub fn tell_end(&mut self, state: Arc<State>) {
+        self.after.push(Box::new(move || state.tell()));
     }
 
     pub fn is_of_job(&self, id: u64) -> bool {

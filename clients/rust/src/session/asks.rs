@@ -161,6 +161,19 @@ impl Actor {
         }
     }
 
+    /// The program has it no more: what becomes of it from here on is told to nobody but its release.
+    pub fn left(&mut self, id: u64) {
+        if let Some(entry) = self.entries.get(&id)
+            && let Phase::Held(held) = &entry.phase
+        {
+            let state = Arc::clone(&held.state);
+            // Unless its lease has ended.
+            _ = state.reason();
+            state.leave();
+            self.tell_end(state);
+        }
+    }
+
     /// Released in the background.
     pub fn let_go(&mut self, id: u64) {
         if let Some(sent) = self.release(id, None) {
@@ -169,7 +182,7 @@ impl Actor {
     }
 
     pub fn release(&mut self, id: u64, to: Option<Answer<()>>) -> Option<Sent> {
-        // An entry that is gone was lost, and whoever asks knows by the hold.
+        // An entry that is gone was lost, and whoever asks knows by the state of the hold.
         let mut end = Ok(());
         let is_held = |entry: &Entry| matches!(entry.phase, Phase::Held(_));
         if self.entries.get(&id).is_some_and(is_held)
@@ -182,6 +195,7 @@ impl Actor {
             }
             let node = self.nodes.get(entry.node);
             if let Some(reason) = held.state.reason() {
+                self.tell_end(Arc::clone(&held.state));
                 end = Err(Error::Lost(reason));
                 if !entry.request.in_quorum {
                     self.owe(id, entry.request, entry.node, false);

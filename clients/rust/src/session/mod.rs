@@ -166,6 +166,7 @@ impl Session {
 
     pub async fn release(&self, id: u64) -> Result<(), Error> {
         self.ask(|actor, to| {
+            actor.left(id);
             let sent = actor.release(id, Some(to))?;
             if actor.is_of_job(id) {
                 // Other requests come after it, whether somebody awaits it or not.
@@ -179,7 +180,10 @@ impl Session {
 
     /// Releases it in the background.
     pub fn let_go(&self, id: u64) {
-        _ = self.with(|actor| actor.let_go(id));
+        _ = self.with(|actor| {
+            actor.left(id);
+            actor.let_go(id);
+        });
     }
 
     pub async fn close(&self) {
