@@ -18,7 +18,7 @@ const idleLease = 30 * time.Second
 // it.
 const (
 	leastLease      = 100 * time.Millisecond
-	leastPlainLease = time.Second
+	leastPlainLease = 5 * time.Second
 )
 
 // counted says what a lease is for the heartbeat.

@@ -11,7 +11,7 @@ const IDLE = 30_000;
 // A shorter lease counts as one of so long: no network answers as soon as that for certain, and
 // with the connection all other holds would be lost too. One without the watchdog does not end with it.
 const LEAST = 100;
-const LEAST_PLAIN = 1000;
+const LEAST_PLAIN = 5000;
 
 /** @param {Lease} of */
 const counted = ({ lease, watchdog }) => Math.max(lease, watchdog ? LEAST : LEAST_PLAIN);

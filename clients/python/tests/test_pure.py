@@ -141,5 +141,5 @@ def test_the_shortest_lease_sets_the_pace():
     beat.add(_beat.counted(1, True), 108)
     assert (beat.ask_at(), beat.dead_at()) == (100 + 0.1 / 3, 108.1)
     beat.remove(_beat.counted(1, True))
-    assert _beat.counted(1, False) == 1000 and _beat.counted(9000, True) == _beat.counted(9000, False) == 9000
+    assert _beat.counted(1, False) == 5000 and _beat.counted(9000, True) == _beat.counted(9000, False) == 9000
     assert beat.dead_at() == 117

@@ -74,7 +74,7 @@ impl Request {
     pub fn counted(&self, lease: Duration) -> Duration {
         lease.max(Duration::from_millis(match self.watchdog {
             true => 100,
-            false => 1_000,
+            false => 5_000,
         }))
     }
 

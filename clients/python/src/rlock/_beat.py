@@ -7,7 +7,7 @@ import math
 IDLE = 30_000  # ms: a session with nothing to lose asks every third of it
 # ms: a shorter lease counts as one of so long. It is over before anything can be proved, and with the
 # connection all other holds would be lost too. A hold without the watchdog does not end with it.
-LEAST, LEAST_PLAIN = 100, 1000
+LEAST, LEAST_PLAIN = 100, 5000
 
 
 def counted(lease: int, watchdog: bool) -> int:

@@ -18,7 +18,7 @@ final class Heartbeat {
      */
     private static final long LEAST = 100;
 
-    private static final long LEAST_PLAIN = 1000;
+    private static final long LEAST_PLAIN = 5000;
 
     private final ScheduledExecutorService timer;
     private final Runnable tick;
