@@ -39,20 +39,22 @@ mod lock;
 mod redisson;
 /// Forbids it too, but for `server::sys`.
 mod server;
+#[forbid(unsafe_code)]
+mod version;
 
 use std::ffi::CStr;
 
 use redis_module::RedisString;
 use server::{unload, Ctx};
+#[cfg(not(test))]
+use {redis_module::alloc::RedisAlloc, server::Counting};
 
 const NAME: &CStr = c"rlock";
-/// As MODULE LIST shows it.
-const VERSION: i32 = 1;
 
 /// In the server, memory comes from the server, so that `used_memory` counts it.
 #[cfg(not(test))]
 #[global_allocator]
-static ALLOCATOR: redis_module::alloc::RedisAlloc = redis_module::alloc::RedisAlloc;
+static ALLOCATOR: Counting<RedisAlloc> = Counting(RedisAlloc);
 
 fn load(ctx: Ctx<'_>, args: &[RedisString]) -> bool {
     server::load(ctx, args, command::register_all)

@@ -1,7 +1,8 @@
 //! Counters for operators.
 
 use super::durations::Durations;
-use super::Event;
+use super::{Event, Reason};
+use std::collections::BTreeMap;
 
 /// How often each of these has happened since the module was loaded.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Counters {
     pub turns: u64,
     /// and one of them took it.
     pub turns_used: u64,
+    /// Losses of holds that a connection was bound to, by WATCHDOG or NOTIFY.
+    pub lost: BTreeMap<Reason, u64>,
     /// How long those waited who were granted.
     pub waits: Durations,
     /// How long owners held locks.
@@ -43,6 +46,10 @@ impl Counters {
             Event::Forced => &mut self.forced,
             Event::Evicted => &mut self.evicted,
         });
+    }
+
+    pub fn lost(&mut self, reason: Reason) {
+        Self::up(self.lost.entry(reason).or_default());
     }
 
     pub fn up(count: &mut u64) {

@@ -15,6 +15,7 @@ pub struct Durations {
     /// As many as were needed so far.
     buckets: Vec<u64>,
     pub count: u64,
+    pub sum_us: u64,
     pub longest_us: u64,
     /// The pieces of the last minute, each in the place of the one that was so many before:
     /// its number, and the longest in it.
@@ -33,6 +34,7 @@ impl Durations {
             *count = count.saturating_add(1);
         }
         self.count = self.count.saturating_add(1);
+        self.sum_us = self.sum_us.saturating_add(us);
         self.longest_us = self.longest_us.max(us);
         let number = now.0.div_euclid(PIECE_MS);
         let place = usize::try_from(number.rem_euclid(PIECES as i64)).unwrap_or(0);
@@ -97,11 +99,12 @@ mod tests {
             assert!(got >= truth && got * 4 <= truth * 5, "{got} for {truth}");
         }
         assert_eq!((all.longest_us, all.count), (10_000, 10_000));
+        assert_eq!(all.sum_us, 50_005_000);
         assert_eq!(Durations::default().percentile(99), 0);
         // A clock that was set back.
         let mut none = Durations::default();
         none.add(-5, NOW);
-        assert_eq!((none.percentile(50), none.count), (0, 1));
+        assert_eq!((none.percentile(50), none.count, none.sum_us), (0, 1, 0));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub enum Outcome {
 
 /// Why a hold has ended other than by its owner's will, or is not bound any more to what
 /// it was bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     Expired,
     Forced,
@@ -59,6 +59,21 @@ pub enum Reason {
     Rebound,
     /// Its owner has released it by another connection.
     Released,
+}
+
+impl Reason {
+    pub const ALL: [Self; 10] = [
+        Self::Expired,
+        Self::Forced,
+        Self::Deleted,
+        Self::Evicted,
+        Self::Flushed,
+        Self::Overwritten,
+        Self::Demoted,
+        Self::Moved,
+        Self::Rebound,
+        Self::Released,
+    ];
 }
 
 /// A hold that a connection was bound to is lost to it.

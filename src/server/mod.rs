@@ -37,4 +37,4 @@ mod sys;
 pub use inbound::{register, Call, Command};
 pub use load::{load, unload};
 pub use outbound::reply::Responder;
-pub use sys::{Ctx, Keys, Spec, Use};
+pub use sys::{Counting, Ctx, Keys, Spec, Use};

@@ -25,7 +25,12 @@ const COUNTED: [&str; 16] = [
 ];
 
 /// What goes up and down.
-const NOW: [&str; 18] = [
+const NOW: [&str; 23] = [
+    "faults",
+    "held_count",
+    "held_sum_ms",
+    "wait_count",
+    "wait_sum_us",
     "stock_presumed",
     "stock_running",
     "stock_scanned",
@@ -44,6 +49,20 @@ const NOW: [&str; 18] = [
     "wait_p99_us",
     "wait_max_us",
     "wait_max_last_minute_us",
+];
+
+/// Losses of holds that a connection was bound to.
+const LOST: [&str; 10] = [
+    "expired",
+    "forced",
+    "deleted",
+    "evicted",
+    "flushed",
+    "overwritten",
+    "demoted",
+    "moved",
+    "rebound",
+    "released",
 ];
 
 /// What has gone up since, as one would write it: `acquired 1, released 1`.
@@ -74,7 +93,12 @@ fn every_number_is_there_and_begins_at_nothing() {
     for name in COUNTED.iter().chain(&NOW) {
         assert_eq!(found.get(&format!("rlock_{name}")), Some(&0), "{name}");
     }
-    assert_eq!(found.len(), COUNTED.len() + NOW.len(), "{found:?}");
+    for reason in LOST {
+        assert_eq!(found.get(&format!("rlock_lost_{reason}")), Some(&0));
+    }
+    assert!(found["rlock_memory_bytes"] > 0);
+    let all = COUNTED.len() + NOW.len() + LOST.len() + 1;
+    assert_eq!(found.len(), all, "{found:?}");
     for sections in ["INFO everything", "INFO modules", "INFO rlock"] {
         let all = control.text(sections);
         assert!(all.contains("# rlock\r\n"), "{sections}: {all}");

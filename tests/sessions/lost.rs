@@ -20,6 +20,8 @@ fn each_is_told(mode: &str, ways: &[(&[&str], &str)]) {
             let mut session = Session::new(&server);
             session.hold("k", "a", &format!("{mode} {words}"), "t");
             session.hold("else{k}", "a", words, "other");
+            let field = format!("rlock_lost_{reason}");
+            let before = control.counter(&field);
             control.succeed(way);
             let told = session.about("t");
             assert_eq!(told, format!("lost t {reason}"), "{way:?} {words}");
@@ -31,6 +33,9 @@ fn each_is_told(mode: &str, ways: &[(&[&str], &str)]) {
                 _ => session.is_quiet(),
             }
             session.is_quiet();
+            let both = *reason == "flushed" || way[0].starts_with("SWAPDB");
+            let count = control.counter(&field) - before;
+            assert_eq!(count, if both { 2 } else { 1 }, "{way:?} {words}");
         }
     }
     server.alive();

@@ -146,7 +146,7 @@ impl RawClient {
         let section = self.text("INFO rlock");
         let fields = section.lines().filter_map(|line| line.split_once(':'));
         fields
-            .map(|(name, value)| (name.to_owned(), value.parse().expect("a number")))
+            .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
             .collect()
     }
 

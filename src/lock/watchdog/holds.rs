@@ -7,7 +7,7 @@ use super::losses::{Losing, Lost, Why};
 use crate::lock::ask::{Renewal, Want};
 use crate::lock::counters::Counters;
 use crate::lock::table::{Changed, Hold, Taken, Unbound, Watch};
-use crate::lock::{ClientId, Core, Decision, Key, Mode, Notice, Now, Owner, Reason, WallMs};
+use crate::lock::{ClientId, Core, Decision, Key, Loss, Mode, Notice, Now, Owner, Reason, WallMs};
 
 /// Changes what is known of a hold that may be watched, and with it the indexes. What is not bound
 /// any more to what it was: that is to be told, or let go.
@@ -295,16 +295,21 @@ pub fn tell(d: &mut Decision<'_>, key: &Key, owner: &Owner, lost: Unbound, why: 
         return;
     }
     let mut losing = Losing::new(key, owner, lost, why);
-    let closes = losing.closes().into_iter().map(Notice::Lost);
+    let closes = losing.closes();
     if losing.are_many() {
-        d.out.extend(closes);
+        closes.into_iter().for_each(|loss| notice(d, loss));
         d.core.losses.put(losing);
         return;
     }
     while let Some(lost) = losing.next() {
         tell_one(d, lost);
     }
-    d.out.extend(closes);
+    closes.into_iter().for_each(|loss| notice(d, loss));
+}
+
+fn notice(d: &mut Decision<'_>, loss: Loss) {
+    d.core.counters.lost(loss.reason);
+    d.out.push(Notice::Lost(loss));
 }
 
 /// Some of very many are told of: so many.
@@ -321,7 +326,9 @@ fn tell_one(d: &mut Decision<'_>, lost: Lost) {
     if let Some(address) = &lost.address {
         d.core.sessions.remove_hold(address);
     }
-    d.out.extend(lost.loss.map(Notice::Lost));
+    if let Some(loss) = lost.loss {
+        notice(d, loss);
+    }
 }
 
 /// A hold goes by another name: what it was bound to is lost.

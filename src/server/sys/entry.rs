@@ -21,8 +21,9 @@ unsafe extern "C" fn RedisModule_OnLoad(
     let version = raw::REDISMODULE_APIVER_1 as c_int;
     // SAFETY: the server passes the context to this callback, and reads the C string. No memory
     // is to be had before this.
-    let known =
-        unsafe { raw::Export_RedisModule_Init(ctx, crate::NAME.as_ptr(), crate::VERSION, version) };
+    let known = unsafe {
+        raw::Export_RedisModule_Init(ctx, crate::NAME.as_ptr(), crate::version::NUMBER, version)
+    };
     if known != OK {
         return REFUSED;
     }

@@ -13,6 +13,13 @@ static UNDER_WAY: Count = Count::zero();
 /// The thread of the first of them.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
+/// Panics that were caught.
+static FAULTS: Count = Count::zero();
+
+pub fn faults() -> u32 {
+    FAULTS.get()
+}
+
 /// How many callbacks of ours are under way, one in the other.
 pub fn under_way() -> u32 {
     UNDER_WAY.get()
@@ -50,6 +57,7 @@ pub(super) fn guarded<T>(ctx: Option<Ctx<'_>>, what: &str, run: impl FnOnce() ->
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
     UNDER_WAY.less();
     if result.is_err() {
+        FAULTS.more();
         let text = format!("rlock: a fault in {what}; please report it");
         log(ctx, c"warning", &text);
     }

@@ -1,6 +1,6 @@
 //! INFO: what the server says of itself, and what we say of us.
 
-use std::ffi::{c_int, CStr};
+use std::ffi::{c_int, CStr, CString};
 use std::ptr::{self, NonNull};
 
 use redis_module::raw;
@@ -51,11 +51,17 @@ impl Drop for ServerInfo<'_> {
     }
 }
 
+/// What a field of INFO says.
+pub enum Said {
+    Number(u64),
+    Text(&'static str),
+}
+
 /// Who is asked for our section of INFO.
 pub trait OnInfo {
     /// The fields, in the order in which they are shown; the server puts the module's name
     /// before each. `None`: nothing can be said now.
-    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, u64)>>;
+    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, Said)>>;
 }
 
 /// Tells the server whom to ask, in place of what `redis-module` has told it.
@@ -81,10 +87,11 @@ unsafe extern "C" fn on_info<H: OnInfo>(
     // SAFETY: INFO is a command, which runs with the server's lock held.
     let here = unsafe { Callback::new() };
     let fields = guarded(None, "INFO", || H::fields(here)).flatten();
-    let (Some(fields), Some(section), Some(field)) = (
+    let (Some(fields), Some(section), Some(number), Some(text)) = (
         fields,
         api!(RedisModule_InfoAddSection),
         api!(RedisModule_InfoAddFieldULongLong),
+        api!(RedisModule_InfoAddFieldCString),
     ) else {
         return;
     };
@@ -93,8 +100,15 @@ unsafe extern "C" fn on_info<H: OnInfo>(
     // Else another section was asked for.
     if added == OK {
         for (name, value) in fields {
-            // SAFETY: as above, and the name is a C string.
-            unsafe { field(info, name.as_ptr(), value) };
+            match value {
+                // SAFETY: as above, and the name is a C string.
+                Said::Number(value) => unsafe { number(info, name.as_ptr(), value) },
+                Said::Text(value) => {
+                    let value = CString::new(value).unwrap_or_default();
+                    // SAFETY: as above; the text is copied.
+                    unsafe { text(info, name.as_ptr(), value.as_ptr()) }
+                }
+            };
         }
     }
 }

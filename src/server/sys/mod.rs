@@ -16,6 +16,7 @@
 
 #![deny(clippy::undocumented_unsafe_blocks, unsafe_op_in_unsafe_fn)]
 
+mod allocator;
 mod api;
 mod blocked;
 mod call;
@@ -39,6 +40,7 @@ mod text;
 mod user;
 mod version;
 
+pub use allocator::{taken, Counting};
 pub use blocked::{block, Blocked, OnBlocked};
 pub use call::{
     ask, bytes, call, hash_scan, is_missing, number_at, number_setting, setting, Scope,
@@ -55,8 +57,8 @@ pub use events::{
     subscribe, subscribe_keys, unsubscribe, unsubscribe_keys, Listener, OnKey, ServerEvent, Told,
 };
 pub use global::{Callback, Global};
-pub use guard::under_way;
-pub use info::{show_info, OnInfo, ServerInfo};
+pub use guard::{faults, under_way};
+pub use info::{show_info, OnInfo, Said, ServerInfo};
 pub use key::{Access, OpenKey, Type};
 pub use later::{keep_loop_awake, loop_is_kept_awake, Run, Timer};
 pub use scan::Scan;
