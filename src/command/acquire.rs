@@ -28,9 +28,10 @@ impl Command for Acquire {
     const SPEC: Spec = Spec {
         name: c"rlock.acquire",
         flags: "write deny-oom fast",
-        acl: c"write fast blocking",
+        acl: "write fast blocking",
         keys: Keys::One(Use::Write),
         summary: c"Acquires a lock, or waits for it",
+        complexity: c"O(1) for a free lock or one with a single holder, else O(log N) with N the holders and those who wait",
         usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 

@@ -16,9 +16,10 @@ impl Command for Cancel {
     const SPEC: Spec = Spec {
         name: c"rlock.cancel",
         flags: "fast",
-        acl: c"write fast",
+        acl: "write fast",
         keys: Keys::One(Use::Write),
         summary: c"Ends an owner's waits for a lock",
+        complexity: c"O(log N) with N those who wait for it, for each wait that ends",
         usage: "RLOCK.CANCEL key owner [READ|WRITE|PERMITS]",
     };
 

@@ -19,9 +19,10 @@ impl Command for Force {
     const SPEC: Spec = Spec {
         name: c"rlock.force",
         flags: "write fast",
-        acl: c"write fast dangerous",
+        acl: "write fast dangerous",
         keys: Keys::One(Use::Write),
         summary: c"Frees a lock whoever holds it",
+        complexity: c"O(N) with N the holders",
         usage: "RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]",
     };
 

@@ -24,9 +24,10 @@ impl Command for Info {
     const SPEC: Spec = Spec {
         name: c"rlock.info",
         flags: "readonly fast",
-        acl: c"read fast",
+        acl: "read fast",
         keys: Keys::One(Use::Read),
         summary: c"Describes a lock",
+        complexity: c"O(N) with N the holders and reservations that are told, at most COUNT",
         usage: "RLOCK.INFO key [COUNT n]",
     };
 

@@ -19,9 +19,10 @@ impl Command for Limit {
     const SPEC: Spec = Spec {
         name: c"rlock.limit",
         flags: "write fast",
-        acl: c"write fast dangerous",
+        acl: "write fast dangerous",
         keys: Keys::One(Use::Write),
         summary: c"Changes how many permits of a lock there are",
+        complexity: c"O(log N) with N those who wait for it, for each who is granted",
         usage: "RLOCK.LIMIT key n",
     };
 

@@ -75,9 +75,10 @@ impl Command for List {
     const SPEC: Spec = Spec {
         name: c"rlock.list",
         flags: "readonly",
-        acl: c"keyspace read slow",
+        acl: "keyspace read slow",
         keys: Keys::None,
         summary: c"Lists the locks that are held",
+        complexity: c"O(N) with N the locks that are looked at, at most 1,000 a call",
         usage: "RLOCK.LIST [CURSOR cursor] [MATCH pattern] [OWNER prefix] [HELD-LONGER ms] \
                 [COUNT n]",
     };

@@ -18,9 +18,10 @@ impl Command for Macquire {
     const SPEC: Spec = Spec {
         name: c"rlock.macquire",
         flags: "write deny-oom",
-        acl: c"write slow blocking",
+        acl: "write slow blocking",
         keys: Keys::Counted(Use::Write),
         summary: c"Acquires several locks at once, or waits for them",
+        complexity: c"O(K log N) with K the keys and N those who wait for them",
         usage: "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 

@@ -6,6 +6,7 @@ mod cancel;
 mod cursor;
 mod force;
 mod glob;
+mod help;
 mod info;
 mod limit;
 mod list;
@@ -19,22 +20,35 @@ mod renew;
 mod top;
 mod waiters;
 
-use crate::server::{register, Ctx};
+use crate::server::{register, Command, Ctx, Spec};
 
-/// Registers all of them. `false`: the server refused one.
-pub fn register_all(ctx: Ctx<'_>) -> bool {
-    register::<acquire::Acquire>(ctx)
-        && register::<release::Release>(ctx)
-        && register::<renew::Renew>(ctx)
-        && register::<macquire::Macquire>(ctx)
-        && register::<mrelease::Mrelease>(ctx)
-        && register::<mrenew::Mrenew>(ctx)
-        && register::<cancel::Cancel>(ctx)
-        && register::<force::Force>(ctx)
-        && register::<limit::Limit>(ctx)
-        && register::<info::Info>(ctx)
-        && register::<list::List>(ctx)
-        && register::<waiters::Waiters>(ctx)
-        && register::<top::Top>(ctx)
-        && register::<owner::Owner>(ctx)
+macro_rules! commands {
+    ($($command:ty),* $(,)?) => {
+        /// Registers all of them. `category`: the server has one of ACLs for them. `false`: it
+        /// refused one.
+        pub fn register_all(ctx: Ctx<'_>, category: bool) -> bool {
+            true $(&& register::<$command>(ctx, category))*
+        }
+
+        /// What the server is told of each.
+        const SPECS: &[Spec] = &[$(<$command>::SPEC),*];
+    };
 }
+
+commands!(
+    acquire::Acquire,
+    release::Release,
+    renew::Renew,
+    macquire::Macquire,
+    mrelease::Mrelease,
+    mrenew::Mrenew,
+    cancel::Cancel,
+    force::Force,
+    limit::Limit,
+    info::Info,
+    list::List,
+    waiters::Waiters,
+    top::Top,
+    owner::Owner,
+    help::Help,
+);

@@ -15,9 +15,10 @@ impl Command for Mrelease {
     const SPEC: Spec = Spec {
         name: c"rlock.mrelease",
         flags: "write",
-        acl: c"write slow",
+        acl: "write slow",
         keys: Keys::Counted(Use::Write),
         summary: c"Ends a hold of each of several locks",
+        complexity: c"O(K log N) with K the keys and N those who wait for them",
         usage: "RLOCK.MRELEASE numkeys key [key ...] owner",
     };
 

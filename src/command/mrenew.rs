@@ -17,9 +17,10 @@ impl Command for Mrenew {
     const SPEC: Spec = Spec {
         name: c"rlock.mrenew",
         flags: "write",
-        acl: c"write slow",
+        acl: "write slow",
         keys: Keys::Counted(Use::Write),
         summary: c"Sets the lease of several locks",
+        complexity: c"O(K) with K the keys",
         usage: "RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]",
     };
 

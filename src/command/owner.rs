@@ -15,9 +15,10 @@ impl Command for Owner {
     const SPEC: Spec = Spec {
         name: c"rlock.owner",
         flags: "fast",
-        acl: c"fast connection",
+        acl: "fast connection",
         keys: Keys::None,
         summary: c"Tells this connection's owner id",
+        complexity: c"O(1)",
         usage: "RLOCK.OWNER",
     };
 

@@ -22,9 +22,10 @@ impl Command for Release {
     const SPEC: Spec = Spec {
         name: c"rlock.release",
         flags: "write fast",
-        acl: c"write fast",
+        acl: "write fast",
         keys: Keys::One(Use::Write),
         summary: c"Ends a hold of a lock",
+        complexity: c"O(log N) with N the holders and those who wait for it",
         usage: "RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]",
     };
 

@@ -23,9 +23,10 @@ impl Command for Renew {
     const SPEC: Spec = Spec {
         name: c"rlock.renew",
         flags: "write fast",
-        acl: c"write fast",
+        acl: "write fast",
         keys: Keys::One(Use::Write),
         summary: c"Sets the lease of a lock",
+        complexity: c"O(log N) with N the holders",
         usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token]",
     };
 

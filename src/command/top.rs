@@ -19,9 +19,10 @@ impl Command for Top {
     const SPEC: Spec = Spec {
         name: c"rlock.top",
         flags: "readonly",
-        acl: c"admin slow dangerous",
+        acl: "admin slow dangerous",
         keys: Keys::None,
         summary: c"Lists the locks that most requests wait for",
+        complexity: c"O(N) with N the locks that somebody waits for",
         usage: "RLOCK.TOP [COUNT n]",
     };
 

@@ -17,9 +17,10 @@ impl Command for Waiters {
     const SPEC: Spec = Spec {
         name: c"rlock.waiters",
         flags: "readonly",
-        acl: c"read slow",
+        acl: "read slow",
         keys: Keys::One(Use::Read),
         summary: c"Lists those who wait for a lock",
+        complexity: c"O(N) with N those who are told, at most COUNT",
         usage: "RLOCK.WAITERS key [COUNT n]",
     };
 

@@ -7,11 +7,12 @@ use super::outbound::{records, replication};
 use super::shell::{Shell, SHELL};
 use super::state::{clock, Server};
 use super::sys::{self, Ctx};
-use crate::config;
+use crate::{config, version};
 
 /// Checks the server, then sets up the module's state and subscriptions.
-/// `commands` registers the commands. `false`: the module cannot be loaded, and the log says why.
-pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>) -> bool) -> bool {
+/// `commands` registers the commands, and is told whether the server has a category of ACLs for
+/// them. `false`: the module cannot be loaded, and the log says why.
+pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>, bool) -> bool) -> bool {
     let texts: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
     if let Err(why) = fits(ctx, &texts) {
         ctx.warn(&format!("rlock: {why}"));
@@ -70,8 +71,8 @@ fn fits(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
 }
 
 /// `false`: the server refused something.
-fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
-    if !commands(ctx) || !inbound::subscribe(ctx) {
+fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>, bool) -> bool) -> bool {
+    if !commands(ctx, sys::add_category(ctx, c"rlock")) || !inbound::subscribe(ctx) {
         return false;
     }
     let valkey = shell.server.valkey;
@@ -80,8 +81,9 @@ fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>) -> bool) -> bool {
     inbound::look_around(shell, ctx);
     inbound::take_stock(shell, ctx);
     ctx.notice(&format!(
-        "rlock {} on {}: ready; owner * is {}:<client id>",
-        env!("CARGO_PKG_VERSION"),
+        "rlock {} (build {}) on {}: ready; owner * is {}:<client id>",
+        version::TEXT,
+        version::BUILD,
         if valkey { "Valkey" } else { "Redis" },
         shell.server.uuid
     ));

@@ -3,6 +3,7 @@
 
 mod access;
 mod gauges;
+mod help;
 mod info;
 mod info_modes;
 mod list;

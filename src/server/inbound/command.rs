@@ -33,9 +33,11 @@ pub trait Command {
 }
 
 /// Registers a command. `false`: the server refused it.
-pub fn register<C: Command>(ctx: Ctx<'_>) -> bool {
+/// `category`: the server has one for ours.
+pub fn register<C: Command>(ctx: Ctx<'_>, category: bool) -> bool {
     let name = C::SPEC.name;
-    if !sys::register::<Entry<C>>(ctx, &C::SPEC) {
+    let own = if category { " rlock" } else { "" };
+    if !sys::register::<Entry<C>>(ctx, &C::SPEC, format!("{}{own}", C::SPEC.acl)) {
         ctx.warn(&format!("rlock: the server refused the command {name:?}"));
         return false;
     }

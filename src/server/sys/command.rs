@@ -1,6 +1,7 @@
 //! Commands as the server calls them.
 
 use std::ffi::{c_int, CStr, CString};
+use std::io;
 
 use redis_module::raw;
 
@@ -45,17 +46,20 @@ pub struct Spec {
     pub name: &'static CStr,
     /// The server's command flags, by name.
     pub flags: &'static str,
-    /// ACL categories, where the server takes them from a module.
-    pub acl: &'static CStr,
+    /// Its categories of ACLs beside our own.
+    pub acl: &'static str,
     pub keys: Keys,
     /// What it does, in a few words, for COMMAND DOCS.
     pub summary: &'static CStr,
+    /// What it takes, likewise.
+    pub complexity: &'static CStr,
     /// How it is called, for the error on a wrong number of arguments.
     pub usage: &'static str,
 }
 
 /// Registers a command. `false`: the server refused it.
-pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
+/// `acl`: its categories, where the server takes them from a module.
+pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec, acl: String) -> bool {
     // A cluster routes by these. It could ask the command for all of its keys
     // (`getkeys-api`), but Redis 8 does that in several threads at once.
     let key = match spec.keys {
@@ -82,11 +86,22 @@ pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec) -> bool {
     let Some(command) = find(ctx, spec.name).filter(|_| status == OK) else {
         return false;
     };
-    if let Some(call) = api!(RedisModule_SetCommandACLCategories) {
+    if let (Some(call), Ok(acl)) = (api!(RedisModule_SetCommandACLCategories), CString::new(acl)) {
         // SAFETY: the command is registered; the server reads the C string and no more.
-        unsafe { call(command, spec.acl.as_ptr()) };
+        unsafe { call(command, acl.as_ptr()) };
     }
     true
+}
+
+/// Makes a category of ACLs, while the module is loaded. `false`: this server takes none from
+/// modules, or has too many.
+pub fn add_category(ctx: Ctx<'_>, name: &CStr) -> bool {
+    api!(RedisModule_AddACLCategory).is_some_and(|call| {
+        // SAFETY: the context is valid, the name is a C string.
+        let status = unsafe { call(ctx.as_ptr(), name.as_ptr()) };
+        // A server keeps it when the module is unloaded.
+        status == OK || io::Error::last_os_error().raw_os_error() == Some(libc::EBUSY)
+    })
 }
 
 /// A command that is registered.

@@ -1,7 +1,7 @@
 //! What the server is told of a command beside its name: where its keys are, for COMMAND
 //! GETKEYS, ACL key patterns and the cluster's routing, and its arguments, for COMMAND DOCS.
 
-use std::ffi::{c_int, CString};
+use std::ffi::{c_int, CStr, CString};
 use std::ptr;
 
 use redis_module::commands::{get_redis_key_spec, BeginSearch, FindKeys, KeySpec, KeySpecFlags};
@@ -36,6 +36,9 @@ pub enum DocKind {
     OneOf = raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
 }
 
+/// The version in which the commands came; one that comes later says so itself.
+const SINCE: &CStr = c"0.9.0";
+
 /// Tells the server. `false`: it refused.
 pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     let (Some(call), Some(command)) = (api!(RedisModule_SetCommandInfo), find(ctx, spec.name))
@@ -54,8 +57,8 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: spec.summary.as_ptr(),
-        complexity: ptr::null(),
-        since: ptr::null(),
+        complexity: spec.complexity.as_ptr(),
+        since: SINCE.as_ptr(),
         history: ptr::null_mut(),
         tips: ptr::null(),
         // How many words it has at least, negative; 0: the command sees to that itself.

@@ -47,7 +47,7 @@ pub use call::{
 };
 pub use client::{address_of, is_subscribed};
 pub use clock::MachineUs;
-pub use command::{register, Handler, Keys, Spec, Use};
+pub use command::{add_category, register, Handler, Keys, Spec, Use};
 pub use command_info::{describe, Doc, DocKind};
 pub use ctx::{Ctx, Selected};
 pub use emit::{
