@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ test-clients: module server ## test the clients by the scenarios they share, and
 
 test-packages: module server ## run the tests of the clients' own packages, and the model of the quorum (ONLY=node)
 	@clients/test "$(TARGET)/packages" $(ONLY)
+
+test-monitoring: module server ## watch a server by the real exporter and the real Prometheus, and test the alerts and the dashboard
+	@mkdir -p "$(TARGET)/monitoring" && monitoring/test/run "$(TARGET)/monitoring"
 
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
