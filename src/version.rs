@@ -39,4 +39,56 @@ mod tests {
         assert_eq!(number("0", "9", "0"), 900);
         assert_eq!(number("12", "0", "34"), 120_034);
     }
+
+    /// The files, and what stands before the version there. Cargo's lock files are kept right by
+    /// `--locked`.
+    const ALSO: [(&str, &str); 16] = [
+        ("clients/Cargo.toml", "[workspace.package]\nversion = \""),
+        ("clients/Cargo.toml", "rlock-client = { version = \""),
+        ("clients/model/Cargo.toml", "\nversion = \""),
+        ("clients/README.md", "`rlock-python-"),
+        ("clients/python/pyproject.toml", "\nversion = \""),
+        ("clients/python/src/rlock/_ask.py", "\nVERSION = \""),
+        ("clients/node/package.json", "\n  \"version\": \""),
+        (
+            "clients/node/package-lock.json",
+            "{\n  \"name\": \"rlock\",\n  \"version\": \"",
+        ),
+        (
+            "clients/node/package-lock.json",
+            "{\n      \"name\": \"rlock\",\n      \"version\": \"",
+        ),
+        ("clients/node/src/link.js", "NAME = 'rlock-node-"),
+        ("clients/node/README.md", "`rlock-node-"),
+        ("clients/go/open.go", "ownName = \"rlock-go-"),
+        ("clients/go/README.md", "clients/go@v"),
+        (
+            "clients/java/pom.xml",
+            "<artifactId>rlock</artifactId>\n  <version>",
+        ),
+        (
+            "clients/java/README.md",
+            "<artifactId>rlock</artifactId>\n      <version>",
+        ),
+        (
+            "clients/java/src/main/java/dev/rlock/Locks.java",
+            " VERSION = \"",
+        ),
+    ];
+
+    #[test]
+    fn the_clients_are_of_the_same_version() {
+        for (file, before) in ALSO {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut said = text.split(before).skip(1).peekable();
+            assert!(said.peek().is_some(), "{file} has no {before:?}");
+            for after in said {
+                let rest = after.strip_prefix(TEXT);
+                let is_it =
+                    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
+                assert!(is_it, "{file}: {before:?} is not followed by {TEXT}");
+            }
+        }
+    }
 }

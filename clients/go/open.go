@@ -163,7 +163,7 @@ func wrongKind(hello any, subscribe string) error {
 }
 
 // ownName is what CLIENT LIST calls a connection, unless the client has a name.
-const ownName = "rlock-go-0.1.0"
+const ownName = "rlock-go-0.9.0"
 
 // refusal is what the server said to a connection for good, or nil if it may be tried again.
 func refusal(err error) error {

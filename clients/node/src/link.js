@@ -8,7 +8,7 @@ import { now } from './time.js';
 /** @import { Leases } from './heartbeat.js' */
 
 /** What CLIENT LIST calls a connection that has no name of the program's. */
-export const NAME = 'rlock-node-0.1.0';
+export const NAME = 'rlock-node-0.9.0';
 const CLUSTER = 'CLUSTER this is a node of a cluster: give Locks the cluster client (createCluster, Cluster)';
 export const NO_CLUSTER = 'CLUSTER this is no node of a cluster: give Locks a client of one server (createClient, Redis)';
 // With these there is no sense in trying again: somebody has to change something.

@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/rlock/rlock/clients/go v0.1.0
+	github.com/rlock/rlock/clients/go v0.9.0
 )
 
 require (

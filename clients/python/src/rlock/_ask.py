@@ -23,7 +23,7 @@ Keys = Union[Key, Iterable[Key]]
 Duration = Union[float, timedelta]
 Mode = Literal["read", "write"]
 
-VERSION = "0.1.0"
+VERSION = "0.9.0"
 NAME = f"rlock-python-{VERSION}"
 HOST = socket.gethostname()
 LONGEST = 2**53 - 1  # ms: the most that the server takes

@@ -31,7 +31,7 @@ import java.util.function.LongFunction;
  * callbacks.
  */
 public final class Locks implements AutoCloseable {
-    static final String VERSION = "0.1.0";
+    static final String VERSION = "0.9.0";
 
     private final Own own;
     private final ScheduledThreadPoolExecutor timer;
