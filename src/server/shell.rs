@@ -4,8 +4,8 @@
 use std::ffi::CStr;
 
 use super::state::{
-    Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Pulse, Server,
-    Situation, Stock, Subscriptions, UnderWay, Unpublished,
+    Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Permission, Pulse,
+    Server, Situation, Stock, Subscriptions, UnderWay, Unpublished,
 };
 use super::sys::{self, Ctx, Global, Run};
 use crate::lock::{Core, Key};
@@ -26,6 +26,7 @@ pub struct Shell {
     pub listeners: Listeners,
     pub locks: Locks,
     pub own_work: OwnWork,
+    pub permission: Permission,
     pub stock: Stock,
     pub unpublished: Unpublished,
 }
@@ -46,6 +47,7 @@ impl Shell {
             listeners: Listeners::default(),
             locks: Locks::default(),
             own_work: OwnWork::default(),
+            permission: Permission::default(),
             stock: Stock::default(),
             unpublished: Unpublished::default(),
         }

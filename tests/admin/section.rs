@@ -97,7 +97,8 @@ fn every_number_is_there_and_begins_at_nothing() {
         assert_eq!(found.get(&format!("rlock_lost_{reason}")), Some(&0));
     }
     assert!(found["rlock_memory_bytes"] > 0);
-    let all = COUNTED.len() + NOW.len() + LOST.len() + 1;
+    assert_eq!(found["rlock_may_grant"], 1);
+    let all = COUNTED.len() + NOW.len() + LOST.len() + 2;
     assert_eq!(found.len(), all, "{found:?}");
     for sections in ["INFO everything", "INFO modules", "INFO rlock"] {
         let all = control.text(sections);

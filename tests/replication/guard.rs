@@ -5,7 +5,7 @@ use redis::Value;
 
 use crate::support::{
     code, eventually, int, now_ms, pair, pass, poll, token, unharmed, Ask, Listener, RawClient,
-    Waiter, BOUND,
+    Server, Waiter, BOUND,
 };
 
 /// Shuts the gate, with the leases of `k` and `alone` about to end: when. All in one
@@ -252,4 +252,43 @@ fn a_stall_longer_than_lease_and_block_ends_both_once() {
         waiter.client.in_step();
     }
     unharmed(&server, &replica, "ends");
+}
+
+/// Whether it may grant, and why not, as INFO tells.
+fn told(client: &mut RawClient) -> String {
+    let section = client.text("INFO rlock");
+    let field = |name: &str| {
+        let line = section.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or("?").to_owned()
+    };
+    format!(
+        "{}, {}",
+        field("rlock_may_grant:"),
+        field("rlock_may_grant_why:")
+    )
+}
+
+#[test]
+fn info_tells_whether_it_may_grant_and_why_not() {
+    let (server, replica) = pair(&[]);
+    let (mut control, mut copy) = (server.raw(), replica.raw());
+    let tells = |client: &mut RawClient, wanted: &str| {
+        eventually(&format!("it tells {wanted}"), || told(client) == wanted);
+    };
+    tells(&mut control, "1, ok");
+    tells(&mut copy, "0, replica");
+    control.ok("CONFIG SET min-replicas-to-write 2");
+    tells(&mut control, "0, noreplicas");
+    control.ok("CONFIG SET min-replicas-to-write 0");
+    tells(&mut control, "1, ok");
+    control.ok("CLIENT PAUSE 100000 WRITE");
+    tells(&mut control, "0, paused");
+    control.ok("CLIENT UNPAUSE");
+    tells(&mut control, "1, ok");
+    copy.ok("REPLICAOF NO ONE");
+    tells(&mut copy, "1, ok");
+    let cluster = Server::start_with(&["--cluster-enabled", "yes"]);
+    let mut node = cluster.raw();
+    node.ok("CLUSTER ADDSLOTSRANGE 1 16383");
+    tells(&mut node, "0, clusterdown");
 }

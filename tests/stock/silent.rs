@@ -32,7 +32,11 @@ fn an_applications_hash_ends_silently() {
     assert_eq!(told, expected);
     assert_eq!(messages.messages(), []);
     let mut after = control.counters();
-    for name in ["rlock_stock_presumed", "rlock_stock_scanned"] {
+    for name in [
+        "rlock_stock_presumed",
+        "rlock_stock_scanned",
+        "rlock_memory_bytes",
+    ] {
         let was = before[name];
         after.insert(name.to_owned(), was);
     }

@@ -9,7 +9,7 @@ use super::tick::leave;
 use super::{advice, key_events, neighbours, stock};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, messages, reach, records};
-use crate::server::run::schedule;
+use crate::server::run::{gate, schedule};
 use crate::server::shell::{Shell, SHELL};
 use crate::server::state::Wakeup;
 use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
@@ -132,6 +132,8 @@ fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
     if shell.unpublished.beat(now, listens) {
         shell.alarm.arm_now(ctx);
     }
+    let look = || gate::bar(&shell.pulse, ctx, now);
+    shell.permission.beat(now, look);
     schedule::mend(shell, ctx);
 }
 

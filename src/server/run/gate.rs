@@ -10,7 +10,7 @@ use redis_module::ContextFlags;
 
 use crate::lock::Gate;
 use crate::server::outbound::replication::ask_for_ack;
-use crate::server::state::{Pulse, Replicas};
+use crate::server::state::{Bar, Pulse, Replicas};
 use crate::server::sys::{self, Ctx, MachineUs, Scope, ServerInfo};
 
 /// A write that would change nothing: no value is put at the start of a key that nobody has. The
@@ -21,7 +21,7 @@ const PROBE: &[u8] = b"rlock:gate";
 /// Looks at the gate. `asked`: a client's write command is under way, so the server
 /// has asked itself already, and what it accepts is done.
 pub fn look(pulse: &Pulse, ctx: Ctx<'_>, asked: bool) -> Gate {
-    if !may_write(ctx, asked) {
+    if barred(ctx, asked).is_some() {
         return Gate::Shut;
     }
     if asked {
@@ -34,25 +34,45 @@ pub fn look(pulse: &Pulse, ctx: Ctx<'_>, asked: bool) -> Gate {
     pulse.gate(MachineUs::now(), || replicas(ctx), ask)
 }
 
-/// Whether the server would let a client write, as far as it knows.
-fn may_write(ctx: Ctx<'_>, asked: bool) -> bool {
-    let flags = ctx.flags();
-    if !flags.contains(ContextFlags::MASTER)
-        || flags.intersects(ContextFlags::LOADING | ContextFlags::ASYNC_LOADING)
-    {
-        return false;
-    }
-    // Paused or not: a write that runs in a pause stands in the MULTI that began it.
-    asked || (!ctx.avoids_replica_traffic() && would_write(ctx))
+/// What shuts the gate now, without a change to what it waits for.
+pub fn bar(pulse: &Pulse, ctx: Ctx<'_>, now: MachineUs) -> Option<Bar> {
+    let stood_still = || (!pulse.is_up_to_date(now)).then_some(Bar::StoodStill);
+    barred(ctx, false).or_else(stood_still)
 }
 
-/// Whether the server would run a client's write: enough replicas
-/// (min-replicas-to-write), no disk error (MISCONF).
-fn would_write(ctx: Ctx<'_>) -> bool {
-    // Refused, but not for a reason of ours: another node of the cluster has that
-    // key, and the other checks came first; or it ran, and somebody has such a key.
-    sys::call(ctx, c"SETRANGE", Scope::Checked, &[PROBE, b"0", b""])
-        .is_some_and(|called| !called.failed || matches!(called.errno, 0 | libc::EPERM))
+/// Why the server would not let a client write, as far as it knows, if it would not.
+fn barred(ctx: Ctx<'_>, asked: bool) -> Option<Bar> {
+    let flags = ctx.flags();
+    if flags.intersects(ContextFlags::LOADING | ContextFlags::ASYNC_LOADING) {
+        return Some(Bar::Loading);
+    }
+    if !flags.contains(ContextFlags::MASTER) {
+        return Some(Bar::Replica);
+    }
+    // Paused or not: a write that runs in a pause stands in the MULTI that began it.
+    if asked {
+        return None;
+    }
+    if ctx.avoids_replica_traffic() {
+        return Some(Bar::Paused);
+    }
+    refusal(ctx)
+}
+
+/// Why the server would not run a client's write: not enough replicas
+/// (min-replicas-to-write), a disk error (MISCONF).
+fn refusal(ctx: Ctx<'_>) -> Option<Bar> {
+    let probe = sys::call(ctx, c"SETRANGE", Scope::Checked, &[PROBE, b"0", b""]);
+    let Some(called) = probe else {
+        return Some(Bar::Refused);
+    };
+    match (called.error, called.errno) {
+        // Refused, but not for a reason of ours: another node of the cluster has that
+        // key, and the other checks came first; or it ran, and somebody has such a key.
+        (None, _) | (_, 0 | libc::EPERM) => None,
+        (_, libc::ENETDOWN) => Some(Bar::ClusterDown),
+        (Some(code), _) => Some(Bar::of_code(&code)),
+    }
 }
 
 /// The replicas of this master, as INFO shows them.

@@ -16,8 +16,8 @@ use super::version::version;
 pub struct Called {
     /// The server gave a reply.
     pub replied: bool,
-    /// It was refused or failed.
-    pub failed: bool,
+    /// It was refused or failed: the code that the error begins with.
+    pub error: Option<String>,
     /// The C library's error number, by which the server says why it refused.
     pub errno: i32,
 }
@@ -37,11 +37,25 @@ pub enum Scope {
 struct Reply(NonNull<raw::RedisModuleCallReply>);
 
 impl Reply {
-    fn is_error(&self) -> bool {
-        api!(RedisModule_CallReplyType).is_none_or(|kind| {
-            // SAFETY: the reply is not freed yet.
-            unsafe { kind(self.0.as_ptr()) == raw::REDISMODULE_REPLY_ERROR as c_int }
-        })
+    /// The code of an error.
+    fn error(&self) -> Option<String> {
+        let kind = api!(RedisModule_CallReplyType)?;
+        // SAFETY: the reply is not freed yet.
+        if unsafe { kind(self.0.as_ptr()) } != raw::REDISMODULE_REPLY_ERROR as c_int {
+            return None;
+        }
+        let mut length = 0;
+        let text = api!(RedisModule_CallReplyStringPtr).map(|call| {
+            // SAFETY: as above; it writes the text's length.
+            unsafe { call(self.0.as_ptr(), &raw mut length) }
+        });
+        let text = text.filter(|text| !text.is_null()).map(|text| {
+            // SAFETY: a text of this length, that lives as long as the reply.
+            unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) }
+        });
+        let code = text.and_then(|text| text.split(|byte| matches!(byte, b' ' | b'\r')).next());
+        let code = String::from_utf8_lossy(code.unwrap_or_default());
+        Some(code.trim_start_matches('-').to_owned())
     }
 }
 
@@ -94,7 +108,7 @@ pub fn call(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Optio
     let (reply, errno) = run(ctx, command, scope, args)?;
     Some(Called {
         replied: reply.is_some(),
-        failed: reply.is_some_and(|reply| reply.is_error()),
+        error: reply.and_then(|reply| reply.error()),
         errno,
     })
 }
