@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,7 +99,7 @@ mutants: ## whether the core's own tests notice that it is broken somewhere (SHA
 	@tests/mutants/run "$(TARGET)/core-mutants" $(or $(SHARD),0/5)
 
 bench: module server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
-	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-valgrind || echo "the report will have no counts of instructions")
+	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-package valgrind || echo "the report will have no counts of instructions")
 	$(TORTURE_SERVER) cargo bench --locked --bench locks -- $(BENCH)
 
 costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
@@ -127,6 +127,12 @@ install: ## copy the module that was built to LIBDIR (PREFIX/lib/rlock, PREFIX i
 	@install -m 755 -s "$(RLOCK_MODULE)" "$(DESTDIR)$(LIBDIR)/librlock.so"
 	@echo "installed; put this line in redis.conf (or valkey.conf):"
 	@echo "loadmodule $(LIBDIR)/librlock.so"
+
+dist: ## build what a release is made of, as far as this machine can, into target/dist/release (needs python3; fetches zig, and Debian's packages)
+	@packaging/dist "$(TARGET)/dist"
+
+dist-check: server ## use what dist made, as new users would: packages, old systems, arm64, images, two builds (ONLY="deb image"; as root it does the most)
+	@packaging/check/run "$(TARGET)/dist" $(ONLY)
 
 lua: ## put lua-compat/rlock.lua together from its parts
 	@lua-compat/build
@@ -161,4 +167,4 @@ server:
 	@build-support/ensure-server
 
 valgrind-tool:
-	@build-support/ensure-valgrind
+	@build-support/ensure-package valgrind
