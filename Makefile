@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 8
 
-.PHONY: help build run test test-matrix test-threads test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: module server ## run the unit tests, and the suite on the installed server
 
 test-matrix: module server ## run the suite on every server that can be had (or SERVERS="valkey-9.1 ...")
 	@tests/servers/matrix "$(TARGET)/servers" $(SERVERS)
+
+test-upgrade: module server ## go from the last release to this one, and back, while locks are held, waited for and watched (SERVER=valkey-9.1)
+	@$(TORTURE_SERVER) tests/versions/run "$(TARGET)/versions"
 
 test-threads: module judge ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
 	@RLOCK_SERVER_OPTIONS="--io-threads 4" tests/servers/matrix "$(TARGET)/servers" $(THREADED)

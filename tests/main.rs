@@ -15,5 +15,6 @@ mod sessions;
 mod stock;
 mod subscribers;
 mod support;
+mod versions;
 mod waiting;
 mod watchdog;

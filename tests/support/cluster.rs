@@ -60,6 +60,20 @@ pub fn two_nodes_with_counters() -> (Server, Server) {
     (one, two)
 }
 
+/// A master that has all slots, and its replica.
+#[track_caller]
+pub fn cluster_of(start: impl Fn(&[&str]) -> Server) -> [Server; 2] {
+    let options = [&CLUSTER[..], &["--cluster-replica-validity-factor", "0"]].concat();
+    let (master, replica) = met(start(&options), start(&options));
+    let master_id = id(&mut master.raw());
+    eventually("it is a replica", || {
+        replica.raw().ask(&format!("CLUSTER REPLICATE {master_id}"));
+        replica.info_field("replication", "role").as_deref() == Some("slave")
+    });
+    replica.is_in_sync();
+    [master, replica]
+}
+
 fn met(one: Server, two: Server) -> (Server, Server) {
     let mut control = one.raw();
     control.ok("CLUSTER ADDSLOTSRANGE 0 16383");

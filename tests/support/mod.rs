@@ -38,8 +38,9 @@ pub use c_library::library;
 pub use client::RawClient;
 pub use clock::Clock;
 pub use cluster::{
-    asking, bare_cluster, cluster, cluster_with, has_subcommand, id, is_try_again, keys_in_slot,
-    keys_of, orders, slot_of, two_bare_nodes, two_nodes, two_nodes_with_counters, Move,
+    asking, bare_cluster, cluster, cluster_of, cluster_with, has_subcommand, id, is_try_again,
+    keys_in_slot, keys_of, orders, slot_of, two_bare_nodes, two_nodes, two_nodes_with_counters,
+    Move,
 };
 pub use each::each;
 pub use holder::{Bound, LONG};

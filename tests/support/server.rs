@@ -20,7 +20,7 @@ pub struct Server {
     port: u16,
     dir: PathBuf,
     options: Vec<String>,
-    has_module: bool,
+    module: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     /// None once it was stopped on purpose.
     process: Mutex<Option<Child>>,
@@ -39,7 +39,12 @@ impl Server {
     /// Starts with options in the form of the command line, such as
     /// `["--appendonly", "yes"]`. They may override those set here.
     pub fn start_with(options: &[&str]) -> Self {
-        Self::launch(options, true, Vec::new())
+        Self::start_of(module(), options)
+    }
+
+    /// Starts a server with this module.
+    pub fn start_of(module: PathBuf, options: &[&str]) -> Self {
+        Self::launch(options, Some(module), Vec::new())
     }
 
     /// Starts a server whose key events somebody may hear, so that rlock hears of all keys
@@ -50,13 +55,13 @@ impl Server {
 
     /// Starts a server that has not loaded the module.
     pub fn start_bare(options: &[&str]) -> Self {
-        Self::launch(options, false, Vec::new())
+        Self::launch(options, None, Vec::new())
     }
 
     /// Starts a server that goes by this wall clock. `None`, and says so: it cannot
     /// be made to.
     pub fn start_by(clock: &Clock, options: &[&str]) -> Option<Self> {
-        let server = Self::launch(options, true, clock.environment());
+        let server = Self::launch(options, Some(module()), clock.environment());
         let day = 86_400;
         let obeys = [day, 0].into_iter().all(|ahead| {
             clock.set_off(ahead * 1000);
@@ -79,12 +84,16 @@ impl Server {
         time[0].parse::<i64>().expect("seconds") - now_ms() / 1000
     }
 
-    fn launch(options: &[&str], has_module: bool, environment: Vec<(OsString, OsString)>) -> Self {
+    fn launch(
+        options: &[&str],
+        module: Option<PathBuf>,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
         let mut server = Self {
             port: 0,
             dir: new_dir(),
             options: options.iter().map(ToString::to_string).collect(),
-            has_module,
+            module,
             environment,
             process: Mutex::new(None),
         };
@@ -107,13 +116,15 @@ impl Server {
     pub fn start_replica_with(master: &Server, options: &[&str]) -> Self {
         let port = master.port.to_string();
         let replica = Self::start_with(&[&["--replicaof", "127.0.0.1", &port], options].concat());
-        eventually("the replica is in sync", || {
-            replica
-                .info_field("replication", "master_link_status")
-                .as_deref()
-                == Some("up")
-        });
+        replica.is_in_sync();
         replica
+    }
+
+    /// Waits until it is a replica that is in sync.
+    #[track_caller]
+    pub fn is_in_sync(&self) {
+        let link = || self.info_field("replication", "master_link_status");
+        eventually("the replica is in sync", || link().as_deref() == Some("up"));
     }
 
     pub fn port(&self) -> u16 {
@@ -223,6 +234,18 @@ impl Server {
         self.start_again();
     }
 
+    /// The same, with another module.
+    pub fn restart_with(&mut self, module: PathBuf) {
+        // A replica that writes its first AOF does not end.
+        eventually("its AOF is whole", || {
+            let writes = self.info_field("persistence", "aof_rewrite_in_progress");
+            writes.as_deref() == Some("0")
+        });
+        self.stop_gracefully();
+        self.module = Some(module);
+        self.start_again();
+    }
+
     fn slot(&mut self) -> &mut Option<Child> {
         self.process.get_mut().unwrap_or_else(|e| e.into_inner())
     }
@@ -260,7 +283,7 @@ impl Server {
                     .iter()
                     .flat_map(|all| all.split(' ')),
             )
-            .args(module_options(self.has_module))
+            .args(module_options(self.module.as_ref()))
             .args(&self.options)
             .envs(self.environment.iter().cloned())
             .current_dir(&self.dir)
@@ -338,11 +361,9 @@ impl Drop for Server {
     }
 }
 
-fn module_options(has_module: bool) -> Vec<OsString> {
-    match has_module {
-        true => vec!["--loadmodule".into(), module().into()],
-        false => Vec::new(),
-    }
+fn module_options(module: Option<&PathBuf>) -> Vec<OsString> {
+    let options = module.map(|module| vec!["--loadmodule".into(), module.into()]);
+    options.unwrap_or_default()
 }
 
 /// The module under test.
