@@ -44,17 +44,18 @@ mod version;
 
 use std::ffi::CStr;
 
-use redis_module::RedisString;
-use server::{unload, Ctx};
 #[cfg(not(test))]
-use {redis_module::alloc::RedisAlloc, server::Counting};
+use redis_module::alloc::RedisAlloc as Allocator;
+use redis_module::RedisString;
+use server::{unload, Counting, Ctx};
+#[cfg(test)]
+use std::alloc::System as Allocator;
 
 const NAME: &CStr = c"rlock";
 
 /// In the server, memory comes from the server, so that `used_memory` counts it.
-#[cfg(not(test))]
 #[global_allocator]
-static ALLOCATOR: Counting<RedisAlloc> = Counting(RedisAlloc);
+static ALLOCATOR: Counting<Allocator> = Counting(Allocator);
 
 fn load(ctx: Ctx<'_>, args: &[RedisString]) -> bool {
     server::load(ctx, args, command::register_all)
