@@ -71,14 +71,23 @@ fn a_category_of_its_own_has_all_commands_where_modules_can_have_one() {
     let server = Server::start();
     let mut client = server.raw();
     if !client.texts("ACL CAT").iter().any(|name| name == "rlock") {
-        // Redis 7.2 and Valkey 8 have none.
+        // Redis 7.2 has none.
         let version = server.version();
-        assert!(version.is_valkey() || !version.at_least(7, 4));
+        assert!(!version.is_valkey() && !version.at_least(7, 4));
         return;
     }
+    // Redis 7.4 and Valkey 8 have the commands in it, but tell of no module's.
+    let tells = client
+        .texts("ACL CAT write")
+        .contains(&"rlock.acquire".to_owned());
     let mut told = client.texts("ACL CAT rlock");
     told.sort();
-    assert_eq!(told, commands(&mut client));
+    let all = if tells {
+        commands(&mut client)
+    } else {
+        Vec::new()
+    };
+    assert_eq!(told, all);
     let mut member = user(&server, "~* &rlock:* -@all +@rlock");
     assert!(member.int("RLOCK.ACQUIRE k a 60000") > 0);
     assert!(member.denied("GET k"));
