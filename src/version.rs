@@ -42,7 +42,14 @@ mod tests {
 
     /// The files, and what stands before the version there. Cargo's lock files are kept right by
     /// `--locked`.
-    const ALSO: [(&str, &str); 16] = [
+    const ALSO: [(&str, &str); 23] = [
+        ("README.md", "rlock-module_"),
+        ("README.md", "librlock-"),
+        ("README.md", "rlock-valkey-"),
+        ("README.md", "rlock-valkey:"),
+        ("README.md", "rlock-cli_"),
+        ("README.md", "rlock-cli-"),
+        ("clients/cli/README.md", "`rlock-cli_"),
         ("clients/Cargo.toml", "[workspace.package]\nversion = \""),
         ("clients/Cargo.toml", "rlock-client = { version = \""),
         ("clients/model/Cargo.toml", "\nversion = \""),
