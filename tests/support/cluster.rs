@@ -63,7 +63,8 @@ pub fn two_nodes_with_counters() -> (Server, Server) {
 /// A master that has all slots, and its replica.
 #[track_caller]
 pub fn cluster_of(start: impl Fn(&[&str]) -> Server) -> [Server; 2] {
-    let options = [&CLUSTER[..], &["--cluster-replica-validity-factor", "0"]].concat();
+    // A failover that failed is not tried again for four times as long.
+    let options = [&CLUSTER[..], &["--cluster-node-timeout", "3000"]].concat();
     let (master, replica) = met(start(&options), start(&options));
     let master_id = id(&mut master.raw());
     eventually("it is a replica", || {

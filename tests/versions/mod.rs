@@ -8,7 +8,7 @@ use std::time::Duration;
 use redis::{PushKind, Value};
 
 use crate::support::{
-    cluster_of, code, eventually, module, poll, same_on_both, Ask, Bound, RawClient, Server,
+    cluster_of, code, eventually, id, module, poll, same_on_both, Ask, Bound, RawClient, Server,
     Session, Waiter, BOUND, LONG,
 };
 
@@ -175,6 +175,13 @@ fn a_cluster_changes_its_version_node_by_node_and_no_lock_is_lost() {
         new.restart_with(to.clone());
         new.is_in_sync();
         old.counts_its_replica();
+        // Else it does not hear that the master votes for it.
+        let name = id(&mut new.raw());
+        eventually("the master has reached it again", || {
+            let nodes = old.raw().text("CLUSTER NODES");
+            let mut lines = nodes.lines();
+            lines.any(|line| line.starts_with(&name) && line.ends_with(" connected"))
+        });
         let is_master = || {
             let role = new.info_field("replication", "role");
             (role.as_deref() == Some("master")).then_some(())
