@@ -53,9 +53,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	_, err := locks.Lock(ctx, "jobs")
 	isErr(t, err, rlock.ErrClosed)
-	if n := goroutines(); n > 0 {
-		t.Error(n, " goroutines of the package after Close")
-	}
+	until(t, "the goroutines to end", func() bool { return goroutines() == 0 })
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
@@ -74,9 +72,7 @@ func TestCloseWithoutServer(t *testing.T) {
 	if took := time.Since(began); took > 3*time.Second {
 		t.Error("Close took ", took)
 	}
-	if n := goroutines(); n > 0 {
-		t.Error(n, " goroutines of the package after Close")
-	}
+	until(t, "the goroutines to end", func() bool { return goroutines() == 0 })
 }
 
 // Nobody connects before there is anything to do.
