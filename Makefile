@@ -5,10 +5,10 @@ PREFIX ?= /usr
 LIBDIR ?= $(PREFIX)/lib/rlock
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-# What a test run needs to know. A few servers at a time keep two cores busy.
+# What a test run needs to know. Tests mostly wait: so many at a time keep two cores busy.
 export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
-export RUST_TEST_THREADS ?= 8
+export RUST_TEST_THREADS ?= 16
 
 .PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
 
