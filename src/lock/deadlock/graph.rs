@@ -50,17 +50,19 @@ impl<'a> Graph<'a> {
         let Some((waiter, entry)) = self.request(id, key) else {
             return false;
         };
+        if !waiter.keys.contains(key) {
+            return false;
+        }
         let is_itself = waiter.want.owner == *other;
         !is_itself && (self.is_kept_out(waiter, entry, other) || self.is_behind(waiter, key, other))
     }
 
-    /// The request, if it waits for the key and its owner does not hold that already.
+    /// The request, if its owner does not hold the key already, one of those that it wants.
     fn request(&self, id: WaiterId, key: &Key) -> Option<(&'a Waiter, &'a Entry)> {
         let waiter = self.core.queues.get(id)?;
         let entry = self.core.locks.get(key)?;
         let holder = self.plain(entry).map(|hold| &hold.owner);
-        let waits = waiter.keys.contains(key) && holder != Some(&waiter.want.owner);
-        waits.then_some((waiter, entry))
+        (holder != Some(&waiter.want.owner)).then_some((waiter, entry))
     }
 
     fn is_kept_out(&self, waiter: &Waiter, entry: &Entry, by: &Owner) -> bool {
