@@ -123,6 +123,7 @@ impl Endings {
     #[cfg(test)]
     pub fn holds(&self) -> impl Iterator<Item = (&Key, i32, &Hold)> {
         self.0.iter().flat_map(|ending| {
+            ending.shared.check_ending();
             let parties = ending.shared.parties();
             parties.map(|party| (&ending.key, ending.db, &party.hold))
         })

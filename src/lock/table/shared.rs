@@ -176,11 +176,14 @@ impl Shared {
 
     /// Takes away one of the parties, whose holds are over with the lock.
     pub(super) fn pop(&mut self) -> Option<Party> {
+        // The leases say nothing any more, and all of them at once would be a stall.
+        self.leases.pop_first();
         self.parties.pop_first().map(|named| *named.0)
     }
 
     /// Takes away this one so.
     pub(super) fn take(&mut self, owner: &[u8]) -> Option<Party> {
+        self.leases.pop_first();
         self.parties.take(owner).map(|named| *named.0)
     }
 
@@ -299,6 +302,12 @@ impl Shared {
         let all = self.leases.iter();
         let over = all.take_while(|(ends, _)| *ends < Ends::from(Lease::Until(now)));
         over.take(most).map(|(_, owner)| owner.clone()).collect()
+    }
+
+    /// Asserts that of a lock that ends nothing is left but its parties.
+    #[cfg(test)]
+    pub(super) fn check_ending(&self) {
+        assert!(self.leases.len() <= self.parties.len(), "kept to the end");
     }
 
     /// Asserts that the indexes are those of the parties.
