@@ -1,7 +1,7 @@
 //! What operators are told of a lock beyond what its key says.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use super::Core;
 use crate::lock::layout::FEW_FIELDS;
@@ -153,23 +153,11 @@ impl Core {
     /// The locks with the most waiters, at most so many. Of those with as many the ones whose
     /// first has waited longest.
     pub fn most_contended(&self, now: Now, most: usize) -> Vec<Contended> {
-        // The least of them on top: only what beats it is looked at closely.
-        let mut found = BinaryHeap::new();
-        for (key, line) in self.queues.lines() {
-            let first = line.first().map(|(_, id)| id);
-            let rank = Reverse((line.queue.len(), Reverse(first), Reverse(key)));
-            if found.len() < most {
-                found.push(rank);
-            } else if let Some(mut least) = found.peek_mut().filter(|least| rank < **least) {
-                *least = rank;
-            }
-        }
-        let keys = found.into_sorted_vec();
         let describe = |key: &Key| Contended {
             queue: self.describe(now, key),
             key: key.clone(),
         };
-        let keys = keys.into_iter().map(|Reverse((_, _, Reverse(key)))| key);
+        let keys = self.queues.longest().take(most);
         let mut all: Vec<Contended> = keys.map(describe).collect();
         all.sort_by_key(|lock| {
             let wait = Reverse(lock.queue.oldest_wait_ms);

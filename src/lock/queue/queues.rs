@@ -8,6 +8,7 @@ mod by_owner;
 #[cfg(test)]
 mod check;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hashes::Hashes;
@@ -33,6 +34,14 @@ pub struct Gone {
     hoards: Vec<Key>,
 }
 
+/// How many wait in a line, who is first there, and for which key.
+type Length = (Reverse<usize>, WaiterId, Key);
+
+fn length(key: &Key, line: &Line) -> Option<Length> {
+    let (_, first) = line.first()?;
+    Some((Reverse(line.queue.len()), first, key.clone()))
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
     /// In a tree: a table grows in one go, and with a hundred thousand that would be a stall.
@@ -46,6 +55,8 @@ pub struct Queues {
     by_client: BTreeSet<(ClientId, WaiterId)>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
+    /// The longest first, and of those that are as long the one whose first came first.
+    longest: BTreeSet<Length>,
     /// When their times are over.
     timeouts: Deadlines<MonoUs, WaiterId>,
     /// How many of them are told at an address how their wait ends,
@@ -95,9 +106,9 @@ impl Queues {
         self.lines.keys()
     }
 
-    /// The same with their queues.
-    pub fn lines(&self) -> impl Iterator<Item = (&Key, &Line)> {
-        self.lines.iter()
+    /// The same, those that most wait for first, and of these the one whose first came first.
+    pub fn longest(&self) -> impl Iterator<Item = &Key> {
+        self.longest.iter().map(|(_, _, key)| key)
     }
 
     /// The requests of a connection that is blocked.
@@ -182,10 +193,12 @@ impl Queues {
         let mut new = Vec::new();
         for key in &waiter.keys {
             let line = self.lines.entry(key.clone()).or_default();
-            if line.queue.is_empty() {
-                new.push(key.clone());
+            match length(key, line) {
+                Some(was) => drop(self.longest.remove(&was)),
+                None => new.push(key.clone()),
             }
             let other = line.insert(id, &waiter);
+            self.longest.extend(length(key, line));
             debug_assert_eq!(other, None, "no two stand in one place");
         }
         let other = self.waiters.insert(id, Box::new(waiter));
@@ -220,7 +233,9 @@ impl Queues {
                 continue;
             };
             let was_first = line.first().is_some_and(|(_, first)| first == id);
+            length(key, line).map(|was| self.longest.remove(&was));
             let its = line.remove(&waiter);
+            self.longest.extend(length(key, line));
             debug_assert_eq!(its, Some(id), "who waits stands in its place");
             if line.hoarders.remove(&id) {
                 hoards.push(key.clone());
