@@ -1,11 +1,13 @@
 //! What was heard of keys and connections and is to be looked at yet (`run`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::fifo::Fifo;
 use super::key::exchanged;
+use super::queue::Queues;
 use super::table::{Locks, Place};
-use super::{Cause, ClientId, Key, Owner, WaiterId};
+use super::{Bytes, Cause, ClientId, Key, Owner, WaiterId};
 
 /// One thing to attend to, in the order in which it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,12 +58,24 @@ struct Sweep {
     stamp: u32,
     /// Those behind it were looked at.
     place: Place,
+    /// The database was exchanged for another: who waits there is known of none of these yet.
+    exchanged: bool,
+    /// The keys that somebody waits for there come first, from this one on.
+    lines: Option<Bound<Key>>,
 }
 
 impl Sweep {
     /// Whether it means an entry with this stamp.
     fn means(&self, stamp: u32) -> bool {
         self.stamp.wrapping_sub(stamp) as i32 > 0
+    }
+
+    /// The next of the keys that somebody waits for.
+    fn next_line(&mut self, queues: &Queues) -> Option<Key> {
+        let from = self.lines.take()?;
+        let next = queues.key_from(self.db, from.as_ref())?.clone();
+        self.lines = Some(Bound::Excluded(next.clone()));
+        Some(next)
     }
 }
 
@@ -98,6 +112,8 @@ impl Heard {
         let swap = |db| exchanged(db, one, other);
         for sweep in self.sweeps.iter_mut() {
             sweep.db = swap(sweep.db);
+            // Queues stay where they are, and a sweep over those begins with this.
+            sweep.lines = None;
         }
         let mut order = std::mem::take(&mut self.order);
         let mut causes = std::mem::take(&mut self.causes);
@@ -137,19 +153,51 @@ impl Heard {
         let mut known = locks.databases();
         known.retain(|known| db.is_none_or(|db| db == *known));
         for db in known {
-            self.sweeps.push_back(Sweep {
-                db,
-                cause,
-                stamp: locks.begin_sweep(),
-                place: Place::END,
-            });
+            self.sweep(locks, db, cause, false);
         }
+    }
+
+    /// A database was exchanged for another: all of its keys are to be looked at of which anything
+    /// is known, and all that somebody waits for.
+    pub fn begin_exchanged(&mut self, locks: &mut Locks, db: i32) {
+        self.sweep(locks, db, Cause::Unknown, true);
+    }
+
+    fn sweep(&mut self, locks: &mut Locks, db: i32, cause: Cause, exchanged: bool) {
+        let name = Bytes::default();
+        self.sweeps.push_back(Sweep {
+            db,
+            cause,
+            stamp: locks.begin_sweep(),
+            place: Place::END,
+            exchanged,
+            lines: exchanged.then_some(Bound::Included(Key { db, name })),
+        });
+    }
+
+    /// Whether a key came from another database, and who waits for it is not known of it yet.
+    pub fn is_new_here(&self, locks: &Locks, key: &Key) -> bool {
+        if self.sweeps.is_empty() {
+            return false;
+        }
+        let stamp = locks.get(key).map(|entry| entry.stamp);
+        let mut sweeps = self.sweeps.iter();
+        let means = |sweep: &Sweep| stamp.is_some_and(|stamp| sweep.means(stamp));
+        sweeps.any(|sweep| sweep.exchanged && sweep.db == key.db && means(sweep))
+    }
+
+    /// Whether there can be any such.
+    pub fn is_any_new(&self) -> bool {
+        self.sweeps.iter().any(|sweep| sweep.exchanged)
     }
 
     /// All that is known of keys is void, and so is what was heard of them.
     pub fn void(&mut self, locks: &mut Locks) {
+        let exchanged = self.is_any_new();
         *self = Self::default();
-        self.begin_sweep(locks, None, Cause::Demoted);
+        for db in locks.databases() {
+            self.sweep(locks, db, Cause::Demoted, exchanged);
+        }
     }
 
     /// Some keys are known still of which all that is known is void.
@@ -159,17 +207,17 @@ impl Heard {
     }
 
     /// The next of those.
-    pub fn next_void(&mut self, locks: &Locks, most: usize) -> Vec<Key> {
+    pub fn next_void(&mut self, locks: &mut Locks, queues: &Queues, most: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         if self.is_any_void() {
-            self.swept_keys(locks, most, &mut keys);
+            self.swept_keys((locks, queues), most, &mut keys);
         }
         keys
     }
 
     /// The next keys that are to be looked at, at most so many of each kind: those of
     /// which something was heard, those of readers, those of whole databases.
-    pub fn next_keys(&mut self, locks: &Locks, most: usize) -> Vec<Key> {
+    pub fn next_keys(&mut self, locks: &mut Locks, queues: &Queues, most: usize) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(key) = self.order.pop_front() {
             keys.push(key);
@@ -181,16 +229,26 @@ impl Heard {
             keys.extend(self.readers.keys().take(most).cloned());
         }
         let room = most.saturating_sub(keys.len());
-        self.swept_keys(locks, room, &mut keys);
+        self.swept_keys((locks, queues), room, &mut keys);
         keys
     }
 
     /// So many steps through the sweeps under way.
-    fn swept_keys(&mut self, locks: &Locks, steps: usize, keys: &mut Vec<Key>) {
+    fn swept_keys(
+        &mut self,
+        (locks, queues): (&mut Locks, &Queues),
+        steps: usize,
+        keys: &mut Vec<Key>,
+    ) {
         for _ in 0..steps {
             let Some(sweep) = self.sweeps.front_mut() else {
                 return;
             };
+            if let Some(key) = sweep.next_line(queues) {
+                locks.is_meant(&key, sweep.stamp);
+                keys.push(key);
+                continue;
+            }
             match locks.before(sweep.db, &mut sweep.place) {
                 Some((key, stamp)) if sweep.means(stamp) => keys.push(key),
                 Some(_) => {}

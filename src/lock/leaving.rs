@@ -1,10 +1,13 @@
 //! Requests enter their queues and leave them, and what follows for those behind.
 
+use std::collections::BTreeSet;
+
 use super::address::Address;
 use super::head;
 use super::queue::{Gone, Portion, Rank, Waiter};
+use super::table::Shared;
 use super::work::Work;
-use super::{Core, Key, Now, WaiterId};
+use super::{Core, Key, Now, Owner, WaiterId};
 
 /// Puts a request into its queues.
 pub fn enqueue(core: &mut Core, id: WaiterId, waiter: Waiter) {
@@ -39,6 +42,38 @@ pub fn mark_waits(
         core.locks.set_waits(key, owner, true);
         core.queues.hoards(key, id);
     }
+}
+
+/// Who waits for a key is known of it from now on: it came here by another name.
+pub fn know_who_waits(core: &mut Core, key: &Key) {
+    let waiting = core.queues.line(key).queue.len();
+    let was = core.locks.get(key).is_some_and(|entry| entry.waited_for);
+    if was != (waiting > 0) {
+        core.locks.set_waited_for(key, waiting > 0);
+    }
+    let shared = core.locks.shared(key).filter(|of| of.pool.is_some());
+    for owner in shared.map_or_else(BTreeSet::new, |of| who_may_wait(core, key, of, waiting)) {
+        let requests = core.queues.requests(&owner, key);
+        let requests: Vec<WaiterId> = requests.map(|(_, id)| id).collect();
+        if requests.is_empty() {
+            core.locks.set_waits(key, &owner, false);
+        }
+        mark_waits(core, key, &owner, requests);
+    }
+}
+
+/// Those of whom it may be known or not that they hold permits of a lock and wait for it.
+fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTreeSet<Owner> {
+    // There may be very many who hold it, or who wait: the fewer are gone through.
+    let all = shared.fields() <= waiting;
+    let known = (all || shared.stuck() > 0).then(|| shared.parties());
+    let known = known.into_iter().flatten();
+    let known = known.filter(|party| all || party.waits);
+    let wants = (!all).then(|| core.queues.waiting(key));
+    let wants = wants.into_iter().flatten();
+    let wants = wants.map(|waiter| &waiter.want.owner);
+    let known = known.map(|party| &party.hold.owner);
+    known.chain(wants).cloned().collect()
 }
 
 /// Takes a request out of its queues.

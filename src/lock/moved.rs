@@ -75,11 +75,12 @@ pub fn renamed(d: &mut Decision<'_>, from: &Key, to: &Key) {
     }
     if !shared.is_empty() {
         d.core.locks.set_shared(to, *shared);
-        mark_waits(d.core, to, true);
+        leaving::know_who_waits(d.core, to);
     }
 }
 
-/// Two databases were exchanged. All keys of both are due for `run::review`.
+/// Two databases were exchanged. All keys of both are due for `run::review`, and who waits for
+/// them is known of them then.
 pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     if one == other {
         return;
@@ -90,36 +91,9 @@ pub fn swapped(d: &mut Decision<'_>, one: i32, other: i32) {
     });
     let is_theirs = |key: &Key| key.db == one || key.db == other;
     watchdog::on_moved(d, is_theirs);
-    let waited_for = d.core.queues.keys().filter(|key| is_theirs(key));
-    let waited_for: Vec<Key> = waited_for.cloned().collect();
-    for key in &waited_for {
-        mark_waits(d.core, key, false);
-        d.core.locks.set_waited_for(key, false);
-    }
     d.core.locks.swap(one, other);
     d.core.pools.rename(|key| Key {
         db: exchanged(key.db, one, other),
         name: key.name.clone(),
     });
-    for key in &waited_for {
-        d.core.locks.set_waited_for(key, true);
-        mark_waits(d.core, key, true);
-    }
-}
-
-/// Those who wait for a key are known to, or not, as far as they hold permits of it.
-fn mark_waits(core: &mut Core, key: &Key, on: bool) {
-    // As nearly always, and there may be very many who wait.
-    if core.locks.shared(key).is_none() {
-        return;
-    }
-    let ids = core.queues.line(key).queue.ids();
-    let owners = ids.filter_map(|id| Some((id, core.queues.get(id)?.want.owner.clone())));
-    for (id, owner) in owners.collect::<Vec<_>>() {
-        if on {
-            leaving::mark_waits(core, key, &owner, [id]);
-        } else {
-            core.locks.set_waits(key, &owner, false);
-        }
-    }
 }

@@ -239,7 +239,7 @@ impl<O: Outside> Run<'_, '_, O> {
         if self.with.core.heard.is_any_void() {
             self.in_slices(|run| {
                 let core = &mut *run.with.core;
-                let keys = core.heard.next_void(&core.locks, BATCH);
+                let keys = core.heard.next_void(&mut core.locks, &core.queues, BATCH);
                 let attend =
                     |d: &mut Decision<'_>| keys.iter().for_each(|key| reconcile::attend(d, key));
                 run.with.note(attend);
@@ -286,7 +286,8 @@ impl<O: Outside> Run<'_, '_, O> {
         }
         self.in_slices(|run| {
             let core = &mut *run.with.core;
-            let mut keys = core.heard.next_keys(&core.locks, BATCH);
+            let (locks, queues) = (&mut core.locks, &core.queues);
+            let mut keys = core.heard.next_keys(locks, queues, BATCH);
             if run.with.ks.has_neighbours() {
                 let closed = core.heard.closed.iter();
                 let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));

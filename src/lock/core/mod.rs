@@ -181,10 +181,21 @@ impl Core {
         let holds = watches.flat_map(|watch| watch.addresses());
         self.sessions
             .check(waits, holds.chain(self.losses.addresses()));
+        if self.heard.is_any_new() {
+            // Who waits is known of keys again when all of them are looked at.
+            return;
+        }
         for key in self.queues.keys() {
             assert!(self.locks.get(key).is_some_and(|entry| entry.waited_for));
         }
         for key in &keys {
+            let waits = self.queues.line(key).first().is_some();
+            let entry = self.locks.get(key);
+            assert_eq!(
+                entry.is_some_and(|entry| entry.waited_for),
+                waits,
+                "{key:?}"
+            );
             let shared = self
                 .locks
                 .shared(key)

@@ -10,6 +10,7 @@ mod check;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::hashes::Hashes;
 use super::kept::Kept;
@@ -104,6 +105,12 @@ impl Queues {
     /// The keys that somebody waits for, in order.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.lines.keys()
+    }
+
+    /// The first of them in a database from this one on.
+    pub fn key_from(&self, db: i32, from: Bound<&Key>) -> Option<&Key> {
+        let mut keys = self.lines.range((from, Bound::Unbounded));
+        keys.next().map(|(key, _)| key).filter(|key| key.db == db)
     }
 
     /// The same, those that most wait for first, and of these the one whose first came first.

@@ -6,7 +6,9 @@ use super::over::{drop_holders, Over};
 use super::parts::read_parts;
 use super::Cause;
 use crate::lock::table::{Entry, Shared};
-use crate::lock::{head, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, Whom};
+use crate::lock::{
+    head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, Whom,
+};
 
 /// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
 /// after that: it is looked at once more.
@@ -52,6 +54,7 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
 
 /// Takes into account what was heard of a key.
 pub fn attend(d: &mut Decision<'_>, key: &Key) {
+    let is_new_here = d.core.heard.is_new_here(&d.core.locks, key);
     let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) else {
         return;
     };
@@ -60,6 +63,9 @@ pub fn attend(d: &mut Decision<'_>, key: &Key) {
     }
     for (owner, cause) in &readers {
         review_reader(d, key, owner, *cause);
+    }
+    if is_new_here {
+        leaving::know_who_waits(d.core, key);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What was noted is taken in, and looked at.
 
-use crate::lock::{closed, moved, reconcile, take_back};
-use crate::lock::{Cause, Decision, Key, Note};
+use crate::lock::{closed, leaving, moved, reconcile, take_back};
+use crate::lock::{Decision, Key, Note};
 
 /// Waits of so many keys of a connection that closes end at once, the rest in slices.
 const FEW: usize = 16;
@@ -14,6 +14,9 @@ pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
             Note::Changed(key, cause) => d.core.heard.of(key, cause),
             Note::Reader(key, owner, cause) => d.core.heard.of_reader(key, owner, cause),
             Note::Renamed(from, to) => {
+                if d.core.heard.is_new_here(&d.core.locks, &from) {
+                    leaving::know_who_waits(d.core, &from);
+                }
                 d.core.heard.renamed(&mut d.core.locks, &from, &to);
                 moved::renamed(d, &from, &to);
             }
@@ -21,8 +24,7 @@ pub fn hear(d: &mut Decision<'_>, notes: impl IntoIterator<Item = Note>) {
                 d.core.heard.swapped(one, other);
                 moved::swapped(d, one, other);
                 for db in [one, other] {
-                    let locks = &mut d.core.locks;
-                    d.core.heard.begin_sweep(locks, Some(db), Cause::Unknown);
+                    d.core.heard.begin_exchanged(&mut d.core.locks, db);
                 }
             }
             Note::Replaced(db, cause) => {

@@ -4,6 +4,7 @@
 mod away;
 mod crowds;
 mod cycles;
+mod exchanged;
 mod family;
 mod fence;
 mod foreign;

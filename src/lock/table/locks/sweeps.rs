@@ -25,6 +25,22 @@ impl Locks {
         Some((Key { db, name }, entry.stamp))
     }
 
+    /// Somebody waits for the key, and a sweep with this stamp means it, also where nothing was
+    /// known of it.
+    pub fn is_meant(&mut self, key: &Key, stamp: u32) {
+        if self.get(key).is_none() {
+            self.set_waited_for(key, true);
+        }
+        if let Some(entry) = self.get_mut(key) {
+            let is_older = stamp.wrapping_sub(entry.stamp) as i32 > 0;
+            entry.stamp = if is_older {
+                entry.stamp
+            } else {
+                stamp.wrapping_sub(1)
+            };
+        }
+    }
+
     /// No sweep so far means the entry any more.
     pub fn restamp(&mut self, key: &Key) {
         let stamp = self.stamp;

@@ -1,0 +1,76 @@
+//! Two databases are exchanged: who waits where is known anew, key by key, as they are looked at.
+
+use super::shell::{by, key, Request, Shell};
+use crate::lock::{Occasion, Verdict};
+
+const MANY: usize = 1_000;
+
+#[test]
+fn who_waits_is_known_anew_some_at_a_time() {
+    let names: Vec<String> = (0..MANY).map(|number| format!("k{number}")).collect();
+    let mut s = Shell::new();
+    for name in &names {
+        s.get(by("other").on(name));
+        s.wait(by("a").on(name));
+    }
+    s.told.clear();
+    s.piece_us = 10_000;
+    s.swap(0, 1);
+    s.tick();
+    let marked = |s: &Shell, db| {
+        let keys = names.iter().map(|name| key(db, name));
+        let waited_for = |key: &_| s.core.locks.get(key).is_some_and(|of| of.waited_for);
+        keys.filter(waited_for).count()
+    };
+    assert!(marked(&s, 0) < MANY / 4, "all at once");
+    assert!(marked(&s, 1) > MANY * 3 / 4, "all at once");
+    // Others come and go meanwhile, whether their key was looked at or not.
+    for (place, name) in names.iter().step_by(7).enumerate() {
+        let id = s.wait(by("b").on(name));
+        if place % 2 == 0 {
+            crate::lock::leave(&mut s.core, id);
+        }
+        s.core.check();
+    }
+    s.read_notes();
+    s.core.check();
+    assert_eq!((marked(&s, 0), marked(&s, 1)), (s.core.queues.len(), 0));
+    assert_eq!(s.answers().len(), MANY, "nobody holds any there");
+}
+
+#[test]
+fn who_was_demoted_meanwhile_knows_of_nobody() {
+    let mut s = Shell::new();
+    for name in ["k", "l", "m"] {
+        s.get(by("other").on(name));
+        s.wait(by("a").on(name).queue(0).tag(name));
+    }
+    s.swap(0, 1);
+    s.run(Occasion::Command);
+    crate::lock::demoted(&mut s.core);
+    s.read_notes();
+    s.tick();
+    assert!(s.core.queues.is_empty());
+    assert!(s.core.is_idle());
+    s.core.check();
+}
+
+/// One permit of two.
+fn one(owner: &str) -> Request<'_> {
+    by(owner).permits(1, 2)
+}
+
+/// What was known in the one database of those who wait is not taken for true in the other.
+#[test]
+fn nobody_is_refused_for_one_who_waits_in_the_other_database() {
+    let mut s = Shell::new();
+    s.get(one("a"));
+    s.get(one("b"));
+    s.wait(one("a"));
+    s.swap(0, 1);
+    s.run(Occasion::Command);
+    let there = Request { db: 1, ..one("b") };
+    assert!(matches!(s.acquire(there.block(0)), Ok(Verdict::Waits(_))));
+    s.read_notes();
+    s.core.check();
+}
