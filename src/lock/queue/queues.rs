@@ -143,19 +143,18 @@ impl Queues {
         self.sent_away.add(theirs);
     }
 
-    /// All that are queued for a key are, for it is another node's now. Nobody comes to them after
-    /// that, so that it is done once however often it is heard.
+    /// All that are queued for a key are, for it is another node's now. They are gone over some at
+    /// a time, and once however often that is heard meanwhile.
     pub fn send_all_of(&mut self, key: &Key, why: &Refusal) {
-        let is_queued = |id: &WaiterId| self.get(*id).is_some_and(|waiter| waiter.queued);
-        let last = self.line(key).queue.ids().rev().find(is_queued);
-        if last.is_some_and(|last| !self.sent_away.has(last)) {
-            self.send_away(key, why, |waiter| waiter.queued);
+        if self.queued > 0 && self.lines.contains_key(key) {
+            self.sent_away.add_line(key, why, self.next);
         }
     }
 
     /// The next that are to be refused, with so many keys.
     pub fn take_sent_away(&mut self, keys: usize) -> Vec<(WaiterId, Refusal)> {
-        self.sent_away.take(&self.waiters, Portion::new(keys))
+        let all = (&self.waiters, &self.lines);
+        self.sent_away.take(all, Portion::new(keys))
     }
 
     /// It is gone before that.

@@ -365,6 +365,15 @@ fn all_who_wait_for_a_lock_whose_slot_goes_are_sent_away() {
             s.wait(by(name).queue(0).from(1_000_001).tag(name));
         }
         s.ks.slot = Slot::Others;
+        // Some at a time, also where it is only found out who they are.
+        let mut heard = s.clone();
+        heard.piece_us = 10_000;
+        heard.changed(&key(0, "k"), Cause::Removed);
+        heard.tick();
+        heard.tick();
+        let told = heard.told.len();
+        assert!((1..100).contains(&told), "{told} at once");
+        assert_eq!(heard.core.queues.listed_to_be_sent_away(), 0);
         let began = spent();
         s.changed(&key(0, "k"), Cause::Removed);
         s.read_notes();
