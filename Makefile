@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 16
 
-.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools judge module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ test-matrix: module server ## run the suite on every server that can be had (or 
 test-upgrade: module server ## go from the last release to this one, and back, while locks are held, waited for and watched (SERVER=valkey-9.1)
 	@$(TORTURE_SERVER) tests/versions/run "$(TARGET)/versions"
 
-test-threads: module judge ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
+test-threads: module drivers ## run the suite, and torture, on servers with io-threads (SERVERS="redis-8.2 valkey-9.1" SECONDS=60)
 	@RLOCK_SERVER_OPTIONS="--io-threads 4" tests/servers/matrix "$(TARGET)/servers" $(THREADED)
 	@for server in $(THREADED); do RLOCK_SERVER_OPTIONS="--io-threads 4" RLOCK_SERVER="$(TARGET)/servers/$$server/run" "$(TARGET)/debug/torture" --seconds=$(or $(SECONDS),60) || exit; done
 
@@ -45,7 +45,7 @@ valgrind: tools server valgrind-tool ## run the suite on a server under valgrind
 asan: tools server ## run the suite with the module under AddressSanitizer (ONLY="sessions:: permits::"; needs gcc and a nightly toolchain)
 	@tests/asan/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
 
-test-tls: module server judge ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
+test-tls: module server drivers ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
 	@tests/tls/run "$(TARGET)" "$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER),$(RLOCK_SERVER))" $(or $(SECONDS),60)
 
 test-clients: module server ## test the clients by the scenarios they share, and client libraries as they come, where the toolchain is there (ONLY=python, ONLY=ioredis)
@@ -61,30 +61,27 @@ test-monitoring: module server ## watch a server by the real exporter and the re
 interop: module server ## test against the real Redisson, if Maven and a JDK are there (SECONDS=30 for each contest)
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
-soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, of permits among processes, and of library against module, the longer walks of the model checker)
-	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --test suite -- --nocapture many::contention permits::experiment
-	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --test suite -- --nocapture lua::differential::the_library
-	cargo test --locked --profile bench --lib -- --nocapture --ignored long_walks
+soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, of permits among processes, and of library against module)
+	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --workspace --test suite -- --nocapture many::contention permits::experiment
+	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --workspace --test suite -- --nocapture lua::differential::the_library
 
 walk: ## walk all that a few clients can do to three keys, to the end (some minutes)
-	cargo test --locked --profile bench --lib -- --nocapture --ignored whole_walks
+	cargo test --locked --profile bench --lib -- --nocapture --ignored long_walks whole_walks
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
-	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --test suite -- --nocapture lua::differential::the_library
+	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --workspace --test suite -- --nocapture lua::differential::the_library
 
-torture: module server judge ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1, TOPOLOGY=cluster, ONLY=full; CLIENTS="python go" tortures those of clients/)
+torture: module server drivers ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1, TOPOLOGY=cluster, ONLY=full; CLIENTS="python go" tortures those of clients/)
 	@$(TORTURE_SERVER) $(if $(CLIENTS),$(TARGET)/debug/torture-clients --clients="$(CLIENTS)",$(TARGET)/debug/torture --topology=$(TOPOLOGY) --only=$(ONLY)) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS)
 
-failover: module server ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5; CLUSTER=all: slots and masters of a cluster)
-	@cargo build --quiet --locked -p rlock-failover
+failover: module server drivers ## replace masters under load, and count what is held twice (SHORT=1 for CI; SERVER=valkey-9.1, FAULTS=kill,stop, RULES=0,1, ROUNDS=5; CLUSTER=all: slots and masters of a cluster)
 	@$(TORTURE_SERVER) $(TARGET)/debug/failover --short=$(SHORT) --faults=$(FAULTS) --rules=$(RULES) --rounds=$(ROUNDS) --cluster=$(CLUSTER)
 
-durability: module server ## kill servers under load and look at what they are after it, and compare replicas and AOFs whatever is done to them (SHORT=1 for CI; SECONDS=60, SEED=8 and ROUND=5 repeat one; SERVER=valkey-9.1, ONLY=crash or copies)
-	@cargo build --quiet --locked -p rlock-durability
+durability: module server drivers ## kill servers under load and look at what they are after it, and compare replicas and AOFs whatever is done to them (SHORT=1 for CI; SECONDS=60, SEED=8 and ROUND=5 repeat one; SERVER=valkey-9.1, ONLY=crash or copies)
 	@$(TORTURE_SERVER) $(TARGET)/debug/durability --short=$(SHORT) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --only=$(ONLY)
 
-torture-mutants: server judge ## whether torture notices 22 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
+torture-mutants: server drivers ## whether torture notices 22 ways of breaking rlock (some minutes; SECONDS=150 at most for each)
 	@$(TORTURE_SERVER) TORTURE=$(TARGET)/debug/torture tests/torture/mutants/run "$(TARGET)/mutants" $(or $(SECONDS),150) $(ONLY)
 
 hostile: module server ## send what nobody should send over many connections, and look that the server stands (SECONDS=60 SEED=8 SERVER=valkey-9.1; COMMANDS=10000000 at most, ONLY=storm or looks)
@@ -103,7 +100,7 @@ mutants: ## whether the core's own tests notice that it is broken somewhere (SHA
 
 bench: module server ## measure on the installed server and write bench/report.md (BENCH="--quick" and other flags; SERVER=valkey-9.1)
 	@$(if $(findstring --quick,$(BENCH)),,build-support/ensure-package valgrind || echo "the report will have no counts of instructions")
-	$(TORTURE_SERVER) cargo bench --locked --bench locks -- $(BENCH)
+	$(TORTURE_SERVER) cargo bench --locked --workspace --bench locks $(if $(findstring --quick,$(BENCH)),--profile dev) -- $(BENCH)
 
 costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
@@ -157,8 +154,9 @@ TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$
 # What ONLY names is a client of clients/, or else a library.
 ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))
 
-judge: tools
-	@cargo build --quiet --locked -p rlock-torture
+# What drives servers, all of it: one build, with what `make test` built.
+drivers: tools
+	@cargo build --quiet --locked --workspace --bins
 
 module: tools
 	@cargo build --release --locked
