@@ -75,11 +75,16 @@ impl Replies {
         if self.end == self.buffer.len() {
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
-        match source.read(&mut self.buffer[self.end..])? {
-            0 => Err(ErrorKind::UnexpectedEof.into()),
-            count => {
-                self.end += count;
-                Ok(())
+        loop {
+            match source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    self.end += count;
+                    return Ok(());
+                }
+                // With a time-out also by a machine that was stopped for a while.
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(error),
             }
         }
     }
