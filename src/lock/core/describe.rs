@@ -157,8 +157,8 @@ impl Core {
             queue: self.describe(now, key),
             key: key.clone(),
         };
-        let keys = self.queues.longest().take(most);
-        let mut all: Vec<Contended> = keys.map(describe).collect();
+        let keys = self.queues.longest(most);
+        let mut all: Vec<Contended> = keys.iter().map(describe).collect();
         all.sort_by_key(|lock| {
             let wait = Reverse(lock.queue.oldest_wait_ms);
             (Reverse(lock.queue.waiters), wait)

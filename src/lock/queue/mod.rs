@@ -3,6 +3,7 @@
 mod hashes;
 mod kept;
 mod keys;
+mod lengths;
 mod line;
 mod order;
 mod places;

@@ -8,12 +8,12 @@ mod by_owner;
 #[cfg(test)]
 mod check;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::hashes::Hashes;
 use super::kept::Kept;
+use super::lengths::Lengths;
 use super::line::{Line, NOBODY};
 use super::places::Places;
 use super::portion::Portion;
@@ -35,14 +35,6 @@ pub struct Gone {
     hoards: Vec<Key>,
 }
 
-/// How many wait in a line, who is first there, and for which key.
-type Length = (Reverse<usize>, WaiterId, Key);
-
-fn length(key: &Key, line: &Line) -> Option<Length> {
-    let (_, first) = line.first()?;
-    Some((Reverse(line.queue.len()), first, key.clone()))
-}
-
 #[derive(Clone, Debug, Default)]
 pub struct Queues {
     /// In a tree: a table grows in one go, and with a hundred thousand that would be a stall.
@@ -56,8 +48,7 @@ pub struct Queues {
     by_client: BTreeSet<(ClientId, WaiterId)>,
     /// Of the keys that somebody waits for.
     lines: BTreeMap<Key, Line>,
-    /// The longest first, and of those that are as long the one whose first came first.
-    longest: BTreeSet<Length>,
+    lengths: Lengths,
     /// When their times are over.
     timeouts: Deadlines<MonoUs, WaiterId>,
     /// How many of them are told at an address how their wait ends,
@@ -114,8 +105,8 @@ impl Queues {
     }
 
     /// The same, those that most wait for first, and of these the one whose first came first.
-    pub fn longest(&self) -> impl Iterator<Item = &Key> {
-        self.longest.iter().map(|(_, _, key)| key)
+    pub fn longest(&self, most: usize) -> Vec<Key> {
+        self.lengths.first(&self.lines, most)
     }
 
     /// The requests of a connection that is blocked.
@@ -199,14 +190,15 @@ impl Queues {
         let mut new = Vec::new();
         for key in &waiter.keys {
             let line = self.lines.entry(key.clone()).or_default();
-            match length(key, line) {
-                Some(was) => drop(self.longest.remove(&was)),
-                None => new.push(key.clone()),
+            if line.queue.is_empty() {
+                new.push(key.clone());
             }
+            self.lengths.was(key, line);
             let other = line.insert(id, &waiter);
-            self.longest.extend(length(key, line));
+            self.lengths.is(key, line);
             debug_assert_eq!(other, None, "no two stand in one place");
         }
+        self.lengths.are(&self.lines);
         let other = self.waiters.insert(id, Box::new(waiter));
         debug_assert!(other.is_none(), "no two requests have one number");
         if was_entangled {
@@ -239,9 +231,9 @@ impl Queues {
                 continue;
             };
             let was_first = line.first().is_some_and(|(_, first)| first == id);
-            length(key, line).map(|was| self.longest.remove(&was));
+            self.lengths.was(key, line);
             let its = line.remove(&waiter);
-            self.longest.extend(length(key, line));
+            self.lengths.is(key, line);
             debug_assert_eq!(its, Some(id), "who waits stands in its place");
             if line.hoarders.remove(&id) {
                 hoards.push(key.clone());
@@ -253,6 +245,7 @@ impl Queues {
                 led.push(key.clone());
             }
         }
+        self.lengths.are(&self.lines);
         if was_entangled && !self.waits_twice(hash, &owner) {
             self.mark_all(&owner, false);
         }

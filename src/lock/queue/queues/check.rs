@@ -1,7 +1,7 @@
 //! Whether the indexes say the same.
 
 use super::super::waiter::Waiter;
-use super::{length, Queues};
+use super::Queues;
 use crate::lock::moments::Moments;
 use crate::lock::{Owner, WaiterId};
 
@@ -33,11 +33,7 @@ impl Queues {
         for (key, line) in &self.lines {
             line.check(self.waiting(key));
         }
-        let lengths = self.lines.iter().map(|(key, line)| length(key, line));
-        assert!(lengths
-            .flatten()
-            .all(|length| self.longest.contains(&length)));
-        assert_eq!(self.longest.len(), self.lines.len());
+        self.lengths.check(&self.lines);
         let lines = self.lines.values();
         assert_eq!(lines.map(|line| line.queue.len()).sum::<usize>(), places);
         assert!(self.lines.values().all(|line| !line.queue.is_empty()));
