@@ -59,11 +59,11 @@ mod tests {
         ("clients/node/package.json", "\n  \"version\": \""),
         (
             "clients/node/package-lock.json",
-            "{\n  \"name\": \"rlock\",\n  \"version\": \"",
+            "{\n  \"name\": \"rlock-client\",\n  \"version\": \"",
         ),
         (
             "clients/node/package-lock.json",
-            "{\n      \"name\": \"rlock\",\n      \"version\": \"",
+            "{\n      \"name\": \"rlock-client\",\n      \"version\": \"",
         ),
         ("clients/node/src/link.js", "NAME = 'rlock-node-"),
         ("clients/node/README.md", "`rlock-node-"),
@@ -71,11 +71,11 @@ mod tests {
         ("clients/go/README.md", "clients/go@v"),
         (
             "clients/java/pom.xml",
-            "<artifactId>rlock</artifactId>\n  <version>",
+            "<artifactId>rlock-client</artifactId>\n  <version>",
         ),
         (
             "clients/java/README.md",
-            "<artifactId>rlock</artifactId>\n      <version>",
+            "<artifactId>rlock-client</artifactId>\n      <version>",
         ),
         (
             "clients/java/src/main/java/dev/rlock/Locks.java",

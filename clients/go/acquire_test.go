@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 func TestAcquireAndRelease(t *testing.T) {

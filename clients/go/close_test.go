@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // goroutines are those with a function of the package, or of its connections, in their stack.

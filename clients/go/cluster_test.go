@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // Three nodes with a third of the slots each: "b" is on the first, "c" and "a" on the others.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 func TestThousandWaitsForOneKey(t *testing.T) {

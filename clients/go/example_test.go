@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // exampleAddr is where the server of the examples is.

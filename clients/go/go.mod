@@ -1,4 +1,4 @@
-module github.com/rlock/rlock/clients/go
+module rlock.invalid/clients/go
 
 go 1.26.0
 

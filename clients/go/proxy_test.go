@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // A proxy that closes both ends once the server has answered the next request with a word,

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // atOnce is what comes of a request that could take a minute.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 var plainMinute = []rlock.Option{rlock.NoWatchdog(), rlock.Lease(time.Minute)}

@@ -154,7 +154,7 @@ fn time_of_day() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default();
-    let seconds = libc::time_t::try_from(now.as_secs()).unwrap_or(0);
+    let seconds = now.as_secs().try_into().unwrap_or(0);
     // SAFETY: zeros are a value of it; both are on the stack, and may be read and written.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: as above.

@@ -1,5 +1,5 @@
 import { createClient } from 'redis';
-import { Locks, LostError, NotAcquiredError } from 'rlock';
+import { Locks, LostError, NotAcquiredError } from 'rlock-client';
 
 const client = createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' });
 const locks = new Locks(client); // one for the whole process; it connects by itself

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { DeadlockError, Locks } from 'rlock';
+import { DeadlockError, Locks } from 'rlock-client';
 
 const client = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379', { lazyConnect: true });
 const locks = new Locks(client);

@@ -2,7 +2,7 @@
 //   npm run memory [-- how many]
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { Locks } from 'rlock';
+import { Locks } from 'rlock-client';
 import { Server } from '../test/tools/server.js';
 
 const MANY = Number(process.argv[2] ?? 10_000);

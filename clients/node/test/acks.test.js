@@ -1,6 +1,6 @@
 // A hold that replicas must have.
 import assert from 'node:assert/strict';
-import { RefusedError } from 'rlock';
+import { RefusedError } from 'rlock-client';
 import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, until } from './tools/until.js';

@@ -1,6 +1,6 @@
 // Slots that move, and nodes that fail over.
 import assert from 'node:assert/strict';
-import { LostError } from 'rlock';
+import { LostError } from 'rlock-client';
 import { slotOf } from '../src/slots.js';
 import { Cluster, keyAt } from './tools/cluster.js';
 import { forEach } from './tools/libraries.js';

@@ -1,7 +1,7 @@
 // What a program does with locks when nothing breaks.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DeadlockError, HeldByJobError, LostError, NotAcquiredError, RefusedError } from 'rlock';
+import { DeadlockError, HeldByJobError, LostError, NotAcquiredError, RefusedError } from 'rlock-client';
 import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, lost, until } from './tools/until.js';

@@ -1,7 +1,7 @@
 // Holds that are lost, and what the program hears of it.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConnectionError, LostError } from 'rlock';
+import { ConnectionError, LostError } from 'rlock-client';
 import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, lost, until } from './tools/until.js';

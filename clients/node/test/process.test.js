@@ -28,7 +28,7 @@ function node(server, words, saw = () => {}) {
 const program = (client, text) => ['--input-type=module', '--eval', `
   import { createClient } from 'redis';
   import { Redis } from 'ioredis';
-  import { Locks } from 'rlock';
+  import { Locks } from 'rlock-client';
   const url = process.env.REDIS_URL;
   const locks = new Locks(${client}, { timeout: 1000 });
   ${text}
@@ -111,7 +111,7 @@ for (const client of CLIENTS) {
 
 test('it can be required', async (t) => {
   const server = await Server.start(t);
-  const text = `const { Locks } = require('rlock'); console.log(typeof Locks);`;
+  const text = `const { Locks } = require('rlock-client'); console.log(typeof Locks);`;
   const done = await node(server, ['--input-type=commonjs', '--no-warnings', '--eval', text]);
   const [major, minor] = process.versions.node.split('.').map(Number);
   const can = major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19);

@@ -1,7 +1,7 @@
 // Plain holds over a new connection: asked for there, and told of from then on.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConnectionError, LostError } from 'rlock';
+import { ConnectionError, LostError } from 'rlock-client';
 import { forEach } from './tools/libraries.js';
 import { Proxy } from './tools/proxy.js';
 import { Server, freePort } from './tools/server.js';

@@ -6,7 +6,7 @@ import ioredis5 from 'ioredis5';
 import { createClientPool, createSentinel } from 'redis';
 import redis4 from 'redis4';
 import { createClient as createClient5, createCluster as createCluster5 } from 'redis5';
-import { Locks, NotAcquiredError, RefusedError } from 'rlock';
+import { Locks, NotAcquiredError, RefusedError } from 'rlock-client';
 import { NAME } from '../src/link.js';
 import { Cluster, keyAt } from './tools/cluster.js';
 import { forEach } from './tools/libraries.js';

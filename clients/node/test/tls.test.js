@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConnectionError } from 'rlock';
+import { ConnectionError } from 'rlock-client';
 import { forEach } from './tools/libraries.js';
 import { Server, freePort } from './tools/server.js';
 import { failure, lost } from './tools/until.js';

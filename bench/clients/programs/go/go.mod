@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/rlock/rlock/clients/go v0.0.0
+	rlock.invalid/clients/go v0.0.0
 	golang.org/x/sys v0.48.0
 )
 
@@ -14,4 +14,4 @@ require (
 	go.uber.org/atomic v1.12.0 // indirect
 )
 
-replace github.com/rlock/rlock/clients/go => ../../../../clients/go
+replace rlock.invalid/clients/go => ../../../../clients/go

@@ -1,10 +1,10 @@
-module github.com/rlock/rlock/clients/conformance/drivers/go
+module rlock.invalid/clients/conformance/drivers/go
 
 go 1.26.0
 
 require (
 	github.com/redis/go-redis/v9 v9.23.0
-	github.com/rlock/rlock/clients/go v0.9.0
+	rlock.invalid/clients/go v0.9.0
 )
 
 require (
@@ -13,4 +13,4 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 )
 
-replace github.com/rlock/rlock/clients/go => ../../../go
+replace rlock.invalid/clients/go => ../../../go

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	rlock "github.com/rlock/rlock/clients/go"
+	rlock "rlock.invalid/clients/go"
 )
 
 // A request has all words of all requests; the pointers are those that may be absent.

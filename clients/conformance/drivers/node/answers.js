@@ -1,7 +1,7 @@
 // Errors in the words of the runner.
 import {
   ConnectionError, DeadlockError, HeldByJobError, LostError, NotAcquiredError, RefusedError,
-} from 'rlock';
+} from 'rlock-client';
 
 const NAMES = [
   [NotAcquiredError, 'not_acquired'],

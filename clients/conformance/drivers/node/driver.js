@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, Cluster } from 'ioredis';
 import { createClient, createCluster } from 'redis';
-import { LostError, Locks, NotAcquiredError } from 'rlock';
+import { LostError, Locks, NotAcquiredError } from 'rlock-client';
 import { Cancelled, Thrown, answer } from './answers.js';
 
 const library = process.argv[2];

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster } from 'redis';
-import { Locks } from 'rlock';
+import { Locks } from 'rlock-client';
 
 /** What no test may leave behind, and no test expects. */
 export const unhandled = [];

@@ -1,2 +1,2 @@
-import rlock = require('rlock');
+import rlock = require('rlock-client');
 export const locks = (client: object) => new rlock.Locks(client);

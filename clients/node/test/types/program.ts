@@ -1,7 +1,7 @@
 // A program in TypeScript; it need only compile.
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { LostError, Locks, NotAcquiredError } from 'rlock';
+import { LostError, Locks, NotAcquiredError } from 'rlock-client';
 
 export async function program(): Promise<number> {
   await using locks = new Locks(createClient(), { timeout: 1000 });

@@ -138,7 +138,7 @@ class LimitsTest extends WithServer {
     @Test
     void theConnectionTellsWhoItIs() throws Exception {
         String pom = Files.readString(Path.of("pom.xml"));
-        assertTrue(pom.contains("<artifactId>rlock</artifactId>\n  <version>" + Locks.VERSION + "</version>"));
+        assertTrue(pom.contains("<artifactId>rlock-client</artifactId>\n  <version>" + Locks.VERSION + "</version>"));
         try (var others = LocksTest.through(server.port)) {
             others.locks().acquire(key, LONG).release();
             var mine = server.named("rlock-java-" + Locks.VERSION);
