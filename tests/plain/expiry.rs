@@ -158,7 +158,7 @@ fn a_deadline_that_moves_is_kept() {
         told.heard.clear();
         let take = format!("RLOCK.ACQUIRE k a {lease}");
         // In one write: the lease is running.
-        let replies = control.ask_all(&[&take, moving, "PEXPIRETIME k"]);
+        let replies = control.ask_all(&[take.as_str(), moving, "PEXPIRETIME k"]);
         assert!(int(replies[1].clone()) > 0);
         let ends = int(replies[2].clone());
         assert!(ends < now_ms() + 1000, "{moving}");

@@ -153,7 +153,7 @@ fn what_ended_otherwise_did_not_expire() {
     let del = format!("DEL {}", lease_key("del", "alice", 1));
     let take = |key: &str| format!("RLOCK.ACQUIRE {key} alice 200 READ");
     client.succeed(&[
-        &take("released"),
+        take("released").as_str(),
         &take("all"),
         &take("forced"),
         &take("gone"),

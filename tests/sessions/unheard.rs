@@ -165,7 +165,7 @@ fn a_time_out_that_nobody_hears_ends_the_wait_all_the_same() {
     control.take("k", "x");
     let mut session = Session::new(&server);
     let request = format!("RLOCK.ACQUIRE k a 1000 QUEUE 100 {}", session.notify("t"));
-    session.client.send_all(&[&request, "UNSUBSCRIBE"]);
+    session.client.send_all(&[request.as_str(), "UNSUBSCRIBE"]);
     assert_eq!(session.client.read(), queued());
     session.client.in_step();
     control.has_waiters("k", 0);

@@ -34,7 +34,7 @@ fn behind_a_pop(server: &Server, list: &str, request: &str) -> RawClient {
     let mut control = server.raw();
     let mut client = server.raw();
     let id = client.client_id();
-    client.send_all(&[&format!("BLPOP {list} 0"), request]);
+    client.send_all(&[format!("BLPOP {list} 0").as_str(), request]);
     eventually("it is blocked", || {
         let line = control.text(&format!("CLIENT LIST ID {id}"));
         line.contains("cmd=blpop") && line.contains("flags=b")

@@ -166,7 +166,7 @@ fn a_hold_that_somebody_took_during_the_stall_is_lost_and_its_connection_closed(
     ] {
         let mut held = Bound::with(&server, &format!("k a 300 {kind}"));
         // In one write: nothing of the server's own comes between the two.
-        let replies = control.ask_all(&[&sleep, takes, "PEXPIRE k 100000"]);
+        let replies = control.ask_all(&[sleep.as_str(), takes, "PEXPIRE k 100000"]);
         assert_eq!(replies[2], Value::Int(1), "{takes}");
         assert!(!matches!(replies[1], Value::Nil | Value::Int(0)), "{takes}");
         assert!(held.client.is_closed(), "'{kind}', {takes}");
