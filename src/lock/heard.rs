@@ -186,6 +186,13 @@ impl Heard {
         sweeps.any(|sweep| sweep.exchanged && sweep.db == key.db && means(sweep))
     }
 
+    /// Whether a database was exchanged for another, and who waits there may not be known of some
+    /// of its keys.
+    pub fn is_exchanged(&self, db: i32) -> bool {
+        let mut sweeps = self.sweeps.iter();
+        sweeps.any(|sweep| sweep.exchanged && sweep.db == db)
+    }
+
     /// Whether there can be any such.
     pub fn is_any_new(&self) -> bool {
         self.sweeps.iter().any(|sweep| sweep.exchanged)

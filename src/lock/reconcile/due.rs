@@ -54,17 +54,16 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
 
 /// Takes into account what was heard of a key.
 pub fn attend(d: &mut Decision<'_>, key: &Key) {
-    let is_new_here = d.core.heard.is_new_here(&d.core.locks, key);
-    let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) else {
-        return;
-    };
-    if let Some(cause) = cause {
-        review_key(d, key, cause);
+    let is_exchanged = d.core.heard.is_exchanged(key.db);
+    if let Some((cause, readers)) = d.core.heard.take(&mut d.core.locks, key) {
+        if let Some(cause) = cause {
+            review_key(d, key, cause);
+        }
+        for (owner, cause) in &readers {
+            review_reader(d, key, owner, *cause);
+        }
     }
-    for (owner, cause) in &readers {
-        review_reader(d, key, owner, *cause);
-    }
-    if is_new_here {
+    if is_exchanged {
         leaving::know_who_waits(d.core, key);
     }
 }

@@ -1,7 +1,7 @@
 //! Two databases are exchanged: who waits where is known anew, key by key, as they are looked at.
 
 use super::shell::{by, key, Request, Shell};
-use crate::lock::{Occasion, Verdict};
+use crate::lock::{Notice, Occasion, Owner, Verdict};
 
 const MANY: usize = 1_000;
 
@@ -72,5 +72,26 @@ fn nobody_is_refused_for_one_who_waits_in_the_other_database() {
     let there = Request { db: 1, ..one("b") };
     assert!(matches!(s.acquire(there.block(0)), Ok(Verdict::Waits(_))));
     s.read_notes();
+    s.core.check();
+}
+
+/// What was granted after a flush is no hold that it took.
+#[test]
+fn who_is_granted_behind_a_flush_is_not_told_that_it_took_the_lock() {
+    let mut s = Shell::new();
+    s.get(by("a").queue(0).tag("a"));
+    for owner in ["b", "c"] {
+        s.wait(by(owner).queue(0).tag(owner));
+    }
+    s.swap(0, 1);
+    s.swap(0, 1);
+    s.flush(Some(0));
+    s.told.clear();
+    s.read_notes();
+    s.tick();
+    assert_eq!(s.answers().len(), 1, "one is granted");
+    let is_lost =
+        |notice: &_| matches!(notice, Notice::Lost(loss) if loss.owner == Owner::from(&b"b"[..]));
+    assert!(!s.told.iter().any(is_lost), "{:?}", s.told);
     s.core.check();
 }

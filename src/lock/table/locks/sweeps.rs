@@ -25,19 +25,15 @@ impl Locks {
         Some((Key { db, name }, entry.stamp))
     }
 
-    /// Somebody waits for the key, and a sweep with this stamp means it, also where nothing was
-    /// known of it.
+    /// Somebody waits for the key: a sweep with this stamp means it also where nothing was known of
+    /// it. What was made known after the sweep had begun it does not mean: that may be a grant,
+    /// which a sweep that begins between the two would take for lost.
     pub fn is_meant(&mut self, key: &Key, stamp: u32) {
         if self.get(key).is_none() {
             self.set_waited_for(key, true);
-        }
-        if let Some(entry) = self.get_mut(key) {
-            let is_older = stamp.wrapping_sub(entry.stamp) as i32 > 0;
-            entry.stamp = if is_older {
-                entry.stamp
-            } else {
-                stamp.wrapping_sub(1)
-            };
+            if let Some(entry) = self.get_mut(key) {
+                entry.stamp = stamp.wrapping_sub(1);
+            }
         }
     }
 
