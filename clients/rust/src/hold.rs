@@ -94,14 +94,14 @@ impl State {
         let mut told = this.told.subscribe();
         let state = Arc::clone(this);
         apart(async move {
-            loop {
-                let reason = state.reason();
-                // The sender is in `state`.
-                if reason.is_some() || state.fate.get().is_some() || told.changed().await.is_err() {
-                    return reason;
-                }
-            }
+            // The sender is in `state`.
+            while !state.is_over() && told.changed().await.is_ok() {}
+            state.reason()
         })
+    }
+
+    fn is_over(&self) -> bool {
+        self.reason().is_some() || self.fate.get().is_some()
     }
 
     pub fn reason(&self) -> Option<Reason> {

@@ -195,7 +195,6 @@ impl Actor {
             }
             let node = self.nodes.get(entry.node);
             if let Some(reason) = held.state.reason() {
-                self.tell_end(Arc::clone(&held.state));
                 end = Err(Error::Lost(reason));
                 if !entry.request.in_quorum {
                     self.owe(id, entry.request, entry.node, false);
