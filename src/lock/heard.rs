@@ -252,7 +252,7 @@ impl Heard {
                 return;
             };
             if let Some(key) = sweep.next_line(queues) {
-                locks.is_meant(&key, sweep.stamp);
+                locks.put_before(&key, sweep.stamp);
                 keys.push(key);
                 continue;
             }

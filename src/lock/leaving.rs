@@ -66,14 +66,17 @@ pub fn know_who_waits(core: &mut Core, key: &Key) {
 fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTreeSet<Owner> {
     // There may be very many who hold it, or who wait: the fewer are gone through.
     let all = shared.fields() <= waiting;
-    let known = (all || shared.stuck() > 0).then(|| shared.parties());
-    let known = known.into_iter().flatten();
-    let known = known.filter(|party| all || party.waits);
-    let wants = (!all).then(|| core.queues.waiting(key));
-    let wants = wants.into_iter().flatten();
-    let wants = wants.map(|waiter| &waiter.want.owner);
-    let known = known.map(|party| &party.hold.owner);
-    known.chain(wants).cloned().collect()
+    if all {
+        let parties = shared.parties();
+        return parties.map(|party| party.hold.owner.clone()).collect();
+    }
+    let waiting = core.queues.waiting(key);
+    let mut owners: BTreeSet<Owner> = waiting.map(|one| one.want.owner.clone()).collect();
+    if shared.stuck() > 0 {
+        let known = shared.parties().filter(|party| party.waits);
+        owners.extend(known.map(|party| party.hold.owner.clone()));
+    }
+    owners
 }
 
 /// Takes a request out of its queues.

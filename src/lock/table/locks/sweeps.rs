@@ -28,7 +28,7 @@ impl Locks {
     /// Somebody waits for the key: a sweep with this stamp means it also where nothing was known of
     /// it. What was made known after the sweep had begun it does not mean: that may be a grant,
     /// which a sweep that begins between the two would take for lost.
-    pub fn is_meant(&mut self, key: &Key, stamp: u32) {
+    pub fn put_before(&mut self, key: &Key, stamp: u32) {
         if self.get(key).is_none() {
             self.set_waited_for(key, true);
             if let Some(entry) = self.get_mut(key) {
