@@ -154,9 +154,9 @@ TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$
 # What ONLY names is a client of clients/, or else a library.
 ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))
 
-# What drives servers, all of it: one build, with what `make test` built.
+# What drives servers, all of it, beside what `make test` builds: so libraries are built once for both.
 drivers: tools
-	@cargo build --quiet --locked --workspace --bins
+	@cargo build --quiet --locked --workspace --bins --tests
 
 module: tools
 	@cargo build --release --locked
