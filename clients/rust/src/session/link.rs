@@ -137,15 +137,7 @@ impl Link {
 
     /// A message that came before a reply which is there.
     pub fn next_message(&mut self) -> Option<PushInfo> {
-        if self.kept.is_some() {
-            return None;
-        }
-        let push = self.pushes.try_recv().ok()?;
-        if matches!(push.kind, PushKind::Message | PushKind::SMessage) {
-            return Some(push);
-        }
-        self.kept = Some(push);
-        None
+        next_message(&mut self.pushes, &mut self.kept)
     }
 
     pub fn poll_next(&mut self, node: usize, context: &mut Context<'_>) -> Poll<Event> {
@@ -162,6 +154,23 @@ impl Link {
         let push = self.pushes.poll_recv(context);
         push.map(|push| push.map_or(Event::End, Event::Push))
     }
+}
+
+/// Stops at the end of the link, which is kept. What else there is says nothing: the reply to
+/// SUBSCRIBE lies before all messages, until the session's task has come to it.
+fn next_message(
+    pushes: &mut UnboundedReceiver<PushInfo>,
+    kept: &mut Option<PushInfo>,
+) -> Option<PushInfo> {
+    while kept.is_none() {
+        let push = pushes.try_recv().ok()?;
+        match push.kind {
+            PushKind::Message | PushKind::SMessage => return Some(push),
+            PushKind::Disconnection | PushKind::SUnsubscribe => *kept = Some(push),
+            _ => {}
+        }
+    }
+    None
 }
 
 static NAME: OnceLock<&str> = OnceLock::new();
@@ -189,4 +198,31 @@ pub(super) fn in_resp3(client: &Client) -> RedisResult<Client> {
         .set_protocol(ProtocolVersion::RESP3)
         .set_lib_name("rlock-client", env!("CARGO_PKG_VERSION"));
     Client::open(info.set_redis_settings(settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_heard_behind_the_reply_to_subscribe_and_none_behind_the_end() {
+        let (sender, mut pushes) = unbounded_channel();
+        let kinds = [
+            PushKind::Subscribe,
+            PushKind::Message,
+            PushKind::SUnsubscribe,
+            PushKind::Message,
+        ];
+        for kind in kinds {
+            let data = Vec::new();
+            sender.send(PushInfo { kind, data }).unwrap();
+        }
+        let mut kept = None;
+        let mut next = || next_message(&mut pushes, &mut kept).map(|push| push.kind);
+        assert_eq!(
+            (next(), next(), next()),
+            (Some(PushKind::Message), None, None)
+        );
+        assert_eq!(kept.map(|push| push.kind), Some(PushKind::SUnsubscribe));
+    }
 }
