@@ -105,6 +105,8 @@ class Session(BaseSession):
                 data = self.connection._sock.recv(65536)
                 if not data:
                     core.drop = "the server closed the connection"
+                # A callback that was removed before its hold was lost is not called.
+                self.loop.steps()
                 core.receive(data, now())
         except LATER:
             pass
@@ -268,14 +270,18 @@ class Loop(BaseLoop):
 
     def _round(self) -> None:
         try:
-            for _ in range(len(self._steps)):
-                self._steps.popleft()(now())
+            self.steps()
             self.settle()
             self.callbacks.look(now())
             self._sleep()
         except Exception as error:  # a fault of ours
             self.later(partial(log.error, "rlock: %r", error, exc_info=error))
             self.fault(error)
+
+    def steps(self) -> None:
+        """Does what was posted until now."""
+        for _ in range(len(self._steps)):
+            self._steps.popleft()(now())
 
     def _sleep(self) -> None:
         if not self.opened():
