@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,18 +46,41 @@ func binary() string {
 	return "redis-server"
 }
 
-func freePort() int {
-	for {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			panic(err)
+// Below the ports that the kernel gives to clients, so that a server that starts again finds its
+// own free; and of those, some for each program of tests: the other clients' tests do it alike.
+// The bus of a cluster has a port that is 10000 higher.
+const firstPort, lastPort, blockOfPorts = 10_000, 20_000, 400
+
+var given atomic.Int64
+
+// Who listens on the first port of a block has it.
+var ourPorts = sync.OnceValues(func() (int, net.Listener) {
+	const blocks = (lastPort - firstPort) / blockOfPorts
+	for n := range blocks {
+		first := firstPort + (os.Getpid()+n)%blocks*blockOfPorts
+		if guard, err := listen(first); err == nil {
+			return first, guard
 		}
-		listener.Close()
-		// The bus of a cluster needs a port that is 10000 higher.
-		if port := listener.Addr().(*net.TCPAddr).Port; port < 55000 {
+	}
+	panic("other tests have all ports")
+})
+
+func listen(port int) (net.Listener, error) {
+	return net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+}
+
+// freePort gives one that nobody listens on now, and that no other program of tests is given while
+// this one runs.
+func freePort() int {
+	first, _ := ourPorts()
+	for range blockOfPorts {
+		port := first + 1 + int(given.Add(1))%(blockOfPorts-1)
+		if probe, err := listen(port); err == nil {
+			probe.Close()
 			return port
 		}
 	}
+	panic("no free port")
 }
 
 func startServer(t testing.TB, args ...string) *server {

@@ -16,18 +16,15 @@ import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from ports import free_port
+
 START, PROGRAM = 30, 120  # s, at most
 
 
 def ends_with_us():
     """The child is killed when this program dies, however it does."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start_server(directory):

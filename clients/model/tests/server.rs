@@ -2,12 +2,15 @@
 //! `RLOCK_SERVER` names) and the module (`RLOCK_MODULE`); without the module it is left out.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rlock_quorum_model::server::Server;
+
+#[path = "../../../tests/support/ports.rs"]
+mod ports;
 
 const LEASE: &str = "600000";
 
@@ -46,11 +49,7 @@ enum Reply {
 
 impl Real {
     fn start(module: String) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = ports::free_port();
         let folder = std::env::temp_dir().join(format!("rlock-model-{port}"));
         std::fs::create_dir_all(&folder).unwrap();
         let (child, line) = Self::run(port, &folder, &module);

@@ -2,24 +2,21 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import signal
 import socket
 import subprocess
 import threading
 import time
+import weakref
 
 import redis
+from ports import free_port
 
 
 def ends_with_us():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def until(condition, seconds=20.0):
@@ -28,6 +25,22 @@ def until(condition, seconds=20.0):
     while not (good := condition()) and time.monotonic() < end:
         time.sleep(0.01)
     return good
+
+
+def collect():
+    """All that is garbage now: gc.collect() does nothing while another thread is at it."""
+
+    class Cycle:
+        def __init__(self):
+            self.me = self
+
+    gc.disable()  # so that no other thread begins, and takes the mark alone
+    try:
+        mark = weakref.ref(Cycle())
+        while mark():
+            gc.collect()
+    finally:
+        gc.enable()
 
 
 class Server:

@@ -10,13 +10,40 @@ import { until } from './until.js';
 const SERVER = process.env.RLOCK_SERVER ?? 'redis-server';
 const MODULE = process.env.RLOCK_MODULE ?? resolve(import.meta.dirname, '../../../../target/release/librlock.so');
 
-export function freePort() {
+// Below the ports that the kernel gives to clients, so that a server that starts again finds its
+// own free; and of those, some for each program of tests: the other clients' tests do it alike.
+const [FIRST, LAST, BLOCK] = [10_000, 20_000, 400];
+let mine;
+let given = 0;
+
+function listen(port) {
   return new Promise((done) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
+    const guard = createServer().once('error', () => done(null));
+    guard.listen(port, '127.0.0.1', () => done(guard)).unref();
   });
+}
+
+/** Who listens on the first port of a block has it. */
+async function block() {
+  const blocks = (LAST - FIRST) / BLOCK;
+  for (let n = 0; n < blocks; n++) {
+    const first = FIRST + ((process.pid + n) % blocks) * BLOCK;
+    if (await listen(first)) return first;
+  }
+  throw new Error('other tests have all ports');
+}
+
+/** One that nobody listens on now, and that no other program of tests is given while this one runs. */
+export async function freePort() {
+  const first = await (mine ??= block());
+  for (let n = 0; n < BLOCK; n++) {
+    const port = first + 1 + (given++ % (BLOCK - 1));
+    const probe = await listen(port);
+    if (!probe) continue;
+    await new Promise((done) => probe.close(done));
+    return port;
+  }
+  throw new Error('no free port');
 }
 
 export class Server {

@@ -9,7 +9,6 @@ import io.lettuce.core.protocol.CommandArgs;
 import io.lettuce.core.protocol.ProtocolKeyword;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,51 +19,32 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** A server with the module, on a port and in a directory of its own, which dies with this process. */
 final class Server implements AutoCloseable {
     static final Duration SOON = Duration.ofSeconds(20);
 
-    int port;
+    final int port = Ports.free();
     /** Where the settings name a tls-port ${port}. */
-    int tlsPort;
+    final int tlsPort = Ports.free();
     private final Path directory;
-    private final List<String> asked;
-    private List<String> settings;
+    private final List<String> settings;
     private Process process;
     private RedisClient client;
     private StatefulRedisConnection<String, String> admin;
 
     Server(String... settings) {
-        this.asked = List.of(settings);
+        this.settings = Stream.of(settings).map(word -> word.replace("${port}", "" + tlsPort)).toList();
         try {
             directory = Files.createTempDirectory("rlock-java-");
         } catch (IOException error) {
             throw new UncheckedIOException(error);
         }
         Runtime.getRuntime().addShutdownHook(new Thread(this::kill));
-        for (int tries = 0; admin == null; tries++) {
-            choosePorts();
-            try {
-                start();
-                client = client(port);
-                admin = client.connect();
-            } catch (IllegalStateException error) {
-                if (tries == 5 || !error.getMessage().contains("Address already in use")) {
-                    throw error; // else another process was faster
-                }
-            }
-        }
-    }
-
-    private void choosePorts() {
-        try (var free = new ServerSocket(0); var other = new ServerSocket(0)) {
-            port = free.getLocalPort();
-            tlsPort = other.getLocalPort();
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        }
-        settings = asked.stream().map(word -> word.replace("${port}", "" + tlsPort)).toList();
+        start();
+        client = client(port);
+        admin = client.connect();
     }
 
     static RedisClient client(int port) {
