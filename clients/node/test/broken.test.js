@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { forEach } from './tools/libraries.js';
 import { Proxy } from './tools/proxy.js';
 import { Server } from './tools/server.js';
-import { failure, lost } from './tools/until.js';
+import { failure, lost, until } from './tools/until.js';
 
 forEach('the reply to ACQUIRE is lost: one hold, of the program', async (t, open) => {
   const server = await Server.start(t);
@@ -20,6 +20,10 @@ forEach('the reply to ACQUIRE is lost: one hold, of the program', async (t, open
   }
 });
 
+async function acquires(server) {
+  return Number(/cmdstat_rlock.acquire:calls=(\d+)/i.exec(await server.say('INFO', 'commandstats'))[1]);
+}
+
 forEach('the reply to a wait is lost: it keeps its place', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
@@ -27,7 +31,10 @@ forEach('the reply to a wait is lost: it keeps its place', async (t, open) => {
   const first = await others.acquire('jobs');
   await (await locks.acquire('warm')).release();
   proxy.cut('RLOCK.ACQUIRE');
+  const before = await acquires(server);
   const wait = locks.acquire('jobs', { wait: 30_000 });
+  // A place whose connection is away is kept, but makes nobody wait.
+  await until(async () => (await acquires(server)) === before + 2, 'it is said again');
   await server.waiting('jobs', 1);
   const behind = others.acquire('jobs', { wait: 30_000 });
   await server.waiting('jobs', 2);
