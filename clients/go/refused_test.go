@@ -244,7 +244,7 @@ func TestClusterThatDoesNotAnswer(t *testing.T) {
 	isErr(t, soon(t, "the end", first).err, context.DeadlineExceeded)
 	go locks.Close()
 	isErr(t, soon(t, "the end", second).err, rlock.ErrClosed)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Error("it took ", took)
 	}
 }

@@ -113,32 +113,32 @@ forEach('the server is killed and starts again', async (t, open) => {
 
 forEach('a server that stands still: lost within one lease, and waits end in time', async (t, open) => {
   const server = await Server.start(t);
-  const locks = open(server.port, { timeout: 700 });
-  const hold = await locks.acquire('a', { lease: 1000 });
+  const locks = open(server.port, { timeout: 3000 });
+  const hold = await locks.acquire('a', { lease: 5000 });
   await server.say('RLOCK.ACQUIRE', 'b', 'other', 60_000);
-  const wait = failure(locks.acquire('b', { wait: 2000 }));
+  const wait = failure(locks.acquire('b', { wait: 8000 }));
   await server.waiting('b', 1);
   server.signal('SIGSTOP');
   const began = performance.now();
   assert.equal(await lost(hold), 'connection');
-  assert(performance.now() - began < 1100, `it took ${performance.now() - began} ms`);
+  assert(performance.now() - began < 6000, `it took ${performance.now() - began} ms`);
   assert((await failure(locks.acquire('c'))) instanceof ConnectionError);
   assert((await wait) instanceof ConnectionError);
   server.signal('SIGCONT');
   await server.waiting('b', 0);
   await server.free('a');
-  await (await locks.acquire('a', { wait: 5000 })).release();
+  await (await locks.acquire('a', { wait: 20_000 })).release();
 });
 
 forEach('no server at all: an error in time, and the next request finds it', async (t, open) => {
   const server = await Server.start(t);
-  const locks = open(server.port, { timeout: 300 });
+  const locks = open(server.port, { timeout: 2000 });
   await server.kill();
   const error = await failure(locks.acquire('a'));
   assert(error instanceof ConnectionError);
   assert.match(error.message, /ECONNREFUSED/);
   await server.run();
-  await (await locks.acquire('a', { wait: 5000 })).release();
+  await (await locks.acquire('a', { wait: 20_000 })).release();
 });
 
 forEach('a replica is no master: asked again until it is one', async (t, open) => {

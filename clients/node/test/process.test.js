@@ -30,7 +30,7 @@ const program = (client, text) => ['--input-type=module', '--eval', `
   import { Redis } from 'ioredis';
   import { Locks } from 'rlock-client';
   const url = process.env.REDIS_URL;
-  const locks = new Locks(${client}, { timeout: 1000 });
+  const locks = new Locks(${client}, { timeout: 5000 });
   ${text}
 `];
 const CLIENTS = ['createClient({ url })', 'new Redis(url, { lazyConnect: true })'];
@@ -105,7 +105,7 @@ for (const client of CLIENTS) {
     const code = await new Promise((done) => child.once('close', done));
     await server.run();
     assert.deepEqual([code, out], [0, 'held\nconnection\nconnection\n']);
-    assert(performance.now() - began < 12_000); // what is owed to a server that is gone keeps nobody
+    assert(performance.now() - began < 30_000); // what is owed to a server that is gone keeps nobody
   });
 }
 

@@ -208,7 +208,7 @@ forEach('in a cluster that does not answer, a signal and close end it at once', 
   assert.equal((await first).message, 'enough');
   locks.close();
   assert.equal((await second).message, 'these locks are closed');
-  assert(performance.now() - began < 5000);
+  assert(performance.now() - began < 30_000);
 });
 
 forEach('a signal of the program that throws, whenever it is spoken to', async (t, open) => {

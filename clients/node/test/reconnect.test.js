@@ -39,7 +39,7 @@ forEach('plain holds that were forced while the connection was away', async (t, 
   assert.deepEqual(holds.map((hold) => hold.lost), [null, null, null, null]);
   proxy.to = server.port;
   for (const hold of holds) {
-    assert.equal(await lost(hold, 5000), 'expired');
+    assert.equal(await lost(hold), 'expired');
     assert.equal(await failure(hold.release()), hold.lost);
     for (const key of hold.keys) await server.free(key);
   }
@@ -56,7 +56,7 @@ forEach('plain holds that are forced after the reconnect', async (t, open) => {
   await cut(proxy, server, 5);
   for (const hold of holds) {
     await server.say('RLOCK.FORCE', hold.keys.at(-1));
-    assert.equal(await lost(hold, 5000), 'forced');
+    assert.equal(await lost(hold), 'forced');
     assert.equal(await failure(hold.release()), hold.lost);
     for (const key of hold.keys) await server.free(key);
   }
@@ -108,14 +108,15 @@ forEach('a reconnect moves no deadline, and undoes no renewal', async (t, open) 
   await longer.renew(60_000);
   assert((await server.say('PTTL', 'gpu')) > 50_000);
   const began = performance.now();
-  const hold = await take(locks, 'plain', 3000);
+  const hold = await take(locks, 'plain', 6000);
+  const taken = performance.now();
   await cut(proxy, server, 2);
+  const asked = performance.now();
   const left = await server.say('PTTL', 'jobs');
-  const passed = performance.now() - began;
-  assert(left > 2900 - passed && left < 3101 - passed, `${left} ms are left after ${passed}`);
+  const [least, most] = [began + 5900 - performance.now(), taken + 6100 - asked];
+  assert(left > least && left < most, `${left} ms are left, and not ${least} to ${most}`);
   await lost(hold);
-  const took = performance.now() - began;
-  assert(took > 2900 && took < 4000, `it took ${took} ms`);
+  assert(performance.now() - began > 5900);
   await server.free('jobs');
   await longer.release();
 });
@@ -129,7 +130,7 @@ for (const kept of [true, false]) {
     if (kept) await until(async () => (await renewed(server)) >= 3, 'they are asked for again');
     for (const hold of holds) {
       if (kept) await hold.release();
-      else assert.equal(await lost(hold, 5000), 'expired');
+      else assert.equal(await lost(hold), 'expired');
       for (const key of hold.keys) assert.equal((await server.info(key)).mode, 'free');
     }
   });

@@ -5,39 +5,37 @@ import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, lost } from './tools/until.js';
 
-const block = (ms) => {
-  for (const end = Date.now() + ms; Date.now() < end; );
-};
+const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 forEach('what was answered while the event loop was blocked is read before it counts as not answered', async (t, open) => {
   const server = await Server.start(t);
-  const locks = open(server.port, { timeout: 500 });
+  const locks = open(server.port, { timeout: 1500 });
   const connecting = locks.acquire('first');
   await turn();
-  block(900);
+  block(2000);
   const first = await connecting;
 
   const asked = locks.acquire('asked');
-  block(900);
+  block(2000);
   await (await asked).release();
 
   await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
-  const waiting = locks.acquire('taken', { wait: 600 });
+  const waiting = locks.acquire('taken', { wait: 2000 });
   await server.waiting('taken', 1);
   const freed = server.say('RLOCK.RELEASE', 'taken', 'raw');
   await turn();
-  block(2000);
+  block(3000);
   await freed;
   await (await waiting).release();
 
   await server.say('RLOCK.ACQUIRE', 'taken', 'raw', 60_000);
-  const inVain = locks.acquire('taken', { wait: 600 });
+  const inVain = locks.acquire('taken', { wait: 2000 });
   await server.waiting('taken', 1);
-  block(2000);
+  block(3000);
   assert.equal((await failure(inVain)).name, 'NotAcquiredError');
 
   const renewed = first.renew(20_000);
-  block(900);
+  block(2000);
   await renewed;
   await first.release();
 });

@@ -1,7 +1,6 @@
 """The face for asyncio."""
 
 import asyncio
-import gc
 import contextlib
 import math
 import socket
@@ -11,7 +10,7 @@ import time
 
 import pytest
 import redis.asyncio
-from servers import until
+from servers import collect, until
 
 import rlock
 import rlock.asyncio
@@ -179,7 +178,7 @@ def test_cancel_and_grant_cross(server, key):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await (await task).release()
-                assert await soon(lambda: server.is_free(key), 5)
+                assert await soon(lambda: server.is_free(key))
         await admin.aclose()
 
     run(main())
@@ -355,7 +354,7 @@ def test_a_loop_that_is_closed_under_an_open_session(server, key, caplog):
     loop.run_until_complete(asyncio.wait([waiting]))
     loop.close()
     del held, waiting, locks, loop
-    gc.collect()
+    collect()
     assert not caplog.records
 
 

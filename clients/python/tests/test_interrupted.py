@@ -3,7 +3,6 @@ asyncio a cancellation at every suspension. Afterwards each lock is free or the 
 
 import asyncio
 import contextlib
-import gc
 import os
 import sys
 from collections import Counter
@@ -11,7 +10,7 @@ from collections import Counter
 import pytest
 import redis
 import redis.asyncio
-from servers import InThread, until
+from servers import InThread, collect, until
 from test_own_program import World, works, world  # noqa: F401
 
 import rlock
@@ -330,7 +329,7 @@ def test_an_exception_in_the_event_loop(world, key, connects):  # noqa: F811
             tried.result()
         del tried, done
         missed.clear()
-        gc.collect()
+        collect()
         loop.run_until_complete(check(tracer.where))
     loop.run_until_complete(locks.close())
     loop.close()
@@ -353,7 +352,7 @@ def test_a_task_that_is_forgotten(world, key):  # noqa: F811
             with contextlib.suppress(StopIteration):
                 work_once.send(None)
             del work_once, future
-            gc.collect()
+            collect()
             assert await asyncio.to_thread(until, lambda: world.is_free(key))
 
             async def pieces():
@@ -364,7 +363,7 @@ def test_a_task_that_is_forgotten(world, key):  # noqa: F811
             await cycle[0].__anext__()
             cycle.append(cycle)
             del cycle
-            gc.collect()
+            collect()
             assert await asyncio.to_thread(until, lambda: world.is_free(key))
             await locks.acquire(key)  # and a hold
             assert await asyncio.to_thread(until, lambda: world.is_free(key))

@@ -11,7 +11,7 @@ import time
 
 import pytest
 import redis
-from servers import InThread, Server, until
+from servers import InThread, Server, collect, until
 from test_fork import in_child
 
 import rlock
@@ -101,7 +101,7 @@ def test_a_finaliser_in_a_cycle(world, locks, key, end):
             Node(locks.acquire(f"{key}:{number}"), lambda hold: ENDS[end](hold, locks))
     finally:
         gc.set_threshold(*threshold)
-    gc.collect()
+    collect()
     assert until(lambda: all(world.is_free(f"{key}:{number}") for number in range(150)))
     assert world.has(standing, f"{key}:stands")
     works(locks, world, key)
@@ -120,7 +120,7 @@ def test_a_finaliser_that_acquires(world, locks, key):
             Node(locks.acquire(f"{key}:{number}"), end)
     finally:
         gc.set_threshold(*threshold)
-    gc.collect()
+    collect()
     works(locks, world, key)
 
 
@@ -156,7 +156,7 @@ def test_a_generator_that_is_forgotten(world, locks, key):
         next(cycle[0])
         cycle.append(cycle)
         del cycle
-    gc.collect()
+    collect()
     assert until(lambda: all(world.is_free(f"{key}:{number}") for number in range(30)))
     works(locks, world, key)
 
@@ -238,7 +238,7 @@ def test_nothing_is_copied(world, locks, key):
         for how in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="copied"):
                 how(one)
-    gc.collect()
+    collect()
     assert world.has(hold, key)
 
 
@@ -318,7 +318,7 @@ def test_close_from_everywhere(world, key):
 
     def by_a_finaliser(locks, hold):
         Node(hold, lambda hold: locks.close())
-        gc.collect()
+        collect()
 
     def by_two_threads(locks, hold):
         for thread in [InThread(locks.close) for _ in range(4)]:

@@ -30,7 +30,7 @@ def test_taken(locks, key):
         began = time.monotonic()
         with pytest.raises(rlock.NotAcquired):
             locks.acquire(key, wait=0.3)
-        assert 0.3 <= time.monotonic() - began < 5
+        assert 0.3 <= time.monotonic() - began < 20
 
 
 def test_waits_in_order(server, locks, key):
@@ -75,7 +75,7 @@ def test_cancel_and_grant_cross(server, locks, key):
         except rlock.Cancelled:
             pass
         freed.result()
-        assert until(lambda: server.is_free(key), 5)
+        assert until(lambda: server.is_free(key))
 
 
 def test_loss_is_told(server, locks, key):

