@@ -422,13 +422,20 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let Looked(this) = &shared;
     while this.with(Actor::look_after) {
         let until = this.with(|actor| actor.sleeps_until);
-        let poll = |context: &mut Context<'_>| this.with(|actor| actor.poll_event(context));
+        // In one step: else a call of the program between the two would not know of a loss that has
+        // come.
+        let poll = |context: &mut Context<'_>| {
+            this.with(|actor| {
+                let event = actor.poll_event(context);
+                event.map(|(node, event)| actor.happened(node, event))
+            })
+        };
         let event = std::future::poll_fn(poll);
         let rest = until
             .saturating_sub(clock::now())
             .min(Duration::from_secs(3600));
         tokio::select! {
-            (node, event) = event => this.with(|actor| actor.happened(node, event)),
+            () = event => {}
             () = this.wake.notified() => {}
             () = sleep(rest) => {}
         }

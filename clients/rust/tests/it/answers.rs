@@ -21,7 +21,7 @@ async fn who_stands_in_line_when_the_server_stops_is_told_connection() {
         assert!(matches!(end, Err(Error::Connection(_))), "{end:?}");
     }
     server.waiting("jobs", 0).await;
-    assert!(server.is_free("free"));
+    server.free("free").await;
 }
 
 #[tokio::test]

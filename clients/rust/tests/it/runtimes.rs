@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
 use rlock_client::{Error, Hold, Locks, Quorum, Reason, blocking};
@@ -119,27 +120,38 @@ fn the_blocking_face_in_one_long_step_of_a_task() {
 
 #[test]
 fn in_the_destructor_of_a_thread_local() {
-    struct Last(blocking::Locks, Option<blocking::Hold>);
-    impl Drop for Last {
-        fn drop(&mut self) {
-            let hold = self.0.acquire("last").wait(s(5)).get().unwrap();
+    struct Last(blocking::Locks, Option<blocking::Hold>, mpsc::Sender<()>);
+    impl Last {
+        fn work(&mut self) -> Result<(), Error> {
+            let hold = self.0.acquire("last").wait(s(20)).get()?;
             hold.on_lost(drop);
-            hold.renew(s(20)).unwrap();
-            hold.release().unwrap();
+            hold.renew(s(20))?;
+            hold.release()?;
             drop(self.1.take());
             self.0.close();
+            Ok(())
+        }
+    }
+    impl Drop for Last {
+        fn drop(&mut self) {
+            // A panic would abort the process.
+            if self.work().is_ok() {
+                _ = self.2.send(());
+            }
         }
     }
     thread_local!(static LAST: RefCell<Option<Last>> = const { RefCell::new(None) });
     let server = Server::start();
     let locks = blocking::Locks::new(server.client());
+    let (worked, has_worked) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         // Before tokio's, which is gone then.
         LAST.set(None);
         let hold = locks.acquire("first").get().unwrap();
-        LAST.set(Some(Last(locks, Some(hold))));
+        LAST.set(Some(Last(locks, Some(hold), worked)));
     });
     thread.join().unwrap();
+    assert_eq!(has_worked.recv_timeout(PATIENCE), Ok(()));
     assert!(server.is_free("first") && server.is_free("last"));
 }
 
