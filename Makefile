@@ -46,7 +46,7 @@ asan: tools server ## run the suite with the module under AddressSanitizer (ONLY
 	@tests/asan/run "$(TARGET)" "$(RLOCK_SERVER)" $(ONLY)
 
 test-tls: module server drivers ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
-	@tests/tls/run "$(TARGET)" "$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER),$(RLOCK_SERVER))" $(or $(SECONDS),60)
+	@$(TORTURE_SERVER) tests/tls/run "$(TARGET)" $(or $(SECONDS),60)
 
 test-clients: module server ## test the clients by the scenarios they share, and client libraries as they come, where the toolchain is there (ONLY=python, ONLY=ioredis)
 	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
@@ -149,7 +149,7 @@ clean: ## remove all that was built and fetched
 THREADED = $(or $(SERVERS),redis-8.2 valkey-9.1)
 
 # A server of the matrix by its name, or any by its path.
-TORTURE_SERVER = $(if $(SERVER),RLOCK_SERVER=$(or $(wildcard $(TARGET)/servers/$(SERVER)/run),$(SERVER)))
+TORTURE_SERVER = $(if $(SERVER),tests/servers/with "$(TARGET)/servers" "$(SERVER)")
 
 # What ONLY names is a client of clients/, or else a library.
 ONLY_CLIENT = $(if $(ONLY),$(wildcard clients/conformance/drivers/$(ONLY)/driver.json))
