@@ -65,6 +65,23 @@ impl Screen {
         until(|| self.text().contains(what));
     }
 
+    /// Until a program of this name runs there: a shell that hears of ctrl-c between two commands
+    /// may begin the next one all the same, and wait for it.
+    pub fn runs(&self, name: &str) {
+        let session = self.child.as_ref().unwrap().id().to_string();
+        let is_it = |stat: String| {
+            let Some((start, rest)) = stat.rsplit_once(") ") else {
+                return false;
+            };
+            start.ends_with(&format!("({name}")) && rest.split(' ').nth(3) == Some(&session)
+        };
+        until(|| {
+            let all = std::fs::read_dir("/proc").unwrap().flatten();
+            let stat = |one: std::fs::DirEntry| std::fs::read_to_string(one.path().join("stat"));
+            all.filter_map(|one| stat(one).ok()).any(is_it)
+        });
+    }
+
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
