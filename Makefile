@@ -62,15 +62,15 @@ interop: module server ## test against the real Redisson, if Maven and a JDK are
 	@RLOCK_INTEROP_SECONDS=$(or $(SECONDS),$(RLOCK_INTEROP_SECONDS)) tests/redisson/run "$(TARGET)/interop" $(ONLY)
 
 soak: module server ## run for longer what the tests do in short (SECONDS=20 of contention, of permits among processes, and of library against module)
-	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) cargo test --locked --workspace --test suite -- --nocapture many::contention permits::experiment
-	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) cargo test --locked --workspace --test suite -- --nocapture lua::differential::the_library
+	RLOCK_SOAK_SECONDS=$(or $(SECONDS),20) tests/suite --nocapture many::contention permits::experiment
+	RLOCK_DIFF_STEPS=$(shell expr $(or $(SECONDS),20) '*' 500) tests/suite --nocapture lua::differential::the_library
 
 walk: ## walk all that a few clients can do to three keys, to the end (some minutes)
 	cargo test --locked --profile bench --lib -- --nocapture --ignored long_walks whole_walks
 
 explore: module server ## run the core against its model, and the library against the module, at random, otherwise each time (SEED=8 repeats one)
 	PROPTEST_RNG_SEED=$(or $(SEED),$(shell date +%s)) cargo test --locked --lib random::
-	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) cargo test --locked --workspace --test suite -- --nocapture lua::differential::the_library
+	RLOCK_DIFF_SEED=$(or $(SEED),$(shell date +%s)) RLOCK_DIFF_STEPS=$(or $(STEPS),20000) tests/suite --nocapture lua::differential::the_library
 
 torture: module server drivers ## drive it by many clients under faults, and judge what they saw (SECONDS=60, SEED=8 repeats one; SERVER=valkey-9.1, TOPOLOGY=cluster, ONLY=full; CLIENTS="python go" tortures those of clients/)
 	@$(TORTURE_SERVER) $(if $(CLIENTS),$(TARGET)/debug/torture-clients --clients="$(CLIENTS)",$(TARGET)/debug/torture --topology=$(TOPOLOGY) --only=$(ONLY)) --seed=$(SEED) --seconds=$(SECONDS) --round=$(ROUND) --round-seconds=$(ROUND_SECONDS)
