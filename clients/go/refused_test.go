@@ -233,7 +233,7 @@ func TestTLS(t *testing.T) {
 // In a cluster that does not answer, the end of the context and Close are heard at once.
 func TestClusterThatDoesNotAnswer(t *testing.T) {
 	s := startServer(t, "--cluster-enabled", "yes")
-	locks := rlock.NewCluster(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr()}}), rlock.Timeout(20*time.Second))
+	locks := rlock.NewCluster(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr()}}), rlock.Timeout(time.Minute))
 	s.signal(syscall.SIGSTOP)
 	defer s.signal(syscall.SIGCONT)
 	began := time.Now()

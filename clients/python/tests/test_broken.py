@@ -119,7 +119,7 @@ def test_no_server(tmp_path, face, key):
         locks.acquire(key)
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key, wait=0.1)
-    assert 2 <= time.monotonic() - began < 20
+    assert 2 <= time.monotonic() - began < 8
     server = Server(tmp_path, port=port)
     locks.release(locks.acquire(key))
     server.kill()
@@ -146,7 +146,7 @@ def test_a_try_at_a_stopped_server_ends(own_server, face, key):
     began = time.monotonic()
     with pytest.raises(rlock.ConnectionError):
         locks.acquire(key)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 5
     own_server.go_on()
     locks.release(locks.acquire(key, wait=20))
     assert own_server.is_free(key)
