@@ -4,6 +4,7 @@ mod admin;
 mod cluster;
 mod deadlock;
 mod differential;
+mod documents;
 mod lua;
 mod many;
 mod permits;

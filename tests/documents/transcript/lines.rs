@@ -1,0 +1,115 @@
+//! What stands in a transcript.
+
+/// From so far right on there are only remarks.
+const REMARKS: usize = 24;
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Said in this terminal.
+    Say(u32, String),
+    /// Seen in this one.
+    See(u32, String),
+    /// This one is closed.
+    Close(u32),
+}
+
+/// A piece of a page between two lines of backquotes.
+pub struct Block {
+    /// What stands behind the first backquotes.
+    pub language: String,
+    pub text: String,
+}
+
+impl Block {
+    pub fn is_transcript(&self) -> bool {
+        prompt(&self.text).is_some()
+    }
+}
+
+/// All of a page.
+pub fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for line in page.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                open = Some(Block {
+                    language: language.to_owned(),
+                    text: String::new(),
+                });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) => (),
+        }
+    }
+    assert!(open.is_none(), "a block that does not end");
+    blocks
+}
+
+/// The lines of a transcript.
+pub fn parse(text: &str) -> Vec<Line> {
+    let mut terminal = 0;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let said = prompt(line);
+        let rest = said.map_or(line, |(number, rest)| {
+            terminal = number;
+            rest
+        });
+        let (words, remark) = split(rest);
+        if said.is_some() {
+            lines.push(Line::Say(terminal, words.to_owned()));
+        } else if !words.is_empty() {
+            lines.push(Line::See(terminal, words.to_owned()));
+        }
+        if remark.contains("Ctrl-D in the other terminal") {
+            lines.push(Line::Close(other(terminal)));
+        } else if remark.contains("in the other terminal") && remark.ends_with(':') {
+            terminal = other(terminal);
+        }
+    }
+    lines
+}
+
+/// Of two.
+fn other(terminal: u32) -> u32 {
+    3 - terminal
+}
+
+/// The terminal, and what is said there.
+fn prompt(line: &str) -> Option<(u32, &str)> {
+    let (number, rest) = line.split_once("> ")?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// What is said or seen, and the remark. Two blanks between quotes are no remark's.
+fn split(line: &str) -> (&str, &str) {
+    let from = line.len() - line.trim_start().len();
+    if from >= REMARKS {
+        return ("", line.trim());
+    }
+    let mut quoted = false;
+    let mut before = ' ';
+    for (at, c) in line.char_indices().skip_while(|(at, _)| *at < from) {
+        match c {
+            '"' if before != '\\' => quoted = !quoted,
+            ' ' if before == ' ' && !quoted && !is_numbered(&line[at..]) => {
+                return (line[..at].trim_end(), line[at..].trim());
+            }
+            _ => (),
+        }
+        before = c;
+    }
+    (line.trim_end(), "")
+}
+
+/// Whether an entry of a list is next.
+fn is_numbered(rest: &str) -> bool {
+    let rest = rest.trim_start();
+    let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.len() < rest.len() && behind.starts_with(") ")
+}
