@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 16
 
-.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,7 +105,7 @@ bench: module server ## measure on the installed server and write bench/report.m
 costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
-lint: tools house ## check format, lints and how src/ is put together
+lint: tools house docs-check ## check format, lints, how src/ is put together, and the links of all pages
 	cargo fmt --all --check
 	cargo fmt --manifest-path clients/conformance/raw/redis-rs/Cargo.toml --check
 	cargo fmt --manifest-path clients/Cargo.toml --all --check
@@ -118,6 +118,23 @@ lint: tools house ## check format, lints and how src/ is put together
 
 house: tools ## print where src/ breaks a rule of how it is put together
 	@cargo run --quiet --locked -p rlock-house -- src
+
+# mdBook is built into the folder of what is built, once.
+MDBOOK := $(TARGET)/docs-tools/bin/mdbook
+MDBOOK_VERSION := 0.5.4
+
+docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into target/docs, and check its links (builds mdBook first, which takes some minutes)
+	@build-support/docs/stage "$(TARGET)/docs-pages"
+	@"$(MDBOOK)-$(MDBOOK_VERSION)" build "$(TARGET)/docs-pages" --dest-dir "$(TARGET)/docs"
+	@build-support/docs/check "$(TARGET)/docs"
+
+docs-check: ## check the links of all pages, without building anything (needs python3)
+	@build-support/docs/check
+
+$(MDBOOK)-$(MDBOOK_VERSION): | tools
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo install --quiet --locked --force --version $(MDBOOK_VERSION) --no-default-features --features search --root "$(TARGET)/docs-tools" --target-dir "$(TARGET)/docs-tools/build" mdbook
+	@rm -rf "$(TARGET)/docs-tools/build"
+	@mv "$(MDBOOK)" $@
 
 # Run as root it builds nothing: there is no cargo in root's path, and what it would build
 # would be root's. Service units let servers load libraries from /usr/lib and /lib alone.
