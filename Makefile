@@ -129,6 +129,7 @@ docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into t
 	@build-support/docs/check "$(TARGET)/docs"
 
 docs-check: ## check the links of all pages, without building anything (needs python3)
+	@build-support/docs/test
 	@build-support/docs/check
 
 $(MDBOOK)-$(MDBOOK_VERSION): | tools

@@ -51,15 +51,25 @@ fn quoted(cell: &str, sign: char) -> Vec<&str> {
     words
 }
 
-/// Plays the transcripts of a page, each on a server of its own.
+/// Plays the transcripts of a page, each on a server of its own, and once more in RESP2 where
+/// that can be: there a connection that is subscribed does nothing else.
 fn play(path: &Path) -> usize {
     let blocks = blocks(&read(path)).into_iter();
     let transcripts = blocks.filter(Block::is_transcript);
-    let played = transcripts.map(|block| {
+    let played = transcripts.map(|Block { language, text }| {
+        println!("{}:\n{text}", path.display());
         let server = Server::start();
-        let version = if block.language == "resp2" { 2 } else { 3 };
-        println!("{}:\n{}", path.display(), block.text);
-        Play::on(&server, version).play(&block.text);
+        if language == "resp2" {
+            return Play::on(&server, 2).play(&text);
+        }
+        let mut play = Play::on(&server, 3);
+        play.play(&text);
+        if !text.contains("SUBSCRIBE") {
+            let server = Server::start();
+            println!("in RESP2");
+            let (replies, text) = play.ended(&text);
+            Play::as_resp2(&server, &replies).play(&text);
+        }
     });
     played.count()
 }

@@ -113,3 +113,23 @@ fn is_numbered(rest: &str) -> bool {
     let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
     behind.len() < rest.len() && behind.starts_with(") ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_say_where_things_are_seen_and_are_no_part_of_them() {
+        let text = "1> RLOCK.RELEASE k a\n\
+                    (integer) 0                   and in the other terminal:\n\
+                    1)  1) \"a  b\"  a remark\n\
+                    \u{20}                            now Ctrl-D in the other terminal\n";
+        let expected = [
+            Line::Say(1, "RLOCK.RELEASE k a".to_owned()),
+            Line::See(1, "(integer) 0".to_owned()),
+            Line::See(2, "1)  1) \"a  b\"".to_owned()),
+            Line::Close(1),
+        ];
+        assert_eq!(parse(text), expected);
+    }
+}

@@ -1,6 +1,6 @@
 //! Does what a transcript says, and looks that it sees the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use redis::Value;
 
@@ -22,6 +22,10 @@ pub struct Play<'a> {
     beside: RawClient,
     /// The terminals that do.
     waiting: BTreeSet<u32>,
+    /// The replies that came.
+    replies: Vec<Value>,
+    /// Those that are to come, in the place of what the page shows.
+    instead: VecDeque<Value>,
 }
 
 impl<'a> Play<'a> {
@@ -33,7 +37,22 @@ impl<'a> Play<'a> {
             tokens: Tokens::default(),
             beside: server.raw(),
             waiting: BTreeSet::new(),
+            replies: Vec::new(),
+            instead: VecDeque::new(),
         }
+    }
+
+    /// The same, but these replies are to come: those in RESP3, as RESP2 has them.
+    pub fn as_resp2(server: &'a Server, replies: &[Value]) -> Self {
+        Self {
+            instead: replies.iter().map(flat).collect(),
+            ..Self::on(server, 2)
+        }
+    }
+
+    /// The replies that came, and the page with the tokens of this run.
+    pub fn ended(self, text: &str) -> (Vec<Value>, String) {
+        (self.replies, self.tokens.said(text))
     }
 
     /// Goes on with the terminals that are there.
@@ -109,6 +128,9 @@ impl<'a> Play<'a> {
             here.retain(|line| named.contains(&field(line)));
         }
         let mut page = page.to_vec();
+        if let Some(instead) = self.instead.pop_front() {
+            page = shown(&instead);
+        }
         if page.last().is_some_and(|line| line.trim() == MORE) {
             page.pop();
             here.truncate(page.len());
@@ -117,7 +139,22 @@ impl<'a> Play<'a> {
         let mut lines = page.iter().zip(&here).zip(before);
         let same = page.len() == here.len()
             && lines.all(|((page, here), before)| self.tokens.same(page, here, before));
+        self.replies.push(reply);
         let (page, here) = (page.join("\n"), here.join("\n"));
         assert!(same, "the page has\n{page}\n\nthe server says\n{here}\n");
+    }
+}
+
+/// A reply of RESP3 as RESP2 has it.
+fn flat(reply: &Value) -> Value {
+    match reply {
+        Value::Array(values) => Value::Array(values.iter().map(flat).collect()),
+        Value::Map(pairs) => {
+            let both = pairs
+                .iter()
+                .flat_map(|(key, value)| [flat(key), flat(value)]);
+            Value::Array(both.collect())
+        }
+        other => other.clone(),
     }
 }

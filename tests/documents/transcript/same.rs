@@ -48,8 +48,15 @@ impl Tokens {
 
     /// One is always the same as the other.
     fn token(&mut self, page: &str, here: &str) -> bool {
-        let known = self.here.entry(page.to_owned()).or_insert(here.to_owned()) == here;
-        known && self.page.entry(here.to_owned()).or_insert(page.to_owned()) == page
+        match (self.here.get(page), self.page.get(here)) {
+            (None, None) => {
+                self.here.insert(page.to_owned(), here.to_owned());
+                self.page.insert(here.to_owned(), page.to_owned());
+                true
+            }
+            (Some(known), Some(_)) => known == here,
+            _ => false,
+        }
     }
 }
 
@@ -95,4 +102,37 @@ fn without_uuid(line: &str) -> String {
     found.map_or(line.to_owned(), |at| {
         format!("{}/uuid/{}", &line[..at], &line[at + LENGTH..])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "(integer) 1795272565176233";
+    const SECOND: &str = "(integer) 1795272569583159";
+
+    #[test]
+    fn a_token_is_the_same_wherever_the_page_has_the_same() {
+        let mut tokens = Tokens::default();
+        assert!(tokens.same("(integer) 1700000000000001", FIRST, ""));
+        assert!(tokens.same("(integer) 1700000000000001", FIRST, ""));
+        assert!(!tokens.same("(integer) 1700000000000001", SECOND, ""));
+        assert!(!tokens.same("(integer) 1700000000000002", FIRST, ""));
+        assert!(tokens.same("(integer) 1700000000000002", SECOND, ""));
+        let said = tokens.said("RLOCK.FORCE k IFTOKEN 1700000000000002");
+        assert_eq!(said, "RLOCK.FORCE k IFTOKEN 1795272569583159");
+    }
+
+    #[test]
+    fn times_and_ids_may_be_any_and_other_numbers_are_the_page_s() {
+        let mut tokens = Tokens::default();
+        let mut same = |page, here, before| tokens.same(page, here, before);
+        let [page, here] = [29349, 30000].map(|ms| format!("4# \"held-ms\" => (integer) {ms}"));
+        assert!(same(&page, &here, ""));
+        assert!(same("8) (integer) 1", "8) (integer) 20", "7) \"held-ms\""));
+        assert!(!same("8) (integer) 1", "8) (integer) 20", "7) \"holds\""));
+        assert!(!same("9) (integer) 1", "8) (integer) 1", "7) \"held-ms\""));
+        assert!(!same("(integer) 0", "(integer) 1", ""));
+        assert!(!same("(nil)", "(integer) 1", ""));
+    }
 }

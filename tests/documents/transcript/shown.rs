@@ -11,7 +11,10 @@ pub fn shown(reply: &Value) -> Vec<String> {
         Value::Int(number) => vec![format!("(integer) {number}")],
         Value::SimpleString(text) => vec![text.clone()],
         Value::VerbatimString { text, .. } => text.lines().map(str::to_owned).collect(),
-        Value::BulkString(bytes) => vec![format!("\"{}\"", bytes.escape_ascii())],
+        Value::BulkString(bytes) => {
+            let text = bytes.escape_ascii().to_string().replace("\\'", "'");
+            vec![format!("\"{text}\"")]
+        }
         Value::ServerError(_) => vec![format!("(error) {}", error(reply.clone()))],
         Value::Array(values) => list(values),
         Value::Push { kind, data } => {
