@@ -11,6 +11,8 @@ pub enum Line {
     See(u32, String),
     /// This one is closed.
     Close(u32),
+    /// So many ms go by.
+    Pass(i64),
 }
 
 /// A piece of a page between two lines of backquotes.
@@ -61,6 +63,7 @@ pub fn parse(text: &str) -> Vec<Line> {
             rest
         });
         let (words, remark) = split(rest);
+        lines.extend(later(remark).map(Line::Pass));
         if said.is_some() {
             lines.push(Line::Say(terminal, words.to_owned()));
         } else if !words.is_empty() {
@@ -73,6 +76,12 @@ pub fn parse(text: &str) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// `2 s later`, in ms.
+fn later(remark: &str) -> Option<i64> {
+    let seconds = remark.split_once(" s later")?.0;
+    seconds.parse::<i64>().ok().map(|seconds| 1000 * seconds)
 }
 
 /// Of two.
@@ -120,11 +129,12 @@ mod tests {
 
     #[test]
     fn remarks_say_where_things_are_seen_and_are_no_part_of_them() {
-        let text = "1> RLOCK.RELEASE k a\n\
+        let text = "1> RLOCK.RELEASE k a    2 s later\n\
                     (integer) 0                   and in the other terminal:\n\
                     1)  1) \"a  b\"  a remark\n\
                     \u{20}                            now Ctrl-D in the other terminal\n";
         let expected = [
+            Line::Pass(2000),
             Line::Say(1, "RLOCK.RELEASE k a".to_owned()),
             Line::See(1, "(integer) 0".to_owned()),
             Line::See(2, "1)  1) \"a  b\"".to_owned()),

@@ -7,7 +7,7 @@ use redis::Value;
 use super::lines::{parse, Line};
 use super::same::Tokens;
 use super::shown::shown;
-use crate::support::{eventually, Ask, RawClient, Server};
+use crate::support::{eventually, now_ms, pass, Ask, RawClient, Server};
 
 /// The page leaves out what follows.
 const MORE: &str = "…";
@@ -63,8 +63,11 @@ impl<'a> Play<'a> {
         while let Some(line) = lines.next() {
             let (terminal, first) = match line {
                 Line::Close(terminal) => {
-                    self.terminals.remove(&terminal);
-                    self.waiting.remove(&terminal);
+                    self.close(terminal);
+                    continue;
+                }
+                Line::Pass(ms) => {
+                    pass(now_ms() + ms);
                     continue;
                 }
                 Line::Say(terminal, words) => {
@@ -100,15 +103,25 @@ impl<'a> Play<'a> {
         })
     }
 
+    /// As with Ctrl-D: the next in this terminal is a new connection.
+    #[track_caller]
+    fn close(&mut self, terminal: u32) {
+        self.waiting.remove(&terminal);
+        let Some(client) = self.terminals.remove(&terminal) else {
+            return;
+        };
+        let before = clients(&mut self.beside, "connected");
+        client.close();
+        let beside = &mut self.beside;
+        eventually("it is closed", || clients(beside, "connected") < before);
+    }
+
     /// What was said waits.
     #[track_caller]
     fn waits(&mut self, terminal: u32) {
         self.waiting.insert(terminal);
         let (beside, waiting) = (&mut self.beside, self.waiting.len());
-        let blocked = format!("blocked_clients:{waiting}\r\n");
-        eventually("it waits", || {
-            beside.text("INFO clients").contains(&blocked)
-        });
+        eventually("it waits", || clients(beside, "blocked") == waiting);
     }
 
     #[track_caller]
@@ -143,6 +156,17 @@ impl<'a> Play<'a> {
         let (page, here) = (page.join("\n"), here.join("\n"));
         assert!(same, "the page has\n{page}\n\nthe server says\n{here}\n");
     }
+}
+
+/// How many clients there are of a kind.
+fn clients(client: &mut RawClient, kind: &str) -> usize {
+    let section = client.text("INFO clients");
+    let begin = format!("{kind}_clients:");
+    let mut lines = section.lines();
+    let count = lines.find_map(|line| line.strip_prefix(&begin));
+    count
+        .and_then(|count| count.parse().ok())
+        .expect("a number")
 }
 
 /// A reply of RESP3 as RESP2 has it.
