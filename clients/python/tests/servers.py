@@ -90,7 +90,7 @@ class Server:
 
 
 class Proxy:
-    """Passes everything on, until it is told otherwise."""
+    """Passes everything on, until a test says otherwise."""
 
     def __init__(self, port):
         self.target = port

@@ -91,7 +91,7 @@ def test_an_outer_cancellation_stays_one(server, key):
                 held = asyncio.Event()
                 task = asyncio.create_task(body(locks, held))
                 await held.wait()
-                if lose:  # both at once: the task is cancelled, as it was told to be
+                if lose:  # both at once: the task is cancelled, as was asked for
                     loop = locks._loops.here()
                     core = loop.sessions[0].core
                     held_state = next(iter(core.holds))

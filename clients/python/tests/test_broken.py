@@ -175,5 +175,5 @@ def test_a_server_that_may_not_write(server, face, key):
             locks.release(hold)
     finally:
         server.say("CONFIG SET min-replicas-to-write 0")
-    # The release is said again with the heartbeat: nobody else would free the lock.
+    # The release is retried with the heartbeat: nobody else would free the lock.
     assert until(lambda: server.is_free(key))

@@ -19,7 +19,7 @@ import rlock.asyncio
 CLIENT = os.path.dirname(rlock.__file__)
 
 
-# What a finaliser raises is not told, but it does what it has to.
+# What a finaliser raises is not reported, but it does what it has to.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
@@ -292,7 +292,7 @@ def test_a_cancellation_of_the_first_request_and_of_close(world, key):  # noqa: 
 @pytest.mark.parametrize("connects", [False, True])
 def test_an_exception_in_the_event_loop(world, key, connects):  # noqa: F811
     """At every fifth line of what the loop itself runs of the client: nobody waits for what does not
-    come, and what was held is told lost, or is had."""
+    come, and what was held is lost, or is held."""
     if len(world.servers) > 1:
         pytest.skip("as with one server")
     loop, missed = asyncio.new_event_loop(), []

@@ -16,38 +16,38 @@ class Stub:
 
     def __init__(self, test):
         self.core, self.test = self, test
-        self.said, self.seat = [], None
+        self.said, self.member = [], None
 
     def act(self, step):
         step(self, self.test.now)
 
-    def take(self, seat, ask, done, now):
+    def take(self, member, ask, done, now):
         self.said.append("acquire")
-        self.seat, self.done = seat, done
-        seat.request = Request(ask, seat)
-        return seat.request
+        self.member, self.done = member, done
+        member.request = Request(ask, member)
+        return member.request
 
-    def fence(self, seat, token, now, then, lost):
+    def fence(self, member, token, now, then, lost):
         self.said.append(f"fence {token}")
         self.then, self.lost = then, lost
 
-    def retire(self, seat, now, then):
+    def retire(self, member, now, then):
         self.said.append("release")
         self.over = then
 
     # What the server does.
 
     def grant(self, token):
-        request = self.seat.request
+        request = self.member.request
         request.held, request.finished = Held(request, token), True
         self.done()
 
     def refuse(self, error):
-        self.seat.request.error, self.seat.request.finished = error, True
+        self.member.request.error, self.member.request.finished = error, True
         self.done()
 
     def lose(self, reason):
-        self.seat.request.held.reason = reason
+        self.member.request.held.reason = reason
         self.lost(reason)
 
 
@@ -106,11 +106,11 @@ class World:
 def test_waiting_only_at_the_first_that_can_be_reached():
     world = World(wait=30)
     s1, s2, _ = world.servers
-    assert world.said == ["acquire", "", ""] and s1.seat.request.ask.wait == 30
+    assert world.said == ["acquire", "", ""] and s1.member.request.ask.wait == 30
     s1.refuse(errors.ConnectionError("away"))
-    assert world.said == ["", "acquire", ""] and s2.seat.request.ask.wait == 30
+    assert world.said == ["", "acquire", ""] and s2.member.request.ask.wait == 30
     s2.grant(3)
-    assert world.said == ["", "", "acquire"] and world.servers[2].seat.request.ask.wait == 0
+    assert world.said == ["", "", "acquire"] and world.servers[2].member.request.ask.wait == 0
 
 
 def test_the_greatest_token_of_grants_that_are_in_time():
@@ -124,7 +124,7 @@ def test_the_greatest_token_of_grants_that_are_in_time():
     world.passes(0.02)
     assert world.said == ["fence 11"] * 4 + ["release"]
     s5.grant(20)
-    assert world.said == [""] * 5 and s5.seat.over
+    assert world.said == [""] * 5 and s5.member.over
 
 
 def test_a_server_counts_whose_counter_is_the_token():
@@ -150,7 +150,7 @@ def test_no_majority_is_released_at_all_of_them_and_tried_again_by_another_owner
     s3.refuse(errors.NotAcquired())
     assert world.said == ["acquire release", "acquire release", "acquire release"]
     world.passes(0.031)
-    assert world.said == ["acquire", "", ""] and s1.seat.owner == world.request.owner != owner
+    assert world.said == ["acquire", "", ""] and s1.member.owner == world.request.owner != owner
     for server in (s1, s2, s3):
         server.grant(6) if server is s1 else server.refuse(errors.NotAcquired())
     world.passes(60)
@@ -223,7 +223,7 @@ def test_a_server_that_was_sent_a_release_is_out():
     # Also if its session has sent it by itself.
     world = World()
     world.held()
-    world.servers[2].seat.out = True
+    world.servers[2].member.out = True
     world.passes(LEASE / 3)
     assert world.said == ["fence 5", "fence 5", ""]
 

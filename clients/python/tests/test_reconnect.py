@@ -1,4 +1,4 @@
-"""Plain holds over a new connection: asked for there, and told of from then on."""
+"""Plain holds over a new connection: asked for there, and their loss is notified from then on."""
 
 import threading
 import time

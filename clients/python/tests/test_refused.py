@@ -1,4 +1,4 @@
-"""What is told at once, and what may not be told: that somebody has a lock of which nobody knows."""
+"""What is raised at once, and what may not be raised: that somebody has a lock of which nobody knows."""
 
 import asyncio
 import contextlib

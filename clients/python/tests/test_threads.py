@@ -78,16 +78,16 @@ def test_cancel_and_grant_cross(server, locks, key):
         assert until(lambda: server.is_free(key))
 
 
-def test_loss_is_told(server, locks, key):
-    told = []
+def test_loss_is_notified(server, locks, key):
+    reasons = []
     with pytest.raises(rlock.Lost) as caught, locks.hold(key) as hold:
-        hold.lost.add_callback(told.append)
+        hold.lost.add_callback(reasons.append)
         server.say(f"RLOCK.FORCE {key}")
         assert hold.lost.wait(10)
         with pytest.raises(rlock.Lost):
             hold.renew()
     assert caught.value.reason == hold.lost.reason == "forced"
-    assert until(lambda: told == ["forced"])
+    assert until(lambda: reasons == ["forced"])
 
 
 def test_the_bodys_own_error_comes_out(server, locks, key):

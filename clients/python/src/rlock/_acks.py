@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ._clock import now as clock
-from ._line import SETNAME
+from ._protocol import SETNAME
 from ._resp import Failure, Word
 from ._states import Request
 from .errors import Lost, Refused

@@ -7,7 +7,7 @@ from typing import Any
 
 from redis import exceptions
 
-# A session retries by itself, is asked by its own heartbeat, and hears no other messages.
+# A session retries by itself, is asked by its own heartbeat, and takes no other messages.
 _NOT_OURS = (
     "client_name",
     "health_check_interval",
@@ -46,7 +46,7 @@ def refusal(error: BaseException) -> tuple[str, str] | None:
 
 
 def checked(client: Any, kinds: tuple[type, ...], what: str, other: str) -> None:
-    """Told at once, and not by an error from inside."""
+    """Listener at once, and not by an error from inside."""
     if not isinstance(client, kinds):
         names = " or ".join(f"{kind.__module__.split('.client')[0].split('.cluster')[0]}.{kind.__name__}" for kind in kinds)
         hint = ""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ._acks import WHO, run_id
 from ._holds import ELSEWHERE, Holds
-from ._line import BROKEN
+from ._protocol import BROKEN
 from ._resp import Failure
 from ._states import Call, Held, Request, nothing
 from .errors import ConnectionError, Deadlock, Error, HeldByJob, Lost, NotAcquired, Refused
@@ -113,7 +113,7 @@ class Core(Holds):
         else:
             request.queued = True
 
-    def _told(self, word: str, tag: str, rest: str, now: float) -> None:
+    def _notified(self, word: str, tag: str, rest: str, now: float) -> None:
         entry = self._table.get(tag)
         if isinstance(entry, Held):
             if word == "lost":
@@ -175,7 +175,7 @@ class Core(Holds):
         ours = next((held for held in map(self.holders.get, keys) if held), None)
         return NotAcquired(keys, ours.request.owner if ours else None)
 
-    def _end(self, request: Request, error: Exception | None, tell: bool = True) -> None:
+    def _end(self, request: Request, error: Exception | None, notify: bool = True) -> None:
         request.finished, request.error = True, error
         self.timers.cancel(request.timer)
         self.requests.pop(request, None)
@@ -184,7 +184,7 @@ class Core(Holds):
             self.beat.remove(request.ask.counted())
             if request.job:
                 request.job.give(request)
-        if tell:
+        if notify:
             self.calls.append(request.done)
         request.done, request.timer = nothing, None  # what a hold need not keep
 
@@ -263,7 +263,7 @@ class Core(Holds):
 
     def _open(self, now: float) -> None:
         for held in list(self.holds):
-            self._stand(held, now)
+            self._regain(held, now)
         for request in list(self.requests):
             self._send_request(request, now)
 
@@ -273,13 +273,13 @@ class Core(Holds):
         for request in self.requests:
             request.tag = None
         for held in [held for held in self.holds if held.request.ask.watchdog]:
-            self.owe(self._freed(held.request, now), now)
+            self.add_pending(self._freed(held.request, now), now)
             self._lost(held, "connection", now)
         for held in self.holds:
             held.outlived = True
         if self.place and self.failing:  # perhaps another node has its slots now
-            backlog, self.backlog = self.backlog, []
-            self._move(*self.requests, *backlog)
+            pending_commands, self.pending_commands = self.pending_commands, []
+            self._move(*self.requests, *pending_commands)
 
     def _unsubscribed(self, now: float) -> None:
         """All waits there are over, and the slots are to be read again."""

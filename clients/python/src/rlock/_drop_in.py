@@ -63,7 +63,7 @@ def acquire_error(error: Error | ValueError, name: Any) -> Exception | None:
 
 
 def not_a_lock(error: ResponseError) -> None:
-    """The key is something else's; any other error is told."""
+    """The key is something else's; any other error is raised."""
     if not str(error).startswith("WRONGTYPE"):
         raise error
 

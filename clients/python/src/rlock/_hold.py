@@ -1,4 +1,4 @@
-"""A hold, and how its loss is told."""
+"""A hold, and who is notified of its loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("rlock")
 
 
 def checked_callback(callback: Callable[[str], object]) -> None:
-    """Told at once: the loop looks at nothing of the program's."""
+    """Listener at once: the loop looks at nothing of the program's."""
     if not callable(callback) or inspect.iscoroutinefunction(callback):
         raise TypeError(f"a callback is a plain function of the reason, not {callback!r}")
 
@@ -43,8 +43,8 @@ def same(one: Any, other: Any) -> bool:
     return one is other or (isinstance(one, BuiltinMethodType) and isinstance(other, BuiltinMethodType) and one == other)
 
 
-class Told:
-    """One that wants to hear of a loss."""
+class Listener:
+    """Is notified of a loss."""
 
     __slots__ = ("callback", "call")
 
@@ -58,10 +58,10 @@ class Told:
         if held.reason:
             self.call(held.reason)
         else:
-            held.told = [*(held.told or ()), self]
+            held.listeners = [*(held.listeners or ()), self]
 
     def remove(self, held: Held, at: float) -> None:
-        held.told = [told for told in held.told or () if told is not self] or None
+        held.listeners = [one for one in held.listeners or () if one is not self] or None
 
 
 class BaseLoss:
@@ -94,19 +94,19 @@ class BaseLoss:
         held = self._held
 
         def remove(at: float) -> None:
-            for told in held.told or ():
-                if isinstance(told, Told) and same(told.callback, callback):
-                    return told.remove(held, at)
+            for listener in held.listeners or ():
+                if isinstance(listener, Listener) and same(listener.callback, callback):
+                    return listener.remove(held, at)
 
         self._loop.post(remove)
 
     def _add(self, callback: Callable[[str], object]) -> None:
         checked_callback(callback)
-        told = Told(callback, lambda reason: self._loop.later(lambda: callback(reason)))
+        listener = Listener(callback, lambda reason: self._loop.later(lambda: callback(reason)))
         try:
-            self._loop.post(partial(told.add, self._held))
+            self._loop.post(partial(listener.add, self._held))
         except BaseException:
-            self._loop.post(partial(told.remove, self._held))
+            self._loop.post(partial(listener.remove, self._held))
             raise
 
 
@@ -232,17 +232,17 @@ class Loss(BaseLoss):
     def wait(self, timeout: float | None = None) -> bool:
         """Until it is lost, at most `timeout` seconds; whether it was."""
         alarm = Alarm()
-        told = Told(alarm, lambda reason: alarm.ring())
+        listener = Listener(alarm, lambda reason: alarm.ring())
         end = None if timeout is None else time.monotonic() + timeout
         try:
-            self._loop.post(partial(told.add, self._held))
+            self._loop.post(partial(listener.add, self._held))
             while not self.is_set() and not getattr(own, "here", False):
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
                     break
                 alarm.wait(left)
         finally:
-            self._loop.post(partial(told.remove, self._held))
+            self._loop.post(partial(listener.remove, self._held))
         return self.is_set()
 
 

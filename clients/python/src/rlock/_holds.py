@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import Ask, ms_up
-from ._line import BROKEN, Line
+from ._protocol import BROKEN, Protocol
 from ._resp import Failure, Word
 from ._states import Call, Held, Pending, Request
 from .errors import ConnectionError, Lost, Refused
@@ -20,7 +20,7 @@ PLACE = 15.0
 ELSEWHERE = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN")
 
 
-class Holds(Line):
+class Holds(Protocol):
     def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
         super().__init__(timeout, place)
         self.moved: list[Request | Call] = []  # for whoever has their slot now
@@ -40,8 +40,8 @@ class Holds(Line):
             self.calls.append(self.on_moved)
 
     def _ending(self, request: Request, words: tuple[Word, ...], now: float, waits: bool = False) -> Call:
-        """What ends what its owner has, or waits for. It is said until the server has taken it: what
-        is there with watchdog, or in line, stays as long as the connection."""
+        """What ends what its owner has, or waits for. It is retried until the server has taken it: what
+        is there with watchdog, or waits, stays as long as the connection."""
         lease = request.ask.lease
         if held := request.held:
             lease = max(held.lease, held.renewing or 0)
@@ -54,14 +54,14 @@ class Holds(Line):
         return call
 
     def _tidied(self, call: Call, reply: Any, now: float) -> None:
-        """What the server refuses is said again, for nobody else will."""
+        """What the server refuses is retried, for nobody else will."""
         if not isinstance(reply, Failure) or reply.code in ("NOTHELD", "WRONGTYPE"):
             self._taken(call, now)
         elif self.place and reply.code in ELSEWHERE:
             call.parted(now)
             self._move(call)
         elif now < call.until:
-            self.say_again(call, now)
+            self.retry_later(call, now)
 
     def _taken(self, call: Call, now: float) -> None:
         """What its job asks for next may be asked for now, perhaps at another node."""
@@ -106,7 +106,7 @@ class Holds(Line):
             if isinstance(reply, Failure):
                 why = self._gone(reply)
                 self._finish(pending, Lost(why, ask.name) if why else Refused(*reply))
-            elif held.reason and not pending.error:  # told before the reply
+            elif held.reason and not pending.error:  # notified before the reply
                 self._finish(pending, Lost(held.reason, ask.name))
             else:
                 self._finish(pending, pending.error)
@@ -178,14 +178,14 @@ class Holds(Line):
                         self._until(held, call.sent + lease / 1000)
                 then(None, now)
 
-        # Said again it does no harm: the owner holds it once, or not at all.
+        # It is idempotent: the owner holds it once, or not at all.
         again = None if held.request.ask.watchdog else words
         call = Call(words, answered, again, until=now + max(self.timeout, held.lease / 1000))
         held.renewing = lease
         self.send(call, now)
 
-    def _stand(self, held: Held, now: float) -> None:
-        """On a new channel: whether there is the hold still, and to be told of its loss here. Its
+    def _regain(self, held: Held, now: float) -> None:
+        """On a new channel: asks whether the hold is still there, and subscribes to its loss. Its
         end stays where it is; that of one with watchdog is the server's."""
         tag, owner = next(self._tags), held.request.owner
         self._table.pop(str(held.tag), None)
@@ -232,15 +232,15 @@ class Holds(Line):
         self._forget(held)
         request = held.request
         if reason == "demoted":  # the master that comes may have it still
-            self.owe(self._freed(held.request, now), now)
+            self.add_pending(self._freed(held.request, now), now)
         elif reason == "moved":  # and so may the node that has the slot now
             self._move(self._freed(held.request, now))
         if not request.finished:  # the program does not have it yet
             gone = ConnectionError("the connection broke before the hold was sure")
             self._end(request, gone if reason == "connection" else Lost(reason, request.ask.name))
-        for told in held.told or ():
-            self.calls.append(partial(told, reason))
-        held.told = None
+        for listener in held.listeners or ():
+            self.calls.append(partial(listener, reason))
+        held.listeners = None
 
     def _forget(self, held: Held, releasing: bool = False) -> None:
         if held not in self.holds:
@@ -269,9 +269,9 @@ class Holds(Line):
 
     def _closing(self, held: Held, reason: str) -> None:
         held.reason = reason
-        for told in held.told or ():
-            self.calls.append(partial(told, reason))
-        held.told = None
+        for listener in held.listeners or ():
+            self.calls.append(partial(listener, reason))
+        held.listeners = None
 
     def _finish(self, pending: Pending, error: Exception | None) -> None:
         if not pending.finished:
@@ -279,4 +279,4 @@ class Holds(Line):
             self.timers.cancel(pending.timer)
             self.calls.append(pending.done)
 
-    def _end(self, request: Request, error: Exception | None, tell: bool = True) -> None: ...
+    def _end(self, request: Request, error: Exception | None, notify: bool = True) -> None: ...

@@ -35,15 +35,15 @@ class BaseSession:
         core = self.core
         core.tick(at)
         self.write()
-        if core.drop or (core.closed and not (core.backlog or (core.ready and (core.flight or core.out)))):
+        if core.drop or (core.closed and not (core.pending_commands or (core.ready and (core.flight or core.out)))):
             self._part(at)
-        told = bool(core.calls)
+        called = bool(core.calls)
         while core.calls:
             core.calls.popleft()()
         if core.wants_connection(at):
             core.connecting = True
             self.connect()
-        return told
+        return called
 
     @property
     def alive(self) -> bool:
@@ -117,7 +117,7 @@ class BaseLoop:
 
     def fault(self, error: BaseException) -> None:
         """Something was left half done, perhaps the end of a connection: none is gone on with. The
-        holds are told lost, and nobody hangs."""
+        holds are lost, and nobody hangs."""
         for session in self.sessions:
             if not session.core.connecting:
                 session.core.drop = session.core.drop or f"a fault in rlock: {error!r}"

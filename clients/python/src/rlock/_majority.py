@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from ._ask import fresh_owner
-from ._seat import Seat, SeatCore
+from ._member import Member, MemberCore
 from ._states import Held, Pending, Request
 from .errors import ConnectionError, Lost, NotAcquired, Refused
 
@@ -23,15 +23,15 @@ GRACE = 0.05
 PAUSES = (0.02, 1.0)  # s: after the first attempt without a majority, and at most
 RELEASED = 1.0  # s: how long a release waits for servers that do not answer
 
-Step = Callable[[SeatCore, float], object]
+Step = Callable[[MemberCore, float], object]
 
 
 class Majority:
-    """`act` of whoever runs it (see `_bench.py`) is how replies come back."""
+    """`act` of whoever runs it (see `_quorum.py`) is how replies come back."""
 
     def __init__(self, sessions: Sequence[Any], timeout: float, act: Callable[[Any], object]) -> None:
         self.todo: deque[tuple[Any, Step]] = deque()  # to be done to sessions, in this order
-        self.calls: list[Callable[[], object]] = []  # and what the program is to be told
+        self.calls: list[Callable[[], object]] = []  # and what the program is to be notified by
         self._sessions, self._timeout, self._act = sessions, timeout, act
         self._need = len(sessions) // 2 + 1
         self._phase = "over"  # first, rest, fence, held, pause
@@ -51,40 +51,40 @@ class Majority:
 
     def _begin(self, now: float) -> None:
         self._request.owner = fresh_owner()
-        self._seats = [Seat(session, self._request.owner) for session in self._sessions]
+        self._members = [Member(session, self._request.owner) for session in self._sessions]
         self._phase, self._end = "first", math.inf
         self._first(now)
 
     def _first(self, now: float) -> None:
-        """Who waits stands in line at one server: the first one that can be reached."""
-        seat = next((seat for seat in self._seats if not seat.request), None)
-        if seat:
-            self._take(seat, max(self._request.until - now, 0.001) if self._wanted.wait else 0)
+        """A waiter queues at one server: the first one that can be reached."""
+        member = next((member for member in self._members if not member.request), None)
+        if member:
+            self._take(member, max(self._request.until - now, 0.001) if self._wanted.wait else 0)
         else:
             self._no_majority(now)
 
-    def _take(self, seat: Seat, wait: float) -> None:
+    def _take(self, member: Member, wait: float) -> None:
         wanted = self._wanted._replace(wait=wait)
 
-        def take(core: SeatCore, now: float) -> None:
-            request = core.take(seat, wanted, lambda: self._heard(seat, request), now)
+        def take(core: MemberCore, now: float) -> None:
+            request = core.take(member, wanted, lambda: self._replied(member, request), now)
 
-        seat.request, seat.valid = Request(wanted, seat), 0.0  # until that one is there
-        self._do(seat, take)
+        member.request, member.valid = Request(wanted, member), 0.0  # until that one is there
+        self._do(member, take)
 
-    def _heard(self, seat: Seat, request: Request) -> None:
-        self._act(lambda core, now: core._taken(seat, request, now))
+    def _replied(self, member: Member, request: Request) -> None:
+        self._act(lambda core, now: core._taken(member, request, now))
 
-    def _taken(self, seat: Seat, request: Request, now: float) -> None:
-        if self._phase == "over" or seat not in self._seats or seat.over or seat.request is not request:
+    def _taken(self, member: Member, request: Request, now: float) -> None:
+        if self._phase == "over" or member not in self._members or member.over or member.request is not request:
             return
         if self._phase == "held":
-            if seat.held:
-                self._fence(seat, now)
+            if member.held:
+                self._fence(member, now)
         elif self._phase == "first":
-            if seat.held:
+            if member.held:
                 self._phase, self._end = "rest", now + self._lease / 2
-                for other in self._seats:
+                for other in self._members:
                     if not other.request:
                         self._take(other, 0)
                 self._count(now)
@@ -96,8 +96,8 @@ class Majority:
             self._count(now)
 
     def _count(self, now: float) -> None:
-        granted = [seat for seat in self._seats if seat.held and not seat.asking]
-        asking = [seat for seat in self._seats if seat.asking]
+        granted = [member for member in self._members if member.held and not member.asking]
+        asking = [member for member in self._members if member.asking]
         if len(granted) >= self._need:
             self._end = min(self._end, now + GRACE)
         elif len(granted) + len(asking) < self._need:
@@ -106,36 +106,36 @@ class Majority:
             return
         if len(granted) < self._need:
             return self._no_majority(now)
-        for seat in asking:  # from now on a grant comes too late
-            self._retire(seat)
-        self._token = max(seat.held.token for seat in granted if seat.held)
+        for member in asking:  # from now on a grant comes too late
+            self._retire(member)
+        self._token = max(member.held.token for member in granted if member.held)
         self._phase, self._end = "fence", now + self._lease / 2
         self._fencing = set(granted)
-        for seat in granted:
-            self._fence(seat, now)
+        for member in granted:
+            self._fence(member, now)
 
-    def _fence(self, seat: Seat, now: float) -> None:
+    def _fence(self, member: Member, now: float) -> None:
         def then(counter: int | None, sent: float) -> None:
-            self._act(lambda core, now: core._fenced(seat, counter, sent, now))
+            self._act(lambda core, now: core._fenced(member, counter, sent, now))
 
         def lost(reason: str) -> None:
-            self._act(lambda core, now: core._gone(seat, reason, now))
+            self._act(lambda core, now: core._gone(member, reason, now))
 
-        self._do(seat, lambda core, now: core.fence(seat, self._token, now, then, lost))
+        self._do(member, lambda core, now: core.fence(member, self._token, now, then, lost))
 
-    def _fenced(self, seat: Seat, counter: int | None, sent: float, now: float) -> None:
-        if self._phase not in ("fence", "held") or seat not in self._seats or seat.over:
+    def _fenced(self, member: Member, counter: int | None, sent: float, now: float) -> None:
+        if self._phase not in ("fence", "held") or member not in self._members or member.over:
             return
-        if not seat.held:  # lost meanwhile, which may be told of later
+        if not member.held:  # lost meanwhile; the notification may come later
             counter = None
-        first = seat in self._fencing
-        self._fencing.discard(seat)
+        first = member in self._fencing
+        self._fencing.discard(member)
         # Above the token: somebody may have been given a greater one. Of a server that was
         # taken anew it says nothing, for the hold has its majority.
         if counter is not None and (counter == self._token or not first):
-            seat.valid = max(seat.valid, sent + self._lease - self._drift)
+            member.valid = max(member.valid, sent + self._lease - self._drift)
         elif first:
-            self._retire(seat)
+            self._retire(member)
         if self._phase == "fence":
             self._decide(now)
         for since, pending in list(self._renewals):
@@ -144,7 +144,7 @@ class Majority:
                 self._finish(pending, None)
 
     def _decide(self, now: float) -> None:
-        counts = sum(seat.valid > now for seat in self._seats)
+        counts = sum(member.valid > now for member in self._members)
         if counts >= self._need:
             self._request.held = self._held = Held(self._request, self._token)
             self._phase, self._end = "held", now + self._lease / 3
@@ -153,10 +153,10 @@ class Majority:
             self._no_majority(now)
 
     def _no_majority(self, now: float) -> None:
-        """All are told; and then again, at another time than those who had the rest."""
+        """It is over at all members; then it retries, at another time than those who had the rest."""
         error = self._why()
-        for seat in self._seats:
-            self._retire(seat)
+        for member in self._members:
+            self._retire(member)
         rest = self._pause * random.uniform(0.5, 1.5)
         self._pause = min(self._pause * 2, PAUSES[1])
         until = self._patience if isinstance(error, ConnectionError) else self._request.until
@@ -172,10 +172,10 @@ class Majority:
 
     def _why(self) -> Exception:
         """Servers that are away or refuse are the reason if they leave no majority."""
-        errors = [seat.request.error for seat in self._seats if seat.request and not seat.asking]
-        silent = [ConnectionError("no answer") for seat in self._seats if seat.asking]
+        errors = [member.request.error for member in self._members if member.request and not member.asking]
+        silent = [ConnectionError("no answer") for member in self._members if member.asking]
         unable = [error for error in [*errors, *silent] if isinstance(error, (ConnectionError, Refused))]
-        if len(self._seats) - len(unable) >= self._need:
+        if len(self._members) - len(unable) >= self._need:
             refusals = [error for error in errors if isinstance(error, NotAcquired)]
             return NotAcquired(self._wanted.keys, next((error.held_by for error in refusals if error.held_by), None))
         return next((error for error in unable if isinstance(error, Refused)), unable[0])
@@ -183,22 +183,22 @@ class Majority:
     # The hold.
 
     def _validity(self) -> float:
-        return sorted((seat.valid for seat in self._seats), reverse=True)[self._need - 1]
+        return sorted((member.valid for member in self._members), reverse=True)[self._need - 1]
 
     def _round(self, now: float) -> None:
         """Each server that has it renews it, and the others may have it again."""
         self._end = now + self._lease / 3
-        for seat in self._seats:
-            if seat.held and not (seat.over or seat.asking):
-                self._fence(seat, now)
-            elif not (seat.over or seat.out or seat.asking):
-                self._take(seat, 0)
+        for member in self._members:
+            if member.held and not (member.over or member.asking):
+                self._fence(member, now)
+            elif not (member.over or member.out or member.asking):
+                self._take(member, 0)
 
-    def _gone(self, seat: Seat, reason: str, now: float) -> None:
-        if self._phase not in ("fence", "held") or seat not in self._seats:
+    def _gone(self, member: Member, reason: str, now: float) -> None:
+        if self._phase not in ("fence", "held") or member not in self._members:
             return
-        seat.valid = 0.0
-        self._fencing.discard(seat)
+        member.valid = 0.0
+        self._fencing.discard(member)
         if self._phase == "fence":
             self._decide(now)
         elif self._validity() <= now:
@@ -208,11 +208,11 @@ class Majority:
         """For ever, and released at all servers, the silent ones too."""
         held = self._held
         self._phase, self._end, held.reason = "over", math.inf, reason
-        for seat in self._seats:
-            self._retire(seat)
-        for told in held.told or ():
-            self.calls.append(partial(told, reason))
-        held.told = None
+        for member in self._members:
+            self._retire(member)
+        for listener in held.listeners or ():
+            self.calls.append(partial(listener, reason))
+        held.listeners = None
         for _, pending in self._renewals:
             self._finish(pending, Lost(reason, self._wanted.name))
         self._renewals.clear()
@@ -251,26 +251,26 @@ class Majority:
         for _, renewal in self._renewals:
             self._finish(renewal, Lost("released", self._wanted.name))
         self._renewals.clear()
-        had = [seat for seat in self._seats if seat.valid > now]
-        left, lacking = set(self._seats), len(had) - self._need
+        had = [member for member in self._members if member.valid > now]
+        left, lacking = set(self._members), len(had) - self._need
 
-        def over(seat: Seat, error: Exception | None, now: float) -> None:
+        def over(member: Member, error: Exception | None, now: float) -> None:
             nonlocal lacking
-            left.discard(seat)
-            if seat in had and isinstance(error, Lost):
+            left.discard(member)
+            if member in had and isinstance(error, Lost):
                 lacking -= 1
-                if lacking < 0:  # it was lost already, and we had not heard of it
+                if lacking < 0:  # it was lost already, and we had not been notified
                     pending.error = error
             if not left:
                 self._finish(pending, pending.error)
-            elif len(left) <= len(self._seats) - self._need:
+            elif len(left) <= len(self._members) - self._need:
                 self._end = min(self._end, now + GRACE)
 
-        for seat in self._seats:
-            self._retire(seat, partial(self._over, seat, over))
+        for member in self._members:
+            self._retire(member, partial(self._over, member, over))
 
-    def _over(self, seat: Seat, over: Any, error: Exception | None) -> None:
-        self._act(lambda core, now: over(seat, error, now))
+    def _over(self, member: Member, over: Any, error: Exception | None) -> None:
+        self._act(lambda core, now: over(member, error, now))
 
     def give_up(self, request: Request, now: float) -> None:
         """The program does not want it any more."""
@@ -281,8 +281,8 @@ class Majority:
             return
         request.finished = True
         if self._phase != "pause":
-            for seat in self._seats:
-                self._retire(seat)
+            for member in self._members:
+                self._retire(member)
         self._phase, self._end = "over", math.inf
 
     # Time.
@@ -314,12 +314,12 @@ class Majority:
 
     # Small things.
 
-    def _do(self, seat: Seat, step: Step) -> None:
-        self.todo.append((seat.session, step))
+    def _do(self, member: Member, step: Step) -> None:
+        self.todo.append((member.session, step))
 
-    def _retire(self, seat: Seat, then: Callable[[Exception | None], object] = lambda error: None) -> None:
-        seat.over, seat.valid = True, 0.0
-        self._do(seat, lambda core, now: core.retire(seat, now, then))
+    def _retire(self, member: Member, then: Callable[[Exception | None], object] = lambda error: None) -> None:
+        member.over, member.valid = True, 0.0
+        self._do(member, lambda core, now: core.retire(member, now, then))
 
     def _finish(self, pending: Pending, error: Exception | None) -> None:
         if not pending.finished:

@@ -17,14 +17,14 @@ from ._clock import Timer, now
 from ._connect import checked, maker
 from ._hold import Hold, Scope, taken
 from ._majority import Majority
+from ._member import MemberCore
 from ._router import Router
-from ._seat import SeatCore
 from ._states import Request, Unique
 from ._threads import Loops
 from .errors import ConnectionError
 
 
-class Bench:
+class Runner:
     """Runs a `Majority` in the loop: what it decides is done to the sessions, in order."""
 
     def __init__(self, loop: Any, timeout: float) -> None:
@@ -68,17 +68,17 @@ class Bench:
 
 
 class Servers(Router):
-    """Several servers, and a `Bench` for each request."""
+    """Several servers, and a `Runner` for each request."""
 
     def __init__(self, clients: list[Any], timeout: float, loop: Any) -> None:
         super().__init__(None, timeout, loop)
         for client in clients:
-            loop.session(maker(client.connection_pool, timeout), SeatCore(timeout))
+            loop.session(maker(client.connection_pool, timeout), MemberCore(timeout))
 
     def _place(self, request: Request, at: float) -> None:
-        bench = Bench(self._loop, self._timeout)
-        bench.act(lambda core, at: core.ask(request, at))
-        request.home = bench
+        runner = Runner(self._loop, self._timeout)
+        runner.act(lambda core, at: core.ask(request, at))
+        request.home = runner
 
 
 class BaseQuorum(Unique):

@@ -85,7 +85,7 @@ class JobState:
 
     def blocked(self, keys: tuple[bytes, ...], now: float) -> float:
         """Until when the server may know of an older hold or wait of the owner; 0: it does not. It would take
-        the next request for that one, and what ends that one would end the next, with nobody told."""
+        the next request for that one, and what ends that one would end the next, with nobody notified."""
         until = 0.0
         for key in keys:
             for call in self.ending.get(key, ()):
@@ -132,7 +132,7 @@ class Request(Pending):
         return self.ask._replace(keys=ours)
 
     def give_up(self, now: float) -> None:
-        """Nobody wants it any more: granted or not, the server hears of it."""
+        """Nobody wants it any more: granted or not, the server is notified."""
         if self.home:
             self.home.give_up(self, now)
         elif not self.finished:
@@ -143,8 +143,8 @@ class Held:
     """A hold, from its grant to its end."""
 
     __slots__ = (
-        *("deadline", "ends", "given", "lease", "more", "outlived", "over", "reason"),
-        *("renewing", "request", "seen", "tag", "timer", "told", "token"),
+        *("deadline", "ends", "given", "lease", "listeners", "more", "outlived", "over", "reason"),
+        *("renewing", "request", "seen", "tag", "timer", "token"),
     )
 
     def __init__(self, request: Request, token: int) -> None:
@@ -161,12 +161,12 @@ class Held:
         self.over = False  # the program has released it
         self.reason: str | None = None  # why it was lost
         self.seen: str | None = None  # the same, by a program that looked before the session did
-        self.told: list[Callable[[str], object]] | None = None  # who wants to know
+        self.listeners: list[Callable[[str], object]] | None = None  # who wants to know
         self.timer: Timer | None = None
 
 
 class Call:
-    """A command on its way. `again` is what the next connection is told if this one breaks."""
+    """A command on its way. `again` is what is sent on the next connection if this one breaks."""
 
     __slots__ = ("again", "answered", "ends", "job", "lasts", "sent", "until", "words")
 
@@ -181,7 +181,7 @@ class Call:
         self.words = words
         self.answered = answered  # None: whichever session has it by then sees to it
         self.again = again
-        self.until = until  # afterwards there is nothing to say again
+        self.until = until  # afterwards there is nothing to retry
         self.lasts = lasts  # nor so long after the connection has ended
         self.sent = 0.0
         self.job: JobState | None = None  # whose next request for these keys comes after it

@@ -71,7 +71,7 @@ def wait(pending: Pending, alarm: Alarm, cancel: threading.Event | None = None, 
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return
-            # A plain Event tells nobody that it was set.
+            # A plain Event notifies nobody that it was set.
             alarm.wait(0.1 if cancel is not None and not isinstance(cancel, Cancel) else left)
     finally:
         alarms.pop(alarm, None)

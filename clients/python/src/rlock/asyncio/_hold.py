@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from .._ask import Duration
-from .._hold import BaseHold, BaseLoss, F, Told, checked_body
+from .._hold import BaseHold, BaseLoss, F, Listener, checked_body
 from .._states import Pending
 from ..errors import Error, Lost
 from ._loop import Loop
@@ -31,13 +31,13 @@ class Loss(BaseLoss):
     async def wait(self) -> str:
         """Until it is lost; the reason."""
         future, done = self._loop.waker()
-        told = Told(future, lambda reason: done())
+        listener = Listener(future, lambda reason: done())
         try:
-            self._loop.post(partial(told.add, self._held))
+            self._loop.post(partial(listener.add, self._held))
             if not self.is_set():
                 await future
         finally:
-            self._loop.post(partial(told.remove, self._held))
+            self._loop.post(partial(listener.remove, self._held))
         return str(self.reason)
 
 

@@ -30,7 +30,7 @@ from ._at_end import AtEnd
 TWICE = (0, 0.1)
 
 
-def _told(future: asyncio.Future[None]) -> None:
+def _notified(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
@@ -93,7 +93,7 @@ class Session(BaseSession):
         if not self.connection or not core.out or core.drop:
             return
         transport = self.connection._writer.transport
-        if transport.is_closing():  # and an exception may have struck where we should have been told
+        if transport.is_closing():  # and an exception may have struck where we should have been notified
             core.drop = "the connection is closed"
             return
         transport.write(bytes(core.out))
@@ -176,7 +176,7 @@ class Loop(BaseLoop):
             self._do()
 
     async def wait(self, pending: Pending, future: asyncio.Future[None]) -> None:
-        """Until it is over, which `future` of its waker tells."""
+        """Until it is over, which `future` of its waker shows."""
         if not pending.finished:
             self._waits[future] = pending
             try:
@@ -191,9 +191,9 @@ class Loop(BaseLoop):
 
         def done_there() -> None:
             if not here.is_closed():
-                here.call_soon_threadsafe(_told, future)
+                here.call_soon_threadsafe(_notified, future)
 
-        return future, partial(_told, future) if here is self.loop else done_there
+        return future, partial(_notified, future) if here is self.loop else done_there
 
     # In the event loop.
 
@@ -268,7 +268,7 @@ class Loop(BaseLoop):
         super().fault(error)
         for future, pending in list(self._waits.items()):
             if pending.finished:  # and nobody may be left who says so
-                future.get_loop().call_soon_threadsafe(_told, future)
+                future.get_loop().call_soon_threadsafe(_notified, future)
 
     def _wind(self) -> None:
         due = self.next_time()

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from ._ask import Ask
 from ._core import Core
-from ._line import BROKEN
+from ._protocol import BROKEN
 from ._resp import Failure
 from ._states import Call, Held, JobState, Pending, Request
 from .errors import ConnectionError, NotAcquired, Refused
@@ -16,7 +16,7 @@ from .errors import ConnectionError, NotAcquired, Refused
 Fenced = Callable[[Optional[int], float], object]
 
 
-class Seat(JobState):
+class Member(JobState):
     """One owner at one server. Once a RELEASE of it was sent there it is out: whatever else
     it said could come before that, and be undone without its knowing."""
 
@@ -41,7 +41,7 @@ class Seat(JobState):
         return bool(self.request and not self.request.finished)
 
 
-class SeatCore(Core):
+class MemberCore(Core):
     """Where there are other servers nobody waits for one that is away, and a hold that nobody
     answers for ends without a RELEASE, after which it could not be had again."""
 
@@ -55,14 +55,14 @@ class SeatCore(Core):
     def busy(self) -> bool:
         return self._probing or super().busy
 
-    def take(self, seat: Seat, ask: Ask, done: Callable[[], object], now: float) -> Request:
+    def take(self, member: Member, ask: Ask, done: Callable[[], object], now: float) -> Request:
         error: Exception | None = None
-        if seat.out:
+        if member.out:
             error = NotAcquired(ask.keys)
         elif self.failing and not self.connected:
             self._probing, error = True, self._away()
         else:
-            seat.request = request = Request(ask, seat)
+            member.request = request = Request(ask, member)
             request.done = done
             if self.closed:
                 error = ConnectionError("the locks are closed")
@@ -70,26 +70,26 @@ class SeatCore(Core):
                 request.begin(now, self.timeout)
                 self.adopt(request, now)
         if error:
-            seat.request = Request(ask, seat)
-            seat.request.finished, seat.request.error = True, error
+            member.request = Request(ask, member)
+            member.request.finished, member.request.error = True, error
             self.calls.append(done)
-        assert seat.request
-        return seat.request
+        assert member.request
+        return member.request
 
-    def fence(self, seat: Seat, token: int, now: float, then: Fenced, lost: Callable[[str], object]) -> None:
-        """Renews it, with the server's counter set to the token at least. `then` is told the
+    def fence(self, member: Member, token: int, now: float, then: Fenced, lost: Callable[[str], object]) -> None:
+        """Renews it, with the server's counter set to the token at least. `then` gets the
         counter, and from when the lease counts; None: there is no such hold."""
-        held = seat.held
-        if seat.out or not held:
+        held = member.held
+        if member.out or not held:
             self.calls.append(partial(then, None, 0.0))
             return
-        if held.told is None:
-            held.told = [lost]
-        words = (*held.request.ask.renew(seat.owner, held.lease), "FENCE", token)
+        if held.listeners is None:
+            held.listeners = [lost]
+        words = (*held.request.ask.renew(member.owner, held.lease), "FENCE", token)
 
         def answered(reply: Any, now: float) -> None:
-            if seat.held is not held or reply is BROKEN:
-                return  # it tells of its loss itself
+            if member.held is not held or reply is BROKEN:
+                return  # its loss is notified by itself
             if isinstance(reply, int):
                 self._until(held, call.sent + held.lease / 1000)
                 self.calls.append(partial(then, reply, call.sent))
@@ -97,33 +97,33 @@ class SeatCore(Core):
                 if why := self._gone(reply):
                     self._lost(held, why, now)
                 else:
-                    assert seat.request
-                    seat.request.error = Refused(*reply)
+                    assert member.request
+                    member.request.error = Refused(*reply)
                     self.calls.append(partial(then, None, 0.0))
 
         call = Call(words, answered, words, now + held.lease / 1000)
         self.send(call, now)
 
-    def retire(self, seat: Seat, now: float, then: Callable[[Exception | None], object]) -> None:
+    def retire(self, member: Member, now: float, then: Callable[[Exception | None], object]) -> None:
         """It is over here: what the owner has, or may get yet, is released. `then`: that is
         answered, or nobody answers."""
-        request, held = seat.request, seat.held
+        request, held = member.request, member.held
         if request and not request.finished:
-            self._end(request, None, tell=False)
+            self._end(request, None, notify=False)
             if not held:
                 self._call_off(request, now)
         if held:
-            held.told, held.more = None, None
+            held.listeners, held.more = None, None
             pending = Pending()
             pending.done = lambda: then(pending.error)
             self.release(held, now, pending)
             return
-        if request and seat.asked and not seat.out:
+        if request and member.asked and not member.out:
             self.send(self._freed(request, now), now)
         self.calls.append(partial(then, None))
 
     def _send_request(self, request: Request, now: float) -> None:
-        assert isinstance(request.job, Seat)
+        assert isinstance(request.job, Member)
         request.job.asked = True
         super()._send_request(request, now)
 
@@ -144,10 +144,10 @@ class SeatCore(Core):
 
     @staticmethod
     def _out(request: Request) -> None:
-        assert isinstance(request.job, Seat)
+        assert isinstance(request.job, Member)
         request.job.out = True
 
-    def _stand(self, held: Held, now: float) -> None:
+    def _regain(self, held: Held, now: float) -> None:
         """It is renewed soon, and to no other lease than the whole one."""
 
     def _past(self, held: Held, now: float) -> None:

@@ -1,7 +1,7 @@
 """The life of a session's connection: what is sent, what is answered, when it is given up.
 
 Bytes come in by `receive`, go out by `out`, and time comes in as `now`: whoever has the
-socket does the rest. What the program is to be told is put in `calls`, to be run by the
+socket does the rest. What the program is to be notified by is put in `calls`, to be run by the
 owner of the socket once its lock is free.
 """
 
@@ -28,7 +28,7 @@ BROKEN = object()  # in the place of a reply: the connection broke before it cam
 SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
 
 
-class Line:
+class Protocol:
     def __init__(self, timeout: float, place: Callable[[], str | None] | None = None) -> None:
         self.timeout = timeout
         self.place = place  # in a cluster: a hash tag in a slot of this node, for the channel
@@ -41,14 +41,14 @@ class Line:
         self.ready = False  # subscribed too
         self.homeless = False  # the slot of the channel is another node's now
         self.closed = False
-        self.leave_by = math.inf  # once it is closed: what was not said by then is not said
+        self.leave_by = math.inf  # once it is closed: what was not sent by then is not sent
         self.drop: str | None = None  # why the connection is to be closed
         self.trouble = ""  # why there was no connection the last time
         self.channel = ""
         self.flight: deque[Call] = deque()
-        self.backlog: list[Call] = []  # first of all on the next connection
-        self.refused: deque[Call] = deque()  # to be said again in a moment
-        self.hears_until = 0.0  # this process stood still: before that nothing counts as not answered
+        self.pending_commands: list[Call] = []  # first of all on the next connection
+        self.refused: deque[Call] = deque()  # to be retried in a moment
+        self.read_until = 0.0  # this process stood still: before that nothing counts as not answered
         self._spared = 0.0  # nor is the connection given up before that
         self._due = math.inf  # when it is to look again
         self._again_at = 0.0
@@ -57,7 +57,7 @@ class Line:
         self._connect_at = 0.0
         self._began = 0.0
 
-    # Told by the owner of the socket.
+    # Listener by the owner of the socket.
 
     def began(self, now: float) -> None:
         """There is a connection, and it has said HELLO 3."""
@@ -108,7 +108,7 @@ class Line:
                     call.answered(BROKEN, now)
                 if call.again is not None:
                     call.words = call.again
-                    self.owe(call, now)
+                    self.add_pending(call, now)
         self._connect_at = now + PAUSES[min(self._failures, len(PAUSES) - 1)]
         self._failures += 1
         self._broken(now)
@@ -116,14 +116,14 @@ class Line:
     def tick(self, now: float) -> None:
         """What is due by now."""
         if now - self._due > LATE:
-            self.hears_until = now + LATE
+            self.read_until = now + LATE
         if self._stood_still(now):
             # The server has a third of the lease to answer.
             self._spared = now + self.beat.third
         self._due = math.inf
         self.timers.run(now)
-        if self.backlog:
-            self.backlog = [call for call in self.backlog if call.until > now and now < self.leave_by]
+        if self.pending_commands:
+            self.pending_commands = [call for call in self.pending_commands if call.until > now and now < self.leave_by]
         if not self.connected or self.drop:
             return
         if now >= self._dead_at():
@@ -145,8 +145,8 @@ class Line:
         """It was not answered by then, unless the answer lies unread."""
 
         def due(now: float) -> None:
-            if now < self.hears_until:
-                self.limit(pending, self.hears_until, late)
+            if now < self.read_until:
+                self.limit(pending, self.read_until, late)
             else:
                 late(now)
 
@@ -167,14 +167,14 @@ class Line:
                 due = min(due, self._again_at)
         elif self.busy and not self.connecting:
             due = min(due, self._connect_at)
-        return min(due, self.leave_by) if self.backlog else due
+        return min(due, self.leave_by) if self.pending_commands else due
 
     def wants_connection(self, now: float) -> bool:
         return not (self.connected or self.connecting) and self.busy and now >= self._connect_at
 
     @property
     def busy(self) -> bool:
-        return bool(self.backlog)
+        return bool(self.pending_commands)
 
     # For the session's own use.
 
@@ -184,12 +184,12 @@ class Line:
             self.flight.append(call)
             self.out += encode(call.words)
         elif call.again is not None:
-            self.owe(call, now)
+            self.add_pending(call, now)
 
-    def owe(self, call: Call, now: float) -> None:
+    def add_pending(self, call: Call, now: float) -> None:
         """First of all on the next connection."""
         call.parted(now)
-        self.backlog.append(call)
+        self.pending_commands.append(call)
 
     def hurry(self, now: float) -> None:
         """Somebody asks: no long pause before the next attempt to connect."""
@@ -200,7 +200,7 @@ class Line:
         """It broke more than once."""
         return self._failures > 1
 
-    def say_again(self, call: Call, now: float) -> None:
+    def retry_later(self, call: Call, now: float) -> None:
         self.refused.append(call)
         self._again_at = now + PAUSES[-1]
 
@@ -241,12 +241,12 @@ class Line:
             self._unsubscribed(now)
         elif kind in (b"message", b"smessage") and len(items) == 3:
             word, tag, *rest = items[2].decode(errors="replace").split(" ", 2)
-            self._told(word, tag, rest[0] if rest else "", now)
+            self._notified(word, tag, rest[0] if rest else "", now)
 
     def _subscribed(self, now: float) -> None:
         self.ready = True
-        while self.backlog:
-            call = self.backlog.pop(0)
+        while self.pending_commands:
+            call = self.pending_commands.pop(0)
             if call.until > now:
                 self.send(call, now)
         self._open(now)
@@ -261,6 +261,6 @@ class Line:
 
     def _tidied(self, call: Call, reply: Any, now: float) -> None: ...
 
-    def _told(self, word: str, tag: str, rest: str, now: float) -> None: ...
+    def _notified(self, word: str, tag: str, rest: str, now: float) -> None: ...
 
     def _never(self, code: str, text: str, now: float) -> None: ...
