@@ -40,7 +40,7 @@ func (a *acker) add(h *Hold) {
 	}
 }
 
-// wanted tells whether its request waits for it still, on that connection.
+// wanted says whether its request waits for it still, on that connection.
 func (one *acking) wanted() bool {
 	h := one.hold
 	return h.state == granted && h.link == one.link && h.tag == one.tag
@@ -62,7 +62,7 @@ func (a *acker) work() {
 	}
 }
 
-// serve waits until the easiest has what it needs, no longer than it may take, and tells the holds.
+// serve waits until the easiest has what it needs, no longer than it may take, and passes the result to the holds.
 func (a *acker) serve(l *link, round []*acking) {
 	ctx, cancel := context.WithTimeout(a.session.locks.closing, plus(a.session.locks.timeout, slice))
 	defer cancel()
@@ -111,7 +111,7 @@ func (a *acker) ask(ctx context.Context, l *link, round []*acking) (fresh []*ack
 	return fresh, replies, err
 }
 
-// renewedToo hears whether the server has it, where its replicas are asked for.
+// renewedToo gets the reply to the RENEW on the connection for acks.
 func (h *Hold) renewedToo(reply any) {
 	switch err, refused := reply.(replyError); {
 	case refused && err.code() == "NOTHELD":
@@ -167,10 +167,10 @@ func (l *link) runID(ctx context.Context) (string, error) {
 	if l == nil {
 		return "", errBroken
 	}
-	told := make(chan any, 1)
+	ready := make(chan any, 1)
 	l.session.locks.locked(func() {
 		if l.run != "" {
-			told <- l.run
+			ready <- l.run
 			return
 		}
 		l.send(func(reply any, _ time.Time) {
@@ -178,11 +178,11 @@ func (l *link) runID(ctx context.Context) (string, error) {
 				l.run = runOf(info)
 				reply = l.run
 			}
-			told <- reply
+			ready <- reply
 		}, "INFO", "server")
 	})
 	select {
-	case reply := <-told:
+	case reply := <-ready:
 		switch reply := reply.(type) {
 		case string:
 			return reply, nil

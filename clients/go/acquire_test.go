@@ -202,7 +202,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A release that the server refuses for now is said again until it takes it.
+// A release that the server refuses for now is retried until it takes it.
 func TestReleaseRefused(t *testing.T) {
 	s := startServer(t)
 	hold := must(s.locks().Lock(ctx, "jobs", rlock.Lease(time.Second)))

@@ -57,7 +57,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// It looks for a server to tell it, no longer than the time-out.
+// It looks for a server to send the releases to, no longer than the time-out.
 func TestCloseWithoutServer(t *testing.T) {
 	s := startServer(t)
 	locks := s.locks(rlock.Timeout(time.Second))

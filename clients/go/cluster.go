@@ -18,8 +18,8 @@ import (
 func NewCluster(client *redis.ClusterClient, settings ...Setting) *Locks {
 	l := newLocks(settings)
 	r := &cluster{client: client, locks: l, nodes: map[string]*session{}}
-	r.astray = newSession(l, nil)
-	r.astray.reach = r.find
+	r.unrouted = newSession(l, nil)
+	r.unrouted.reach = r.find
 	l.router = r
 	return l
 }
@@ -29,8 +29,8 @@ type cluster struct {
 	client *redis.ClusterClient
 	locks  *Locks
 	nodes  map[string]*session
-	// astray has what was asked at the wrong node. It has no connection.
-	astray *session
+	// unrouted has what was asked at the wrong node. It has no connection.
+	unrouted *session
 }
 
 func (r *cluster) session(ctx context.Context, key string) (*session, error) {
@@ -43,8 +43,8 @@ func (r *cluster) session(ctx context.Context, key string) (*session, error) {
 	}
 	defer r.locks.lock()()
 	if err != nil {
-		r.astray.failure = err
-		return r.astray, nil
+		r.unrouted.failure = err
+		return r.unrouted, nil
 	}
 	return r.node(node, key), nil
 }
@@ -57,10 +57,10 @@ func (r *cluster) master(ctx context.Context, key string) (*redis.Client, error)
 }
 
 func (r *cluster) sessions() []*session {
-	return append(slices.Collect(maps.Values(r.nodes)), r.astray)
+	return append(slices.Collect(maps.Values(r.nodes)), r.unrouted)
 }
 
-func (r *cluster) elsewhere() *session { return r.astray }
+func (r *cluster) elsewhere() *session { return r.unrouted }
 
 // node is the session with it. The key, which it has, is one whose slot its channel can be in.
 func (r *cluster) node(client *redis.Client, key string) *session {
@@ -76,7 +76,7 @@ func (r *cluster) node(client *redis.Client, key string) *session {
 	return s
 }
 
-// find asks again for what is astray, at the nodes that have the slots now.
+// find asks again for what is unrouted, at the nodes that have the slots now.
 func (r *cluster) find() {
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		r.client.ReloadState(r.locks.ended) // goes on beside this
@@ -86,13 +86,13 @@ func (r *cluster) find() {
 		}
 		var keys []string
 		r.locks.locked(func() {
-			for h := range r.astray.requests {
+			for h := range r.unrouted.requests {
 				keys = append(keys, h.Key)
 			}
-			for t := range r.astray.tasks {
+			for t := range r.unrouted.pending {
 				keys = append(keys, t.key)
 			}
-			r.astray.dialing = len(keys) > 0 && r.locks.ended.Err() == nil
+			r.unrouted.dialing = len(keys) > 0 && r.locks.ended.Err() == nil
 		})
 		if len(keys) == 0 || r.locks.ended.Err() != nil {
 			return
@@ -108,51 +108,51 @@ func (r *cluster) find() {
 			if err == nil {
 				nodes[key] = node
 			} else {
-				r.locks.locked(func() { r.astray.failure = err })
+				r.locks.locked(func() { r.unrouted.failure = err })
 			}
 		}
 		r.locks.locked(func() { r.send(nodes) })
 	}
 }
 
-// send gives what is astray to the nodes, releases before requests.
+// send gives what is unrouted to the nodes, releases before requests.
 func (r *cluster) send(nodes map[string]*redis.Client) {
 	if r.locks.ended.Err() != nil {
 		return
 	}
-	for _, t := range r.astray.inOrder() {
+	for _, t := range r.unrouted.inOrder() {
 		if node := nodes[t.key]; node != nil {
-			delete(r.astray.tasks, t)
-			r.node(node, t.key).take(t)
+			delete(r.unrouted.pending, t)
+			r.node(node, t.key).addPending(t)
 		}
 	}
 	byNumber := func(a, b *Hold) int { return cmp.Compare(a.number, b.number) }
-	for _, h := range slices.SortedFunc(maps.Keys(r.astray.requests), byNumber) {
+	for _, h := range slices.SortedFunc(maps.Keys(r.unrouted.requests), byNumber) {
 		if node := nodes[h.Key]; node != nil {
-			delete(r.astray.requests, h)
+			delete(r.unrouted.requests, h)
 			h.enlist(r.node(node, h.Key))
 		}
 	}
 }
 
-// leadAstray moves all that has no connection to where its nodes are looked for.
-func (s *session) leadAstray(astray *session) {
+// reroute moves all that has no connection to where its nodes are looked for.
+func (s *session) reroute(unrouted *session) {
 	for h := range s.requests {
-		h.stray(astray)
+		h.reroute(unrouted)
 	}
-	for t := range s.tasks {
-		delete(s.tasks, t)
-		astray.take(t)
+	for t := range s.pending {
+		delete(s.pending, t)
+		unrouted.addPending(t)
 	}
 }
 
-// stray has the request be asked at the node that has the slot now. Its owner, and the time
+// reroute has the request be asked at the node that has the slot now. Its owner, and the time
 // that it has, stay.
-func (h *Hold) stray(astray *session) {
+func (h *Hold) reroute(unrouted *session) {
 	h.settle()
 	h.state = asking
 	h.request.asked, h.request.queued = false, false
-	h.enlist(astray)
+	h.enlist(unrouted)
 }
 
 // channelAt is a new channel in the slot of the key.

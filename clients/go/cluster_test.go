@@ -166,7 +166,7 @@ func TestFailover(t *testing.T) {
 			must(0, got.hold.Release(ctx))
 			must(0, stays.Renew(ctx, time.Minute))
 			must(0, stays.Release(ctx))
-			if plain.Err() == nil { // the old master may have told of its end
+			if plain.Err() == nil { // the old master may have notified its end
 				must(0, plain.Renew(ctx, time.Minute))
 				replica.do("RLOCK.FORCE {a}plain")
 				lostWith(t, plain, "forced")

@@ -11,7 +11,7 @@
 // The server renews a hold as long as that connection is open (unless [NoWatchdog] says
 // otherwise). When the connection breaks, all these holds are lost at once and for good.
 //
-// A loss is told by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,
-// whose cause is then a [*LostError]. It cannot be told to a process that stands still: let
+// A loss is notified by [Hold.Lost], by [Hold.Err], and by the context that [Locks.Do] gives,
+// whose cause is then a [*LostError]. A process that is paused does not notice it: let
 // storage refuse a smaller [Hold.Token] than it has seen.
 package rlock

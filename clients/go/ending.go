@@ -33,9 +33,9 @@ func (h *Hold) settle() {
 			}
 		}
 	}
-	for _, t := range []*task{h.telling, h.canceling} {
+	for _, t := range []*pendingCommand{h.regaining, h.canceling} {
 		if t != nil {
-			delete(t.session.tasks, t)
+			delete(t.session.pending, t)
 		}
 	}
 	h.state = over
@@ -44,13 +44,13 @@ func (h *Hold) settle() {
 	}
 }
 
-// abandon ends the request for the program, at once. The server hears of it.
+// abandon ends the request for the program, at once. The server is notified.
 func (h *Hold) abandon(err error) {
 	switch {
 	case h.state == granted:
 		h.reject(err)
 	case h.link != nil:
-		h.state = abandoned // until its end is told, so that a grant that crosses is released
+		h.state = abandoned // until its end is notified, so that a grant that crosses is released
 		delete(h.session.requests, h)
 		h.cancelHere()
 		h.finish(err)
@@ -70,17 +70,17 @@ func (h *Hold) abandon(err error) {
 // callOff ends on the next connection what may be left of a request that was abandoned.
 func (h *Hold) callOff() {
 	h.settle()
-	h.owe(func(bool) []string { return h.cancel() })
+	h.cleanUp(func(bool) []string { return h.cancel() })
 	h.leave(false)
 }
 
 // cancelHere calls off the wait on the connection that it was asked on: again, if that is refused,
-// until its end is told there.
+// until its end is notified there.
 func (h *Hold) cancelHere() {
-	h.canceling = &task{key: h.Key, say: func(bool) []string { return h.cancel() },
-		told: func(reply any, _ time.Time) bool {
+	h.canceling = &pendingCommand{key: h.Key, command: func(bool) []string { return h.cancel() },
+		answered: func(reply any, _ time.Time) bool {
 			_, refused := reply.(replyError)
 			return !refused || h.state != abandoned
 		}}
-	h.session.take(h.canceling)
+	h.session.addPending(h.canceling)
 }

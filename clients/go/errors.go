@@ -118,7 +118,7 @@ func (e replyError) public() error {
 	return &RefusedError{code, text}
 }
 
-// noMaster tells whether the server says that it is no master now.
+// noMaster says whether the server says that it is no master now.
 func (e replyError) noMaster() bool {
 	switch e.code() {
 	case "READONLY", "MASTERDOWN", "LOADING":
@@ -129,7 +129,7 @@ func (e replyError) noMaster() bool {
 	return false
 }
 
-// elsewhere tells whether another node of the cluster is to be asked, or the same again.
+// elsewhere says whether another node of the cluster is to be asked, or the same again.
 func (e replyError) elsewhere() bool {
 	switch e.code() {
 	case "MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN":
@@ -138,5 +138,5 @@ func (e replyError) elsewhere() bool {
 	return false
 }
 
-// gone tells whether there is nothing to release or to cancel any more.
+// gone says whether there is nothing to release or to cancel any more.
 func (e replyError) gone() bool { return e.code() == "NOTHELD" || e.code() == "WRONGTYPE" }

@@ -83,7 +83,7 @@ func (l *link) beat() {
 	if next := l.pinged.Add(l.short / 3); !now.Before(next) || l.pinged.Before(l.since) {
 		l.pinged = now
 		l.send(func(any, time.Time) {}, "PING")
-		l.session.again()
+		l.session.sendAllPending()
 	}
 	l.wind(now.Add(min(end.Sub(now), l.pinged.Add(l.short/3).Sub(now))))
 }

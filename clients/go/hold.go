@@ -17,10 +17,10 @@ type Hold struct {
 	terms     terms
 	session   *session
 	job       *Job
-	link      *link // where it is told of
+	link      *link // on which its loss is notified
 	tag       uint64
-	telling   *task // has it told of on a new connection
-	regained  bool  // and it was: a server that was restarted does not know its token
+	regaining *pendingCommand // asks on a new connection whether it is still held
+	regained  bool            // and it was: a server that was restarted does not know its token
 	number    uint64
 	state     state
 	nested    int
@@ -30,9 +30,9 @@ type Hold struct {
 	reason    *LostError
 	onLost    context.CancelCauseFunc
 	request   *request
-	canceling *task         // its wait is called off, and its end was not told yet
-	leaving   int           // releases under way; until then the job does not ask for it again
-	freed     chan struct{} // closed when it may
+	canceling *pendingCommand // its wait is called off, and its end was not notified yet
+	leaving   int             // releases under way; until then the job does not ask for it again
+	freed     chan struct{}   // closed when it may
 }
 
 // Keys are all that it holds.
@@ -108,7 +108,7 @@ func (h *Hold) lose(reason string) {
 		close(h.lost)
 	}
 	if h.onLost != nil {
-		// The program's contexts hear of it: that is its code.
+		// The program's contexts are notified: that is its code.
 		go h.onLost(h.reason)
 	}
 	if !given {
@@ -135,14 +135,14 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		locks.mutex.Unlock()
 		return errReleased
 	}
-	renewal := &task{kind: renewing, key: h.Key,
-		say: func(bool) []string {
+	renewal := &pendingCommand{kind: renewing, key: h.Key,
+		command: func(bool) []string {
 			h.relet(min(d, h.terms.lease), time.Now().Add(d))
 			return h.renewal(d)
 		},
-		told: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
+		answered: func(reply any, sent time.Time) bool { return h.renewed(d, reply, sent, done) },
 	}
-	h.session.take(renewal)
+	h.session.addPending(renewal)
 	locks.mutex.Unlock()
 	timer := time.NewTimer(locks.timeout)
 	defer timer.Stop()
@@ -158,7 +158,7 @@ func (h *Hold) Renew(ctx context.Context, d time.Duration) error {
 		err = &ConnectionError{errBroken}
 	}
 	defer locks.lock()()
-	delete(renewal.session.tasks, renewal)
+	delete(renewal.session.pending, renewal)
 	return err
 }
 
@@ -213,7 +213,7 @@ func (h *Hold) Again() error {
 	return nil
 }
 
-// Release ends the hold, and waits until the server has said so, the connection breaks or
+// Release ends the hold, and waits until the server has answered, the connection breaks or
 // ctx ends; it is over in any case. It fails with [ErrLost] if the hold was lost before.
 // A second Release is nothing.
 func (h *Hold) Release(ctx context.Context) error {
@@ -237,7 +237,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		link.leaving[tag] = h
 		leaving.over = func() { delete(link.leaving, tag) }
 	}
-	leaving.hear(done)
+	leaving.await(done)
 	locks.mutex.Unlock()
 	late := time.NewTimer(locks.timeout)
 	defer late.Stop()
@@ -247,7 +247,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late.C:
-		return nil // what has no answer is said again on the next connection
+		return nil // what has no answer is retried on the next connection
 	}
 }
 
@@ -258,23 +258,23 @@ type leaving struct {
 	over    func() // its reply has come, or never will; may be nil
 }
 
-func (l *leaving) hear(done chan error) {
+func (l *leaving) await(done chan error) {
 	if l.session.link == nil {
-		done <- nil // it is said on the next connection
+		done <- nil // it is sent on the next connection
 	} else {
 		l.done = done
 	}
 }
 
-// lostBefore hears, while its release is under way, that it was lost before. If it was
-// released, it is this release that the server tells of.
+// lostBefore is called, while its release is under way, when it was lost before. If it was
+// released, it is this release that the server notifies.
 func (h *Hold) lostBefore(reason string) {
 	if h.reason == nil && reason != "released" {
 		h.reason = &LostError{h.Key, reason}
 	}
 }
 
-func (l *leaving) tell(err error) {
+func (l *leaving) finish(err error) {
 	if l.over != nil {
 		l.over()
 		l.over = nil
@@ -286,35 +286,35 @@ func (l *leaving) tell(err error) {
 }
 
 // leave releases on the server what the program does not have any more: exactly this hold,
-// if it is the first thing said of it, else whatever the owner has.
+// if it is the first command that ends it, else whatever the owner has.
 func (h *Hold) leave(exact bool) *leaving {
-	return h.owe(func(again bool) []string { return h.release(exact && !again) })
+	return h.cleanUp(func(again bool) []string { return h.release(exact && !again) })
 }
 
-// owe says it until the server has taken it: on the next connection if this one breaks, with the
+// cleanUp retries it until the server has taken it: on the next connection if this one breaks, with the
 // next heartbeat if it was refused. Until then the job does not ask for the key again.
-func (h *Hold) owe(say func(again bool) []string) *leaving {
+func (h *Hold) cleanUp(command func(again bool) []string) *leaving {
 	l := &leaving{session: h.session}
 	h.leaving++
-	told := func(reply any, _ time.Time) bool {
+	answered := func(reply any, _ time.Time) bool {
 		err, isError := reply.(replyError)
 		switch {
 		case reply == errBroken:
-			l.tell(nil)
+			l.finish(nil)
 			return false
 		case isError && err.code() != "NOTHELD":
-			l.tell(err.public())
+			l.finish(err.public())
 			if !err.gone() {
 				return false
 			}
 		default:
-			l.tell(h.loss()) // heard of before the reply
+			l.finish(h.loss()) // notified before the reply
 		}
 		h.leaving--
 		h.free()
 		return true
 	}
-	h.session.take(&task{key: h.Key, say: say, told: told})
+	h.session.addPending(&pendingCommand{key: h.Key, command: command, answered: answered})
 	return l
 }
 

@@ -13,46 +13,46 @@ import (
 var errBroken = errors.New("the connection broke")
 
 // A link is one connection of a session. All but the two goroutines' reading and writing is
-// done with the lock of the Locks held, also the functions that hear replies.
+// done with the lock of the Locks held, also the functions that get replies.
 type link struct {
-	session *session
-	conn    net.Conn
-	in      *bufio.Reader
-	end     func() error
-	channel string
-	deaf    bool          // it has no channel now: the slot has moved
-	out     []byte        // what is left to its writer
-	wake    chan struct{} // something is left to it, or the link is closed
-	writing bool          // it has not written all
-	roomy   bool          // see few
-	pending int           // how many bytes have no reply
-	replies []expected
-	tags    uint64
-	table   map[uint64]*Hold
-	leaving map[uint64]*Hold      // while their release is under way
-	leases  map[time.Duration]int // how many requests and holds have which
-	proof   time.Time             // when the newest command that was answered had been sent
-	pinged  time.Time
-	short   time.Duration // the shortest lease
-	since   time.Time     // from when on it is
-	timer   *time.Timer
-	due     time.Time // when it rings
-	spared  time.Time // not closed before, for this process itself stood still
-	closed  bool
+	session    *session
+	conn       net.Conn
+	in         *bufio.Reader
+	end        func() error
+	channel    string
+	deaf       bool          // it has no channel now: the slot has moved
+	out        []byte        // what is left to its writer
+	wake       chan struct{} // something is left to it, or the link is closed
+	writing    bool          // it has not written all
+	roomy      bool          // see few
+	unanswered int           // how many bytes have no reply
+	replies    []expected
+	tags       uint64
+	table      map[uint64]*Hold
+	leaving    map[uint64]*Hold      // while their release is under way
+	leases     map[time.Duration]int // how many requests and holds have which
+	proof      time.Time             // when the newest command that was answered had been sent
+	pinged     time.Time
+	short      time.Duration // the shortest lease
+	since      time.Time     // from when on it is
+	timer      *time.Timer
+	due        time.Time // when it rings
+	spared     time.Time // not closed before, for this process itself stood still
+	closed     bool
 	// For acks: which run of which server this is.
 	run string
 }
 
 type expected struct {
-	sent time.Time
-	size int
-	told func(reply any, sent time.Time)
+	sent     time.Time
+	size     int
+	answered func(reply any, sent time.Time)
 }
 
 // With no more bytes under way a write cannot take time: every socket has room for them.
 const few = 8192
 
-// isRoomy tells whether that is a socket, and not what a Dialer made up, as a tunnel.
+// isRoomy says whether that is a socket, and not what a Dialer made up, as a tunnel.
 func isRoomy(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
@@ -64,20 +64,20 @@ func isRoomy(conn net.Conn) bool {
 	return false
 }
 
-// send says a command; told gets its reply, a replyError, or errBroken.
-func (l *link) send(told func(reply any, sent time.Time), words ...string) {
+// send sends a command; answered gets its reply, a replyError, or errBroken.
+func (l *link) send(answered func(reply any, sent time.Time), words ...string) {
 	if l.closed {
-		told(errBroken, time.Now())
+		answered(errBroken, time.Now())
 		return
 	}
 	before := len(l.out)
 	l.out = appendCommand(l.out, words...)
 	size := len(l.out) - before
-	l.pending += size
-	l.replies = append(l.replies, expected{time.Now(), size, told})
+	l.unanswered += size
+	l.replies = append(l.replies, expected{time.Now(), size, answered})
 	switch {
 	case l.writing:
-	case l.roomy && l.pending <= few:
+	case l.roomy && l.unanswered <= few:
 		// At once, without a change of goroutines.
 		if _, err := l.conn.Write(l.out); err != nil {
 			l.session.locks.group.Go(func() { l.session.locks.locked(func() { l.fail(err) }) })
@@ -141,15 +141,15 @@ func (l *link) reply(reply any) {
 	first := l.replies[0]
 	l.replies[0] = expected{}
 	l.replies = l.replies[1:]
-	l.pending -= first.size
+	l.unanswered -= first.size
 	l.proof = first.sent
 	if err, ok := reply.(replyError); ok && err.noMaster() {
 		// The address may soon lead to the master.
-		first.told(errBroken, first.sent)
+		first.answered(errBroken, first.sent)
 		l.fail(err)
 		return
 	}
-	first.told(reply, first.sent)
+	first.answered(reply, first.sent)
 }
 
 func (l *link) push(message push) {
@@ -181,7 +181,7 @@ func (l *link) enter(h *Hold) string {
 	return strconv.FormatUint(h.tag, 10)
 }
 
-// forget is called when all was told of its tag.
+// forget is called when its tag is not needed any more.
 func (l *link) forget(h *Hold) {
 	if h.link == l && l.table[h.tag] == h {
 		delete(l.table, h.tag)
@@ -190,7 +190,7 @@ func (l *link) forget(h *Hold) {
 	}
 }
 
-// fail closes the connection. All that needed it is told.
+// fail closes the connection. All that needed it is notified.
 func (l *link) fail(err error) {
 	if l.closed {
 		return
@@ -204,6 +204,6 @@ func (l *link) fail(err error) {
 	l.replies = nil
 	l.session.broken(l, err)
 	for _, one := range replies {
-		one.told(errBroken, one.sent)
+		one.answered(errBroken, one.sent)
 	}
 }

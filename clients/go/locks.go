@@ -17,26 +17,26 @@ type Locks struct {
 	router  router
 	timeout time.Duration
 	// One lock for all: the work is done by the server, and nobody holds it for long.
-	mutex   sync.Mutex
-	number  uint64
-	held    map[string]*Hold // the last one of each key
-	closed  bool
-	closing context.Context // ends when Close is called
-	stop    context.CancelFunc
-	ended   context.Context // ends when the server was told, or did not hear
-	end     context.CancelFunc
-	told    chan struct{} // closed when it was
-	group   sync.WaitGroup
-	timer   *time.Timer
-	looks   time.Time // when the timer looks for requests whose time is over; zero: it does not
-	spared  bool      // it was late, and looks again
+	mutex    sync.Mutex
+	number   uint64
+	held     map[string]*Hold // the last one of each key
+	closed   bool
+	closing  context.Context // ends when Close is called
+	stop     context.CancelFunc
+	ended    context.Context // ends when all pending commands were answered, or nobody answered in time
+	end      context.CancelFunc
+	notified chan struct{} // closed when it was
+	group    sync.WaitGroup
+	timer    *time.Timer
+	looks    time.Time // when the timer looks for requests whose time is over; zero: it does not
+	spared   bool      // it was late, and looks again
 }
 
 // A Setting is one of the Locks themselves.
 type Setting func(*Locks)
 
 // Timeout bounds how long it takes to connect, and how long a request that does not wait may
-// be without an answer: 5 s, if nothing is said.
+// be without an answer: 5 s by default.
 // It panics if d is not above 0.
 func Timeout(d time.Duration) Setting {
 	if d <= 0 {
@@ -149,16 +149,16 @@ func (l *Locks) Close() error {
 		return nil
 	}
 	l.closed = true
-	l.told = make(chan struct{})
+	l.notified = make(chan struct{})
 	for _, s := range l.router.sessions() {
 		s.close()
 	}
-	l.tellClose()
+	l.notifyClose()
 	l.timer.Stop()
 	l.mutex.Unlock()
 	l.stop()
 	select {
-	case <-l.told:
+	case <-l.notified:
 	case <-time.After(l.timeout):
 	}
 	l.end()
@@ -179,23 +179,23 @@ func (l *Locks) Close() error {
 	return nil
 }
 
-// tellClose says to Close whether the server was told all that it would take: on another connection
+// notifyClose wakes Close when the server has taken all pending commands that it would take: on another connection
 // too, should this one have broken just then.
-func (l *Locks) tellClose() {
+func (l *Locks) notifyClose() {
 	if !l.closed {
 		return
 	}
 	for _, s := range l.router.sessions() {
-		for t := range s.tasks {
-			if refused := s.link != nil && t.again && !t.isSaid; !refused {
+		for t := range s.pending {
+			if refused := s.link != nil && t.again && !t.isSent; !refused {
 				return
 			}
 		}
 	}
 	select {
-	case <-l.told:
+	case <-l.notified:
 	default:
-		close(l.told)
+		close(l.notified)
 	}
 }
 

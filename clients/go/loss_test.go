@@ -10,7 +10,7 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-func TestLossIsTold(t *testing.T) {
+func TestLossIsNotified(t *testing.T) {
 	s := startServer(t)
 	locks := s.locks()
 	stays := must(locks.Lock(ctx, "stays"))

@@ -83,7 +83,7 @@ func open(ctx context.Context, options *redis.Options, channel, subscribe string
 	own := *options
 	own.Dialer = func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	if until, ok := ctx.Deadline(); ok {
-		// It bounds what is said on the connection too, where a context alone does not.
+		// It bounds what is sent on the connection too, where a context alone does not.
 		own.DialTimeout = time.Until(until)
 		own.ReadTimeout, own.WriteTimeout = own.DialTimeout, own.DialTimeout
 	}

@@ -61,7 +61,7 @@ func Read() Option { return func(t *terms) { t.is(read) } }
 // Write takes a lock that others take with [Read] for one alone.
 func Write() Option { return func(t *terms) { t.is(write) } }
 
-// Limit takes a permit of a lock that has n of them. All who use the lock say the same n.
+// Limit takes a permit of a lock that has n of them. All users of the lock give the same n.
 func Limit(n int) Option {
 	return func(t *terms) {
 		t.is(limited)
@@ -79,7 +79,7 @@ func Permits(k int) Option {
 	}
 }
 
-// Lease is how long the lock lives on when nobody renews it: 10 s, if nothing is said. With
+// Lease is how long the lock lives on when nobody renews it: 10 s by default. With
 // the watchdog it is also how soon the loss of a server that stands still is noticed.
 func Lease(d time.Duration) Option {
 	return func(t *terms) {
@@ -89,7 +89,7 @@ func Lease(d time.Duration) Option {
 }
 
 // NoWatchdog has the hold end with its lease, unless [Hold.Renew] is called before. It stays
-// when the connection breaks; what became of it meanwhile is told when there is one again.
+// when the connection breaks; what became of it meanwhile is notified when there is one again.
 func NoWatchdog() Option { return func(t *terms) { t.watchdog = false } }
 
 // Max bounds a hold that the watchdog renews: then it is released, and lost.

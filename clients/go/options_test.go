@@ -15,7 +15,7 @@ import (
 	rlock "rlock.invalid/clients/go"
 )
 
-// The connection has what the client's options say: a password, a database, a name, a hook.
+// The connection has what the client's options command: a password, a database, a name, a hook.
 func TestClientOptions(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "socket")
 	s := startServer(t, "--unixsocket", socket)

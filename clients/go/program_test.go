@@ -141,7 +141,7 @@ func TestContextEndsAtAnyTime(t *testing.T) {
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// A context of the program's own that is told of a loss: by its Value, its Done, and what it
+// A context of the program's own that is notified of a loss: by its Value, its Done, and what it
 // gives to AfterFunc.
 func TestLossRunsTheProgramsContexts(t *testing.T) {
 	s := startServer(t)
@@ -162,13 +162,13 @@ func TestLossRunsTheProgramsContexts(t *testing.T) {
 			taken := must(s.locks().Lock(ctx, "taken"))
 			other := must(locks.Lock(ctx, "other"))
 			began := make(chan *rlock.Hold, 1)
-			told := make(chan struct{})
+			done := make(chan struct{})
 			own := &stopped{Context: ctx}
 			ended := make(chan error, 1)
 			go func() {
 				ended <- locks.Do(own, "lost", func(ctx context.Context, hold *rlock.Hold) error {
 					own.stop = func() { deed(locks, hold, other) }
-					context.AfterFunc(ctx, func() { defer close(told); deed(locks, hold, other) })
+					context.AfterFunc(ctx, func() { defer close(done); deed(locks, hold, other) })
 					began <- hold
 					<-hold.Lost()
 					return nil
@@ -182,7 +182,7 @@ func TestLossRunsTheProgramsContexts(t *testing.T) {
 			} else {
 				until(t, "taken to be asked for", func() bool { return name != "waits" || s.waiters("taken") > 0 })
 				must(0, taken.Release(ctx))
-				soon(t, "the deed", told)
+				soon(t, "the deed", done)
 			}
 			if name != "blocks" && name != "ends" { // for which Do itself has to wait
 				isErr(t, soon(t, "the end of Do", ended), rlock.ErrLost)

@@ -198,7 +198,7 @@ func TestLostReplies(t *testing.T) {
 	lostWith(t, watched, "connection")
 }
 
-// The reply to CANCEL is lost, and it is said again.
+// The reply to CANCEL is lost, and it is retried.
 func TestCancelIsCut(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
@@ -266,7 +266,7 @@ func TestGrantIsLostWithItsConnection(t *testing.T) {
 	}
 }
 
-// The server does not hear of the end of a connection that the proxy keeps.
+// The server does not notice the end of a connection that the proxy keeps.
 func TestSilence(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)

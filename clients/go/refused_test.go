@@ -34,7 +34,7 @@ func atOnce(t *testing.T, code, text string, acquire func(...rlock.Option) (*rlo
 	}
 }
 
-// What can never work is told at once, with what to do about it.
+// What can never work is refused at once, with what to do about it.
 func TestWrongServer(t *testing.T) {
 	minute := rlock.Timeout(time.Minute)
 	for _, args := range [][]string{nil, {"--cluster-enabled", "yes"}} {
@@ -230,7 +230,7 @@ func TestTLS(t *testing.T) {
 	isErr(t, err, rlock.ErrConnection)
 }
 
-// In a cluster that does not answer, the end of the context and Close are heard at once.
+// In a cluster that does not answer, the end of the context and Close are obeyed at once.
 func TestClusterThatDoesNotAnswer(t *testing.T) {
 	s := startServer(t, "--cluster-enabled", "yes")
 	locks := rlock.NewCluster(redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr()}}), rlock.Timeout(time.Minute))

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// Where the loss of a hold is told, when that is not the channel that it was granted on.
+// Where the loss of a hold is notified, when that is not the channel that it was granted on.
 
-// tellAgain has a hold that outlives its connection told of on the next one. Its deadline
+// regain asks on the next connection for a hold that outlives its own, and subscribes to its loss. Its deadline
 // stays: the server is given what is left of it.
-func (h *Hold) tellAgain() {
-	if h.telling != nil {
+func (h *Hold) regain() {
+	if h.regaining != nil {
 		return
 	}
-	t := &task{kind: telling, key: h.Key}
-	t.say = func(bool) []string {
+	t := &pendingCommand{kind: regaining, key: h.Key}
+	t.command = func(bool) []string {
 		delete(h.session.holds, h)
 		h.session = t.session // in a cluster its slot may have moved meanwhile
 		h.session.holds[h] = struct{}{}
-		return h.tellOn(h.session.link, max(time.Until(h.deadline), 1))
+		return h.regainOn(h.session.link, max(time.Until(h.deadline), 1))
 	}
-	t.told = func(reply any, _ time.Time) bool {
+	t.answered = func(reply any, _ time.Time) bool {
 		if reply == errBroken {
 			return false
 		}
-		h.telling = nil
-		h.toldOn(reply)
+		h.regaining = nil
+		h.regainReplied(reply)
 		return true
 	}
-	h.telling = t
-	h.session.take(t)
+	h.regaining = t
+	h.session.addPending(t)
 }
 
-// tellOn is the command that has it told of on the connection, by a new tag.
-func (h *Hold) tellOn(l *link, lease time.Duration) []string {
+// regainOn is the command that subscribes to its loss on the connection, by a new tag.
+func (h *Hold) regainOn(l *link, lease time.Duration) []string {
 	if h.link != nil {
 		h.link.forget(h)
 	}
@@ -44,8 +44,8 @@ func (h *Hold) tellOn(l *link, lease time.Duration) []string {
 	return append(h.renewal(lease), "NOTIFY", l.channel, tag)
 }
 
-// toldOn hears whether there is still such a hold.
-func (h *Hold) toldOn(reply any) {
+// regainReplied learns from the reply whether there is still such a hold.
+func (h *Hold) regainReplied(reply any) {
 	switch err, _ := reply.(replyError); {
 	case err.code() != "NOTHELD":
 	case h.leaving > 0: // released meanwhile: the reply to that is on its way
@@ -85,30 +85,30 @@ func (l *link) moveChannel() {
 			l.fail(err)
 		} else if !l.closed {
 			l.deaf = false
-			l.tellHere()
+			l.regainHere()
 		}
 	}, "SSUBSCRIBE", l.channel)
 }
 
-// tellHere has all holds told of on the new channel, and asks for what was not asked for.
-func (l *link) tellHere() {
+// regainHere subscribes to the loss of all holds on the new channel, and asks for what was not asked for.
+func (l *link) regainHere() {
 	for _, h := range slices.Collect(maps.Values(l.table)) {
 		if h.state == held && !h.terms.watchdog {
-			h.tellAgain()
+			h.regain()
 			continue
 		}
 		l.send(func(reply any, _ time.Time) {
 			switch err, refused := reply.(replyError); {
 			case !refused || h.link != l:
 			case err.code() == "NOTHELD":
-				h.toldOn(reply)
+				h.regainReplied(reply)
 			case err.code() == "MOVED" || err.code() == "ASK":
 				h.message("lost", "moved")
 			default:
 				l.fail(err)
 			}
-		}, h.tellOn(l, h.terms.lease)...)
+		}, h.regainOn(l, h.terms.lease)...)
 	}
-	l.session.again()
+	l.session.sendAllPending()
 	l.session.ask()
 }

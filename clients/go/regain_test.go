@@ -12,8 +12,8 @@ import (
 var plainMinute = []rlock.Option{rlock.NoWatchdog(), rlock.Lease(time.Minute)}
 
 // Holds without the watchdog of each kind: what is done to them while the connection is away
-// is heard of when it is back, and what is done then at once.
-func TestPlainHoldsAreToldOf(t *testing.T) {
+// is notified when it is back, and what is done then at once.
+func TestPlainHoldsAreRegained(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
 	locks := locksAt(t, p.Addr().String())

@@ -9,7 +9,7 @@ import (
 )
 
 // The way of a hold: asking, granted (not yet given to the program), held, over. Or abandoned:
-// nobody wants it, but its end was not told yet.
+// nobody wants it, but its end was not notified yet.
 type state uint8
 
 const (
@@ -190,7 +190,7 @@ func (h *Hold) expireWith(ctx context.Context) {
 }
 
 // expire ends a request whose time is over, or its context. What the server did not say, though
-// it had time for it, is told as the lack of a connection.
+// it had time for it, is reported as the lack of a connection.
 func (h *Hold) expire(ended error, canceled bool) {
 	err := ended
 	if ended == nil || h.state == asking && !h.request.queued && !canceled {
@@ -252,7 +252,7 @@ func (h *Hold) replied(reply any, sent time.Time) {
 	}
 }
 
-// message is what is told of its tag.
+// message is a message of the server with its tag.
 func (h *Hold) message(word, rest string) {
 	l := h.link
 	switch word {
@@ -355,7 +355,7 @@ func (h *Hold) reject(err error) {
 // failed is an error of the server.
 func (h *Hold) failed(err replyError) {
 	if other := h.locks.router.elsewhere(); h.state == asking && err.elsewhere() && other != nil {
-		h.stray(other)
+		h.reroute(other)
 		return
 	}
 	if h.state == asking && err.code() == "NOTYET" {

@@ -11,7 +11,7 @@ import (
 )
 
 // A session is what a process has with one server: one connection at a time, and what is to
-// be said on the next one.
+// be sent on the next one.
 type session struct {
 	locks     *Locks
 	options   *redis.Options
@@ -23,44 +23,45 @@ type session struct {
 	failure   error // why there is none
 	requests  map[*Hold]struct{}
 	holds     map[*Hold]struct{}
-	tasks     map[*task]struct{}
+	pending   map[*pendingCommand]struct{}
 	acker     acker
 	reach     func() // until there is a connection
 	near      string // in a cluster: a key that the node has
 }
 
-// What is said on a new connection, in this order.
+// What is sent on a new connection, in this order.
 type kind uint8
 
 const (
-	owed     kind = iota // releases, and the ends of waits
-	telling              // that the loss of a plain hold is told of there
-	renewing             // behind it, for it sets the lease too
+	cleanup   kind = iota // releases, and the ends of waits
+	regaining             // that the loss of a plain hold is notified there
+	renewing              // behind it, for it sets the lease too
 )
 
-// A task is a command that is said again on the next connection when its reply was lost.
-type task struct {
+// A pendingCommand is a command that still has to reach the server: it is retried on the next connection when its
+// reply was lost, so it is idempotent.
+type pendingCommand struct {
 	kind    kind
 	number  uint64
 	session *session
 	key     string
-	say     func(again bool) []string
-	// told is called with the reply, and with errBroken. It says whether the task is done.
-	told   func(reply any, sent time.Time) bool
-	isSaid bool
-	again  bool
+	command func(again bool) []string
+	// answered is called with the reply, and with errBroken. It returns whether the command is done.
+	answered func(reply any, sent time.Time) bool
+	isSent   bool
+	again    bool
 }
 
 func newSession(locks *Locks, options *redis.Options) *session {
 	s := &session{
 		locks: locks, options: options, subscribe: "SUBSCRIBE", channel: newChannel,
-		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, tasks: map[*task]struct{}{},
+		requests: map[*Hold]struct{}{}, holds: map[*Hold]struct{}{}, pending: map[*pendingCommand]struct{}{},
 	}
 	s.acker.session, s.reach = s, s.dial
 	return s
 }
 
-func (s *session) busy() bool { return len(s.requests)+len(s.tasks) > 0 }
+func (s *session) busy() bool { return len(s.requests)+len(s.pending) > 0 }
 
 // ensure connects, if there is anything to do.
 func (s *session) ensure() {
@@ -111,7 +112,7 @@ func (s *session) dialled(l *link, err error) bool {
 		}
 	}
 	if other := s.locks.router.elsewhere(); other != nil {
-		s.leadAstray(other) // another node may have its place
+		s.reroute(other) // another node may have its place
 	}
 	return s.busy()
 }
@@ -125,7 +126,7 @@ func (s *session) begin(l *link) {
 	l.timer = time.AfterFunc(idleLease/3, func() { s.locks.locked(l.beat) })
 	s.locks.group.Go(l.read)
 	s.locks.group.Go(l.write)
-	s.again()
+	s.sendAllPending()
 	s.ask()
 }
 
@@ -139,55 +140,55 @@ func (s *session) ask() {
 	}
 }
 
-// again says the tasks that have no reply and are not under way, in their order.
-func (s *session) again() {
-	if len(s.tasks) == 0 {
+// sendAllPending sends the pending commands that have no reply and are not under way, in their order.
+func (s *session) sendAllPending() {
+	if len(s.pending) == 0 {
 		return
 	}
 	for _, t := range s.inOrder() {
-		s.say(t)
+		s.sendPending(t)
 	}
 }
 
-func (s *session) inOrder() []*task {
-	return slices.SortedFunc(maps.Keys(s.tasks), func(a, b *task) int {
+func (s *session) inOrder() []*pendingCommand {
+	return slices.SortedFunc(maps.Keys(s.pending), func(a, b *pendingCommand) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.number, b.number))
 	})
 }
 
-func (s *session) take(t *task) {
+func (s *session) addPending(t *pendingCommand) {
 	t.session = s
 	if t.number == 0 {
 		t.number = s.locks.next()
 	}
-	s.tasks[t] = struct{}{}
+	s.pending[t] = struct{}{}
 	if s.link != nil {
-		s.say(t)
+		s.sendPending(t)
 	} else {
 		s.ensure()
 	}
 }
 
-func (s *session) say(t *task) {
-	if t.isSaid || t.kind == telling && s.link.deaf {
+func (s *session) sendPending(t *pendingCommand) {
+	if t.isSent || t.kind == regaining && s.link.deaf {
 		return
 	}
-	t.isSaid = true
-	words := t.say(t.again)
+	t.isSent = true
+	words := t.command(t.again)
 	t.again = true
 	s.link.send(func(reply any, sent time.Time) {
-		t.isSaid = false
+		t.isSent = false
 		err, isError := reply.(replyError)
-		_, wanted := s.tasks[t]
+		_, wanted := s.pending[t]
 		if other := s.locks.router.elsewhere(); isError && err.elsewhere() && other != nil && wanted {
-			t.told(errBroken, sent)
-			delete(s.tasks, t)
-			other.take(t)
-		} else if t.told(reply, sent) {
+			t.answered(errBroken, sent)
+			delete(s.pending, t)
+			other.addPending(t)
+		} else if t.answered(reply, sent) {
 			s.delay = 0
-			delete(s.tasks, t)
+			delete(s.pending, t)
 		}
-		s.locks.tellClose()
+		s.locks.notifyClose()
 	}, words...)
 }
 
@@ -207,7 +208,7 @@ func (s *session) broken(l *link, err error) {
 			h.leave(false)
 			h.lose("connection")
 		default:
-			h.tellAgain()
+			h.regain()
 		}
 	}
 	s.ensure()

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// RESP3, as much of it as a session says and hears. go-redis opens the connection, but takes
+// RESP3, as much of it as a session uses. go-redis opens the connection, but takes
 // a message that comes on it for the reply to the next command.
 
 type push []any
