@@ -63,10 +63,10 @@ export interface Hold extends AsyncDisposable {
    */
   again(): Hold;
   /**
-   * Gives it back. From the call on it is over for the program, also if the connection breaks.
+   * Releases it. From the call on it is over for the program, also if the connection breaks.
    * A second release is nothing.
    * @throws LostError if it was lost before: the program was not alone for all that time
-   * @throws RefusedError if the server would not; it is told again with each heartbeat
+   * @throws RefusedError if the server would not; the release is retried with each heartbeat
    */
   release(): Promise<void>;
   /** `await using hold = await locks.acquire(...)`: `release()` */

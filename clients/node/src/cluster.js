@@ -7,7 +7,7 @@ import { slotOf, tagFor } from './slots.js';
 import { now } from './time.js';
 
 /** @import { Address, Library } from './libraries.js' */
-/** @import { Debt, Work } from './session.js' */
+/** @import { PendingCommand, Work } from './session.js' */
 
 // Between two readings: a slot that moves needs its time, and so does a failover.
 const PAUSE = 100;
@@ -105,11 +105,11 @@ export class ClusterRouter {
     work.moveTo(to);
   }
 
-  /** @param {Session} from @param {Debt} debt */
-  async movedDebt(from, debt) {
+  /** @param {Session} from @param {PendingCommand} pending */
+  async movedPending(from, pending) {
     await this.#again();
-    if (!from.debts.has(debt)) return;
-    (this.#sessionOf(debt.claim.keys) ?? from).takeOver(from, debt);
+    if (!from.pendingCommands.has(pending)) return;
+    (this.#sessionOf(pending.claim.keys) ?? from).takeOver(from, pending);
   }
 
   /** A connection could not be had, or was lost: somebody else may serve its slots by now. @param {Session} session */
@@ -121,7 +121,7 @@ export class ClusterRouter {
       const to = this.#sessionOf(keys);
       return to !== session ? to : undefined;
     };
-    for (const debt of [...session.debts]) elsewhere(debt.claim.keys)?.takeOver(session, debt);
+    for (const pending of [...session.pendingCommands]) elsewhere(pending.claim.keys)?.takeOver(session, pending);
     for (const work of [...session.work]) {
       const to = elsewhere(work.claim.keys);
       if (to) work.moveTo(to);
@@ -190,8 +190,8 @@ export class ClusterRouter {
   async close() {
     this.#closed = true;
     this.#link?.close();
-    const open = () => [...this.#sessions.values()].filter((session) => !session.closed || session.debts.size);
-    // What one node had to be told, another may have to be told by now.
+    const open = () => [...this.#sessions.values()].filter((session) => !session.closed || session.pendingCommands.size);
+    // What was pending for one node, another may have to get by now.
     while (open().length) await Promise.all(open().map((session) => session.close()));
   }
 }

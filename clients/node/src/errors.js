@@ -50,7 +50,7 @@ export class RefusedError extends RlockError {
 export class ConnectionError extends RlockError {}
 
 /**
- * What the server answered, as the program is told of it.
+ * What the server answered, as the error that the program gets.
  * @param {string} text the whole error, its code first
  */
 export function fromServer(text) {

@@ -107,7 +107,7 @@ export class Heartbeat {
     // the connection was closed. Read them first, and leave the server a third to answer.
     if (late) this.closeAt = Math.max(this.closeAt, time + this.#third);
     if (time >= this.closeAt) {
-      return this.link.close(new Error(`nothing heard of the server for ${this.shortest} ms`));
+      return this.link.close(new Error(`no answer from the server for ${this.shortest} ms`));
     }
     if (time >= this.pinged + this.#third) {
       this.#ping();

@@ -36,7 +36,7 @@ export class Hold {
   constructor(session, link, tag, claim, token, plan, since, job) {
     this.token = token;
     this.#session = session;
-    /** @type {Link | undefined} where its loss is told */
+    /** @type {Link | undefined} on which its loss is notified */
     this.link = link;
     /** The connection that took it is gone. */
     this.outlived = false;
@@ -131,12 +131,12 @@ export class Hold {
     } finally {
       this.#deaf();
     }
-    // Told of before the reply.
+    // Notified before the reply.
     if (this.#lost) throw this.#lost;
   }
 
   /** A message with its tag. @param {string} word @param {string} rest */
-  told(word, rest) {
+  notified(word, rest) {
     if (word !== 'lost') return;
     const { link } = this;
     // Another server has it now, and does not know that it is over.
@@ -146,11 +146,11 @@ export class Hold {
   }
 
   /**
-   * On a new channel: whether there is the hold still, and to be told of its loss there. Its end
+   * On a new channel: asks whether the hold is still there, and subscribes to its loss. Its end
    * stays where it is; that of one with watchdog is the server's.
    * @param {Link} link
    */
-  _stand(link) {
+  _regain(link) {
     this.link = link;
     this.#tag = link.tag(this);
     const { claim } = this;

@@ -1,4 +1,4 @@
-// A command that may be said again, on each connection anew, until it has a reply.
+// An idempotent command: it is retried on each connection anew, until it has a reply.
 import { fromServer } from './errors.js';
 import { Closed } from './link.js';
 import { ANSWER, Alarm } from './time.js';

@@ -53,16 +53,16 @@ function connection(client, address, timeout, events) {
   own.on('end', () => events.closed(why));
   own.on('moved', events.moved);
   /** @type {(message: string) => void} */
-  let heard = () => {};
+  let deliver = () => {};
   for (const kind of ['message', 'smessage']) {
-    own.on(kind, (/** @type {string} */ _, /** @type {string} */ message) => heard(message));
+    own.on(kind, (/** @type {string} */ _, /** @type {string} */ message) => deliver(message));
   }
   return {
     // connect() says no more than that it was closed.
     ready: () => own.connect().catch((/** @type {Error} */ error) => Promise.reject(why ?? error)),
     named: Boolean(client.options.connectionName),
-    subscribe(channel, sharded, hear) {
-      heard = hear;
+    subscribe(channel, sharded, onmessage) {
+      deliver = onmessage;
       return sharded ? own.ssubscribe(channel) : own.subscribe(channel);
     },
     call: (words) => own.call(...words),

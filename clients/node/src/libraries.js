@@ -7,7 +7,7 @@
  * @typedef {object} Connection  a connection that does not connect again by itself
  * @property {() => Promise<unknown>} ready  connects
  * @property {boolean} named  by the program
- * @property {(channel: string, sharded: boolean, hear: (message: string) => void) => Promise<unknown>} subscribe
+ * @property {(channel: string, sharded: boolean, onmessage: (message: string) => void) => Promise<unknown>} subscribe
  * @property {(words: string[]) => Promise<unknown>} call
  * @property {() => void} destroy  at once; what waits for a reply is rejected
  * @property {(keep: boolean) => void} keep  whether it keeps the process alive

@@ -46,7 +46,7 @@ export class Refusal extends Error {
 export const isReply = (error) => /^[A-Z][A-Z0-9_]+ /.test(error?.message ?? '');
 
 export class Link {
-  /** @type {Map<string, {told(word: string, rest: string): void}>} */
+  /** @type {Map<string, {notified(word: string, rest: string): void}>} */
   tags = new Map();
   closed = false;
   /** @type {Error | undefined} why it was closed */
@@ -88,7 +88,7 @@ export class Link {
     const channel = (this.channel = `rlock:${tag === undefined ? '' : `{${tag}}:`}${randomUUID({ disableEntropyCache: true })}`);
     this.tags.clear();
     return this.#within(timeout, () =>
-      this.connection.subscribe(channel, tag !== undefined, (message) => this.#hear(message)),
+      this.connection.subscribe(channel, tag !== undefined, (message) => this.#notified(message)),
     );
   }
 
@@ -112,7 +112,7 @@ export class Link {
     this.heartbeat = new Heartbeat(this, leases);
   }
 
-  /** A name for a request on this connection, never used again. @param {{told(word: string, rest: string): void}} to */
+  /** A name for a request on this connection, never used again. @param {{notified(word: string, rest: string): void}} to */
   tag(to) {
     const tag = String(++this.#tag);
     this.tags.set(tag, to);
@@ -162,10 +162,10 @@ export class Link {
   }
 
   /** @param {string} message */
-  #hear(message) {
+  #notified(message) {
     if (this.closed) return;
     const [, word, tag, rest] = /^(\S+) (\S+) ?(.*)$/s.exec(message) ?? [];
-    this.tags.get(tag)?.told(word, rest);
+    this.tags.get(tag)?.notified(word, rest);
   }
 
   /** @param {Error} [why] */

@@ -44,8 +44,8 @@ function connection(client, address, timeout, events) {
   return {
     ready: () => own.connect(),
     named: Boolean(client.options.name),
-    subscribe: (channel, sharded, hear) =>
-      sharded ? own.sSubscribe(channel, hear) : own.subscribe(channel, hear),
+    subscribe: (channel, sharded, onmessage) =>
+      sharded ? own.sSubscribe(channel, onmessage) : own.subscribe(channel, onmessage),
     call: (words) => own.sendCommand(words),
     destroy: () => own.destroy(),
     keep: (keep) => (keep ? own.ref() : own.unref()),

@@ -22,14 +22,14 @@ export class Request {
   asked = 0;
   /** When the wait is over. */
   until = 0;
-  /** When nothing was heard of the server for too long. */
+  /** When there was no answer from the server for too long. */
   patience = 0;
   /** The server said QUEUED on this connection. */
   queued = false;
   /** The server has granted it, and it is not with the program yet. */
   granted = false;
   over = false;
-  /** @type {string | undefined} a loss that was told before the reply was read */
+  /** @type {string | undefined} a loss that was notified before the reply was read */
   lostBefore = undefined;
 
   /** @param {Session} session @param {Plan} plan @param {string} owner @param {Job | undefined} job */
@@ -130,7 +130,7 @@ export class Request {
   }
 
   /** A message with its tag. @param {string} word @param {string} rest */
-  told(word, rest) {
+  notified(word, rest) {
     if (this.over) return;
     if (word === 'granted') return this.granted || this.#granted(Number(rest), undefined);
     if (word === 'timeout') return this.#fail(this.#notAcquired());
@@ -231,7 +231,7 @@ export class Request {
     if (now() >= this.patience) this.giveUp(this.session.unreachable());
   }
 
-  /** The program does not want it any more: the server is told, also of a grant on its way. @param {unknown} error */
+  /** The program does not want it any more: the server is notified; a grant on its way is released. @param {unknown} error */
   giveUp(error) {
     if (this.over) return;
     const { link, tag } = this;

@@ -1,5 +1,5 @@
 // One connection to one server, as long as there is something to do: it is opened, closed and
-// opened again here, and everything that lives on it is told.
+// opened again here, and everything that lives on it is notified.
 import { Acks } from './acks.js';
 import { ConnectionError, fromServer } from './errors.js';
 import { Leases } from './heartbeat.js';
@@ -25,11 +25,11 @@ const KEPT_PLACE = 15_000;
  * @property {() => void} cut  the connection is gone
  * @property {(error: Error) => void} giveUp
  *
- * @typedef {object} Debt  what the server has to be told, on the next connection if not on this one
+ * @typedef {object} PendingCommand  what still has to reach the server, on the next connection if not on this one
  * @property {Claim} claim
  * @property {(string | number)[][]} lines
  * @property {number} until  then the server has forgotten it by itself
- * @property {boolean} said  on this connection, and there is no reply yet
+ * @property {boolean} sent  on this connection, and there is no reply yet
  * @property {boolean} refused  the server did not take it for now
  */
 
@@ -43,8 +43,8 @@ export class Session {
   holds = new Set();
   /** @type {Map<string, Hold>} by key: the last of them */
   held = new Map();
-  /** @type {Set<Debt>} */
-  debts = new Set();
+  /** @type {Set<PendingCommand>} */
+  pendingCommands = new Set();
   closed = false;
   /** @type {ClusterRouter | undefined} */
   cluster = undefined;
@@ -90,12 +90,12 @@ export class Session {
   #busy() {
     if (this.work.size || this.holds.size) return true;
     // With WATCHDOG the end of the process frees it too; but a reply may be awaited.
-    for (const { said, refused, claim } of this.debts) if (said || !(refused || claim.watchdog)) return true;
+    for (const { sent, refused, claim } of this.pendingCommands) if (sent || !(refused || claim.watchdog)) return true;
     return false;
   }
 
   #wake() {
-    if (!this.work.size && !this.holds.size && !this.debts.size) return;
+    if (!this.work.size && !this.holds.size && !this.pendingCommands.size) return;
     if (!this.link && !this.#opening && !this.retry) this.#open();
   }
 
@@ -121,11 +121,11 @@ export class Session {
 
   /** There is a channel. @param {Link} link */
   #opened(link) {
-    if (this.closed && !this.debts.size) return link.close();
+    if (this.closed && !this.pendingCommands.size) return link.close();
     this.link = link;
     this.why = undefined;
-    for (const debt of this.debts) if (!debt.said) this.#pay(debt);
-    for (const hold of [...this.holds]) hold._stand(link);
+    for (const pending of this.pendingCommands) if (!pending.sent) this.#sendPending(pending);
+    for (const hold of [...this.holds]) hold._regain(link);
     for (const work of [...this.work]) work.ask();
     this.keep();
   }
@@ -155,7 +155,7 @@ export class Session {
   #cut(link) {
     this.link = undefined;
     this.why = link.why;
-    for (const debt of this.debts) debt.said = false;
+    for (const pending of this.pendingCommands) pending.sent = false;
     for (const hold of [...this.holds]) hold._cut();
     for (const work of [...this.work]) work.cut();
     this.#again();
@@ -164,8 +164,8 @@ export class Session {
   /** At once, then after a pause that grows until the server has answered something. */
   #again() {
     const time = now();
-    for (const debt of this.debts) if (time > debt.until) this.#forget(debt);
-    if (this.closed && !this.debts.size) return;
+    for (const pending of this.pendingCommands) if (time > pending.until) this.#forget(pending);
+    if (this.closed && !this.pendingCommands.size) return;
     this.cluster?.lost(this);
     const retry = () => {
       this.retry = undefined;
@@ -184,7 +184,7 @@ export class Session {
   #onbeat() {
     this.answered();
     this.#checkChannel();
-    for (const debt of this.debts) if (debt.refused) this.#pay(debt);
+    for (const pending of this.pendingCommands) if (pending.refused) this.#sendPending(pending);
   }
 
   /**
@@ -193,8 +193,8 @@ export class Session {
    */
   callOff(claim, waits) {
     const disown = words.disown(claim);
-    const debt = this.#owe(claim, waits ? [words.cancel(claim), disown] : [disown]);
-    if (this.link) this.#pay(debt);
+    const pending = this.#addPending(claim, waits ? [words.cancel(claim), disown] : [disown]);
+    if (this.link) this.#sendPending(pending);
     else this.#wake();
   }
 
@@ -202,55 +202,55 @@ export class Session {
   async release(hold) {
     const { claim } = hold;
     const { link } = this;
-    const debt = this.#owe(claim, [words.disown(claim)]);
+    const pending = this.#addPending(claim, [words.disown(claim)]);
     if (!link) return this.#wake();
     // By its token; but another run of the server need not know that.
-    const said = this.#say(debt, hold.outlived ? words.disown(claim) : words.release(claim, hold.token), link);
-    // No longer than that: what has no reply is said again.
+    const answered = this.#sendNow(pending, hold.outlived ? words.disown(claim) : words.release(claim, hold.token), link);
+    // No longer than that: what has no reply is retried.
     await new Promise((resolve, reject) => {
       const late = new Alarm(now() + this.timeout, () => resolve(undefined), ANSWER);
-      said.then(resolve, reject).finally(() => late.clear());
+      answered.then(resolve, reject).finally(() => late.clear());
     });
   }
 
-  /** @param {Debt} debt @param {(string | number)[]} line @param {Link} link */
-  async #say(debt, line, link) {
+  /** @param {PendingCommand} pending @param {(string | number)[]} line @param {Link} link */
+  async #sendNow(pending, line, link) {
     try {
       await link.call(line);
-      this.#paid(debt);
+      this.#settled(pending);
     } catch (error) {
       if (error instanceof Closed) return; // on the next connection, then
-      if (this.elsewhere(error)) return void this.cluster?.movedDebt(this, debt);
-      this.#refused(debt);
+      if (this.elsewhere(error)) return void this.cluster?.movedPending(this, pending);
+      this.#refused(pending);
       throw fromServer(/** @type {Error} */ (error).message);
     }
   }
 
   /** @param {Claim} claim @param {(string | number)[][]} lines */
-  #owe(claim, lines) {
+  #addPending(claim, lines) {
     const until = now() + Math.max(claim.lease, KEPT_PLACE);
-    /** @type {Debt} */
-    const debt = { claim, lines, until, said: this.link !== undefined, refused: false };
-    this.debts.add(debt);
+    /** @type {PendingCommand} */
+    const pending = { claim, lines, until, sent: this.link !== undefined, refused: false };
+    this.pendingCommands.add(pending);
     this.leases.add(claim);
     this.keep();
-    return debt;
+    return pending;
   }
 
-  /** @param {Debt} debt @returns {Promise<void>} never rejects */
-  async #pay(debt) {
+  /** @param {PendingCommand} pending @returns {Promise<void>} never rejects */
+  async #sendPending(pending) {
     const { link } = this;
     if (!link) return;
-    debt.said = true;
-    debt.refused = false;
+    pending.sent = true;
+    pending.refused = false;
     this.keep();
     try {
-      await Promise.all(debt.lines.map((line) => link.call(line)));
-      this.#paid(debt);
+      await Promise.all(pending.lines.map((line) => link.call(line)));
+      this.#settled(pending);
     } catch (error) {
       if (error instanceof Closed) return;
-      if (this.elsewhere(error)) this.cluster?.movedDebt(this, debt);
-      else this.#refused(debt);
+      if (this.elsewhere(error)) this.cluster?.movedPending(this, pending);
+      else this.#refused(pending);
     }
   }
 
@@ -268,7 +268,7 @@ export class Session {
 
   /**
    * A request may have been refused because the slot of the channel has moved, before that was
-   * heard of here. All work is cut then, and asked for by another channel.
+   * known here. All work is cut then, and asked for by another channel.
    * @param {Refusal} refusal
    */
   async findChannel(refusal) {
@@ -279,56 +279,56 @@ export class Session {
     if (this.cluster) await this.link?.checkChannel().catch(() => {});
   }
 
-  /** What another node was to be told. @param {Session} from @param {Debt} debt */
-  takeOver(from, debt) {
-    debt.said = false;
+  /** What was pending for another node. @param {Session} from @param {PendingCommand} pending */
+  takeOver(from, pending) {
+    pending.sent = false;
     if (from !== this) {
-      this.debts.add(debt);
-      this.leases.add(debt.claim);
-      from.#paid(debt);
+      this.pendingCommands.add(pending);
+      this.leases.add(pending.claim);
+      from.#settled(pending);
     }
-    if (this.link) this.#pay(debt);
+    if (this.link) this.#sendPending(pending);
     else this.#wake();
   }
 
-  /** @param {Debt} debt */
-  #paid(debt) {
-    this.#forget(debt);
+  /** @param {PendingCommand} pending */
+  #settled(pending) {
+    this.#forget(pending);
     this.keep();
-    this.ondebt?.();
+    this.onsettled?.();
   }
 
-  /** @param {Debt} debt */
-  #forget(debt) {
-    if (this.debts.delete(debt)) this.leases.remove(debt.claim);
+  /** @param {PendingCommand} pending */
+  #forget(pending) {
+    if (this.pendingCommands.delete(pending)) this.leases.remove(pending.claim);
   }
 
   /** @type {(() => void) | undefined} */
-  ondebt = undefined;
+  onsettled = undefined;
 
-  /** The server cannot write for now: at the next heartbeat again. @param {Debt} debt */
-  #refused(debt) {
-    debt.said = false;
-    debt.refused = true;
+  /** The server cannot write for now: at the next heartbeat again. @param {PendingCommand} pending */
+  #refused(pending) {
+    pending.sent = false;
+    pending.refused = true;
     this.keep();
-    this.ondebt?.();
+    this.onsettled?.();
   }
 
   /**
-   * An owner asks anew for what it gave up: what was refused is said now, before that, and
+   * An owner asks anew for what it gave up: what was refused is sent now, before that, and
    * not later, when it would end the new hold.
    * @param {Claim} claim
    */
   settle(claim) {
-    for (const debt of this.debts) {
-      const same = debt.claim.owner === claim.owner && debt.claim.keys.some((key) => claim.keys.includes(key));
-      if (!debt.refused || !same) continue;
-      this.#pay(debt);
-      this.#forget(debt);
+    for (const pending of this.pendingCommands) {
+      const same = pending.claim.owner === claim.owner && pending.claim.keys.some((key) => claim.keys.includes(key));
+      if (!pending.refused || !same) continue;
+      this.#sendPending(pending);
+      this.#forget(pending);
     }
   }
 
-  /** What the program is told when its time ends without an answer. */
+  /** The error that the program gets when its time ends without an answer. */
   unreachable() {
     const error = this.why ?? new Error('no answer');
     return new ConnectionError(`no connection to the server: ${error.message || error}`, { cause: error });
@@ -339,25 +339,25 @@ export class Session {
     this.closed = true;
     for (const work of [...this.work]) work.giveUp(new ConnectionError('these locks are closed'));
     for (const hold of [...this.holds]) hold._close();
-    await this.#debtsPaid();
+    await this.#allSettled();
     clearTimeout(this.retry);
     this.retry = undefined;
-    this.debts.clear();
+    this.pendingCommands.clear();
     this.acks.close();
     this.#opening?.close();
     this.link?.close();
   }
 
   /** @returns {Promise<void>} all that the server would take, within the time */
-  #debtsPaid() {
+  #allSettled() {
     return new Promise((resolve) => {
       const done = () => (clearTimeout(late), resolve());
       const late = setTimeout(done, this.timeout);
-      this.ondebt = () => {
-        for (const debt of this.debts) if (!debt.refused) return;
+      this.onsettled = () => {
+        for (const pending of this.pendingCommands) if (!pending.refused) return;
         done();
       };
-      this.ondebt();
+      this.onsettled();
     });
   }
 }

@@ -34,7 +34,7 @@ forEach('the reply to a wait is lost: it keeps its place', async (t, open) => {
   const before = await acquires(server);
   const wait = locks.acquire('jobs', { wait: 30_000 });
   // A place whose connection is away is kept, but makes nobody wait.
-  await until(async () => (await acquires(server)) === before + 2, 'it is said again');
+  await until(async () => (await acquires(server)) === before + 2, 'it is retried');
   await server.waiting('jobs', 1);
   const behind = others.acquire('jobs', { wait: 30_000 });
   await server.waiting('jobs', 2);
@@ -56,7 +56,7 @@ forEach('the reply to RELEASE is lost: released all the same', async (t, open) =
   }
 });
 
-forEach('RENEW is cut: said again for a plain hold, lost for one with watchdog', async (t, open) => {
+forEach('RENEW is cut: retried for a plain hold, lost for one with watchdog', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);

@@ -93,7 +93,7 @@ forEach('again: the last release releases', async (t, open) => {
   assert.throws(() => hold.again(), LostError);
 });
 
-forEach('a job has one owner, and is told of a key that it has already', async (t, open) => {
+forEach('a job has one owner, and gets an error for a key that it has already', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
   const job = locks.job();
@@ -120,7 +120,7 @@ forEach('a job has one owner, and is told of a key that it has already', async (
   assert.equal((await server.info('c')).holders[0].token, c.token);
 });
 
-forEach('a deadlock between two jobs is told', async (t, open) => {
+forEach('a deadlock between two jobs is an error', async (t, open) => {
   const server = await Server.start(t);
   const [ann, bob] = [open(server.port).job(), open(server.port).job()];
   await ann.acquire('a');
@@ -198,7 +198,7 @@ forEach('close releases, ends the waits, and refuses what comes later', async (t
     locks.using('scope', (signal) => {
       begun = true;
       signal.addEventListener('abort', () => (finish = server.info('scope')));
-      return until(() => finish, 'it is told').then(({ mode }) => assert.equal(mode, 'free'));
+      return until(() => finish, 'it has ended').then(({ mode }) => assert.equal(mode, 'free'));
     }),
   );
   await until(() => begun, 'the body runs');
@@ -212,7 +212,7 @@ forEach('close releases, ends the waits, and refuses what comes later', async (t
   assert.equal((await failure(hold.release())).reason, 'closed');
 });
 
-forEach('bad arguments are told before anything is sent', async (t, open) => {
+forEach('bad arguments are errors before anything is sent', async (t, open) => {
   const locks = open(1); // nobody is there
   const bad = [
     [[], {}], [['x', 'x'], {}], [7, {}], ['x', { lease: 0 }], ['x', { lease: '5' }], ['x', { wait: -1 }],

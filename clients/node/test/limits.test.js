@@ -11,7 +11,7 @@ const LIMITS = {
   'a PING of its own': [{ pingInterval: 100 }, { keepAlive: 100 }],
   'a short queue': [{ commandsQueueMaxLength: 1 }, { maxRetriesPerRequest: 0 }],
   'no queue while it is away': [{ disableOfflineQueue: true }, { enableOfflineQueue: false }],
-  'a queue that is said again': [{}, { autoResendUnfulfilledCommands: true, autoResubscribe: true }],
+  'a queue that is sent again': [{}, { autoResendUnfulfilledCommands: true, autoResubscribe: true }],
   'no connection again': [{ socket: { reconnectStrategy: false } }, { retryStrategy: null }],
   'a connection again': [{ socket: { reconnectStrategy: 1 } }, { retryStrategy: () => 1, reconnectOnError: () => 2 }],
   'its own way of replies': [{ commandOptions: { typeMapping: { 58: String } } }, { stringNumbers: true, replyMapping: 'resp3' }],

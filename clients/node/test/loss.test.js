@@ -1,4 +1,4 @@
-// Holds that are lost, and what the program hears of it.
+// Holds that are lost, and how the program is notified.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, LostError } from 'rlock-client';
@@ -6,7 +6,7 @@ import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, lost, until } from './tools/until.js';
 
-forEach('FORCE and DEL of one hold are told of that one', async (t, open) => {
+forEach('FORCE and DEL of one hold are notified for that one', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
   const holds = await Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key)));
@@ -97,7 +97,7 @@ forEach('the server is killed and starts again', async (t, open) => {
   await server.waiting('b', 1);
   await server.kill();
   assert.equal(await lost(hold), 'connection');
-  await gone.release(); // there is nobody to tell; the next connection will
+  await gone.release(); // there is no connection; the next one will
   await server.run();
   await server.waiting('b', 1);
   await server.free('a'); // released first of all on the new connection

@@ -109,14 +109,14 @@ const DEEDS = {
 };
 
 for (const way of ['forced', 'cut', 'deadline', 'max']) {
-  forEach(`what the program does when it is told of a loss (${way})`, async (t, open) => {
+  forEach(`what the program does when it is notified of a loss (${way})`, async (t, open) => {
     const server = await Server.start(t);
     const proxy = await Proxy.start(t, server.port);
     const thrown = [];
-    const heard = (error) => thrown.push(error.message);
-    process.prependListener('uncaughtException', heard);
-    t.after(() => process.off('uncaughtException', heard));
-    const own = process.listeners('uncaughtException').filter((one) => one !== heard);
+    const onthrow = (error) => thrown.push(error.message);
+    process.prependListener('uncaughtException', onthrow);
+    t.after(() => process.off('uncaughtException', onthrow));
+    const own = process.listeners('uncaughtException').filter((one) => one !== onthrow);
     for (const one of own) process.off('uncaughtException', one);
     t.after(() => own.forEach((one) => process.on('uncaughtException', one)));
     for (const [name, deed] of Object.entries(DEEDS)) {
@@ -149,14 +149,14 @@ for (const way of ['forced', 'cut', 'deadline', 'max']) {
   });
 }
 
-forEach('the loss is told when the session is done with it', async (t, open) => {
+forEach('the loss is notified when the session is done with it', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port);
   const holds = await Promise.all([...Array(20).keys()].map((n) => locks.acquire(`k${n}`)));
   const seen = [];
   for (const hold of holds) hold.signal.addEventListener('abort', () => seen.push(holds.filter(({ lost }) => lost).length));
   await server.say('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await until(() => seen.length === 20, 'all are told');
+  await until(() => seen.length === 20, 'all are notified');
   assert.deepEqual(seen, Array(20).fill(20), 'each listener sees all of them lost');
 });
 
@@ -239,7 +239,7 @@ forEach('a signal of the program that throws, whenever it is spoken to', async (
   const job = locks.job();
   await (await job.acquire('jobs', { signal })).release();
   await (await job.acquire('jobs')).release();
-  await until(() => uncaught.length === 1, 'it was told');
+  await until(() => uncaught.length === 1, 'it was thrown');
   assert.deepEqual(uncaught, [thrown]);
   for (const signal of [{}, null, 5, { aborted: false, addEventListener() {}, throwIfAborted() {} }]) {
     assert((await failure(locks.acquire('jobs', { signal }))) instanceof TypeError);

@@ -1,4 +1,4 @@
-// Plain holds over a new connection: asked for there, and told of from then on.
+// Plain holds over a new connection: asked for there, and notified of from then on.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConnectionError, LostError } from 'rlock-client';
@@ -76,7 +76,7 @@ forEach('plain holds that are released after reconnects', async (t, open) => {
   }
 });
 
-forEach('a release and a renewal behind the question hear its answer', async (t, open) => {
+forEach('a release and a renewal behind the question get its answer', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);
@@ -90,7 +90,7 @@ forEach('a release and a renewal behind the question hear its answer', async (t,
   assert((await failure(released.release())) instanceof LostError);
 });
 
-forEach('a loss that is told while the release is under way', async (t, open) => {
+forEach('a loss that is notified while the release is under way', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);

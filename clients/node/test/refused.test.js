@@ -1,4 +1,4 @@
-// What can never do is told at once, with what to do about it.
+// What can never work is an error at once, with what to do about it.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ async function atOnce(promise) {
   return error;
 }
 
-test('what is no client, or one that is too old, is told by the constructor', () => {
+test('what is no client, or one that is too old, is an error of the constructor', () => {
   const wrong = ['redis://127.0.0.1', undefined, null, {}, 7, createClientPool(), { duplicate() {} }, Locks];
   wrong.push(createSentinel({ name: 'main', sentinelRootNodes: [{ host: '127.0.0.1', port: 1 }] }));
   for (const client of wrong) assert.throws(() => new Locks(client), TypeError, String(client));
@@ -136,7 +136,7 @@ forEach('a connection has a name, unless its user may not give it one', async (t
   assert.deepEqual(await names(), ['']);
 });
 
-forEach('who has it is told when it is this very program', async (t, open) => {
+forEach('the error says who has it when it is this very program', async (t, open) => {
   const server = await Server.start(t);
   const [locks, other] = [open(server.port), open(server.port)];
   const hold = await locks.acquire('jobs');
