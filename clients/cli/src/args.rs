@@ -116,7 +116,7 @@ pub struct Run {
     /// The lock
     #[arg(value_parser = Name::new())]
     pub key: String,
-    /// Wait in line for so long, or `forever` [default: do not wait]
+    /// Wait in the queue for so long, or `forever` [default: do not wait]
     #[arg(long, value_parser = wait)]
     pub wait: Option<Wait>,
     /// Beside other readers
@@ -190,7 +190,7 @@ pub struct Top {
 
 /// Frees a lock, whoever holds it
 ///
-/// Its holders are told and the first who waits has it. They may be at work still: only
+/// Its holders are notified and the first waiter gets it. They may be at work still: only
 /// storage that checks tokens is safe from them.
 #[derive(Debug, Args)]
 pub struct Force {

@@ -144,7 +144,7 @@ pub fn page(value: redis::Value) -> (String, Vec<Holder>) {
     (cursor, holders.iter().map(Holder::of).collect())
 }
 
-/// `host:pid` of `host:pid:uuid`: the rest tells a person nothing.
+/// `host:pid` of `host:pid:uuid`: the rest means nothing to a person.
 pub fn short(owner: &str) -> String {
     let clean: String = owner
         .chars()

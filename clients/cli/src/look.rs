@@ -146,7 +146,7 @@ pub fn force(server: &mut Server, wanted: &Force) -> Outcome {
     }
     if !wanted.yes {
         if !stdin().is_terminal() {
-            return Err(Failure::usage("nobody can be asked here: say --yes"));
+            return Err(Failure::usage("there is no terminal to ask on: use --yes"));
         }
         let lock = Lock::ask(server, &wanted.key)?;
         let holders: Vec<String> = lock

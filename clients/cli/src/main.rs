@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
         }
     };
-    // A panic is told by then; its own exit status would be taken for the command's.
+    // A panic is reported by then; its own exit status would be taken for the command's.
     let end = std::panic::catch_unwind(|| enough_descriptors(&cli).and_then(|()| perform(&cli)));
     match end.unwrap_or_else(|_| Err(Failure::usage("this is an error in rlock itself"))) {
         Ok(code) => code,

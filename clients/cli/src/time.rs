@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// `10s`, `5m`, `1h30m`, `250ms`. A bare number says nothing of its unit.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: say 250ms, 10s, 5m, 1h or 1h30m");
+    let wrong = || format!("{text:?} is no time: use 250ms, 10s, 5m, 1h or 1h30m");
     let mut rest = text;
     let mut sum = Duration::ZERO;
     while !rest.is_empty() {

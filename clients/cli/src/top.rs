@@ -120,7 +120,7 @@ fn look(
     let mut rows = Vec::new();
     for lock in waited {
         let (key, its_db) = (lock.text("key"), lock.number("db").unwrap_or(0));
-        // Of other databases only what TOP tells is known here.
+        // Of other databases only what TOP shows is known here.
         let here = its_db == u64::try_from(db).unwrap_or(0);
         let (held, by) = if here {
             held(server, &key)?

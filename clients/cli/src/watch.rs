@@ -38,22 +38,22 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     _ = crate::server::name()
         .query_async::<Value>(&mut connection)
         .await;
-    // Who may not ask is taken for not told.
+    // Who may not ask counts as one without events.
     let config = cmd("CONFIG")
         .arg("GET")
         .arg("notify-keyspace-events")
         .clone();
     let config: redis::RedisResult<Value> = config.query_async(&mut connection).await;
     let flags = Fields::of(config.unwrap_or(Value::Nil)).text("notify-keyspace-events");
-    let told = flags.contains('K') && flags.contains(['d', 'A']);
-    if told {
+    let has_events = flags.contains('K') && flags.contains(['d', 'A']);
+    if has_events {
         let db = client.get_connection_info().redis_settings().db();
         connection
             .subscribe(format!("__keyspace@{db}__:{key}"))
             .await?;
     } else {
         complain(
-            "the server does not tell of its locks (CONFIG SET notify-keyspace-events Kd); \
+            "the server sends no events of its locks (CONFIG SET notify-keyspace-events Kd); \
              looking ten times a second",
         );
     }
@@ -61,11 +61,11 @@ async fn follow(client: &Client, key: &str) -> Outcome {
     let mut seen = Seen::default();
     loop {
         let lock: Value = info(key).query_async(&mut connection).await?;
-        // What was told before this reply comes first.
+        // The events before this reply come first.
         while let Ok(push) = pushes.try_recv() {
             event(push)?;
         }
-        seen.compare(Lock::of(lock), told)?;
+        seen.compare(Lock::of(lock), has_events)?;
         tokio::select! {
             push = pushes.recv() => event(push.ok_or_else(gone)?)?,
             _ = tick.tick() => {}
@@ -99,9 +99,9 @@ struct Seen {
 }
 
 impl Seen {
-    /// Who came and who went. With events they tell that something happened, and this whom
+    /// Who came and who went. With events they show that something happened, and this whom
     /// it was about.
-    fn compare(&mut self, lock: Lock, told: bool) -> Result<(), Failure> {
+    fn compare(&mut self, lock: Lock, has_events: bool) -> Result<(), Failure> {
         let Some(before) = self.holders.replace(lock.holders.clone()) else {
             self.waiters = lock.waiters;
             for holder in &lock.holders {
@@ -119,11 +119,11 @@ impl Seen {
             })
         };
         for gone in before.iter().filter(|holder| !is_in(holder, &lock.holders)) {
-            let word = if told { "  was held by" } else { "gone" };
+            let word = if has_events { "  was held by" } else { "gone" };
             line(&format!("{word} {}", one(gone)))?;
         }
         for new in lock.holders.iter().filter(|holder| !is_in(holder, &before)) {
-            let word = if told { "  held by" } else { "acquired" };
+            let word = if has_events { "  held by" } else { "acquired" };
             line(&format!("{word} {}", one(new)))?;
         }
         if lock.waiters != self.waiters {

@@ -50,13 +50,13 @@ impl Acquire {
         }
     }
 
-    /// Waits in line for at most so long. Without it the request does not wait.
+    /// Waits in the queue for at most so long. Without it the request does not wait.
     pub fn wait(mut self, time: Duration) -> Self {
         self.wait = Wait::at_most(time);
         self
     }
 
-    /// Waits in line for as long as it takes.
+    /// Waits in the queue for as long as it takes.
     pub fn wait_forever(mut self) -> Self {
         self.wait = Wait::Forever;
         self

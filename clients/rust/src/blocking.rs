@@ -131,7 +131,7 @@ impl Acquire {
         plain();
     }
 
-    /// Asks, and waits in line if it is to.
+    /// Asks, and waits in the queue if it is to.
     ///
     /// # Errors
     /// Those of awaiting an [`Acquire`](crate::Acquire).
@@ -176,23 +176,26 @@ impl Hold {
         self.0.reason()
     }
 
-    /// Calls `told` on a thread for such callbacks when the hold is lost. It may do there what it
+    /// Calls `callback` on a thread for such callbacks when the hold is lost. It may do there what it
     /// likes, and for as long: each has a thread of its own while it runs. If the hold is released
-    /// without having been lost, `told` is dropped.
-    pub fn on_lost(&self, told: impl FnOnce(Reason) + Send + 'static) {
+    /// without having been lost, `callback` is dropped.
+    pub fn on_lost(&self, callback: impl FnOnce(Reason) + Send + 'static) {
         let ended = self.0.ended();
         let runtime = self.0.session().runtime();
         runtime.spawn(async move {
             let reason = ended.await;
             // To drop it may take its time too.
-            let told = Arc::new(Mutex::new(Some(move || _ = reason.map(told))));
+            let callback = Arc::new(Mutex::new(Some(move || _ = reason.map(callback))));
             loop {
-                let told = Arc::clone(&told);
-                let tell = move || {
-                    let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
-                    told.into_iter().for_each(|tell| tell());
+                let callback = Arc::clone(&callback);
+                let call = move || {
+                    let callback = callback
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .take();
+                    callback.into_iter().for_each(|call| call());
                 };
-                let begun = || drop(tokio::task::spawn_blocking(tell));
+                let begun = || drop(tokio::task::spawn_blocking(call));
                 // It panics where the system gives no thread.
                 if catch_unwind(AssertUnwindSafe(begun)).is_ok() {
                     return;

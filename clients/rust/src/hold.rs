@@ -23,9 +23,9 @@ enum Fate {
 /// What the session and the hold both see.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Known as soon as the session knows it: whoever waits is told after that.
+    /// Known as soon as the session knows it: whoever waits is notified after that.
     fate: OnceLock<Fate>,
-    told: watch::Sender<()>,
+    ended: watch::Sender<()>,
     /// ns of the clock; `u64::MAX` when it has none.
     deadline: AtomicU64,
     process: u32,
@@ -35,7 +35,7 @@ impl State {
     pub fn new(deadline: Option<Time>) -> Self {
         let state = Self {
             fate: OnceLock::new(),
-            told: watch::Sender::new(()),
+            ended: watch::Sender::new(()),
             deadline: AtomicU64::new(u64::MAX),
             process: std::process::id(),
         };
@@ -54,7 +54,7 @@ impl State {
         (ns != u64::MAX).then(|| Duration::from_nanos(ns))
     }
 
-    /// The first reason stays. Wakes nobody: to be told after that.
+    /// The first reason stays. Wakes nobody: [`State::notify`] does, after that.
     pub fn lose(&self, reason: Reason) {
         self.end(Fate::Lost(reason));
     }
@@ -72,9 +72,9 @@ impl State {
     }
 
     /// Wakes whoever waits for its end: runs code of the program.
-    pub fn tell(&self) {
+    pub fn notify(&self) {
         if self.process == std::process::id() {
-            self.told.send_replace(());
+            self.ended.send_replace(());
         }
     }
 
@@ -91,11 +91,11 @@ impl State {
 
     /// Why it was lost; none if it never was.
     pub fn ended(this: &Arc<Self>) -> impl Future<Output = Option<Reason>> + Send + 'static {
-        let mut told = this.told.subscribe();
+        let mut ended = this.ended.subscribe();
         let state = Arc::clone(this);
         apart(async move {
             // The sender is in `state`.
-            while !state.is_over() && told.changed().await.is_ok() {}
+            while !state.is_over() && ended.changed().await.is_ok() {}
             state.reason()
         })
     }
@@ -247,7 +247,7 @@ impl Hold {
                     return Err(Error::Lost(reason));
                 }
                 match session.renew(*id, lease, fence).await {
-                    // It may be said again: it sets the same lease.
+                    // It is idempotent: it sets the same lease.
                     Err(Error::Connection(_)) => session.after(Duration::from_millis(50)).await,
                     end => return end,
                 }
@@ -289,7 +289,7 @@ impl Hold {
     /// Releases it, and waits until the server has.
     ///
     /// If the connection breaks meanwhile it is over for the program all the same; the
-    /// session tells the server when it can.
+    /// session notifies the server when it can.
     ///
     /// # Errors
     /// [`Error::Lost`] if it was lost before: the program was not alone for all that time.
@@ -302,7 +302,7 @@ impl Hold {
             None if last => session.release(*id).await,
             _ => Ok(()),
         };
-        // The session may have heard of the loss meanwhile: it had nothing to release then.
+        // The session may have been notified of the loss meanwhile: it had nothing to release then.
         match self.reason() {
             Some(reason) => Err(Error::Lost(reason)),
             None => end,

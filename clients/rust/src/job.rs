@@ -84,7 +84,7 @@ impl Drop for Place {
     }
 }
 
-/// A name that nobody else has, and that tells an operator who it is.
+/// A name that nobody else has, and that shows an operator who it is.
 pub(crate) fn fresh_owner() -> String {
     format!("{}:{}:{}", host(), std::process::id(), uuid::Uuid::new_v4())
 }

@@ -7,7 +7,7 @@
 //!
 //! - [`Locks`] is made once; [`Locks::acquire`] asks for a lock, which becomes a [`Hold`].
 //! - A hold is renewed by the server as long as this process is connected. If it is lost all
-//!   the same, [`Hold::lost`] tells, with the [`Reason`].
+//!   the same, [`Hold::lost`] reports it, with the [`Reason`].
 //! - A paused process may believe for a while that it has a lock that it has lost. Only
 //!   storage that refuses smaller [tokens](Hold::token) prevents damage.
 //! - Without async: [`blocking`].

@@ -36,7 +36,7 @@ pub fn adopt() -> Result<(), Error> {
 }
 
 /// Who comes from this process and has not ended. Who is forked or orphaned meanwhile may be
-/// missing: `reap` is what tells that nobody is left.
+/// missing: `reap` is what shows that nobody is left.
 pub fn living() -> Result<Vec<One>, Error> {
     let mut children: HashMap<i32, Vec<One>> = HashMap::new();
     for entry in read_dir("/proc")? {

@@ -1,6 +1,6 @@
 //! The guard: a small process between `rlock` and the command, whose parent it is.
 //!
-//! It knows until when the lock is held, for `rlock` tells it of each renewal; and it ends
+//! It knows until when the lock is held, for `rlock` notifies it of each renewal; and it ends
 //! the command and all that comes from it in time, whatever becomes of `rlock`: killed,
 //! stopped, stuck.
 //! It runs one thread and waits for three things: a word from `rlock`, a change of the
@@ -28,7 +28,7 @@ const REST: Duration = Duration::from_secs(2);
 
 struct Guard {
     rlock: UnixStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     terminal: Option<Terminal>,
     before: Before,
     command: Vec<OsString>,
@@ -38,9 +38,9 @@ struct Guard {
     term_sent: bool,
     /// The command stands still until it has the terminal.
     wants_terminal: bool,
-    /// `rlock` was told of a ctrl-z, and has said nothing since. If it stands still, its end of the
+    /// `rlock` was notified of a ctrl-z, and has sent nothing since. If it stands still, its end of the
     /// pair would be full at last, and who wrote to it would wait.
-    resumed_told: bool,
+    resumed_reported: bool,
 }
 
 /// Forks it off. There must be no other thread yet. Returns `rlock`'s end. If somebody kills the
@@ -62,7 +62,7 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
             let before = signals::be_deaf();
             let guard = Guard {
                 rlock: its,
-                heard: Vec::new(),
+                received: Vec::new(),
                 terminal,
                 before,
                 command: command.to_vec(),
@@ -71,7 +71,7 @@ pub fn start(key: &str, command: &[OsString]) -> Result<UnixStream, Error> {
                 until: None,
                 term_sent: false,
                 wants_terminal: false,
-                resumed_told: false,
+                resumed_reported: false,
             };
             let end = guard.run();
             std::process::exit(i32::from(end.is_err()));
@@ -94,7 +94,7 @@ impl Guard {
             let again = self.wants_terminal || self.is_over();
             let patience = if again { 200 } else { -1 };
             let ready = poll([rlock, children.as_raw_fd(), timer.as_raw_fd()], patience)?;
-            if ready[0] && !self.hear() {
+            if ready[0] && !self.receive() {
                 // `rlock` is gone, and nobody renews.
                 if self.group.is_none() {
                     return Ok(());
@@ -118,16 +118,16 @@ impl Guard {
     }
 
     /// False when `rlock` is gone.
-    fn hear(&mut self) -> bool {
+    fn receive(&mut self) -> bool {
         let mut some = [0; 4096];
         match self.rlock.read(&mut some) {
             Ok(0) => return false,
-            Ok(length) => self.heard.extend_from_slice(&some[..length]),
+            Ok(length) => self.received.extend_from_slice(&some[..length]),
             Err(error) => return error.kind() == std::io::ErrorKind::Interrupted,
         }
-        self.resumed_told = false;
-        while let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
+        self.resumed_reported = false;
+        while let Some(end) = self.received.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.received.drain(..=end).collect();
             let line = String::from_utf8_lossy(&line);
             if let Some(order) = Order::parse(line.trim_end()) {
                 self.obey(order);
@@ -137,7 +137,7 @@ impl Guard {
     }
 
     fn report(&mut self, report: &Report) {
-        // If nobody hears it there is nobody to tell.
+        // If nobody reads it, nobody needs it.
         _ = self.rlock.write_all(report.line().as_bytes());
     }
 
@@ -167,7 +167,7 @@ impl Guard {
                 if let Some(group) = self.group {
                     signals::send(group, signal);
                     if self.wants_terminal {
-                        // It hears nothing while it stands still.
+                        // It receives nothing while it is stopped.
                         signals::send(group, libc::SIGCONT);
                     }
                 }
@@ -211,7 +211,7 @@ impl Guard {
         {
             self.term_sent = true;
             family::send(group, libc::SIGTERM);
-            // One that is stopped hears nothing else.
+            // One that is stopped takes nothing else.
             family::send(group, libc::SIGCONT);
         }
     }
@@ -285,8 +285,8 @@ impl Guard {
                 if let Some(group) = self.group {
                     signals::send(group, libc::SIGCONT);
                 }
-                if !self.resumed_told {
-                    self.resumed_told = true;
+                if !self.resumed_reported {
+                    self.resumed_reported = true;
                     self.report(&Report::Resumed);
                 }
             }

@@ -67,7 +67,7 @@ impl Lock {
         }
     }
 
-    /// A RELEASE does not tell whether it was held to the end, and after a connection that was
+    /// A RELEASE does not show whether it was held to the end, and after a connection that was
     /// cut nobody else has: a RENEW does. What a connection that is cut now leaves to be said
     /// is said by the next.
     ///
@@ -190,7 +190,7 @@ async fn renew(lock: &Lock, lease: Duration, say: &Say) -> Until {
     loop {
         match lock.renew(lease).await {
             Ok(()) => return Until::of(lease, lock.asked(lease)),
-            // Told by `lost`.
+            // `lost` reports it.
             Err(rlock_client::Error::Lost(_)) => std::future::pending().await,
             Err(error) => {
                 say.more(&format!("not renewed: {error}"));

@@ -38,7 +38,7 @@ const PASSED: [i32; 6] = [
     libc::SIGUSR2,
 ];
 
-/// For what a server is still to be told: one that is silent is not waited for, and leases end
+/// For commands that are still pending: a server that is silent is not waited for, and leases end
 /// by themselves.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -48,7 +48,7 @@ pub fn run(cli: &Cli, wanted: &Run) -> Outcome {
             "a lease is at least 1s: there has to be time to end the command",
         ));
     }
-    signals::hear();
+    signals::unblock();
     // Before there is any other thread.
     let guard = guard::start(&wanted.key, &wanted.command)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -222,8 +222,8 @@ impl Signals {
     fn new() -> Result<Self, Failure> {
         let one = |number| Ok((number, signal(SignalKind::from_raw(number))?));
         // What is ignored, as by `nohup`, stays so: the command ignores it too.
-        let heard = |number: &i32| !signals::is_ignored(*number);
-        let all = PASSED.into_iter().filter(heard).chain([libc::SIGCONT]);
+        let wanted = |number: &i32| !signals::is_ignored(*number);
+        let all = PASSED.into_iter().filter(wanted).chain([libc::SIGCONT]);
         Ok(Self(all.map(one).collect::<std::io::Result<_>>()?))
     }
 

@@ -53,7 +53,7 @@ pub async fn waiting(wanted: &Run, place: Place<'_>) -> Infallible {
         loop {
             sleep(Duration::from_secs(1)).await;
             if let Some(why) = place.trouble().await {
-                complain(&format!("waiting for {key}: {why}; it is tried again"));
+                complain(&format!("waiting for {key}: {why}; retrying"));
                 return std::future::pending().await;
             }
         }
@@ -133,7 +133,7 @@ async fn look(
     let (lock, queue) = (Lock::of(lock), Waiter::all_of(queue));
     let place = queue.iter().position(|waiter| waiter.owner == owner);
     let place = place.map_or("asking".into(), |place| {
-        format!("{} of {} in line", place + 1, queue.len())
+        format!("{} of {} in the queue", place + 1, queue.len())
     });
     let holders = match &lock.holders[..] {
         [] => lock.mode,

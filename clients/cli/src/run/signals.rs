@@ -35,12 +35,12 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Ignored before, where ends of children would not be told.
+/// Ignored before, where ends of children would not be reported.
 static CHILD_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Nothing is kept from this process that it was started with: that children end is told, and no
+/// Nothing is kept from this process that it was started with: that children end is reported, and no
 /// signal is held back. The command gets back the first, and holds none back either.
-pub fn hear() {
+pub fn unblock() {
     CHILD_IGNORED.store(is_ignored(libc::SIGCHLD), Ordering::Relaxed);
     // SAFETY: no handler is involved.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
@@ -122,7 +122,7 @@ pub fn die(signal: i32, all: bool) {
     };
     // SAFETY: structs that are read or written, and numbers.
     unsafe {
-        // The command's core is the one that tells something.
+        // The command's core is the one that shows something.
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::signal(signal, libc::SIG_DFL);
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -45,7 +45,7 @@ fn it_is_kept_however_the_command_ends_and_free_after_that_time() {
 }
 
 #[test]
-fn readers_and_permits_are_kept_too_and_a_lost_lock_is_told() {
+fn readers_and_permits_are_kept_too_and_a_lost_lock_is_reported() {
     let server = Server::start();
     for words in [&["--read"][..], &["--limit", "2"]] {
         let words = [&["run", "--at-least", "1m"], words, &["jobs", "--", "true"]].concat();

@@ -54,7 +54,7 @@ fn a_signal_ends_a_wait_at_a_server_that_stands_still() {
 }
 
 #[test]
-fn who_is_in_line_when_the_server_stops_is_told_that_it_does_not_answer() {
+fn a_waiter_gets_no_connection_when_the_server_stops() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
     let words = ["run", "--wait", "3s", "jobs", "--", "true"];
@@ -70,7 +70,7 @@ fn who_is_in_line_when_the_server_stops_is_told_that_it_does_not_answer() {
 }
 
 #[test]
-fn a_server_without_the_module_and_a_node_of_a_cluster_are_told_at_once() {
+fn a_server_without_the_module_and_a_node_of_a_cluster_are_refused_at_once() {
     let bare = Server::bare(free_port(), &[]);
     for words in [
         &["run", "--wait", "forever", "jobs", "--", "true"][..],

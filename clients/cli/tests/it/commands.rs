@@ -68,7 +68,7 @@ fn who_waiters_and_top() {
 }
 
 #[test]
-fn force_asks_back_or_is_told_yes() {
+fn force_asks_back_or_is_given_yes() {
     let server = Server::start();
     let token: i64 = server.ask("RLOCK.ACQUIRE jobs ann 60000");
     assert_eq!(done(&server, &["force", "jobs"]).code, 125, "nobody to ask");

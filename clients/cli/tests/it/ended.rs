@@ -10,11 +10,11 @@ use crate::tool::{Notes, end, is_alive, rlock, signal};
 /// KILL only.
 fn family(server: &Server, notes: &Notes, lease: &str, stubborn: bool) -> (Child, Vec<i32>) {
     let trap = if stubborn { "trap '' TERM;" } else { "" };
-    let (ids, tells) = (notes.path("ids"), notes.path("term"));
+    let (ids, out) = (notes.path("ids"), notes.path("term"));
     let own = if stubborn {
         String::new()
     } else {
-        format!("trap 'echo had >> {tells}; exit 9' TERM;")
+        format!("trap 'echo had >> {out}; exit 9' TERM;")
     };
     let script = format!(
         "{trap} sh -c 'echo $$ >> {ids}; sleep 600 & echo $! >> {ids}; wait' & {own} \

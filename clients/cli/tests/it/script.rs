@@ -62,7 +62,7 @@ fn it_ends_with_one_that_waits() {
     server.ask::<i64>("RLOCK.ACQUIRE jobs ann 60000");
     for shell in shells() {
         let mut screen = script(&server, shell, "--wait 1h jobs -- true");
-        screen.see("in line");
+        screen.see("in the queue");
         screen.press("\x03");
         assert_eq!(screen.end(), 128 + libc::SIGINT, "{shell}");
         assert!(

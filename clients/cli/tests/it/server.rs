@@ -104,14 +104,14 @@ pub fn dies_with_us(command: &mut Command) {
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            hears_signals();
+            takes_signals();
             Ok(())
         })
     };
 }
 
 /// Who runs the tests in the background may have had these ignored, and that is inherited.
-pub fn hears_signals() {
+pub fn takes_signals() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
         // SAFETY: takes numbers.
         unsafe { libc::signal(signal, libc::SIG_DFL) };

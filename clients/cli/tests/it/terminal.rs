@@ -136,7 +136,7 @@ fn who_waits_sees_its_place_and_the_holder() {
         &server,
         &["run", "--wait", "1h", "jobs", "--", "echo", "ran"],
     );
-    screen.see("1 of 1 in line, held by ann");
+    screen.see("1 of 1 in the queue, held by ann");
     server.ask::<i64>("RLOCK.RELEASE jobs ann");
     screen.see("ran");
     assert_eq!(screen.end(), 0);
@@ -145,7 +145,7 @@ fn who_waits_sees_its_place_and_the_holder() {
         &server,
         &["run", "--wait", "1h", "jobs", "--", "echo", "ran"],
     );
-    screen.see("in line");
+    screen.see("in the queue");
     screen.press("\x03");
     assert_eq!(screen.end(), 128 + libc::SIGINT);
     until(|| server.waiters("jobs") == 0);

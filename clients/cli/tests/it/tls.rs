@@ -71,7 +71,7 @@ fn by_an_authority_of_a_file_of_the_system_or_by_none() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_at_once() {
+fn a_certificate_that_is_not_trusted_is_an_error_at_once() {
     let server = Secure::start("no");
     let other = key("server.crt");
     let wait = ["run", "--wait", "forever", "jobs", "--", "true"];

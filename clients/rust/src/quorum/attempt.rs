@@ -102,7 +102,7 @@ impl QuorumAcquire {
         ask.plain().lease(self.lease).owner(owner)
     }
 
-    /// At the first server that can be reached, where those who wait stand in line. `out`: those
+    /// At the first server that can be reached, where waiters are queued. `out`: those
     /// that were asked and did not answer.
     async fn first(
         &self,

@@ -129,12 +129,12 @@ impl QuorumHold {
         }
         if let Some(end) = self.end.take() {
             let (to, done) = oneshot::channel();
-            let told = async {
+            let done = async {
                 if end.send(to).await.is_ok() {
                     _ = done.await;
                 }
             };
-            apart(told).await;
+            apart(done).await;
         }
         lost.map_or(Ok(()), |reason| Err(Error::Lost(reason)))
     }
@@ -217,7 +217,7 @@ impl Keeper {
                 }
             }
             if self.state.reason().is_some() {
-                self.state.tell();
+                self.state.notify();
                 // For ever, and released at all of them.
                 return self.release(None).await;
             }
@@ -296,7 +296,7 @@ impl Keeper {
         }
     }
 
-    async fn release(mut self, told: Option<oneshot::Sender<()>>) {
+    async fn release(mut self, done: Option<oneshot::Sender<()>>) {
         self.renewing.shutdown().await;
         let mut releasing = JoinSet::new();
         let holds = self.members.into_iter().map(|member| member.hold);
@@ -305,7 +305,7 @@ impl Keeper {
         }
         let all = async { while releasing.join_next().await.is_some() {} };
         _ = timeout(Duration::from_secs(1), all).await;
-        _ = told.map(|told| told.send(()));
+        _ = done.map(|done| done.send(()));
     }
 }
 

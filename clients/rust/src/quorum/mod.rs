@@ -131,7 +131,7 @@ pub struct QuorumAcquire {
 }
 
 impl QuorumAcquire {
-    /// Waits for at most so long: in line at the first server that can be reached.
+    /// Waits for at most so long: in the queue of the first server that can be reached.
     pub fn wait(mut self, time: Duration) -> Self {
         self.wait = Wait::at_most(time);
         self

@@ -101,7 +101,7 @@ async fn answer(server: Server, mut questions: UnboundedReceiver<Question>, sess
                 busy.remove(&acks);
                 kept = kept.or(connection);
                 let Some(session) = session.upgrade() else { return };
-                tell(&session, asked, &end);
+                complete(&session, asked, &end);
             }
         }
         for (acks, now) in waiting.extract_if(|acks, _| busy.insert(*acks)) {
@@ -114,7 +114,7 @@ async fn answer(server: Server, mut questions: UnboundedReceiver<Question>, sess
     }
 }
 
-fn tell(session: &Shared, asked: Vec<Question>, end: &Confirmed) {
+fn complete(session: &Shared, asked: Vec<Question>, end: &Confirmed) {
     for (index, Question { id, tag, .. }) in asked.into_iter().enumerate() {
         let end = match end {
             Ok((sent, ends)) => match ends.get(index) {

@@ -41,15 +41,15 @@ pub(super) enum What {
         sent: Time,
         to: Answer<u64>,
     },
-    /// Of a plain hold, to be told of it on a new connection.
+    /// Of a plain hold, to be notified of its loss on a new connection.
     Regain {
         id: u64,
     },
     Release {
         id: u64,
     },
-    /// The one or the other of what is owed.
-    Owed {
+    /// One or the other command of what is pending.
+    PendingCommand {
         id: u64,
     },
     Ping {
@@ -57,8 +57,9 @@ pub(super) enum What {
     },
 }
 
-/// A request or a hold that is over for the program, and perhaps not for the server.
-pub(super) struct Owed {
+/// What still has to reach the server of a request or a hold that is over for the program: CANCEL
+/// and RELEASE, which are idempotent and are retried until it has taken them.
+pub(super) struct PendingCommand {
     pub request: Arc<Request>,
     pub node: usize,
     /// It may wait still.
@@ -77,7 +78,7 @@ pub(super) struct Actor {
     /// To make holds with; the session ends when nobody else has one.
     pub end: Weak<End>,
     pub open: bool,
-    /// Until when what is owed to the server is tried, when it is closed or nobody is left who
+    /// Until when pending commands are retried, when it is closed or nobody is left who
     /// could ask.
     ends: Option<Time>,
 
@@ -89,19 +90,19 @@ pub(super) struct Actor {
     pub entries: HashMap<u64, Entry>,
     pub by_tag: HashMap<u64, u64>,
     pub last_tag: u64,
-    pub owed: HashMap<u64, Owed>,
+    pub pending: HashMap<u64, PendingCommand>,
     /// Whose release was sent and not answered.
     pub releasing: HashSet<u64>,
     /// Requests of jobs that come after a release.
     pub held_back: HashSet<u64>,
     pub due: BTreeSet<(Time, u64)>,
-    /// To be done when this is not locked any more: what the program is told by, and what of
+    /// To be done when this is not locked any more: what notifies the program, and what of
     /// its own is dropped with that, is code of the program, which may come here again.
     pub after: Vec<Box<dyn FnOnce() + Send>>,
 
     sleeps_until: Time,
     /// This process stood still: until then what came meanwhile is read first.
-    pub hears_until: Time,
+    pub read_until: Time,
     poked: bool,
     pub closing: Vec<oneshot::Sender<()>>,
     pub closed: bool,
@@ -138,13 +139,13 @@ impl Actor {
             entries: HashMap::new(),
             by_tag: HashMap::new(),
             last_tag: 0,
-            owed: HashMap::new(),
+            pending: HashMap::new(),
             releasing: HashSet::new(),
             held_back: HashSet::new(),
             due: BTreeSet::new(),
             after: Vec::new(),
             sleeps_until: Time::MAX,
-            hears_until: Time::ZERO,
+            read_until: Time::ZERO,
             poked: false,
             closing: Vec::new(),
             closed: false,
@@ -157,7 +158,7 @@ impl Actor {
     }
 
     pub fn has_work(&self) -> bool {
-        !self.entries.is_empty() || !self.owed.is_empty()
+        !self.entries.is_empty() || !self.pending.is_empty()
     }
 
     /// Whether there is something that its task does not wait for yet.
@@ -219,7 +220,7 @@ impl Actor {
     fn stood_still(&mut self, late: Duration, now: Time) {
         const LONG: Duration = Duration::from_millis(100);
         if late > LONG {
-            self.hears_until = now + LONG;
+            self.read_until = now + LONG;
         }
         for node in &mut self.nodes {
             node.stood_still(late, now);
@@ -250,7 +251,7 @@ impl Actor {
             let sent = link.send(number, What::Ping { sent: now }, redis::cmd("PING"));
             self.follow(sent);
         }
-        self.pay();
+        self.send_all_pending();
     }
 
     pub fn beat_for(&mut self, node: usize, lease: Duration) {
@@ -267,45 +268,45 @@ impl Actor {
         }
     }
 
-    /// Sends what the server has not been told yet.
-    pub fn pay(&mut self) {
-        let unpaid = self.owed.iter().filter(|(_, owed)| !owed.sent);
-        let unpaid: Vec<u64> = unpaid.map(|(&id, _)| id).collect();
-        unpaid.into_iter().for_each(|id| self.pay_one(id));
+    /// Sends what has not been sent yet.
+    pub fn send_all_pending(&mut self) {
+        let unsent = self.pending.iter().filter(|(_, pending)| !pending.sent);
+        let unsent: Vec<u64> = unsent.map(|(&id, _)| id).collect();
+        unsent.into_iter().for_each(|id| self.send_pending(id));
     }
 
-    fn pay_one(&mut self, id: u64) {
-        let Some(owed) = self.owed.get_mut(&id).filter(|owed| !owed.sent) else {
+    fn send_pending(&mut self, id: u64) {
+        let Some(pending) = self.pending.get_mut(&id).filter(|pending| !pending.sent) else {
             return;
         };
-        let Some(node) = self.nodes.get_mut(owed.node) else {
+        let Some(node) = self.nodes.get_mut(pending.node) else {
             return;
         };
         let Some(link) = &node.link else {
             node.wanted = true;
             return;
         };
-        (owed.sent, owed.open, owed.refused) = (true, 1, false);
-        let send = |command| link.send(owed.node, What::Owed { id }, command);
-        let mut told = Vec::new();
-        if owed.waits {
-            owed.open = 2;
-            told.push(send(owed.request.cancel()));
+        (pending.sent, pending.open, pending.refused) = (true, 1, false);
+        let send = |command| link.send(pending.node, What::PendingCommand { id }, command);
+        let mut sent = Vec::new();
+        if pending.waits {
+            pending.open = 2;
+            sent.push(send(pending.request.cancel()));
         }
-        told.push(send(owed.request.release_all()));
-        told.into_iter().for_each(|sent| self.follow(sent));
+        sent.push(send(pending.request.release_all()));
+        sent.into_iter().for_each(|one| self.follow(one));
     }
 
     /// Of the node that has it, as far as is known; or nowhere: to be found out.
-    pub fn owe(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
-        self.owe_later(id, request, node, waits);
+    pub fn end_at_server(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
+        self.add_pending(id, request, node, waits);
         // Of many that are lost at once each comes here: it alone.
-        self.pay_one(id);
+        self.send_pending(id);
     }
 
     /// With the next heartbeat.
-    pub fn owe_later(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
-        self.owed.entry(id).or_insert(Owed {
+    pub fn add_pending(&mut self, id: u64, request: Arc<Request>, node: usize, waits: bool) {
+        self.pending.entry(id).or_insert(PendingCommand {
             request,
             node,
             waits,
@@ -338,13 +339,13 @@ impl Actor {
         self.after.push(Box::new(move || drop(to.send(answer))));
     }
 
-    pub fn tell_lost(&mut self, state: Arc<State>, reason: Reason) {
+    pub fn notify_lost(&mut self, state: Arc<State>, reason: Reason) {
         state.lose(reason);
-        self.tell_end(state);
+        self.notify_end(state);
     }
 
-    pub fn tell_end(&mut self, state: Arc<State>) {
-        self.after.push(Box::new(move || state.tell()));
+    pub fn notify_end(&mut self, state: Arc<State>) {
+        self.after.push(Box::new(move || state.notify()));
     }
 
     pub fn is_of_job(&self, id: u64) -> bool {
@@ -411,7 +412,7 @@ impl Actor {
             self.fail(id, Error::Connection(why.into()));
         }
         self.entries.clear();
-        self.owed.clear();
+        self.pending.clear();
         self.releasing.clear();
         self.held_back.clear();
     }

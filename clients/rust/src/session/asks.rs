@@ -117,8 +117,8 @@ impl Actor {
         }
         let releasing = self.releasing.iter().filter_map(|id| self.entries.get(id));
         let releasing = releasing.map(|entry| &entry.request);
-        let owed = self.owed.values().map(|owed| &owed.request);
-        releasing.chain(owed).any(|before| {
+        let pending = self.pending.values().map(|pending| &pending.request);
+        releasing.chain(pending).any(|before| {
             before.owner == request.owner
                 && before.keys.iter().any(|key| request.keys.contains(key))
         })
@@ -153,7 +153,7 @@ impl Actor {
                 if let Some(entry) = self.remove(id)
                     && was_sent
                 {
-                    self.owe(id, entry.request, entry.node, true);
+                    self.end_at_server(id, entry.request, entry.node, true);
                 }
             }
             Some(Phase::Held(_)) => self.let_go(id),
@@ -161,7 +161,7 @@ impl Actor {
         }
     }
 
-    /// The program has it no more: what becomes of it from here on is told to nobody but its release.
+    /// The program has it no more: from here on only its release is notified of what becomes of it.
     pub fn left(&mut self, id: u64) {
         if let Some(entry) = self.entries.get(&id)
             && let Phase::Held(held) = &entry.phase
@@ -170,7 +170,7 @@ impl Actor {
             // Unless its lease has ended.
             _ = state.reason();
             state.leave();
-            self.tell_end(state);
+            self.notify_end(state);
         }
     }
 
@@ -197,7 +197,7 @@ impl Actor {
             if let Some(reason) = held.state.reason() {
                 end = Err(Error::Lost(reason));
                 if !entry.request.in_quorum {
-                    self.owe(id, entry.request, entry.node, false);
+                    self.end_at_server(id, entry.request, entry.node, false);
                 }
             } else if let Some(link) = node.and_then(|node| node.link.as_ref()) {
                 let token = (!held.regained).then_some(held.token);
@@ -209,13 +209,13 @@ impl Actor {
                     end: None,
                     lost: None,
                 });
-                // That it was lost before is told by its tag, until the reply.
+                // That it was lost before is notified by its tag, until the reply.
                 self.by_tag.insert(entry.tag, id);
                 self.releasing.insert(id);
                 self.entries.insert(id, Entry { phase, ..entry });
                 return Some(sent);
             } else {
-                self.owe(id, entry.request, entry.node, false);
+                self.end_at_server(id, entry.request, entry.node, false);
             }
         }
         if let Some(to) = to {
@@ -237,14 +237,14 @@ impl Actor {
                     {
                         self.answer(asked.to, Err(Error::closed()));
                         if was_sent {
-                            self.owe(id, entry.request, entry.node, true);
+                            self.end_at_server(id, entry.request, entry.node, true);
                         }
                     }
                 }
                 Some(Phase::Held(held)) => {
                     let state = Arc::clone(&held.state);
                     self.let_go(id);
-                    self.tell_lost(state, Reason::Closed);
+                    self.notify_lost(state, Reason::Closed);
                 }
                 _ => {}
             }

@@ -192,16 +192,16 @@ impl Actor {
                 _ => {}
             }
         }
-        for owed in self.owed.values_mut() {
-            if !owed.sent && !stays(owed.node) {
-                owed.node = slots.node_of(&owed.request);
-                astray |= owed.node == NOWHERE;
+        for pending in self.pending.values_mut() {
+            if !pending.sent && !stays(pending.node) {
+                pending.node = slots.node_of(&pending.request);
+                astray |= pending.node == NOWHERE;
             }
         }
         if astray {
             self.read_slots();
         }
-        self.pay();
+        self.send_all_pending();
         held.into_iter().for_each(|id| self.regain(id));
         asked.sort_unstable();
         asked.into_iter().for_each(|(_, id)| self.ask_again(id));

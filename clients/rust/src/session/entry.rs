@@ -20,7 +20,7 @@ pub(super) struct Entry {
     pub node: usize,
     /// Of the connection that there is; 0 if it was not asked for there.
     pub tag: u64,
-    /// A RENEW is under way by which a plain hold is told of on this connection.
+    /// A RENEW is under way that subscribes to the loss of a plain hold on this connection.
     pub regains: bool,
     pub phase: Phase,
 }
@@ -125,7 +125,7 @@ impl Asked {
         }
     }
 
-    /// When the program is told that it failed, if the server has not said so by then.
+    /// When it fails for the program, if the server has not answered by then.
     pub fn patience(&self, wait: Wait, timeout: Duration) -> Option<Time> {
         /// The server's own message is to come first.
         const GRACE: Duration = Duration::from_secs(1);

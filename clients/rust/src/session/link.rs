@@ -27,7 +27,7 @@ pub(super) struct Link {
     pub since: Time,
     connection: MultiplexedConnection,
     pushes: UnboundedReceiver<PushInfo>,
-    /// Taken out, and to be heard after the replies that are there.
+    /// Taken out, and to be read after the replies that are there.
     kept: Option<PushInfo>,
     /// The server ended the subscription. What comes after that is taken for replies to the
     /// wrong commands.
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_heard_behind_the_reply_to_subscribe_and_none_behind_the_end() {
+    fn a_message_is_read_behind_the_reply_to_subscribe_and_none_behind_the_end() {
         let (sender, mut pushes) = unbounded_channel();
         let kinds = [
             PushKind::Subscribe,

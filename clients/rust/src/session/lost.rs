@@ -17,7 +17,7 @@ use super::node::{NOWHERE, Node};
 
 impl Actor {
     /// By the server's message.
-    pub fn told_lost(&mut self, id: u64, node: usize, reason: Reason) {
+    pub fn notified_lost(&mut self, id: u64, node: usize, reason: Reason) {
         match self.entries.get_mut(&id).map(|entry| &mut entry.phase) {
             Some(Phase::Asked(asked)) => {
                 asked.lost = Some(reason);
@@ -25,7 +25,7 @@ impl Actor {
                     self.refuse_grant(id, Error::Lost(reason));
                 }
             }
-            // Else it is this release that the server tells of.
+            // Else it is this release that the server notifies.
             Some(Phase::Released(released)) if reason != Reason::Released => {
                 released.lost.get_or_insert(reason);
             }
@@ -51,7 +51,7 @@ impl Actor {
         if let Some(place) = &entry.request.place {
             place.leave();
         }
-        self.tell_lost(held.state, reason);
+        self.notify_lost(held.state, reason);
         let is_known = match reason {
             // What a successor of this master may know of.
             Reason::Demoted | Reason::Moved => true,
@@ -67,7 +67,7 @@ impl Actor {
                 Reason::Moved => NOWHERE,
                 _ => entry.node,
             };
-            self.owe(id, entry.request, node, false);
+            self.end_at_server(id, entry.request, node, false);
         }
     }
 
@@ -100,8 +100,8 @@ impl Actor {
                 self.ask_again(id);
                 self.look_again(id);
             }
-            Phase::Asked(_) if now < self.hears_until => {
-                self.due.insert((self.hears_until, id));
+            Phase::Asked(_) if now < self.read_until => {
+                self.due.insert((self.read_until, id));
             }
             Phase::Asked(asked) => {
                 let error = match (self.nodes.get(node), &self.cluster) {
@@ -116,12 +116,12 @@ impl Actor {
                 };
                 self.fail(id, error);
                 if was_sent {
-                    self.owe(id, request, node, true);
+                    self.end_at_server(id, request, node, true);
                 }
             }
             Phase::Held(held) if held.until.is_some_and(|until| until <= now) => {
                 self.lose(id, Reason::Max);
-                self.owe(id, request, node, false);
+                self.end_at_server(id, request, node, false);
             }
             Phase::Held(_) => self.lose(id, Reason::Lease),
             Phase::Released(..) => {}
@@ -155,8 +155,12 @@ impl Actor {
         node.last_error = why.into();
         node.connect_later();
         self.is_connected.store(false, Ordering::Relaxed);
-        for owed in self.owed.values_mut().filter(|owed| owed.node == number) {
-            owed.sent = false;
+        for pending in self
+            .pending
+            .values_mut()
+            .filter(|pending| pending.node == number)
+        {
+            pending.sent = false;
         }
         for id in self.entries_at(number) {
             let Some(entry) = self.entries.get_mut(&id) else {
@@ -170,7 +174,7 @@ impl Actor {
                 Phase::Asked(asked) => asked.forget(),
                 Phase::Held(_) if request.watchdog => {
                     self.lose(id, Reason::Connection);
-                    self.owe(id, request, number, false);
+                    self.end_at_server(id, request, number, false);
                 }
                 Phase::Held(_) => {}
                 Phase::Released(released) => {
@@ -178,7 +182,7 @@ impl Actor {
                     let lost = released.lost.map(|reason| Err(Error::Lost(reason)));
                     let (to, end) = (released.to.take(), released.end.take().or(lost));
                     self.remove(id);
-                    self.owe(id, request, number, false);
+                    self.end_at_server(id, request, number, false);
                     if let Some(to) = to {
                         self.answer(to, end.unwrap_or(Ok(())));
                     }
@@ -196,8 +200,8 @@ impl Actor {
 
     fn look_whether_wanted(&mut self, number: usize) {
         let has_entry = self.entries.values().any(|entry| entry.node == number);
-        let has_owed = self.owed.values().any(|owed| owed.node == number);
-        self.nodes[number].wanted = has_entry || has_owed;
+        let has_pending = self.pending.values().any(|pending| pending.node == number);
+        self.nodes[number].wanted = has_entry || has_pending;
     }
 
     pub fn not_connected(&mut self, number: usize, error: &RedisError) {
@@ -219,14 +223,14 @@ impl Actor {
         }
     }
 
-    /// First what is owed to the server, then the plain holds, then the waits that go on.
+    /// First the pending commands, then the plain holds, then the waits that go on.
     pub fn connected(&mut self, number: usize, link: Link) {
         let node = &mut self.nodes[number];
         node.start_beat(link.since);
         node.link = Some(link);
         node.wanted = false;
         self.is_connected.store(true, Ordering::Relaxed);
-        self.pay();
+        self.send_all_pending();
         for id in self.entries_at(number) {
             self.regain(id);
         }

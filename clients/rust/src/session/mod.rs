@@ -1,7 +1,7 @@
 //! A session: one connection to one server, or one to each node of a cluster, over which all
 //! waits and holds run.
 //!
-//! `Actor` knows it all. A task on threads of rlock's own tells it what comes by itself:
+//! `Actor` knows it all. A task on threads of rlock's own brings it what comes by itself:
 //! messages, closed connections, time. The program's own tasks send their commands and take the
 //! replies themselves, so that a command costs no more changes of tasks than one of redis-rs.
 
@@ -16,8 +16,8 @@ mod link;
 mod lost;
 mod node;
 mod regain;
+mod replies;
 mod thread;
-mod told;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,9 +59,9 @@ impl Shared {
         if wake {
             self.wake.notify_one();
         }
-        for told in after {
+        for call in after {
             // The program's panic ends nothing here.
-            _ = catch_unwind(AssertUnwindSafe(told));
+            _ = catch_unwind(AssertUnwindSafe(call));
         }
         done
     }

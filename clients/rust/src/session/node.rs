@@ -44,7 +44,7 @@ pub(super) struct Node {
     shortest: Duration,
     shortest_since: Time,
     /// Before that it is not given up: this process stood still.
-    hears_until: Time,
+    read_until: Time,
     pub next_ping: Time,
 }
 
@@ -62,7 +62,7 @@ impl Node {
             proof: Time::ZERO,
             shortest: LEASE,
             shortest_since: Time::ZERO,
-            hears_until: Time::ZERO,
+            read_until: Time::ZERO,
             next_ping: Time::ZERO,
         }
     }
@@ -93,14 +93,14 @@ impl Node {
     /// When the last proof of the connection is too old.
     pub fn dead_at(&self) -> Time {
         let dead_at = self.proof.max(self.shortest_since) + self.shortest;
-        dead_at.max(self.hears_until)
+        dead_at.max(self.read_until)
     }
 
     /// After so long the PING that is sent now is to be answered first.
     pub fn stood_still(&mut self, late: Duration, now: Time) {
         let third = self.shortest / 3;
         if late > third {
-            self.hears_until = now + third;
+            self.read_until = now + third;
         }
     }
 

@@ -10,7 +10,7 @@ use super::direct::Sent;
 use super::entry::{Phase, Released};
 
 impl Actor {
-    /// Asks whether it is held still, and says where its loss is told from now on. Its deadline
+    /// Asks whether it is held still, and says where its loss is notified from now on. Its deadline
     /// stays.
     pub fn regain(&mut self, id: u64) {
         if let Some(sent) = self.ask_whether_held(id) {

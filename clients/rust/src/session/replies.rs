@@ -1,4 +1,4 @@
-//! What the server replies, and what it tells.
+//! What the server replies, and its messages.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::node::{NOWHERE, Node};
 
 impl Actor {
     pub fn replied(&mut self, way: Way, what: What, reply: RedisResult<Value>) {
-        self.hear_before(way);
+        self.read_messages_before(way);
         let link = self.nodes.get(way.node).and_then(|node| node.link.as_ref());
         let link = link.filter(|link| link.number == way.link);
         let reply = reply.and_then(Value::extract_error);
@@ -55,7 +55,7 @@ impl Actor {
             }
             What::Regain { id } => self.regained(id, reply),
             What::Release { id } => self.release_replied(id, reply),
-            What::Owed { id } => self.owed_answered(id, reply.err()),
+            What::PendingCommand { id } => self.pending_answered(id, reply.err()),
             What::Ping { sent } => {
                 let node = &mut self.nodes[way.node];
                 node.proof = node.proof.max(sent);
@@ -65,7 +65,7 @@ impl Actor {
 
     /// The program's task may have the reply before the session's has the messages that the
     /// server sent before it.
-    fn hear_before(&mut self, way: Way) {
+    fn read_messages_before(&mut self, way: Way) {
         let message = |actor: &mut Self| {
             let link = actor.nodes.get_mut(way.node)?.link.as_mut()?;
             (link.number == way.link).then(|| link.next_message())?
@@ -75,29 +75,29 @@ impl Actor {
         }
     }
 
-    /// All of it is said again with a later heartbeat, as long as the server refuses any of it; or
+    /// All of it is retried with a later heartbeat, as long as the server refuses any of it; or
     /// elsewhere.
-    fn owed_answered(&mut self, id: u64, error: Option<RedisError>) {
-        let Some(owed) = self.owed.get_mut(&id) else {
+    fn pending_answered(&mut self, id: u64, error: Option<RedisError>) {
+        let Some(pending) = self.pending.get_mut(&id) else {
             return;
         };
-        owed.open = owed.open.saturating_sub(1);
+        pending.open = pending.open.saturating_sub(1);
         if let Some(error) = error {
-            owed.refused = true;
+            pending.refused = true;
             if Error::from_redis(&error).is_elsewhere() {
-                owed.node = NOWHERE;
+                pending.node = NOWHERE;
             }
         }
-        if owed.open > 0 {
+        if pending.open > 0 {
             return;
         }
-        if owed.refused {
-            owed.sent = false;
-            if owed.node == NOWHERE {
+        if pending.refused {
+            pending.sent = false;
+            if pending.node == NOWHERE {
                 self.read_slots();
             }
         } else {
-            self.owed.remove(&id);
+            self.pending.remove(&id);
             self.ask_held_back();
         }
     }
@@ -249,7 +249,7 @@ impl Actor {
         let is_there = error != Error::Lost(Reason::Moved) && !error.is_elsewhere();
         let node = if is_there { entry.node } else { NOWHERE };
         self.fail(id, error);
-        self.owe(id, request, node, false);
+        self.end_at_server(id, request, node, false);
     }
 
     /// To the program.
@@ -303,7 +303,7 @@ impl Actor {
                     self.lose(id, reason);
                 }
                 if error.is_elsewhere() {
-                    // It is said again at the node that is known then.
+                    // It is retried at the node that is known then.
                     self.read_slots();
                     return Err(Error::Connection(error.to_string()));
                 }
@@ -360,9 +360,9 @@ impl Actor {
                     true => Err(Error::Lost(Reason::Moved)),
                     false => Ok(()),
                 };
-                self.owe(id, entry.request, NOWHERE, false);
+                self.end_at_server(id, entry.request, NOWHERE, false);
             }
-            Err(_) => self.owe_later(id, entry.request, entry.node, false),
+            Err(_) => self.add_pending(id, entry.request, entry.node, false),
             Ok(()) => end = lost.map_or(Ok(()), |reason| Err(Error::Lost(reason))),
         }
         if let Some(to) = to {
@@ -378,14 +378,14 @@ impl Actor {
             PushKind::Message | PushKind::SMessage => {
                 if let Some(Value::BulkString(text)) = push.data.get(1) {
                     let text = String::from_utf8_lossy(text).into_owned();
-                    self.told(node, &text);
+                    self.notified(node, &text);
                 }
             }
             _ => {}
         }
     }
 
-    fn told(&mut self, node: usize, message: &str) {
+    fn notified(&mut self, node: usize, message: &str) {
         let mut words = message.splitn(3, ' ');
         let word = words.next().unwrap_or_default();
         let tag = words.next().and_then(|tag| tag.parse().ok());
@@ -409,7 +409,7 @@ impl Actor {
                     self.refused(id, error);
                 }
             }
-            "lost" => self.told_lost(id, node, Reason::from_word(rest)),
+            "lost" => self.notified_lost(id, node, Reason::from_word(rest)),
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What the program is told of what the server says, and of what it does not say.
+//! What the program gets for what the server answers, and for what it does not answer.
 
 use rlock_client::{Error, Locks, Quorum};
 
@@ -6,7 +6,7 @@ use crate::server::{Server, client, ms, s, soon, until};
 
 /// Only the server knows that somebody else has it.
 #[tokio::test]
-async fn who_stands_in_line_when_the_server_stops_is_told_connection() {
+async fn a_waiter_gets_a_connection_error_when_the_server_stops() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
     let locks = Locks::with_timeout(server.client(), s(1));
@@ -81,7 +81,7 @@ async fn not_acquired_says_which_key_and_whether_this_program_has_it() {
 }
 
 #[tokio::test]
-async fn a_server_without_the_module_is_told_at_once() {
+async fn a_server_without_the_module_is_refused_at_once() {
     let server = Server::bare(&[]);
     let locks = server.locks();
     for ask in [locks.acquire("jobs"), locks.acquire("jobs").wait_forever()] {
@@ -94,7 +94,7 @@ async fn a_server_without_the_module_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_node_of_a_cluster_is_told_at_once() {
+async fn a_node_of_a_cluster_is_refused_at_once() {
     let server = Server::with(&["--cluster-enabled", "yes"]);
     let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
     server.ask::<String>(&format!("CLUSTER ADDSLOTS {}", slots.join(" ")));
@@ -176,7 +176,7 @@ async fn a_cancel_that_is_refused_is_said_again() {
     server.waiting("jobs", 0).await;
 }
 
-/// Else what ends the first would end the second, and nobody would be told.
+/// Else what ends the first would end the second, and nobody would be notified.
 #[tokio::test]
 async fn a_jobs_next_request_comes_after_a_release_that_was_refused() {
     let server = Server::start();

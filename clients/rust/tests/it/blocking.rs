@@ -31,10 +31,10 @@ fn without_tokio() {
     hold.release().unwrap();
     assert!(server.is_free("jobs"));
     let hold = locks.acquire("jobs").read().get().unwrap();
-    let (told, tells) = std::sync::mpsc::channel();
-    hold.on_lost(move |reason| _ = told.send(reason));
+    let (send, receive) = std::sync::mpsc::channel();
+    hold.on_lost(move |reason| _ = send.send(reason));
     server.ask::<i64>("RLOCK.FORCE jobs");
-    assert_eq!(tells.recv(), Ok(Reason::Forced));
+    assert_eq!(receive.recv(), Ok(Reason::Forced));
     assert_eq!(hold.release(), Err(Error::Lost(Reason::Forced)));
     let (kept, plain) = (
         locks.acquire("kept").get().unwrap(),

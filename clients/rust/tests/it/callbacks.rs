@@ -13,14 +13,14 @@ fn locks(server: &Server) -> blocking::Locks {
     blocking::Locks::new(server.client())
 }
 
-/// The lock is lost, and then `told` runs to its end in the callback.
+/// The lock is lost, and then `callback` runs to its end in the callback.
 fn when_lost<T: Send + 'static>(
     server: &Server,
     hold: &Hold,
-    told: impl FnOnce(Reason) -> T + Send + 'static,
+    callback: impl FnOnce(Reason) -> T + Send + 'static,
 ) -> T {
     let (done, over) = channel();
-    hold.on_lost(move |reason| _ = done.send(told(reason)));
+    hold.on_lost(move |reason| _ = done.send(callback(reason)));
     server.ask::<i64>(&format!("RLOCK.FORCE {}", hold.key()));
     over.recv_timeout(PATIENCE).expect("the callback ends")
 }
@@ -108,8 +108,8 @@ fn that_drops_and_that_closes() {
     let last = locks(&server);
     let hold = last.acquire("a").get().unwrap();
     let shared = Arc::new(Mutex::new(Some((hold.again().unwrap(), last))));
-    let told = Arc::clone(&shared);
-    when_lost(&server, &hold, move |_| drop(told.lock().unwrap().take()));
+    let copy = Arc::clone(&shared);
+    when_lost(&server, &hold, move |_| drop(copy.lock().unwrap().take()));
     drop(hold);
     assert_eq!(locks(&server).acquire("a").get().unwrap().release(), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! How a hold is lost, and that the program is told.
+//! How a hold is lost, and that the program is notified.
 
 use std::time::Instant;
 
@@ -75,7 +75,7 @@ async fn while_the_connection_was_away() {
     }
     server.free("a").await;
     assert!(matches!(released.release().await, Err(Error::Lost(_))));
-    // What stood is told of from now on, and ends when it would have.
+    // What stood is notified of from now on, and ends when it would have.
     let after = server.ask::<i64>("PEXPIRETIME stays");
     assert!((after - before).abs() < 1000, "{before} {after}");
     server.ask::<i64>("RLOCK.FORCE stays");

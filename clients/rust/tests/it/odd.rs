@@ -76,7 +76,7 @@ async fn begun(asks: &mut (impl Future + Unpin)) -> bool {
 
 /// The reply was there in time.
 #[tokio::test]
-async fn a_task_that_stands_still_is_not_told_that_the_server_did() {
+async fn a_paused_task_does_not_take_the_server_for_silent() {
     let server = Server::start();
     let locks = Locks::with_timeout(server.client(), s(1));
     drop(soon(locks.acquire("other")).await);
@@ -109,7 +109,7 @@ async fn a_lease_that_passed_here_is_released_there() {
 }
 
 #[test]
-fn a_fork_that_releases_a_hold_by_quorum_is_told_so() {
+fn a_fork_that_releases_a_hold_by_quorum_gets_lost() {
     let servers = [Server::start(), Server::start(), Server::start()];
     let quorum = Quorum::new(servers.iter().map(Server::client));
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -125,9 +125,9 @@ fn a_fork_that_releases_a_hold_by_quorum_is_told_so() {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let end = runtime.unwrap().block_on(held.release());
         drop(plain);
-        let is_told = end == Err(Error::Lost(rlock_client::Reason::Fork));
+        let is_lost = end == Err(Error::Lost(rlock_client::Reason::Fork));
         // SAFETY: ends this process, without what the parent is to do at its end.
-        unsafe { libc::_exit(if is_told { 7 } else { 1 }) };
+        unsafe { libc::_exit(if is_lost { 7 } else { 1 }) };
     }
     let mut status = 0;
     // SAFETY: a child of this process, and a number that may be written.
@@ -155,7 +155,7 @@ async fn replicas_are_waited_for_as_long_as_was_said_and_no_longer() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_told_as_such() {
+async fn a_silent_server_is_named_in_the_error() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let client = crate::server::client(silent.local_addr().unwrap().port());
     let locks = Locks::with_timeout(client, ms(200));

@@ -158,7 +158,7 @@ async fn a_server_that_refuses_is_passed_over_at_once() {
         assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
         hold.release().await.unwrap();
     }
-    // Who has it where two others are taken is told at once too.
+    // Who has it where two others are taken gets its error at once too.
     servers[1].ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
     let begun = Instant::now();
     let error = quorum.acquire("jobs").await.unwrap_err();
@@ -216,7 +216,7 @@ async fn lost_within_a_lease_when_a_majority_stands_still() {
     servers[1].signal(libc::SIGSTOP);
     let begun = Instant::now();
     assert_eq!(soon(hold.lost()).await.as_str(), "lease");
-    // But for what a busy machine takes to tell it.
+    // But for what a busy machine takes to notice it.
     assert!(begun.elapsed() < s(6), "{:?}", begun.elapsed());
     servers[0].signal(libc::SIGCONT);
     servers[1].signal(libc::SIGCONT);

@@ -73,7 +73,7 @@ async fn a_grant_that_crosses_the_cancel_is_released() {
     assert_eq!(server.waiters("jobs"), 0);
 }
 
-/// The crossing itself, made certain: the server grants while it is not heard.
+/// The crossing itself, made certain: the server grants while its messages are held up.
 #[tokio::test]
 async fn a_grant_behind_a_frozen_network_is_released() {
     let server = Server::start();
