@@ -35,7 +35,7 @@ class Client:
         # What it does not have that is no need of a whole kind of scenarios.
         lacks = self.about.get("lacks", {})
         self.lacks = {name: why for why, names in lacks.items() for name in names}
-        self.owes = self.about.get("owes", {})  # {scenario: why it fails as yet}
+        self.known_failures = self.about.get("known_failures", {})  # {scenario: why it fails as yet}
 
     def words(self, which):
         return [word.replace("$RLOCK_BUILT", str(self.built)) for word in self.about[which]]

@@ -23,7 +23,7 @@ def encode(words):
 
 
 class Parser:
-    """Takes bytes as they come, gives whole frames: each with its value and its bytes.
+    """Takes bytes in whatever pieces, gives whole frames: each with its value and its bytes.
 
     With `requests` it reads what a client sends, inline commands too.
     """

@@ -51,7 +51,7 @@ def load_own(drivers, clients):
 
 
 class Run:
-    """A scenario with a client; `failure` tells what went wrong."""
+    """A scenario with a client; `failure` says what went wrong."""
 
     def __init__(self, scenario, client, directory):
         self.scenario = scenario

@@ -100,7 +100,7 @@ class Server:
         return False
 
     def options(self):
-        """What it is told beyond that: {name: a value or several}."""
+        """What is set beyond that: {name: a value or several}."""
         users = self.config.get("user", [])
         users = users if isinstance(users, list) else [users]
         config = {**self.config, "user": [f"{RUNNER} on >{RUNNER} ~* &* +@all", *users]}

@@ -4,7 +4,7 @@ import re
 HEAD = """# Which client passes which scenario
 
 `yes`: it passes. `- (fork)`: it does not have what the scenario needs, and makes no claim to.
-`owed`: it is to pass it, and does not yet.
+`known failure`: it is to pass it, and does not yet.
 What each scenario shows: `clients/conformance/run --list`; how they are run:
 [conformance](../clients/conformance/README.md). This page is made by
 `clients/conformance/run --table docs/clients-conformance.md`.

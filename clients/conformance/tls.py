@@ -41,12 +41,12 @@ class Keys:
         )
 
     def of_server(self, cluster):
-        """What a server is told, but for its port."""
-        told = {
+        """The settings of a server, but for its port."""
+        settings = {
             "tls-cert-file": self.cert, "tls-key-file": self.key, "tls-ca-cert-file": self.ca,
             "tls-auth-clients": "no",
         }
-        return {**told, "tls-cluster": "yes"} if cluster else told
+        return {**settings, "tls-cluster": "yes"} if cluster else settings
 
     def of_client(self, which):
         return str({"ca": self.ca, "other": self.other}[which])

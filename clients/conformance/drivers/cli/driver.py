@@ -10,7 +10,7 @@ import sys
 
 RLOCK = os.path.join(os.environ["RLOCK_BUILT"], "rlock")
 NEEDS = ["read_write", "permits", "scope", "quorum", "notified"]
-# A command that says what it has, and ends when it is told to.
+# A command that says what it has, and ends when it is asked to.
 HOLD = 'echo "$RLOCK_TOKEN $RLOCK_OWNER"; read -r end'
 COUNT = 'read -r n <"$1" || :; printf %s $((n + 1)) >"$1"'
 FAILURES = {115: "not_acquired", 116: "lost", 117: "connection", 118: "refused", 125: "argument"}
@@ -60,7 +60,7 @@ class Run:
         self.arguments = [*words_of(words), words["key"], "--", *command]
         self.process = None
         self.errors = ""
-        self.cancelled = self.released = self.told = False
+        self.cancelled = self.released = False
         self.over = asyncio.get_running_loop().create_future()  # its exit status
 
     async def start(self):
@@ -119,14 +119,14 @@ async def acquire(words):
     line = await one.process.stdout.readline()
     if not line:
         await one.end()
-        raise Failed({"error": "other", "text": "it ended before it was told to"})
+        raise Failed({"error": "other", "text": "it ended before it was asked to"})
     holds[words["hold"]] = one
-    asyncio.create_task(tell(one, words["hold"]))
+    asyncio.create_task(report(one, words["hold"]))
     token, owner = line.decode().split()
     return {"token": int(token), "owner": owner}
 
 
-async def tell(one, name):
+async def report(one, name):
     await one.over
     if one.reason and not one.released:
         say({"event": "lost", "hold": name, "reason": one.reason})

@@ -89,7 +89,7 @@ func (d *driver) acquire(ctx context.Context, r *request, locks *rlock.Locks) (m
 	return map[string]any{"token": hold.Token, "owner": hold.Owner}, nil
 }
 
-// watch tells of the loss. Its goroutine ends with the process where there is none.
+// watch reports the loss. Its goroutine ends with the process where there is none.
 func (d *driver) watch(name string, hold *rlock.Hold) {
 	go func() {
 		<-hold.Lost()

@@ -120,7 +120,7 @@ const DO = {
       throw() {},
     };
     const said = { event: 'callback', hold: words.hold };
-    const told = () => {
+{ =>     const onLost = () => { => {
       say({ ...said, begun: words.does });
       const end = does[words.does]();
       later.push(
@@ -131,7 +131,7 @@ const DO = {
       );
       if (words.does === 'throw') throw new Thrown('the callback failed');
     };
-    holdOf(words).signal.addEventListener('abort', told);
+    holdOf(words).signal.addEventListener('abort', onLost);
   },
   async count({ key, file, wait, for: time, ...words }) {
     const { locks } = locksOf(words);

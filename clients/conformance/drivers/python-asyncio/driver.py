@@ -98,7 +98,7 @@ async def callback(words):
             said.update(end=failure(error)["error"], text=repr(error))
         say(said)
 
-    def told(why):
+    def on_lost(why):
         say({"event": "callback", "hold": words["hold"], "begun": words["does"]})
         if words["does"] in does:
             later.append(asyncio.ensure_future(run()))
@@ -109,7 +109,7 @@ async def callback(words):
         if words["does"] == "throw":
             raise Failed("the callback failed")
 
-    holds[words["hold"]].lost.add_callback(told)
+    holds[words["hold"]].lost.add_callback(on_lost)
 
 
 async def count(words):

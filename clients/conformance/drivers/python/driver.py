@@ -86,7 +86,7 @@ def callback(words):
         "throw": lambda: None,
     }
 
-    def told(why):
+    def on_lost(why):
         said = {"event": "callback", "hold": words["hold"], "end": "ok"}
         say({"event": "callback", "hold": words["hold"], "begun": words["does"]})
         try:
@@ -97,7 +97,7 @@ def callback(words):
         if words["does"] == "throw":
             raise Failed("the callback failed")
 
-    holds[words["hold"]].lost.add_callback(told)
+    holds[words["hold"]].lost.add_callback(on_lost)
 
 
 def count(words):

@@ -84,16 +84,16 @@ func waiting(key string, many int) bool {
 }
 
 type end struct {
-	token int64
-	told  chan []string
-	err   error
+	token    int64
+	notified chan []string
+	err      error
 }
 
 func acquire(s *Session, ctx context.Context, key, mine string, wait time.Duration) chan end {
 	done := make(chan end, 1)
 	go func() {
-		token, told, err := s.Acquire(ctx, key, mine, lease, wait)
-		done <- end{token, told, err}
+		token, notified, err := s.Acquire(ctx, key, mine, lease, wait)
+		done <- end{token, notified, err}
 	}()
 	return done
 }
@@ -164,7 +164,7 @@ func saidAgain(number int, s *Session) {
 	token, holds := soon(again).token, holder(key)["holds"]
 	ask("RLOCK.RELEASE", key, mine)
 	after := soon(last).token
-	line(number, "by QUEUE a request said again keeps its place",
+	line(number, "a queued request that is retried keeps its place",
 		older != nil && at == 0 && token > 0 && holds == int64(1) && after > token,
 		"the older: %.20v; place %d, token %d, %v hold, the one behind %d", older, at, token, holds, after)
 }
@@ -200,7 +200,7 @@ func lostReply(number int, s *Session) {
 	losing := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[2]})
 	reply, err := losing.Do(ctx, "RLOCK.ACQUIRE", "cut:once", owner(), lease.Milliseconds(), "ONCE").Result()
 	held := holder("cut:once")
-	line(number, "the reply is lost, the request said again has the token",
+	line(number, "the reply is lost, the request that is retried has the token",
 		err == nil && held["token"] == reply && held["holds"] == int64(1), "token %v, %v hold", reply, held["holds"])
 }
 
@@ -241,19 +241,19 @@ func cancelled(number int, s *Session) {
 }
 
 func forceOne(number int, s *Session) {
-	client, told := must(s.Do(ctx, "CLIENT", "ID")), map[string]chan []string{}
+	client, notified := must(s.Do(ctx, "CLIENT", "ID")), map[string]chan []string{}
 	for _, key := range []string{"force:1", "force:2", "force:3"} {
 		_, heard, err := s.Acquire(ctx, key, owner(), lease, 0, "WATCHDOG")
-		told[key] = must(heard, err)
+		notified[key] = must(heard, err)
 	}
 	ask("RLOCK.FORCE", "force:2")
-	lost := strings.Join(soon(told["force:2"]), " ")
+	lost := strings.Join(soon(notified["force:2"]), " ")
 	time.Sleep(500 * time.Millisecond) // a connection that is to be closed would be by now
 	one, three := holder("force:1")["watchdog"], holder("force:3")["watchdog"]
 	same := must(s.Do(ctx, "CLIENT", "ID"))
 	line(number, "FORCE of one of three watchdog holds leaves two",
 		strings.HasPrefix(lost, "lost ") && strings.HasSuffix(lost, " forced") && one == client && three == client && same == client,
-		"told %q, still held by %v and %v, same connection: %v", lost, one, three, same == client)
+		"notified %q, still held by %v and %v, same connection: %v", lost, one, three, same == client)
 }
 
 func isOver(s *Session) bool {
@@ -265,11 +265,11 @@ func isOver(s *Session) bool {
 	}
 }
 
-func lossIsTold(number int, s *Session) {
-	token, told, err := s.Acquire(ctx, "loss:1", owner(), lease, 0)
+func lossIsNotified(number int, s *Session) {
+	token, notified, err := s.Acquire(ctx, "loss:1", owner(), lease, 0)
 	_, _, second := s.Acquire(ctx, "loss:2", owner(), lease, 0, "WATCHDOG")
 	ask("DEL", "loss:1")
-	lost := strings.Join(soon(told), " ")
+	lost := strings.Join(soon(notified), " ")
 	ask("CLIENT", "KILL", "ID", must(s.Do(ctx, "CLIENT", "ID")))
 	byCommands := isOver(s)
 	free := until(func() bool { return info("loss:2")["mode"] == "free" })
@@ -277,7 +277,7 @@ func lossIsTold(number int, s *Session) {
 	newer, _, _ := after.Acquire(ctx, "loss:1", owner(), lease, 0)
 	ask("CLIENT", "KILL", "TYPE", "pubsub")
 	byMessages := isOver(after)
-	line(number, "a loss is told, and so is the loss of either connection",
+	line(number, "a loss is notified, and so is the loss of either connection",
 		err == nil && second == nil && strings.HasSuffix(lost, " deleted") && byCommands && free && newer > token && byMessages,
 		"%q; over: %v, its watchdog hold ended: %v; a new session has %d, and is over too: %v", lost, byCommands, free, newer, byMessages)
 }
@@ -290,7 +290,7 @@ func oneOwner(number int, s *Session) {
 	acquire(s, ctx, "one:2", ann, lease)
 	waiting("one:2", 1)
 	err := soon(acquire(s, ctx, "one:1", bob, lease)).err
-	line(number, "one owner for each piece of work: no HELD, and DEADLOCK is told",
+	line(number, "one owner for each piece of work: no HELD, and DEADLOCK is raised",
 		first > 0 && first == second && err != nil && strings.HasPrefix(err.Error(), "DEADLOCK"),
 		"the same token: %v; %.60v", first == second, err)
 }
@@ -311,7 +311,7 @@ func main() {
 		check  func(int, *Session)
 	}{
 		{1, manyWaits}, {2, saidAgain}, {2, blockedForLonger}, {3, lostReply}, {4, givesUp},
-		{5, cancelled}, {6, forceOne}, {7, lossIsTold}, {8, oneOwner},
+		{5, cancelled}, {6, forceOne}, {7, lossIsNotified}, {8, oneOwner},
 	}
 	messageForReply()
 	for _, one := range checks {

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Session sends its commands by one connection and is told by another: go-redis takes a
+// Session sends its commands by one connection and is notified by another: go-redis takes a
 // message on a connection that sends commands for the reply to the next one.
 type Session struct {
 	client   *redis.Client
@@ -22,7 +22,7 @@ type Session struct {
 	channel  string
 	mutex    sync.Mutex
 	tags     int
-	told     map[string]chan []string // by tag: what is told of a request, and of its hold
+	notified map[string]chan []string // by tag: what the server notifies of a request, and of its hold
 	Lost     chan struct{}            // closed when the session is over, with all it held
 }
 
@@ -30,7 +30,7 @@ type Session struct {
 
 func Open(ctx context.Context, options redis.Options) (*Session, error) {
 	client := redis.NewClient(&options) // its own, so that Close closes its connections
-	s := &Session{client: client, commands: client.Conn(), told: map[string]chan []string{}, Lost: make(chan struct{})}
+	s := &Session{client: client, commands: client.Conn(), notified: map[string]chan []string{}, Lost: make(chan struct{})}
 	s.channel = "rlock:" + rand.Text()
 	s.messages = client.Subscribe(ctx, s.channel)
 	if _, err := s.messages.Receive(ctx); err != nil {
@@ -51,38 +51,38 @@ func (s *Session) Do(ctx context.Context, words ...any) (any, error) {
 	return s.commands.Do(ctx, words...).Result()
 }
 
-// Acquire gives the token, or 0 after wait, and where the loss of the hold is told.
+// Acquire gives the token, or 0 after wait, and where the loss of the hold is notified.
 func (s *Session) Acquire(ctx context.Context, key, owner string, lease, wait time.Duration, words ...any) (int64, chan []string, error) {
 	s.mutex.Lock()
 	s.tags++
 	tag := strconv.Itoa(s.tags)
-	told := make(chan []string, 4)
-	s.told[tag] = told
+	notified := make(chan []string, 4)
+	s.notified[tag] = notified
 	s.mutex.Unlock()
 	ask := []any{"RLOCK.ACQUIRE", key, owner, lease.Milliseconds(), "QUEUE", wait.Milliseconds()}
 	ask = append(ask, "NOTIFY", s.channel, tag, "ONCE")
 	reply, err := s.Do(ctx, append(ask, words...)...)
 	if err != nil || reply != "QUEUED" {
 		token, _ := reply.(int64)
-		return token, told, err
+		return token, notified, err
 	}
 	select {
-	case message := <-told:
+	case message := <-notified:
 		switch message[0] {
 		case "granted":
 			token, err := strconv.ParseInt(message[2], 10, 64)
-			return token, told, err
+			return token, notified, err
 		case "timeout":
-			return 0, told, nil
+			return 0, notified, nil
 		}
-		return 0, told, errors.New(message[2])
+		return 0, notified, errors.New(message[2])
 	case <-s.Lost:
-		return 0, told, errors.New("the session is over")
+		return 0, notified, errors.New("the session is over")
 	case <-ctx.Done():
 		if ended, err := s.Do(context.Background(), "RLOCK.CANCEL", key, owner); err == nil && ended == int64(0) {
 			s.Do(context.Background(), "RLOCK.RELEASE", key, owner, "IFHELD") // the grant had gone out
 		}
-		return 0, told, ctx.Err()
+		return 0, notified, ctx.Err()
 	}
 }
 
@@ -93,10 +93,10 @@ func (s *Session) listen() {
 		case *redis.Message:
 			words := strings.SplitN(message.Payload, " ", 3)
 			s.mutex.Lock()
-			told := s.told[words[1]]
+			notified := s.notified[words[1]]
 			s.mutex.Unlock()
-			if told != nil {
-				told <- words
+			if notified != nil {
+				notified <- words
 			}
 		case *redis.Subscription: // it has connected again, and may have missed something
 			return

@@ -97,7 +97,7 @@ async function saidAgain(number, session) {
   await give(key, mine);
   const after = await outcome(last);
   line(
-    number, 'by QUEUE a request said again keeps its place',
+    number, 'a queued request that is retried keeps its place',
     /superseded/.test(older.message) && at === 0 && token > 0 && holds === 1 && after > token,
     `the older: ${older.message.slice(0, 40)}; place ${at}, token ${token}, ${holds} hold, the one behind ${after}`,
   );
@@ -135,9 +135,9 @@ async function lostReply(number) {
   const holder = (await info('cut:once')).holders[0];
   client.close();
   line(
-    number, 'the reply is lost, the request said again has the token',
+    number, 'the reply is lost, the request that is retried has the token',
     holder.token === token && holder.holds === 1,
-    `said again by ${by}, token ${token}, ${holder.holds} hold`,
+    `retried by ${by}, token ${token}, ${holder.holds} hold`,
   );
 }
 
@@ -185,42 +185,42 @@ async function aborted(number, session) {
 async function forceOne(number, session) {
   const keys = ['force:1', 'force:2', 'force:3'];
   const id = await session.call('CLIENT', 'ID');
-  const told = [];
+  const notified = [];
   for (const key of keys) {
-    const lost = (reason) => told.push(`${key} ${reason}`);
+    const lost = (reason) => notified.push(`${key} ${reason}`);
     await session.acquire(key, owner(), LEASE, { words: ['WATCHDOG'], lost });
   }
   await admin.call('RLOCK.FORCE', 'force:2');
-  await until(() => told.length);
+  await until(() => notified.length);
   await sleep(500); // a connection that is to be closed would be by now
   const watched = [];
   for (const key of ['force:1', 'force:3']) watched.push((await info(key)).holders[0]?.watchdog);
   const same = (await session.call('CLIENT', 'ID')) === id;
   line(
     number, 'FORCE of one of three watchdog holds leaves two',
-    told.join() === 'force:2 forced' && watched.every((by) => by === id) && same,
-    `told ${told}, still held by ${watched}, same connection: ${same}`,
+    notified.join() === 'force:2 forced' && watched.every((by) => by === id) && same,
+    `notified ${notified}, still held by ${watched}, same connection: ${same}`,
   );
 }
 
-async function lossIsTold(number, session) {
-  const told = [];
-  const lost = (reason) => told.push(reason);
+async function lossIsNotified(number, session) {
+  const notified = [];
+  const lost = (reason) => notified.push(reason);
   const token = await session.acquire('loss:1', owner(), LEASE, { lost });
   await session.acquire('loss:2', owner(), LEASE, { words: ['WATCHDOG'], lost });
   await admin.call('DEL', 'loss:1');
-  await until(() => told.length);
+  await until(() => notified.length);
   await admin.call('CLIENT', 'KILL', 'ID', await session.call('CLIENT', 'ID'));
-  await until(() => told.length > 1);
+  await until(() => notified.length > 1);
   const free = await until(async () => (await info('loss:2')).mode === 'free');
   const refused = await outcome(session.call('PING').catch(() => 'refused'));
   const after = await library.open(PORT);
   const newer = await after.acquire('loss:1', owner(), LEASE);
   after.close();
   line(
-    number, 'a loss is told, a broken connection too, and a new session begins from nothing',
-    told.join() === 'deleted,connection' && free && refused === 'refused' && newer > token,
-    `${told}; its watchdog hold ended: ${free}; from then on ${refused}; a new session has ${newer}`,
+    number, 'a loss is notified, a broken connection too, and a new session begins from nothing',
+    notified.join() === 'deleted,connection' && free && refused === 'refused' && newer > token,
+    `${notified}; its watchdog hold ended: ${free}; from then on ${refused}; a new session has ${newer}`,
   );
 }
 
@@ -233,7 +233,7 @@ async function oneOwner(number, session) {
   await waiting('one:2', 1);
   const refused = await outcome(session.acquire('one:1', bob, LEASE, { wait: 10_000 }));
   line(
-    number, 'one owner for each piece of work: no HELD, and DEADLOCK is told',
+    number, 'one owner for each piece of work: no HELD, and DEADLOCK is raised',
     first === second && /^DEADLOCK/.test(refused.message),
     `the same token: ${first === second}; ${String(refused.message ?? refused).slice(0, 60)}`,
   );
@@ -241,7 +241,7 @@ async function oneOwner(number, session) {
 
 const CHECKS = [
   [1, manyWaits], [2, saidAgain], [2, blockedWhileItBreaks], [3, lostReply], [4, givesUp],
-  [5, aborted], [6, forceOne], [7, lossIsTold], [8, oneOwner],
+  [5, aborted], [6, forceOne], [7, lossIsNotified], [8, oneOwner],
 ];
 
 export async function check(it) {

@@ -10,8 +10,8 @@ class IoredisSession extends Session {
     // It would connect again, but the waits and holds would not come back.
     session.client = new Redis({ ...options, protocol: 3, retryStrategy: () => null });
     session.client.on('close', () => session.end());
-    session.client.on('error', () => {}); // told by close
-    session.client.on('message', (_, message) => session.hear(message));
+    session.client.on('error', () => {}); // notified by close
+    session.client.on('message', (_, message) => session.onMessage(message));
     await session.client.subscribe(session.channel);
     return session;
   }

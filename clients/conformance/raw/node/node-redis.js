@@ -11,7 +11,7 @@ class NodeRedisSession extends Session {
     // It would connect again, but the waits and holds would not come back.
     session.client.on('error', () => session.end());
     await session.client.connect();
-    await session.client.subscribe(session.channel, (message) => session.hear(message));
+    await session.client.subscribe(session.channel, (message) => session.onMessage(message));
     return session;
   }
 

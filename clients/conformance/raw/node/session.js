@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 export class Session {
   channel = `rlock:${randomUUID()}`;
   tags = 0;
-  told = new Map(); // by tag: what hears of a request, and of its hold
+  notified = new Map(); // by tag: what the server notifies of a request, and of its hold
 
   // In docs/clients.md:
   // The token, or null after `wait` ms. `lost` is called when the hold is lost.
@@ -15,7 +15,7 @@ export class Session {
     signal?.addEventListener('abort', cancel);
     try {
       return await new Promise((granted, failed) => {
-        this.told.set(tag, (word, rest) => {
+        this.notified.set(tag, (word, rest) => {
           if (word === 'granted') granted(Number(rest));
           else if (word === 'timeout') granted(null);
           else failed(new Error(`${word}: ${rest}`));
@@ -32,17 +32,17 @@ export class Session {
 
   // So far.
 
-  hear(message) {
+  onMessage(message) {
     const [, word, tag, rest] = /^(\S+) (\S+) ?(.*)$/.exec(message);
-    const tell = this.told.get(tag);
-    if (word !== 'granted') this.told.delete(tag);
-    tell?.(word, rest);
+    const notify = this.notified.get(tag);
+    if (word !== 'granted') this.notified.delete(tag);
+    notify?.(word, rest);
   }
 
   // With the connection all waits and all holds with WATCHDOG are over, and so is this:
   // what the library would send again on another one, nobody waits for any more.
   end() {
-    for (const tag of this.told.keys()) this.hear(`lost ${tag} connection`);
+    for (const tag of this.notified.keys()) this.onMessage(`lost ${tag} connection`);
     this.close();
   }
 }

@@ -104,7 +104,7 @@ async def said_again(number, session):
     after, _ = await asyncio.wait_for(last, 5)
     report.line(
         number,
-        "by QUEUE a request said again keeps its place",
+        "a queued request that is retried keeps its place",
         f"the older: {str(older)[:20]}; place {at}, token {token}, {holds} hold, the one behind {after}",
         "superseded" in str(older) and at == 0 and holds == 1 and after > token,
     )
@@ -145,7 +145,7 @@ async def lost_reply(number):
     holder = (await info("cut:once"))[b"holders"][0]
     report.line(
         number,
-        "the reply is lost, the request said again has the token",
+        "the reply is lost, the request that is retried has the token",
         f"token {token}, {holder[b'holds']} hold",
         holder[b"token"] == token and holder[b"holds"] == 1,
     )
@@ -207,7 +207,7 @@ async def force_one(number):
     client = await session.call("CLIENT", "ID")
     inboxes = [(await session.acquire(key, owner(), LEASE, 0, "WATCHDOG"))[1] for key in keys]
     await admin.execute_command("RLOCK.FORCE", "force:2")
-    told = await asyncio.wait_for(inboxes[1].get(), 5)
+    notified = await asyncio.wait_for(inboxes[1].get(), 5)
     await asyncio.sleep(0.5)  # a connection that is to be closed would be by now
     watched = [(await info(key))[b"holders"][0][b"watchdog"] for key in ("force:1", "force:3")]
     same = await session.call("CLIENT", "ID") == client
@@ -215,17 +215,17 @@ async def force_one(number):
     report.line(
         number,
         "FORCE of one of three watchdog holds leaves two",
-        f"told {told}, still held by {watched}, same connection: {same}",
-        told == ("lost", "forced") and watched == [client, client] and same,
+        f"notified {notified}, still held by {watched}, same connection: {same}",
+        notified == ("lost", "forced") and watched == [client, client] and same,
     )
 
 
-async def loss_is_told(number):
+async def loss_is_notified(number):
     session, mine = await Session().open(admin), owner()
     token, deleted = await session.acquire("loss:1", mine, LEASE, 0)
     _, kept = await session.acquire("loss:2", mine, LEASE, 0, "WATCHDOG")
     await admin.delete("loss:1")
-    told = await asyncio.wait_for(deleted.get(), 5)
+    notified = await asyncio.wait_for(deleted.get(), 5)
     await admin.client_kill_filter(_id=await session.call("CLIENT", "ID"))
     closed = await asyncio.wait_for(kept.get(), 5)
     try:
@@ -243,9 +243,9 @@ async def loss_is_told(number):
     await after.close()
     report.line(
         number,
-        "a loss is told, a closed connection too, and nothing reconnects by itself",
-        f"{told}, {closed}, {error}, its watchdog hold ended: {free}, a new session has {newer}",
-        (told, closed, error, free) == (("lost", "deleted"), ("lost", "connection"), "ConnectionError", True)
+        "a loss is notified, a closed connection too, and nothing reconnects by itself",
+        f"{notified}, {closed}, {error}, its watchdog hold ended: {free}, a new session has {newer}",
+        (notified, closed, error, free) == (("lost", "deleted"), ("lost", "connection"), "ConnectionError", True)
         and newer > token,
     )
 
@@ -265,14 +265,14 @@ async def one_owner(number):
     await asyncio.gather(waits, return_exceptions=True)
     report.line(
         number,
-        "one owner for each piece of work: no HELD, and DEADLOCK is told",
+        "one owner for each piece of work: no HELD, and DEADLOCK is raised",
         f"the same token: {first == second}; {str(refused)[:60]}",
         first == second and str(refused).startswith("DEADLOCK"),
     )
 
 
 async def main():
-    checks = (many_waits, own_time_out, lost_reply, gives_up, cancelled, force_one, loss_is_told, one_owner)
+    checks = (many_waits, own_time_out, lost_reply, gives_up, cancelled, force_one, loss_is_notified, one_owner)
     for number, check in enumerate(checks, 1):
         try:
             await check(number)

@@ -13,7 +13,7 @@ class Session:
         self.pool = client.connection_pool
         self.channel = "rlock:" + uuid.uuid4().hex
         self.tags = itertools.count(1)
-        self.inboxes = {}  # by tag: what is told of a request, and of its hold
+        self.inboxes = {}  # by tag: what the server notifies of a request, and of its hold
         self.replies = collections.deque()
         self.lost = None
         # In docs/clients.md:
@@ -34,7 +34,7 @@ class Session:
 
     # In docs/clients.md:
     async def acquire(self, key, owner, lease, wait, *words):
-        """The token, or None after `wait` ms; and where the loss of the hold is told."""
+        """The token, or None after `wait` ms; and where the loss of the hold is notified."""
         tag = str(next(self.tags))
         inbox = self.inboxes[tag] = asyncio.Queue()
         words = ("QUEUE", wait, "NOTIFY", self.channel, tag, "ONCE", *words)

@@ -1,4 +1,4 @@
-"""The first program: a lock with redis-py as it comes."""
+"""The first program: a lock with redis-py, unmodified."""
 # In docs/clients.md:
 import os
 import socket

@@ -14,7 +14,7 @@ class Session:
         self.pool = client.connection_pool
         self.channel = "rlock:" + uuid.uuid4().hex
         self.tags = itertools.count(1)
-        self.inboxes = {}  # by tag: what is told of a request, and of its hold
+        self.inboxes = {}  # by tag: what the server notifies of a request, and of its hold
         self.replies = collections.deque()
         self.sending = threading.Lock()
         self.lost = threading.Event()
@@ -35,11 +35,11 @@ class Session:
         return reply.result()
 
     def acquire(self, key, owner, lease, *words):
-        """The reply, and where the rest is told."""
+        """The reply, and where the rest is notified."""
         tag = str(next(self.tags))
         inbox = self.inboxes[tag] = queue.SimpleQueue()
-        told = ("NOTIFY", self.channel, tag)
-        return self.call("RLOCK.ACQUIRE", key, owner, lease, *told, "ONCE", *words), inbox
+        notified = ("NOTIFY", self.channel, tag)
+        return self.call("RLOCK.ACQUIRE", key, owner, lease, *notified, "ONCE", *words), inbox
 
     # In docs/clients.md:
     def read(self):

@@ -57,8 +57,8 @@ def many_waits(number):
     grown = admin.info("clients")["connected_clients"] - connections
     for key in keys:
         give(key)
-    told = [inbox.get(timeout=20) for _, _, (_, inbox) in asked]
-    granted = sum(word == "granted" and int(rest) > 0 for word, rest in told)
+    notified = [inbox.get(timeout=20) for _, _, (_, inbox) in asked]
+    granted = sum(word == "granted" and int(rest) > 0 for word, rest in notified)
     freed = sum(session.call("RLOCK.RELEASE", key, mine) == 0 for key, mine, _ in asked)
     report.line(
         number,
@@ -98,7 +98,7 @@ def said_again(number, session):
     holds = info(key)[b"holders"][0][b"holds"]
     report.line(
         number,
-        "by QUEUE a request said again keeps its place",
+        "a queued request that is retried keeps its place",
         f"{reply}, {again}, place {first}, {granted}, {holds} hold; the older {older[0]} {older[-1][:20]}",
         (again, first, granted, holds, older[0]) == (b"QUEUED", 0, "granted", 1, "error"),
     )
@@ -153,7 +153,7 @@ def lost_reply(number):
     holder, sent = info("cut:once")[b"holders"][0], asked() - sent
     report.line(
         number,
-        "the reply is lost, the request said again has the token",
+        "the reply is lost, the request that is retried has the token",
         f"sent {sent} times, token {token}, {holder[b'holds']} hold",
         sent == 2 and holder[b"token"] == token and holder[b"holds"] == 1,
     )
@@ -164,7 +164,7 @@ def gives_up(number):
     take("up")
     inbox = session.acquire("up", mine, LEASE, "QUEUE", 60_000)[1]
     ended = session.call("RLOCK.CANCEL", "up", mine)
-    told, left = inbox.get(timeout=5), waiters("up")
+    notified, left = inbox.get(timeout=5), waiters("up")
     impatient = redis.Redis(port=PORT, socket_timeout=0.3, retry=None)
     try:
         impatient.execute_command("RLOCK.ACQUIRE", "up", mine, LEASE, "BLOCK", 0)
@@ -181,8 +181,8 @@ def gives_up(number):
     report.line(
         number,
         "who gives up leaves no waiter: CANCEL, a time-out that closes the connection, a close",
-        f"CANCEL {ended}, {told}, {left} left; {error}, gone: {by_block}; closed, gone: {by_close}; then {mode}",
-        (ended, told, left, error, by_block, by_close, mode) == (1, ("timeout",), 0, "TimeoutError", True, True, b"free"),
+        f"CANCEL {ended}, {notified}, {left} left; {error}, gone: {by_block}; closed, gone: {by_close}; then {mode}",
+        (ended, notified, left, error, by_block, by_close, mode) == (1, ("timeout",), 0, "TimeoutError", True, True, b"free"),
     )
 
 
@@ -209,25 +209,25 @@ def force_one(number):
     client = session.call("CLIENT", "ID")
     holds = {key: session.acquire(key, owner(), LEASE, "WATCHDOG") for key in keys}
     admin.execute_command("RLOCK.FORCE", "force:2")
-    told = holds["force:2"][1].get(timeout=5)
+    notified = holds["force:2"][1].get(timeout=5)
     time.sleep(0.5)  # a connection that is to be closed would be by now
     watched = [info(key)[b"holders"][0][b"watchdog"] for key in ("force:1", "force:3")]
     same = session.call("CLIENT", "ID") == client
     report.line(
         number,
         "FORCE of one of three watchdog holds leaves two",
-        f"told {told}, still held by {watched}, same connection: {same}",
-        told == ("lost", "forced") and watched == [client, client] and same,
+        f"notified {notified}, still held by {watched}, same connection: {same}",
+        notified == ("lost", "forced") and watched == [client, client] and same,
     )
     session.close()
 
 
-def loss_is_told(number):
+def loss_is_notified(number):
     session, mine = Session(admin), owner()
     token, deleted = session.acquire("loss:1", mine, LEASE)
     kept = session.acquire("loss:2", mine, LEASE, "WATCHDOG")[1]
     admin.delete("loss:1")
-    told = deleted.get(timeout=5)
+    notified = deleted.get(timeout=5)
     admin.client_kill_filter(_id=session.call("CLIENT", "ID"))
     closed = kept.get(timeout=5)
     try:
@@ -241,9 +241,9 @@ def loss_is_told(number):
     after.close()
     report.line(
         number,
-        "a loss is told, a closed connection too, and nothing reconnects by itself",
-        f"{told}, {closed}, {error}, its watchdog hold ended: {free}, a new session has {newer}",
-        (told, closed, error, free) == (("lost", "deleted"), ("lost", "connection"), "ConnectionError", True)
+        "a loss is notified, a closed connection too, and nothing reconnects by itself",
+        f"{notified}, {closed}, {error}, its watchdog hold ended: {free}, a new session has {newer}",
+        (notified, closed, error, free) == (("lost", "deleted"), ("lost", "connection"), "ConnectionError", True)
         and newer > token,
     )
 
@@ -261,7 +261,7 @@ def one_owner(number):
     session.close()
     report.line(
         number,
-        "one owner for each piece of work: no HELD, and DEADLOCK is told",
+        "one owner for each piece of work: no HELD, and DEADLOCK is raised",
         f"the same token: {first == second}; {refused[:60]}",
         first == second and refused.startswith("DEADLOCK"),
     )
@@ -284,7 +284,7 @@ CHECKS = (
     (4, gives_up),
     (5, cancelled),
     (6, force_one),
-    (7, loss_is_told),
+    (7, loss_is_notified),
     (8, one_owner),
 )
 for number, check in CHECKS:

@@ -63,12 +63,12 @@ impl World {
         };
         let name = text(request, "hold");
         let answer = json!({"token": hold.token(), "owner": hold.owner()});
-        self.tell_of_loss(&name, hold.lost());
+        self.report_loss(&name, hold.lost());
         self.names().holds.insert(name, vec![hold]);
         Ok(answer)
     }
 
-    pub fn tell_of_loss(&self, name: &str, lost: impl Future<Output = Reason> + Send + 'static) {
+    pub fn report_loss(&self, name: &str, lost: impl Future<Output = Reason> + Send + 'static) {
         let (world, name) = (self.clone(), name.to_owned());
         tokio::spawn(async move {
             let reason = lost.await.as_str();

@@ -53,7 +53,7 @@ impl World {
         };
         let name = text(request, "hold");
         let answer = json!({"token": hold.token(), "owner": hold.owner()});
-        self.tell_of_loss(&name, hold.lost());
+        self.report_loss(&name, hold.lost());
         self.names().quorum_holds.insert(name, hold);
         Ok(answer)
     }

@@ -36,7 +36,7 @@ impl World {
 
     pub fn say(&self, line: Value) {
         let mut out = std::io::stdout().lock();
-        // Nobody is left to be told if this fails.
+        // Nobody is left to report to if this fails.
         _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }
 

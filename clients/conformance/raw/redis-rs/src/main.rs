@@ -83,7 +83,7 @@ async fn said_again(world: &mut World, number: u8) -> RedisResult<()> {
     );
     world.line(
         number,
-        "by QUEUE a request said again keeps its place",
+        "a queued request that is retried keeps its place",
         good,
         seen,
     );
@@ -160,7 +160,7 @@ async fn lost_reply(world: &mut World, number: u8) -> RedisResult<()> {
     let good = tries == 2 && holds == 1 && held == token;
     world.line(
         number,
-        "the reply is lost, the request said again has the token",
+        "the reply is lost, the request that is retried has the token",
         good,
         seen,
     );
@@ -221,9 +221,9 @@ async fn cancelled(world: &mut World, number: u8) -> RedisResult<()> {
 async fn force_one(world: &mut World, number: u8) -> RedisResult<()> {
     let session = world.session().await?;
     let client: i64 = ask(&session.connection, "CLIENT ID").await?;
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for key in ["force:1", "force:2", "force:3"] {
-        told.push(
+        notified.push(
             session
                 .acquire(key, &owner(), LEASE, 0, &["WATCHDOG"])
                 .await?
@@ -231,7 +231,7 @@ async fn force_one(world: &mut World, number: u8) -> RedisResult<()> {
         );
     }
     world.ask::<i64>("RLOCK.FORCE force:2").await?;
-    let lost = soon(told[1].recv()).await.unwrap_or_default();
+    let lost = soon(notified[1].recv()).await.unwrap_or_default();
     sleep(Duration::from_millis(500)).await; // a connection that is to be closed would be by now
     let watched = [
         world.holder("force:1", "watchdog").await?,
@@ -239,7 +239,7 @@ async fn force_one(world: &mut World, number: u8) -> RedisResult<()> {
     ];
     let same = ask::<i64>(&session.connection, "CLIENT ID").await? == client;
     let good = lost == ("lost".into(), "forced".into()) && watched == [client, client] && same;
-    let seen = format!("told {lost:?}, still held by {watched:?}, same connection: {same}");
+    let seen = format!("notified {lost:?}, still held by {watched:?}, same connection: {same}");
     world.line(
         number,
         "FORCE of one of three watchdog holds leaves two",
@@ -249,7 +249,7 @@ async fn force_one(world: &mut World, number: u8) -> RedisResult<()> {
     Ok(())
 }
 
-async fn loss_is_told(world: &mut World, number: u8) -> RedisResult<()> {
+async fn loss_is_notified(world: &mut World, number: u8) -> RedisResult<()> {
     let session = world.session().await?;
     let (token, mut deleted) = session.acquire("loss:1", &owner(), LEASE, 0, &[]).await?;
     let (_, mut kept) = session
@@ -275,7 +275,7 @@ async fn loss_is_told(world: &mut World, number: u8) -> RedisResult<()> {
     );
     world.line(
         number,
-        "a loss is told, a broken connection too, and nothing reconnects by itself",
+        "a loss is notified, a broken connection too, and nothing reconnects by itself",
         good,
         seen,
     );
@@ -294,7 +294,7 @@ async fn one_owner(world: &mut World, number: u8) -> RedisResult<()> {
     let seen = format!("the same token: {}; {error:.60}", first == second);
     world.line(
         number,
-        "one owner for each piece of work: no HELD, and DEADLOCK is told",
+        "one owner for each piece of work: no HELD, and DEADLOCK is raised",
         good,
         seen,
     );
@@ -328,7 +328,7 @@ async fn main() -> Result<(), RedisError> {
         gives_up(world, 4).await,
         cancelled(world, 5).await,
         force_one(world, 6).await,
-        loss_is_told(world, 7).await,
+        loss_is_notified(world, 7).await,
         one_owner(world, 8).await,
     ];
     for result in results {

@@ -10,8 +10,8 @@ use redis::{
 };
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
-/// What is told of a request, and of its hold: a word and what follows it.
-pub type Told = UnboundedReceiver<(String, String)>;
+/// What is notified of a request, and of its hold: a word and what follows it.
+pub type Notifications = UnboundedReceiver<(String, String)>;
 
 /// By tag.
 type Listeners = Arc<Mutex<HashMap<String, UnboundedSender<(String, String)>>>>;
@@ -21,7 +21,7 @@ pub struct Session {
     pub connection: MultiplexedConnection,
     channel: Arc<str>,
     tags: Arc<AtomicU64>,
-    told: Listeners,
+    notified: Listeners,
 }
 
 impl Session {
@@ -35,16 +35,16 @@ impl Session {
             connection: connection.await?,
             channel: format!("rlock:{}", uuid::Uuid::new_v4()).into(),
             tags: Arc::default(),
-            told: Arc::default(),
+            notified: Arc::default(),
         };
         session.connection.subscribe(&*session.channel).await?;
-        tokio::spawn(hear(pushes, session.told.clone()));
+        tokio::spawn(on_message(pushes, session.notified.clone()));
         Ok(session)
     }
 
     // So far.
 
-    /// The token, or none after `wait` ms; and where the loss of the hold is told. A
+    /// The token, or none after `wait` ms; and where the loss of the hold is notified. A
     /// caller that drops this ends the wait.
     pub async fn acquire(
         &self,
@@ -53,10 +53,10 @@ impl Session {
         lease: u64,
         wait: u64,
         more: &[&str],
-    ) -> RedisResult<(Option<i64>, Told)> {
+    ) -> RedisResult<(Option<i64>, Notifications)> {
         let tag = self.tags.fetch_add(1, Ordering::Relaxed).to_string();
-        let (sender, mut told) = unbounded_channel();
-        self.told.lock().unwrap().insert(tag.clone(), sender);
+        let (sender, mut notified) = unbounded_channel();
+        self.notified.lock().unwrap().insert(tag.clone(), sender);
         let mut ask = cmd("RLOCK.ACQUIRE");
         ask.arg(key).arg(owner).arg(lease).arg("QUEUE").arg(wait);
         ask.arg("NOTIFY")
@@ -68,15 +68,15 @@ impl Session {
         let reply = ask.query_async(&mut self.connection.clone()).await;
         let end = match reply {
             Ok(Value::Int(token)) => Ok(Some(token)),
-            Ok(_) => match told.recv().await {
+            Ok(_) => match notified.recv().await {
                 Some((word, token)) if word == "granted" => Ok(token.parse().ok()),
                 Some((word, _)) if word == "timeout" => Ok(None),
-                told => Err((ErrorKind::Client, "no lock", format!("{told:?}")).into()),
+                notified => Err((ErrorKind::Client, "no lock", format!("{notified:?}")).into()),
             },
             Err(error) => Err(error),
         };
         waits.0 = None;
-        end.map(|token| (token, told))
+        end.map(|token| (token, notified))
     }
 }
 
@@ -110,19 +110,19 @@ impl Drop for Waits {
     }
 }
 
-async fn hear(mut pushes: UnboundedReceiver<PushInfo>, told: Listeners) {
+async fn on_message(mut pushes: UnboundedReceiver<PushInfo>, notified: Listeners) {
     while let Some(push) = pushes.recv().await {
         if push.kind == PushKind::Message {
             let (_, message): (String, String) =
                 redis::from_redis_value(Value::Array(push.data)).unwrap();
             let mut words = message.splitn(3, ' ').map(String::from);
             let [word, tag, rest] = [(); 3].map(|()| words.next().unwrap_or_default());
-            if let Some(to) = told.lock().unwrap().get(&tag) {
+            if let Some(to) = notified.lock().unwrap().get(&tag) {
                 _ = to.send((word, rest));
             }
         } else if push.kind == PushKind::Disconnection {
             // With the connection all waits and all holds with WATCHDOG are over.
-            for (_, to) in told.lock().unwrap().drain() {
+            for (_, to) in notified.lock().unwrap().drain() {
                 _ = to.send(("lost".into(), "connection".into()));
             }
         }

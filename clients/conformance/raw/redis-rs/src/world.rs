@@ -9,12 +9,12 @@ use redis::{cmd, AsyncConnectionConfig, Client, FromRedisValue, RedisResult, Val
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::session::{Session, Told};
+use crate::session::{Notifications, Session};
 
 pub const LEASE: u64 = 60_000;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-pub type End = RedisResult<(Option<i64>, Told)>;
+pub type End = RedisResult<(Option<i64>, Notifications)>;
 
 /// A number, a check, and what a check is given.
 pub struct World {

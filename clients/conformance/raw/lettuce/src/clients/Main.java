@@ -183,7 +183,7 @@ final class Main {
         Object holds = holder(key).get("holds");
         ask("RLOCK.RELEASE", key, mine);
         long after = soon(last);
-        line(number, "by QUEUE a request said again keeps its place",
+        line(number, "a queued request that is retried keeps its place",
                 older.contains("superseded") && at == 0 && holds.equals(1L) && after > token,
                 "the older: %.20s; place %d, token %d, %s hold, the one behind %d", older, at, token, holds, after);
     }
@@ -212,7 +212,7 @@ final class Main {
         Object token = soon(call(connection, "RLOCK.ACQUIRE", "cut:once", owner(), LEASE, "ONCE"));
         var holder = holder("cut:once");
         connection.close();
-        line(number, "the reply is lost, the request said again has the token",
+        line(number, "the reply is lost, the request that is retried has the token",
                 token.equals(holder.get("token")) && holder.get("holds").equals(1L),
                 "token %s, %s hold", token, holder.get("holds"));
     }
@@ -254,39 +254,39 @@ final class Main {
 
     private static void forceOne(int number, Session session) throws Exception {
         Object id = soon(session.call("CLIENT", "ID"));
-        var told = new CopyOnWriteArrayList<String>();
+        var notified = new CopyOnWriteArrayList<String>();
         for (String key : List.of("force:1", "force:2", "force:3")) {
-            soon(session.acquire(key, owner(), LEASE, 0, reason -> told.add(key + " " + reason), "WATCHDOG"));
+            soon(session.acquire(key, owner(), LEASE, 0, reason -> notified.add(key + " " + reason), "WATCHDOG"));
         }
         ask("RLOCK.FORCE", "force:2");
-        until(() -> !told.isEmpty());
+        until(() -> !notified.isEmpty());
         Thread.sleep(500); // a connection that is to be closed would be by now
         Object one = holder("force:1").get("watchdog");
         Object three = holder("force:3").get("watchdog");
         boolean same = soon(session.call("CLIENT", "ID")).equals(id);
         line(number, "FORCE of one of three watchdog holds leaves two",
-                told.equals(List.of("force:2 forced")) && id.equals(one) && id.equals(three) && same,
-                "told %s, still held by %s and %s, same connection: %s", told, one, three, same);
+                notified.equals(List.of("force:2 forced")) && id.equals(one) && id.equals(three) && same,
+                "notified %s, still held by %s and %s, same connection: %s", notified, one, three, same);
     }
 
-    private static void lossIsTold(int number, Session session) throws Exception {
-        var told = new CopyOnWriteArrayList<String>();
-        long token = soon(session.acquire("loss:1", owner(), LEASE, 0, told::add));
-        soon(session.acquire("loss:2", owner(), LEASE, 0, told::add, "WATCHDOG"));
+    private static void lossIsNotified(int number, Session session) throws Exception {
+        var notified = new CopyOnWriteArrayList<String>();
+        long token = soon(session.acquire("loss:1", owner(), LEASE, 0, notified::add));
+        soon(session.acquire("loss:2", owner(), LEASE, 0, notified::add, "WATCHDOG"));
         ask("DEL", "loss:1");
-        until(() -> told.size() == 1);
+        until(() -> notified.size() == 1);
         Object id = soon(session.call("CLIENT", "ID"));
         ask("CLIENT", "KILL", "ID", id);
-        until(() -> told.size() == 2);
+        until(() -> notified.size() == 2);
         boolean refused = session.call("PING").handle((pong, error) -> error != null).get(20, TimeUnit.SECONDS);
         boolean free = until(() -> holders("loss:2") == 0);
         long newer;
         try (var after = new Session(client)) {
             newer = soon(after.acquire("loss:1", owner(), LEASE, 0, NOTHING));
         }
-        line(number, "a loss is told, a broken connection too, and a new session begins from nothing",
-                told.equals(List.of("deleted", "connection")) && free && refused && newer > token,
-                "%s; its watchdog hold ended: %s; refused from then on: %s; a new session has %s", told, free, refused, newer);
+        line(number, "a loss is notified, a broken connection too, and a new session begins from nothing",
+                notified.equals(List.of("deleted", "connection")) && free && refused && newer > token,
+                "%s; its watchdog hold ended: %s; refused from then on: %s; a new session has %s", notified, free, refused, newer);
     }
 
     private static void oneOwner(int number, Session session) throws Exception {
@@ -297,7 +297,7 @@ final class Main {
         session.acquire("one:2", ann, LEASE, LEASE, NOTHING);
         waiting("one:2", 1);
         String refused = refused(session.acquire("one:1", bob, LEASE, LEASE, NOTHING));
-        line(number, "one owner for each piece of work: no HELD, and DEADLOCK is told",
+        line(number, "one owner for each piece of work: no HELD, and DEADLOCK is raised",
                 first.equals(second) && refused.startsWith("DEADLOCK"),
                 "the same token: %s; %.60s", first.equals(second), refused);
     }
@@ -322,7 +322,7 @@ final class Main {
         run(4, Main::givesUp);
         run(5, Main::cancelled);
         run(6, Main::forceOne);
-        run(7, Main::lossIsTold);
+        run(7, Main::lossIsNotified);
         run(8, Main::oneOwner);
         System.exit(failed ? 1 : 0);
     }

@@ -24,8 +24,8 @@ import java.util.function.Consumer;
 final class Session implements AutoCloseable {
     private final String channel = "rlock:" + UUID.randomUUID();
     private final AtomicLong tags = new AtomicLong();
-    /** By tag: what hears of a request, and of its hold. */
-    private final Map<String, Consumer<String[]>> told = new ConcurrentHashMap<>();
+    /** By tag: what the server notifies of a request, and of its hold. */
+    private final Map<String, Consumer<String[]>> notified = new ConcurrentHashMap<>();
     private final StatefulRedisPubSubConnection<String, String> connection;
 
     // In docs/clients.md:
@@ -34,7 +34,7 @@ final class Session implements AutoCloseable {
         connection.addListener(new RedisPubSubAdapter<>() {
             @Override
             public void message(String on, String message) {
-                hear(message.split(" ", 3));
+                onMessage(message.split(" ", 3));
             }
         });
         // It would connect again and send again what had no reply, but the waits and holds
@@ -42,7 +42,7 @@ final class Session implements AutoCloseable {
         connection.addListener(new RedisConnectionStateAdapter() {
             @Override
             public void onRedisDisconnected(RedisChannelHandler<?, ?> handler) {
-                told.keySet().forEach(tag -> hear(new String[] {"lost", tag, "connection"}));
+                notified.keySet().forEach(tag -> onMessage(new String[] {"lost", tag, "connection"}));
                 connection.closeAsync();
             }
         });
@@ -59,12 +59,12 @@ final class Session implements AutoCloseable {
         return connection.async().dispatch(new Named(name), new Reply(), args).toCompletableFuture();
     }
 
-    /** The token, or null after {@code wait} ms. {@code lost} hears of the hold's loss. */
+    /** The token, or null after {@code wait} ms. {@code lost} is notified of the hold's loss. */
     CompletableFuture<Long> acquire(
             String key, String owner, long lease, long wait, Consumer<String> lost, Object... more) {
         String tag = Long.toString(tags.incrementAndGet());
         var end = new CompletableFuture<Long>();
-        told.put(tag, words -> {
+        notified.put(tag, words -> {
             switch (words[0]) {
                 case "granted" -> end.complete(Long.valueOf(words[2]));
                 case "timeout" -> end.complete(null);
@@ -96,10 +96,10 @@ final class Session implements AutoCloseable {
         return end;
     }
 
-    private void hear(String[] words) {
-        var tell = words[0].equals("granted") ? told.get(words[1]) : told.remove(words[1]);
-        if (tell != null) {
-            tell.accept(words);
+    private void onMessage(String[] words) {
+        var notify = words[0].equals("granted") ? notified.get(words[1]) : notified.remove(words[1]);
+        if (notify != null) {
+            notify.accept(words);
         }
     }
 
