@@ -9,7 +9,7 @@ import java.util.List;
 
 /**
  * Where the program's client connects to, with its TLS and its credentials, and with our own name
- * and time. What tells the credentials may be the program's code, so it is asked by the thread
+ * and time. What gives the credentials may be the program's code, so it is asked by the thread
  * that connects, which may block, and not by one that reads.
  */
 final class Address {

@@ -17,7 +17,7 @@ final class Asking implements Ticket {
     volatile Session session;
     /** Said before it has a session. */
     private volatile boolean unwanted;
-    /** The program does not want it any more; what is left is to hear how it ended. */
+    /** The program does not want it any more; what is left is to learn how it ended. */
     boolean over;
     /** Under which name it was sent on the present connection; 0: it was not. */
     long tag;
@@ -40,7 +40,7 @@ final class Asking implements Ticket {
         target = new Target(request, owner);
     }
 
-    /** Its job may ask anew, when the server has told that this one is over. */
+    /** Its job may ask anew, when the server has answered that this one is over. */
     void giveUp() {
         unwanted = true;
         if (job != null) {
@@ -74,7 +74,7 @@ final class Asking implements Ticket {
     }
 
     /** Not under the monitor: who waits for it wakes at once, and wants that. */
-    void tell() {
+    void complete() {
         if (given != null) {
             end.complete(given);
         }
@@ -88,7 +88,7 @@ final class Asking implements Ticket {
     }
 
     /** That too, when the server has taken what ends it. */
-    void leaveBehind(Errand last) {
+    void leaveBehind(PendingCommand last) {
         giveUp();
         last.taken.whenComplete((nothing, error) -> leave());
     }

@@ -8,16 +8,16 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * What completes the program's futures, and so runs its callbacks, which may block: none waits
+ * Completes the program's futures, and so runs its callbacks, which may block: none waits
  * until another has ended, for there are as many threads as are at work.
  */
-final class Hands implements Executor {
+final class CallbackExecutor implements Executor {
     private static final long IDLE = 5_000;
     /** Until it is tried again to begin a thread where none was to be had. */
     private static final long RETRY = 100;
 
     /** Threads of the system: virtual ones run only where the program's own leave them a carrier. */
-    static final Hands POOL = new Hands();
+    static final CallbackExecutor POOL = new CallbackExecutor();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
@@ -28,17 +28,17 @@ final class Hands implements Executor {
     /** Begins the others, so that it is never one at work who has to. */
     private volatile Thread first;
 
-    private Hands() {}
+    private CallbackExecutor() {}
 
     /** Which takes nothing along of the thread that makes it. */
     static Thread daemon(String name, Runnable run) {
         var thread = new Thread(null, run, name, 0, false);
         thread.setDaemon(true);
-        thread.setContextClassLoader(Hands.class.getClassLoader());
+        thread.setContextClassLoader(CallbackExecutor.class.getClassLoader());
         return thread;
     }
 
-    /** Before the first task: where no thread is to be had at all, the program is told. */
+    /** Before the first task: where no thread is to be had at all, the program gets the error. */
     void start() {
         if (first != null) {
             return;

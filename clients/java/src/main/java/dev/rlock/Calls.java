@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 /**
  * What a call of the program does with a session: in the thread that calls, unless that is a virtual
  * one. Such a thread goes on, when it has stood for a moment, only once the program leaves it a
- * carrier; with the session's lock, or in line for one of the timer's, it would keep who reads the
+ * carrier; with the session's lock, or queued for one of the timer's, it would keep who reads the
  * connection for as long. So a thread of the system does it.
  */
 final class Calls {
@@ -76,7 +76,7 @@ final class Calls {
         if (worker == null) {
             synchronized (TASKS) {
                 if (worker == null) {
-                    var thread = Hands.daemon("rlock-calls", Calls::work);
+                    var thread = CallbackExecutor.daemon("rlock-calls", Calls::work);
                     thread.start();
                     worker = thread;
                 }

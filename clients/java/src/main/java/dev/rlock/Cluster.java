@@ -110,21 +110,21 @@ final class Cluster implements Router {
     }
 
     @Override
-    public void moved(Errand errand) {
-        timer.execute(() -> limbo.adopt(errand));
+    public void moved(PendingCommand pending) {
+        timer.execute(() -> limbo.adopt(pending));
     }
 
     @Override
     public void unreachable(Session session) {
         timer.execute(() -> {
             List<Asking> askings;
-            List<Errand> errands;
+            List<PendingCommand> pending;
             synchronized (session.lock) {
                 askings = session.requests.takeUnsent();
-                errands = session.takeErrands();
+                pending = session.takePendingCommands();
             }
-            for (Errand errand : errands) {
-                (session == limbo ? at(errand.key) : limbo).adopt(errand);
+            for (PendingCommand one : pending) {
+                (session == limbo ? at(one.key) : limbo).adopt(one);
             }
             for (Asking asking : askings) {
                 (session == limbo ? at(asking.request.key()) : limbo).requests.ask(asking);

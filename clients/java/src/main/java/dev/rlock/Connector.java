@@ -40,11 +40,11 @@ class Connector {
         return false;
     }
 
-    /** Runs it in a thread of its own, for it blocks: on what tells the credentials, if not on the server. */
+    /** Runs it in a thread of its own, for it blocks: on what gives the credentials, if not on the server. */
     static <T> CompletableFuture<T> inThread(Callable<T> connect) {
         var result = new CompletableFuture<T>();
         try {
-            Hands.daemon("rlock-connect", () -> {
+            CallbackExecutor.daemon("rlock-connect", () -> {
                 try {
                     result.complete(connect.call());
                 } catch (Throwable error) {

@@ -85,7 +85,7 @@ final class Dialler {
                 var refused = Reply.refused(last);
                 if (refused != null) {
                     session.refuse(refused);
-                    delay = session.hasWork() ? delay : 0; // who asks next is told at once too
+                    delay = session.hasWork() ? delay : 0; // who asks next is refused at once too
                 }
                 session.router.unreachable(session);
                 dial();

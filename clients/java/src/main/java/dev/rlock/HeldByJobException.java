@@ -5,6 +5,6 @@ public final class HeldByJobException extends RlockException {
     private static final long serialVersionUID = 1;
 
     HeldByJobException(String key) {
-        super(key + ": the same job holds it or waits for it; say again() on its hold", null);
+        super(key + ": the same job holds it or waits for it; call again() on its hold", null);
     }
 }

@@ -90,7 +90,7 @@ public final class Hold implements AutoCloseable {
      */
     public CompletionStage<LostException> lost() {
         Room.take();
-        return Calls.call(holding::told);
+        return Calls.call(holding::lostLater);
     }
 
     /**
@@ -241,7 +241,7 @@ public final class Hold implements AutoCloseable {
 
     /** What depends on it is not run by the thread that reads the connection. */
     private static CompletableFuture<Void> handedOver(CompletableFuture<Void> future) {
-        return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {}, Hands.POOL);
+        return future.isDone() ? future : future.whenCompleteAsync((nothing, error) -> {}, CallbackExecutor.POOL);
     }
 
     private CompletableFuture<Void> done() {

@@ -17,10 +17,10 @@ final class Holding implements Ticket {
     private final Job job;
     private final Job.Place place;
     final long token;
-    /** Its name on the present connection; 0: it is not told of there. */
+    /** Its name on the present connection; 0: it has none there. */
     long tag;
-    /** Has it told of on a new connection, until that is answered. */
-    Errand telling;
+    /** Asks for it on a new connection, until that is answered. */
+    PendingCommand regaining;
     /** And it was: a server that was restarted does not know its token. */
     boolean regained;
     /** Of the program's holds, those that are not released. */
@@ -36,7 +36,7 @@ final class Holding implements Ticket {
 
     /** Why it was lost, or null. */
     volatile String lost;
-    private CompletableFuture<LostException> told;
+    private CompletableFuture<LostException> onLost;
     /** What the program has of it: one, however often it asks. */
     private CompletionStage<LostException> seen;
 
@@ -99,32 +99,32 @@ final class Holding implements Ticket {
         }
         giveUp(); // before anybody sees that it is lost, and asks anew
         lost = reason;
-        if (told != null) {
+        if (onLost != null) {
             // Not by this thread: it reads the connection, and holds a monitor.
-            told.completeAsync(this::loss, Hands.POOL);
+            onLost.completeAsync(this::loss, CallbackExecutor.POOL);
         }
         return true;
     }
 
-    /** It is found out while its release is under way, which tells it. */
+    /** It is found out while its release is under way, which reports it. */
     void wasLost(String reason) {
         lost = reason;
     }
 
     /**
-     * A new one for each who is told: a body that threw the one which its scope's {@code close}
+     * A new one for each who is notified: a body that threw the one which its scope's {@code close}
      * throws too would get an error of Java's own in its place.
      */
     LostException loss() {
         return new LostException(request.key(), lost);
     }
 
-    /** Whoever hears of it does so by another thread. */
-    CompletionStage<LostException> told() {
+    /** Completes when it is lost, by another thread. */
+    CompletionStage<LostException> lostLater() {
         synchronized (lock) {
-            if (told == null) {
-                told = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(loss());
-                seen = told.minimalCompletionStage();
+            if (onLost == null) {
+                onLost = lost == null ? new CompletableFuture<>() : CompletableFuture.completedFuture(loss());
+                seen = onLost.minimalCompletionStage();
             }
             return seen;
         }
@@ -141,7 +141,7 @@ final class Holding implements Ticket {
     }
 
     /** @param last what ends it at the server, or null */
-    void leaveBehind(Errand last) {
+    void leaveBehind(PendingCommand last) {
         if (job != null && last != null) {
             last.taken.whenComplete((nothing, error) -> job.leave(request, place));
         } else if (job != null) {

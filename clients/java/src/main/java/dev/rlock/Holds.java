@@ -70,7 +70,7 @@ final class Holds {
             if (!holding.lose(reason)) {
                 return false;
             }
-            Errand last = lastOf(holding, reason);
+            PendingCommand last = lastOf(holding, reason);
             if (last != null) {
                 session.run(last);
             }
@@ -79,7 +79,7 @@ final class Holds {
         }
     }
 
-    private static Errand lastOf(Holding holding, String reason) {
+    private static PendingCommand lastOf(Holding holding, String reason) {
         return switch (reason) {
             case "max", "closed", "lease" -> release(holding, holding.regained);
             case "connection", "demoted", "moved" -> release(holding, true); // it may be held still, where the lock is now
@@ -91,13 +91,13 @@ final class Holds {
     private void forget(Holding holding) {
         session.forget(holding.tag, holding);
         unknow(holding);
-        if (holding.telling != null) {
-            session.drop(holding.telling);
+        if (holding.regaining != null) {
+            session.drop(holding.regaining);
         }
     }
 
     /** By the server. */
-    void told(Holding holding, String reason) {
+    void notified(Holding holding, String reason) {
         lose(holding, reason);
         if (reason.equals("demoted")) {
             session.breakLater(); // the address may soon lead to the master
@@ -107,37 +107,37 @@ final class Holds {
     void broke(Holding holding) {
         holding.tag = 0;
         if (!holding.request.watchdog) {
-            tellAgain(holding);
+            regain(holding);
         } else {
             lose(holding, "connection");
         }
     }
 
     /**
-     * A hold that outlives its connection is told of on the next one. Its deadline stays: the
+     * A hold that outlives its connection is asked for on the next one. Its deadline stays: the
      * server is given what is left of it.
      */
-    private void tellAgain(Holding holding) {
-        if (holding.telling != null) {
+    private void regain(Holding holding) {
+        if (holding.regaining != null) {
             return;
         }
-        holding.telling = new Errand(holding.request.key(), Errand.Kind.TELLING) {
+        holding.regaining = new PendingCommand(holding.request.key(), PendingCommand.Kind.REGAIN) {
             @Override
             List<Wire.Command> commands(Session on) {
-                return List.of(on.holds.tell(holding, Math.max(1, holding.left())));
+                return List.of(on.holds.regainOn(holding, Math.max(1, holding.left())));
             }
         };
-        holding.telling.answer.whenComplete((one, error) -> {
+        holding.regaining.answer.whenComplete((one, error) -> {
             synchronized (session.lock) {
-                holding.telling = null;
-                heardOf(holding, Reply.refusal(error));
+                holding.regaining = null;
+                regainAnswered(holding, Reply.refusal(error));
             }
         });
-        session.run(holding.telling);
+        session.run(holding.regaining);
     }
 
-    /** Has it told of on the present connection, by a new tag. */
-    private Wire.Command tell(Holding holding, long lease) {
+    /** Subscribes to its loss on the present connection, by a new tag. */
+    private Wire.Command regainOn(Holding holding, long lease) {
         Session from = holding.session;
         from.forget(holding.tag, holding);
         if (from != session) { // its slot has moved meanwhile
@@ -150,8 +150,8 @@ final class Holds {
         return holding.target.renew(lease, "NOTIFY", session.channel(), holding.tag);
     }
 
-    /** What the server says of a hold that is to be told of. */
-    private void heardOf(Holding holding, String refusal) {
+    /** What the server answers to that. */
+    private void regainAnswered(Holding holding, String refusal) {
         if (refusal == null || !refusal.startsWith("NOTHELD")) {
             return;
         }
@@ -161,22 +161,22 @@ final class Holds {
     }
 
     /** By another channel of the same connection, also those that the server renews. */
-    void tellAll() {
+    void regainAll() {
         for (Holding holding : session.holdings()) {
             if (!holding.request.watchdog) {
-                tellAgain(holding);
+                regain(holding);
                 continue;
             }
             Wire by = session.wire();
-            by.call(tell(holding, holding.lease())).whenComplete((one, error) -> {
+            by.call(regainOn(holding, holding.lease())).whenComplete((one, error) -> {
                 String text = Reply.refusal(error);
                 synchronized (session.lock) {
                     if (text == null || by != session.wire()) {
-                        return; // told of from now on, or the connection broke
+                        return; // subscribed from now on, or the connection broke
                     } else if (text.startsWith("NOTHELD")) {
-                        heardOf(holding, text);
+                        regainAnswered(holding, text);
                     } else if (text.startsWith("MOVED") || text.startsWith("ASK")) {
-                        told(holding, "moved");
+                        notified(holding, "moved");
                     } else {
                         session.breakLater();
                     }
@@ -186,9 +186,9 @@ final class Holds {
     }
 
     /** @param lost it may be that the server knows no more of it, or has it for another tag */
-    private static Errand release(Holding holding, boolean lost) {
+    private static PendingCommand release(Holding holding, boolean lost) {
         Target target = holding.target;
-        return new Errand(holding.request.key(), Errand.Kind.OWED) {
+        return new PendingCommand(holding.request.key(), PendingCommand.Kind.CLEANUP) {
             @Override
             List<Wire.Command> commands(Session on) {
                 long rest = holding.rest();
@@ -212,16 +212,16 @@ final class Holds {
         }
     }
 
-    private CompletableFuture<Void> end(Holding holding, Errand errand) {
+    private CompletableFuture<Void> end(Holding holding, PendingCommand pending) {
         holding.released = true;
         var leaving = new Leaving(holding, holding.lease());
-        boolean told = session.replace(holding.tag, holding, leaving);
+        boolean listening = session.replace(holding.tag, holding, leaving);
         forget(holding);
         holding.giveUp();
-        session.run(errand);
-        holding.leaveBehind(errand);
-        return errand.over.handle((nothing, error) -> {
-            if (told) {
+        session.run(pending);
+        holding.leaveBehind(pending);
+        return pending.over.handle((nothing, error) -> {
+            if (listening) {
                 synchronized (session.lock) {
                     session.forget(holding.tag, leaving);
                 }
@@ -243,26 +243,26 @@ final class Holds {
                 return CompletableFuture.failedFuture(
                         holding.lost() != null ? holding.loss() : new IllegalStateException("the hold is released"));
             }
-            var errand = new Errand(holding.request.key(), Errand.Kind.ASKED, holding.target.renew(lease));
-            var ends = Late.after(session.timer, () -> abandon(errand), timeout);
-            var done = errand.answer.<Void>handle((one, error) -> {
+            var pending = new PendingCommand(holding.request.key(), PendingCommand.Kind.RENEW, holding.target.renew(lease));
+            var ends = Late.after(session.timer, () -> abandon(pending), timeout);
+            var done = pending.answer.<Void>handle((one, error) -> {
                 ends.cancel(false);
-                renewed(holding, lease, errand, error);
+                renewed(holding, lease, pending, error);
                 return null;
             });
-            session.run(errand);
+            session.run(pending);
             return done;
         }
     }
 
-    private void abandon(Errand errand) {
+    private void abandon(PendingCommand pending) {
         synchronized (session.lock) {
-            session.drop(errand);
-            errand.answer.completeExceptionally(session.dialler.error());
+            session.drop(pending);
+            pending.answer.completeExceptionally(session.dialler.error());
         }
     }
 
-    private void renewed(Holding holding, long lease, Errand errand, Throwable error) {
+    private void renewed(Holding holding, long lease, PendingCommand pending, Throwable error) {
         synchronized (session.lock) {
             String text = Reply.refusal(error);
             if (text != null && text.startsWith("NOTHELD")) {
@@ -282,7 +282,7 @@ final class Holds {
                 now.uncount(holding.counted());
                 now.count(Heartbeat.counted(lease, holding.watchdog()));
             }
-            holding.lease(lease, errand.sent);
+            holding.lease(lease, pending.sent);
             if (!holding.request.watchdog) {
                 scheduleEnd(holding);
             }

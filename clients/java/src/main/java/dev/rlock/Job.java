@@ -18,7 +18,7 @@ public final class Job {
 
     Job() {}
 
-    /** One of the job's locks. Once given up it is over as soon as the server has told so. */
+    /** One of the job's locks. Once given up it is over as soon as the server has answered so. */
     static final class Place {
         final CompletableFuture<Void> over = new CompletableFuture<>();
         private final Object name;

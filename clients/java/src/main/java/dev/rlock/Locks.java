@@ -51,10 +51,10 @@ public final class Locks implements AutoCloseable {
         // Begun here, and not by the first call, which may come deep in a recursion.
         Owner.fresh();
         Calls.areVirtual();
-        Hands.POOL.start();
+        CallbackExecutor.POOL.start();
         this.timeout = Millis.of(timeout, "timeout");
         this.own = own.apply(this.timeout);
-        timer = new ScheduledThreadPoolExecutor(1, run -> Hands.daemon("rlock", run));
+        timer = new ScheduledThreadPoolExecutor(1, run -> CallbackExecutor.daemon("rlock", run));
         timer.setRemoveOnCancelPolicy(true);
         timer.setKeepAliveTime(1, TimeUnit.MINUTES);
         timer.allowCoreThreadTimeOut(true);
@@ -251,7 +251,7 @@ public final class Locks implements AutoCloseable {
                     hold.releaseAsync();
                 }
             }
-        }, Hands.POOL);
+        }, CallbackExecutor.POOL);
         future.whenComplete((hold, error) -> {
             if (!asking.end.isDone()) {
                 giveUp(asking);
@@ -417,14 +417,14 @@ public final class Locks implements AutoCloseable {
         var left = new CompletableFuture<Void>();
         Runnable leaving = () -> {
             try {
-                tell();
+                closeSessions();
             } finally {
                 disconnect();
                 left.complete(null);
             }
         };
         try {
-            Hands.daemon("rlock-close", leaving).start();
+            CallbackExecutor.daemon("rlock-close", leaving).start();
         } catch (OutOfMemoryError error) { // no thread is to be had
             leaving.run();
         }
@@ -439,8 +439,8 @@ public final class Locks implements AutoCloseable {
         asked.forEach(asking -> asking.end.completeExceptionally(Session.closedError()));
     }
 
-    /** All sessions are closed, and the servers told; in a cluster what is said may go to another one meanwhile. */
-    private void tell() {
+    /** All sessions are closed, and their pending commands answered; in a cluster these may go to another one meanwhile. */
+    private void closeSessions() {
         long end = Millis.after(System.nanoTime(), timeout);
         do {
             settle(Session::close, Math.max(1, Millis.until(end)));
@@ -448,7 +448,7 @@ public final class Locks implements AutoCloseable {
             settle(session -> moved, Math.max(1, Millis.until(end)));
         } while (Millis.until(end) > 0
                 && !Thread.currentThread().isInterrupted()
-                && router.sessions().stream().anyMatch(Session::owes));
+                && router.sessions().stream().anyMatch(Session::hasUnsettled));
     }
 
     /** With all sessions, but for as long as that may take. */

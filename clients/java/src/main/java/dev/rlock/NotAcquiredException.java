@@ -29,7 +29,7 @@ public final class NotAcquiredException extends RlockException {
     /**
      * Who holds it, where these locks know: when it is one of their own holds.
      *
-     * @return the owner, as {@link Hold#owner} tells it
+     * @return the owner, as {@link Hold#owner} gives it
      */
     public Optional<String> heldBy() {
         return Optional.ofNullable(heldBy);

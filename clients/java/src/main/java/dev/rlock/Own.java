@@ -74,7 +74,7 @@ final class Own implements AutoCloseable {
             found.setAccessible(true);
             return (T) found.get(client);
         } catch (ReflectiveOperationException | InaccessibleObjectException error) {
-            throw new IllegalArgumentException("the client does not tell its address: take lettuce-core 7.6", error);
+            throw new IllegalArgumentException("the address of the client cannot be read: take lettuce-core 7.6", error);
         }
     }
 

@@ -4,7 +4,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.UUID;
 
-/** Names of owners: {@code host:pid:uuid}, so that RLOCK.INFO tells who it is. */
+/** Names of owners: {@code host:pid:uuid}, so that RLOCK.INFO shows who it is. */
 final class Owner {
     private static final String PROCESS = host() + ":" + ProcessHandle.current().pid() + ":";
 

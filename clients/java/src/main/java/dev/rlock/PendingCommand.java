@@ -4,18 +4,18 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Commands that do no harm when they are said again: they are, on each new connection, until the
- * server has answered the last of them.
+ * Commands that still have to reach the server. They are idempotent: they are retried on each new
+ * connection, until the server has answered the last of them.
  */
-class Errand {
-    /** In this order they are said on a new connection. */
+class PendingCommand {
+    /** In this order they are sent on a new connection. */
     enum Kind {
-        /** It is said again if the server may not do it now: what is owed is not forgotten. */
-        OWED,
-        /** Has a hold told of. */
-        TELLING,
-        /** By the program; behind the one above, for a renewal is to be the last that sets the lease. */
-        ASKED
+        /** Releases, and the ends of waits: retried if the server refuses them for now. */
+        CLEANUP,
+        /** Asks for a plain hold on a new connection, and subscribes to its loss. */
+        REGAIN,
+        /** By the program; behind the one above, for it is to be the last that sets the lease. */
+        RENEW
     }
 
     final String key;
@@ -31,16 +31,16 @@ class Errand {
     final CompletableFuture<Object> answer = new CompletableFuture<>();
     /** The program need not wait any longer: it was answered, or the connection broke. */
     final CompletableFuture<Void> over = new CompletableFuture<>();
-    /** It will not be said again. What comes after it at the server may be asked for then. */
+    /** It will not be retried. What comes after it at the server may be asked for then. */
     final CompletableFuture<Void> taken = new CompletableFuture<>();
 
-    Errand(String key, Kind kind, Wire.Command... commands) {
+    PendingCommand(String key, Kind kind, Wire.Command... commands) {
         this.key = key;
         this.kind = kind;
         this.commands = List.of(commands);
     }
 
-    /** As they are said there. */
+    /** As they are sent there. */
     List<Wire.Command> commands(Session on) {
         return commands;
     }

@@ -12,7 +12,7 @@ public final class RefusedException extends RlockException {
         code = Reply.code(text);
     }
 
-    /** A new one for each who is told, as with {@link Holding#loss}. */
+    /** A new one for each who gets it, as with {@link Holding#loss}. */
     RefusedException again() {
         return new RefusedException(getMessage());
     }

@@ -68,7 +68,7 @@ final class Requests {
         asking.queued = left != 0;
         asking.sent = System.nanoTime();
         asking.tag = session.put(asking);
-        hear(asking, session.wire().call(asking.target.acquire(left, session.channel(), asking.tag)), reply -> {
+        onReply(asking, session.wire().call(asking.target.acquire(left, session.channel(), asking.tag)), reply -> {
             if (reply instanceof Long token) {
                 granted(asking, token, false);
             } else if (!asking.queued) {
@@ -82,7 +82,7 @@ final class Requests {
     }
 
     /** Goes on with the reply, if the request is still under way by the same tag. */
-    private void hear(Asking asking, CompletableFuture<Object> reply, Consumer<Object> next) {
+    private void onReply(Asking asking, CompletableFuture<Object> reply, Consumer<Object> next) {
         long tag = asking.tag;
         reply.whenComplete((value, error) -> {
             synchronized (session.lock) {
@@ -101,11 +101,11 @@ final class Requests {
                     session.breakLater();
                 }
             }
-            asking.tell();
+            asking.complete();
         });
     }
 
-    void heard(Asking asking, String word, String rest) {
+    void notified(Asking asking, String word, String rest) {
         switch (word) {
             case "granted" -> granted(asking, Long.parseLong(rest), true);
             case "timeout" -> fail(asking, notAcquired(asking));
@@ -151,7 +151,7 @@ final class Requests {
             giveBack(asking);
         } else if (waited && !asking.request.watchdog) {
             asking.sent = System.nanoTime();
-            hear(asking, session.wire().call(asking.target.renew(asking.lease())), one -> acknowledge(asking));
+            onReply(asking, session.wire().call(asking.target.renew(asking.lease())), one -> acknowledge(asking));
         } else {
             acknowledge(asking);
         }
@@ -161,7 +161,7 @@ final class Requests {
         if (asking.request.acks > 0) {
             long tag = asking.tag;
             var enough = session.acks.enough(asking.target, session.wire(), () -> isOver(asking, tag));
-            hear(asking, enough, yes -> give(asking));
+            onReply(asking, enough, yes -> give(asking));
         } else {
             give(asking);
         }
@@ -224,13 +224,13 @@ final class Requests {
                 } else if (asking.tag != 0) {
                     cancel(asking);
                 } else if (unsent.remove(asking)) {
-                    owe(asking);
+                    cleanUp(asking);
                 } // else it is between two sessions, and the next one sees that it is over
             }
         }
     }
 
-    /** How it ended is told by its tag. */
+    /** How it ended is notified by its tag. */
     private void cancel(Asking asking) {
         long tag = asking.tag;
         session.wire().call(asking.target.cancel()).whenComplete((reply, error) -> {
@@ -250,7 +250,7 @@ final class Requests {
     }
 
     /** Nobody knows what became of it on the connection that broke: the next one ends it. */
-    private void owe(Asking asking) {
+    private void cleanUp(Asking asking) {
         if (asking.sentEver) {
             runLast(asking, asking.target.cancel(), asking.target.releaseAll());
         } else {
@@ -259,7 +259,7 @@ final class Requests {
     }
 
     private void runLast(Asking asking, Wire.Command... commands) {
-        var last = new Errand(asking.request.key(), Errand.Kind.OWED, commands);
+        var last = new PendingCommand(asking.request.key(), PendingCommand.Kind.CLEANUP, commands);
         session.run(last);
         asking.leaveBehind(last);
     }
@@ -267,7 +267,7 @@ final class Requests {
     void broke(Asking asking) {
         asking.tag = 0;
         if (asking.over) {
-            owe(asking);
+            cleanUp(asking);
         } else {
             unsent.add(asking);
         }
@@ -322,7 +322,7 @@ final class Requests {
     void refuse(RefusedException why) {
         takeUnsent().forEach(asking -> {
             end(asking, why.again());
-            owe(asking);
+            cleanUp(asking);
         });
     }
 

@@ -19,7 +19,7 @@ interface Router {
     /** The key is elsewhere now: finds out where, and asks there. */
     default void moved(Asking asking) {}
 
-    default void moved(Errand errand) {}
+    default void moved(PendingCommand pending) {}
 
     /** Its server does not answer; maybe its keys are elsewhere now. */
     default void unreachable(Session session) {}

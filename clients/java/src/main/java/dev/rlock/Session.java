@@ -23,10 +23,10 @@ final class Session {
     final Acks acks;
     final Requests requests;
     final Holds holds;
-    /** What the server tells of, by tag: on the present connection. */
+    /** What the server notifies of, by tag: on the present connection. */
     private final Map<Long, Ticket> table = new LinkedHashMap<>();
-    /** What must be said on each new connection before anything else, until it is answered. */
-    private final Set<Errand> errands = new LinkedHashSet<>();
+    /** What must be sent on each new connection before anything else, until it is answered. */
+    private final Set<PendingCommand> pendingCommands = new LinkedHashSet<>();
     private final Heartbeat heartbeat;
     private Wire wire;
     /** Null while there is none: in a cluster its slot can move. */
@@ -34,9 +34,9 @@ final class Session {
     private long tags;
     private boolean closed;
     /** The connection whose server has taken, since the close, all that was said before it. */
-    private Wire heardOut;
+    private Wire settled;
     /** After the close: the server has taken all that it would. */
-    private CompletableFuture<Void> told = new CompletableFuture<>();
+    private CompletableFuture<Void> ending = new CompletableFuture<>();
     /** And nothing is said any more. */
     private boolean ended;
 
@@ -79,7 +79,7 @@ final class Session {
             wire = opened;
             channel = opened.channel();
             heartbeat.start(opened.opened);
-            heardOut = opened; // errands are all that a closed one says
+            settled = opened; // pending commands are all that a closed one sends
             inOrder().forEach(this::say);
             requests.sendAll();
             return true;
@@ -93,7 +93,7 @@ final class Session {
     }
 
     boolean hasWork() {
-        return !ended && (!errands.isEmpty() || requests.areUnsent());
+        return !ended && (!pendingCommands.isEmpty() || requests.areUnsent());
     }
 
     void broke(Wire broken) {
@@ -105,8 +105,8 @@ final class Session {
             heartbeat.stop();
             var tickets = List.copyOf(table.values());
             table.clear();
-            acks.close(); // nobody hears of that any more
-            errands.forEach(errand -> errand.over.complete(null));
+            acks.close(); // nobody waits for that any more
+            pendingCommands.forEach(pending -> pending.over.complete(null));
             for (Ticket ticket : tickets) {
                 if (ticket instanceof Holding holding) {
                     holds.broke(holding);
@@ -115,13 +115,13 @@ final class Session {
                 }
             }
             dialler.dial();
-            tellClose();
+            notifyClose();
         }
     }
 
     /**
      * Another node has the slot of the channel, and all waits here are over. Another channel is
-     * taken, on which the holds are told of from then on, and what waited is asked for again.
+     * taken, which notifies of the holds from then on, and what waited is asked for again.
      */
     void lostChannel(Wire by) {
         synchronized (lock) {
@@ -141,7 +141,7 @@ final class Session {
             synchronized (lock) {
                 if (by == wire) {
                     channel = by.channel();
-                    holds.tellAll();
+                    holds.regainAll();
                     requests.sendAll();
                 }
             }
@@ -167,7 +167,7 @@ final class Session {
             }
             try {
                 ping();
-                inOrder().stream().filter(errand -> errand.again).forEach(this::say);
+                inOrder().stream().filter(pending -> pending.again).forEach(this::say);
                 requests.cancelAgain();
             } finally { // an error of the machine's, such as too little memory, is not the last beat
                 heartbeat.schedule();
@@ -188,7 +188,7 @@ final class Session {
         });
     }
 
-    // --- what is told by tag
+    // --- what is notified by tag
 
     /** A new name, never used before on this connection. */
     long put(Ticket ticket) {
@@ -238,25 +238,25 @@ final class Session {
         }
     }
 
-    void heard(Wire by, String message) {
+    void notified(Wire by, String message) {
         var words = message.split(" ", 3);
         Ticket ticket;
         synchronized (lock) {
             ticket = by != wire || words.length < 2 ? null : table.get(tag(words[1]));
-            heard(ticket, words);
+            notified(ticket, words);
         }
         if (ticket instanceof Asking asking) {
-            asking.tell();
+            asking.complete();
         }
     }
 
-    private void heard(Ticket ticket, String[] words) {
+    private void notified(Ticket ticket, String[] words) {
         if (ticket instanceof Asking asking) {
-            requests.heard(asking, words[0], words.length > 2 ? words[2] : "");
+            requests.notified(asking, words[0], words.length > 2 ? words[2] : "");
         } else if (ticket instanceof Holding holding && words[0].equals("lost")) {
-            holds.told(holding, words.length > 2 ? words[2] : "");
+            holds.notified(holding, words.length > 2 ? words[2] : "");
         } else if (ticket instanceof Leaving leaving && words[0].equals("lost")) {
-            leaving.heard(words.length > 2 ? words[2] : "");
+            leaving.notified(words.length > 2 ? words[2] : "");
         }
     }
 
@@ -268,108 +268,108 @@ final class Session {
         }
     }
 
-    // --- errands
+    // --- pending commands
 
-    void run(Errand errand) {
+    void run(PendingCommand pending) {
         if (ended) {
-            errand.taken.complete(null);
-            errand.over.complete(null);
-            errand.answer.completeExceptionally(closedError());
+            pending.taken.complete(null);
+            pending.over.complete(null);
+            pending.answer.completeExceptionally(closedError());
             return;
         }
-        errands.add(errand);
+        pendingCommands.add(pending);
         if (wire == null) {
-            errand.over.complete(null);
+            pending.over.complete(null);
             dialler.dial();
         } else {
-            say(errand);
+            say(pending);
         }
     }
 
     /** One that another session had. */
-    void adopt(Errand errand) {
+    void adopt(PendingCommand pending) {
         synchronized (lock) {
-            if (!errand.dropped) {
-                run(errand);
+            if (!pending.dropped) {
+                run(pending);
             }
         }
     }
 
-    private List<Errand> inOrder() {
-        return errands.stream().sorted(Comparator.comparing((Errand errand) -> errand.kind)).toList();
+    private List<PendingCommand> inOrder() {
+        return pendingCommands.stream().sorted(Comparator.comparing((PendingCommand pending) -> pending.kind)).toList();
     }
 
-    List<Errand> takeErrands() {
+    List<PendingCommand> takePendingCommands() {
         var all = inOrder();
-        errands.clear();
-        tellClose();
+        pendingCommands.clear();
+        notifyClose();
         return all;
     }
 
     /** The server will not have us: who waits for an answer has it. */
     void refuse(RefusedException why) {
         requests.refuse(why);
-        inOrder().stream().filter(errand -> errand.kind == Errand.Kind.ASKED).forEach(errand -> {
-            drop(errand);
-            errand.answer.completeExceptionally(why.again());
+        inOrder().stream().filter(pending -> pending.kind == PendingCommand.Kind.RENEW).forEach(pending -> {
+            drop(pending);
+            pending.answer.completeExceptionally(why.again());
         });
     }
 
-    void drop(Errand errand) {
-        errand.dropped = true;
-        done(errand);
+    void drop(PendingCommand pending) {
+        pending.dropped = true;
+        done(pending);
     }
 
-    private void done(Errand errand) {
-        errands.remove(errand);
-        errand.taken.complete(null);
-        tellClose();
+    private void done(PendingCommand pending) {
+        pendingCommands.remove(pending);
+        pending.taken.complete(null);
+        notifyClose();
     }
 
-    private void say(Errand errand) {
+    private void say(PendingCommand pending) {
         Wire by = wire;
-        errand.sent = System.nanoTime();
-        errand.again = errand.kind == Errand.Kind.TELLING && channel == null;
-        if (errand.again) {
+        pending.sent = System.nanoTime();
+        pending.again = pending.kind == PendingCommand.Kind.REGAIN && channel == null;
+        if (pending.again) {
             return; // with the next heartbeat
         }
         CompletableFuture<Object> last = null;
-        for (Wire.Command command : errand.commands(this)) {
+        for (Wire.Command command : pending.commands(this)) {
             last = by.call(command);
         }
         last.whenComplete((reply, error) -> {
             boolean done;
             synchronized (lock) {
-                done = by == wire && answered(errand, reply, error);
+                done = by == wire && answered(pending, reply, error);
             }
-            if (done) { // not under the monitor, as Asking.tell
-                errand.answer.complete(reply);
-                errand.over.complete(null);
+            if (done) { // not under the monitor, as Asking.complete
+                pending.answer.complete(reply);
+                pending.over.complete(null);
             }
         });
     }
 
-    /** True if it is done, which is still to be told. */
-    private boolean answered(Errand errand, Object reply, Throwable error) {
+    /** True if it is done; then its futures are still to be completed. */
+    private boolean answered(PendingCommand pending, Object reply, Throwable error) {
         String text = Reply.refusal(error);
         if (error == null) {
             dialler.good();
-            done(errand);
+            done(pending);
             return true;
         } else if (text == null || Reply.noMaster(text)) {
             breakLater();
         } else if (text.startsWith("MOVED") && router.moves()) {
-            errands.remove(errand);
-            router.moved(errand);
-            tellClose();
-        } else if (errand.kind != Errand.Kind.ASKED && !errand.dropped && Reply.notNow(text)) {
-            errand.again = true;
-            errand.over.completeExceptionally(Reply.error(text));
-            tellClose();
+            pendingCommands.remove(pending);
+            router.moved(pending);
+            notifyClose();
+        } else if (pending.kind != PendingCommand.Kind.RENEW && !pending.dropped && Reply.notNow(text)) {
+            pending.again = true;
+            pending.over.completeExceptionally(Reply.error(text));
+            notifyClose();
         } else {
-            done(errand);
-            errand.answer.completeExceptionally(error);
-            errand.over.completeExceptionally(Reply.error(text));
+            done(pending);
+            pending.answer.completeExceptionally(error);
+            pending.over.completeExceptionally(Reply.error(text));
         }
         return false;
     }
@@ -382,7 +382,7 @@ final class Session {
 
     /**
      * Everything is released; completes when the server has answered, also on another connection,
-     * should this one have broken just then. To be asked anew where errands go between sessions.
+     * should this one have broken just then. To be asked anew where pending commands go between sessions.
      */
     CompletableFuture<Void> close() {
         synchronized (lock) {
@@ -392,58 +392,58 @@ final class Session {
                 holds.closePlain();
                 closed = true;
                 acks.close();
-                hearOut();
+                settle();
             }
-            if (told.isDone() && owes()) {
-                told = new CompletableFuture<>();
+            if (ending.isDone() && hasUnsettled()) {
+                ending = new CompletableFuture<>();
             }
-            tellClose();
-            return told;
+            notifyClose();
+            return ending;
         }
     }
 
     /** The replies come in order. */
-    private void hearOut() {
+    private void settle() {
         Wire by = wire;
-        heardOut = null;
+        settled = null;
         if (by != null) {
             by.call(Wire.Command.of("PING")).whenComplete((pong, error) -> {
                 synchronized (lock) {
                     if (by == wire && (error == null || Reply.refusal(error) != null)) {
-                        heardOut = by;
-                        tellClose();
+                        settled = by;
+                        notifyClose();
                     }
                 }
             });
         }
     }
 
-    /** Whether there is something that the server has not been told, and would take. */
-    boolean owes() {
+    /** Whether there is something that the server has not got, and would take. */
+    boolean hasUnsettled() {
         synchronized (lock) {
-            return wire == null ? !errands.isEmpty()
-                    : heardOut != wire || !errands.stream().allMatch(errand -> errand.again);
+            return wire == null ? !pendingCommands.isEmpty()
+                    : settled != wire || !pendingCommands.stream().allMatch(pending -> pending.again);
         }
     }
 
-    private void tellClose() {
-        if (closed && !owes()) {
-            told.complete(null);
+    private void notifyClose() {
+        if (closed && !hasUnsettled()) {
+            ending.complete(null);
         }
     }
 
     /** Completes when there is no connection any more. */
     CompletableFuture<Void> disconnect() {
         Wire last;
-        List<Errand> untold;
+        List<PendingCommand> left;
         synchronized (lock) {
             ended = true;
             last = wire;
-            untold = takeErrands();
+            left = takePendingCommands();
         }
-        for (Errand errand : untold) {
-            errand.answer.completeExceptionally(closedError());
-            errand.over.complete(null);
+        for (PendingCommand pending : left) {
+            pending.answer.completeExceptionally(closedError());
+            pending.over.complete(null);
         }
         if (last == null) {
             return CompletableFuture.completedFuture(null);

@@ -10,10 +10,10 @@ import java.util.concurrent.locks.Lock;
  * A lock in the form of java.util.concurrent: a thread holds it, takes it again as often as it
  * likes, and unlocks it as often. From {@link Locks#lock} and {@link Locks#readWriteLock}.
  *
- * <p><b>A {@code Lock} cannot tell that it was lost.</b> Its server may be restarted, its
+ * <p><b>A {@code Lock} cannot report that it was lost.</b> Its server may be restarted, its
  * connection may break, somebody may force it; the code between {@code lock} and {@code unlock}
  * goes on and is not alone any more. Ask {@link #isHeldAndNotLost} between the steps, or take
- * {@link #hold} for its token, which storage can check, and to be told of the loss. After a loss
+ * {@link #hold} for its token, which storage can check, and to be notified of the loss. After a loss
  * each {@code unlock} throws {@link IllegalMonitorStateException}; who locks it again begins anew,
  * and what was lost is forgotten. Where you can, use {@link Locks#acquire} instead.
  *
@@ -31,20 +31,20 @@ public final class ThreadLock implements Lock {
     private final Threads threads;
     private final Request request;
     private final Threads.Place place;
-    private final boolean tellsLoss;
+    private final boolean reportsLoss;
 
     ThreadLock(Threads threads, Request request) {
         this(threads, request, false);
     }
 
-    private ThreadLock(Threads threads, Request request, boolean tellsLoss) {
+    private ThreadLock(Threads threads, Request request, boolean reportsLoss) {
         if (request.keys.size() > 1 || request.job != null) {
             throw new IllegalArgumentException("one key, and no job");
         }
         this.threads = threads;
         this.request = request;
         place = new Threads.Place(request.key(), request.mode);
-        this.tellsLoss = tellsLoss;
+        this.reportsLoss = reportsLoss;
     }
 
     /**
@@ -54,7 +54,7 @@ public final class ThreadLock implements Lock {
      *
      * @return the lock
      */
-    public ThreadLock tellingLoss() {
+    public ThreadLock reportingLoss() {
         return new ThreadLock(threads, request, true);
     }
 
@@ -78,7 +78,7 @@ public final class ThreadLock implements Lock {
             // It was, and nobody knew.
         }
         threads.remove(place);
-        if (tellsLoss && !held.toldLost) {
+        if (reportsLoss && !held.lossReported) {
             throw new LostException(request.key(), held.hold.lossReason());
         }
         return false;
@@ -206,9 +206,9 @@ public final class ThreadLock implements Lock {
     public int getHoldCount() {
         var held = held();
         if (held != null && held.hold.isLost()) {
-            held.toldLost = true;
+            held.lossReported = true;
         }
-        return held == null || held.toldLost ? 0 : held.times;
+        return held == null || held.lossReported ? 0 : held.times;
     }
 
     /**

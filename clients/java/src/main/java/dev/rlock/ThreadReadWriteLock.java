@@ -4,7 +4,7 @@ import java.util.concurrent.locks.ReadWriteLock;
 
 /**
  * A lock to read and to write in the form of java.util.concurrent, by thread, as
- * {@link ThreadLock} says. <b>Neither of the two can tell that it was lost</b>: ask
+ * {@link ThreadLock} says. <b>Neither of the two can report that it was lost</b>: ask
  * {@link ThreadLock#isHeldAndNotLost}.
  *
  * <p>Who writes may read too, and reads on when it has unlocked the write lock. Who reads alone may

@@ -54,7 +54,7 @@ final class Threads {
         final Hold hold;
         int times = 1;
         /** Its thread has asked, and knows that it is lost. */
-        boolean toldLost;
+        boolean lossReported;
 
         Held(Hold hold) {
             this.hold = hold;

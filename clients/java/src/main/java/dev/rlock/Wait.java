@@ -64,7 +64,7 @@ final class Wait implements ForkJoinPool.ManagedBlocker {
 
     /**
      * A pool of the program's has another worker meanwhile. One that may have none refuses to wait
-     * for others, as it is told to.
+     * for others, as it is configured to.
      */
     private void stand() throws InterruptedException {
         try {

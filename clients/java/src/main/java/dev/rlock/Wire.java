@@ -23,7 +23,7 @@ final class Wire {
     private final Consumer<Wire> onBreak;
     final long opened = System.nanoTime();
     private boolean sharded;
-    /** Where it hears of its waits and holds. */
+    /** On which the server notifies of its waits and holds. */
     private volatile String channel;
 
     /** @param onBreak called once, by any thread */
@@ -43,7 +43,7 @@ final class Wire {
         }
     }
 
-    /** Has the session hear of the messages on its channel; completes when it does. */
+    /** Subscribes the session to its channel; completes when it is subscribed. */
     static CompletableFuture<Wire> subscribed(
             StatefulRedisPubSubConnection<String, String> connection,
             String channel,
@@ -55,7 +55,7 @@ final class Wire {
             @Override
             public void message(String on, String message) {
                 if (on.equals(wire.channel)) {
-                    session.heard(wire, message);
+                    session.notified(wire, message);
                 }
             }
 

@@ -107,14 +107,14 @@ class CallbackTest extends WithServer {
         for (int i = 0; i < 50; i++) {
             int number = i;
             Hold hold = locks.acquire(key + i, LONG);
-            var told = hold.lost().thenAccept(lost -> {
+            var noticed = hold.lost().thenAccept(lost -> {
                 Thread.currentThread().interrupt();
                 if (number % 2 == 0) {
                     throw new AssertionError("the program's own");
                 }
             }).toCompletableFuture();
             server.say("RLOCK.FORCE " + key + i);
-            told.handle((nothing, error) -> true).get(20, TimeUnit.SECONDS);
+            noticed.handle((nothing, error) -> true).get(20, TimeUnit.SECONDS);
             var blocks = locks.acquireAsync(Request.of(key + i)).thenAccept(next -> {
                 try {
                     locks.acquire(key, LONG).release(); // it is another callback's interrupt

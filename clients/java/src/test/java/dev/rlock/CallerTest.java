@@ -157,7 +157,7 @@ class CallerTest extends WithServer {
         assertEquals(List.of(false, false), seen.get());
     }
 
-    /** It is told to refuse whoever would wait; but that what has begun ends, it must not keep from. */
+    /** It is configured to refuse whoever would wait; but that what has begun ends, it must not keep from. */
     @Test
     void aPoolThatMayHaveNoMoreThreads() throws Exception {
         var pool = new ForkJoinPool(
@@ -191,7 +191,7 @@ class CallerTest extends WithServer {
     @Test
     void threadsTakeNoClassLoaderAlong() throws Exception {
         var seen = new CompletableFuture<ClassLoader>();
-        var thread = new Thread(() -> Hands.daemon(
+        var thread = new Thread(() -> CallbackExecutor.daemon(
                 "one", () -> seen.complete(Thread.currentThread().getContextClassLoader())).start());
         thread.setContextClassLoader(new ClassLoader(CallerTest.class.getClassLoader()) {});
         inThread(thread);

@@ -107,7 +107,7 @@ class ClusterTest {
         hold.release();
         stays.renew(LONG);
         stays.release();
-        if (!plain.isLost()) { // the old master may have told of its end
+        if (!plain.isLost()) { // the old master may have notified its end
             plain.renew(LONG);
             replica.say("RLOCK.FORCE {a}plain");
             assertEquals("forced", WithServer.reason(plain));

@@ -22,7 +22,7 @@ class JobTest extends WithServer {
         server.say("ACL SETUSER default +" + command);
     }
 
-    /** A short lease, so that it is said again soon. */
+    /** A short lease, so that it is retried soon. */
     private static Request request(Job job, String... keys) {
         return (keys.length == 1 ? Request.of(keys[0]) : Request.of(keys[0], keys[1]))
                 .job(job).lease(Duration.ofSeconds(3)).waiting(LONG);

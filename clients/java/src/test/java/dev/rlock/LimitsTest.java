@@ -23,7 +23,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** What the program sets for its own connections is not for ours, and what tells who we are. */
+/** What the program sets for its own connections is not for ours, and what shows who we are. */
 class LimitsTest extends WithServer {
     private static final Duration SHORT = Duration.ofMillis(200);
 
@@ -116,7 +116,7 @@ class LimitsTest extends WithServer {
         }
     }
 
-    /** More than a socket can be told, and Lettuce. */
+    /** More than a socket allows, and Lettuce. */
     @Test
     void aTimeOutMayBeAsLongAsYouLike() throws Exception {
         RedisClient client = Server.client(server.port);
@@ -136,7 +136,7 @@ class LimitsTest extends WithServer {
     }
 
     @Test
-    void theConnectionTellsWhoItIs() throws Exception {
+    void theConnectionShowsWhoItIs() throws Exception {
         String pom = Files.readString(Path.of("pom.xml"));
         assertTrue(pom.contains("<artifactId>rlock-client</artifactId>\n  <version>" + Locks.VERSION + "</version>"));
         try (var others = LocksTest.through(server.port)) {

@@ -178,7 +178,7 @@ class LocksTest extends WithServer {
     }
 
     @Test
-    void twoJobsThatWaitForEachOtherAreTold() throws Exception {
+    void twoJobsThatWaitForEachOtherGetADeadlock() throws Exception {
         String a = key + ":a";
         String b = key + ":b";
         var one = locks.job();
@@ -252,7 +252,7 @@ class LocksTest extends WithServer {
     }
 
     @Test
-    void notAcquiredTellsTheKeyAndWhoHasItWhenItIsOneOfOurs() throws Exception {
+    void notAcquiredHasTheKeyAndWhoHasItWhenItIsOneOfOurs() throws Exception {
         take(key);
         var error = assertThrows(NotAcquiredException.class, () -> locks.acquire(key, Duration.ofMillis(20)));
         assertEquals(key, error.key());
@@ -272,7 +272,7 @@ class LocksTest extends WithServer {
     }
 
     @Test
-    void whatTheServerRefusesIsTold() {
+    void whatTheServerRefusesIsThrown() {
         server.say("SET " + key + " 1");
         assertEquals("WRONGTYPE", assertThrows(RefusedException.class, () -> locks.acquire(key, LONG)).code());
     }

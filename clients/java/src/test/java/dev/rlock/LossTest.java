@@ -91,7 +91,7 @@ class LossTest extends WithServer {
     }
 
     @Test
-    void renewalTellsOfALoss() throws Exception {
+    void renewalReportsALoss() throws Exception {
         Hold hold = hold(Request.of(key));
         server.say("DEL " + key);
         assertThrows(LostException.class, () -> hold.renew(LONG));

@@ -150,7 +150,7 @@ class NoThreadsTest {
         }
     }
 
-    /** Null: the call has told that it could not. */
+    /** Null: the call has failed because it could not. */
     private static CompletableFuture<Hold> asked(Locks locks) {
         try {
             return locks.acquireAsync(Request.of("meanwhile").waiting(Duration.ofSeconds(60)));

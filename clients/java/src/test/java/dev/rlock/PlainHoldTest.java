@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What the server does not renew outlives its connection, and the next one hears of it. */
+/** What the server does not renew outlives its connection, and the next one is notified of its loss. */
 class PlainHoldTest extends WithServer {
     private Proxy proxy;
     private Through through;
@@ -84,7 +84,7 @@ class PlainHoldTest extends WithServer {
     }
 
     @Test
-    void whatIsForcedAfterwardsIsToldAtOnce() throws Exception {
+    void whatIsForcedAfterwardsIsNotifiedAtOnce() throws Exception {
         var holds = some(key);
         proxy.holdAt("RLOCK.RENEW");
         cutWhile(() -> {});
@@ -133,7 +133,7 @@ class PlainHoldTest extends WithServer {
     }
 
     @Test
-    void aReleaseBehindTheQuestionTellsOfTheLoss() throws Exception {
+    void aReleaseBehindTheQuestionReportsTheLoss() throws Exception {
         for (boolean forced : new boolean[] {false, true}) {
             Hold hold = locks.acquire(plain(Request.of(key)));
             proxy.holdAt("RLOCK.RENEW");

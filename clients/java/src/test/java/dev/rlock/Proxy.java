@@ -18,13 +18,13 @@ final class Proxy implements AutoCloseable {
     private final int to;
     private final List<Socket> sockets = new CopyOnWriteArrayList<>();
     private volatile boolean refusing;
-    /** When the client says this word its connection is closed, before or after the server hears it. */
+    /** When the client says this word its connection is closed, before or after the server gets it. */
     private volatile String cutAt;
     private volatile boolean serverHears;
-    /** Clients that hear no more replies. */
+    /** Clients that get no more replies. */
     private final List<Socket> deaf = new CopyOnWriteArrayList<>();
     private boolean holding;
-    /** When the client says this word it is heard, and nothing goes to the clients from then on. */
+    /** When the client says this word the server gets it, and nothing goes to the clients from then on. */
     private String holdAt;
 
     Proxy(int to) {

@@ -30,7 +30,7 @@ class RefusalTest extends WithServer {
         return (user == null ? uri : uri.withAuthentication(user, password)).build();
     }
 
-    /** All that asks is told with this word, long before its time is over. */
+    /** All that asks is refused with this code, long before its time is over. */
     private void refuses(Locks locks, String code) throws Exception {
         var request = Request.of(key).waitingForEver();
         var lock = locks.lock(key);
@@ -129,7 +129,7 @@ class RefusalTest extends WithServer {
         }
     }
 
-    /** What tells the credentials is the program's code: it is asked anew for each connection, and may block. */
+    /** What gives the credentials is the program's code: it is asked anew for each connection, and may block. */
     @Test
     void credentialsThatChange() throws Exception {
         try (var cluster = new TestCluster(); var own = new Server()) {

@@ -161,7 +161,7 @@ class ThreadLockTest extends WithServer {
     }
 
     @Test
-    void aLeaseThatEndedLetsOthersInAndUnlockTells() throws Exception {
+    void aLeaseThatEndedLetsOthersInAndUnlockReportsIt() throws Exception {
         var lock = locks.lock(Request.of(key).watchdog(false).lease(Duration.ofMillis(300)));
         lock.lock();
         var other = later(() -> {
@@ -186,7 +186,7 @@ class ThreadLockTest extends WithServer {
     }
 
     @Test
-    void aLossIsToldToWhoUnlocks() throws Exception {
+    void unlockReportsALoss() throws Exception {
         var lock = locks.lock(key);
         lockedTwiceAndLost(lock);
         for (int i = 0; i < 2; i++) {
@@ -215,12 +215,12 @@ class ThreadLockTest extends WithServer {
     }
 
     @Test
-    void whoLocksToSeeWhetherHeHasItIsToldOnce() throws Exception {
-        var lock = locks.lock(key).tellingLoss();
+    void whoLocksToSeeWhetherHeHasItGetsTheLossOnce() throws Exception {
+        var lock = locks.lock(key).reportingLoss();
         lockedTwiceAndLost(lock);
         assertThrows(LostException.class, lock::tryLock);
         lockedTwiceAndLost(lock);
-        assertFalse(lock.isHeldByCurrentThread()); // told
+        assertFalse(lock.isHeldByCurrentThread()); // reported
         assertTrue(lock.tryLock());
         lock.unlock();
     }
@@ -291,7 +291,7 @@ class ThreadLockTest extends WithServer {
     }
 
     @Test
-    void threadsThatWaitForEachOtherAreTold() throws Exception {
+    void threadsThatWaitForEachOtherGetADeadlock() throws Exception {
         var a = locks.lock(key + ":a");
         var b = locks.lock(key + ":b");
         a.lock();

@@ -93,7 +93,7 @@ class ThreadReadWriteLockTest extends WithServer {
     }
 
     @Test
-    void twoReadersWhoWouldWriteAreTold() throws Exception {
+    void twoReadersWhoWouldWriteGetADeadlock() throws Exception {
         var reads = new CountDownLatch(1);
         read().lock();
         var other = later(() -> {

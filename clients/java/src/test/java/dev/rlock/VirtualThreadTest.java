@@ -57,7 +57,7 @@ class VirtualThreadTest extends WithServer {
     }
 
     @Test
-    void whatAFutureTellsOfNeedsNoCarrier() throws Exception {
+    void whatAFutureCompletesNeedsNoCarrier() throws Exception {
         goesOn("future");
     }
 

@@ -20,7 +20,7 @@ import net.javacrumbs.shedlock.support.LockException;
  * {@link Locks}, shortens the lease to what is left of it. After that time {@code Locks.close}
  * frees the lock, also while its job runs: end the jobs before.
  *
- * <p>A {@link SimpleLock} cannot tell that it was lost. {@code extend} can: it gives nothing then.
+ * <p>A {@link SimpleLock} cannot report that it was lost. {@code extend} can: it gives nothing then.
  * {@code unlock} says nothing, as with ShedLock's other providers.
  */
 public final class RlockLockProvider implements ExtensibleLockProvider {

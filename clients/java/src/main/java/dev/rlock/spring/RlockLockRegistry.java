@@ -12,7 +12,7 @@ import org.springframework.integration.support.locks.LockRegistry;
  * Spring Integration's locks by rlock: {@link ThreadLock}s, which a thread holds and nests. The
  * registry keeps nothing: there is nothing to expire, and nothing to renew, for the server does.
  *
- * <p>A {@link Lock} cannot tell that it was lost. Those of this registry are {@code ThreadLock}s:
+ * <p>A {@link Lock} cannot report that it was lost. Those of this registry are {@code ThreadLock}s:
  * ask {@link ThreadLock#isHeldAndNotLost}.
  */
 public final class RlockLockRegistry implements LockRegistry<Lock> {
@@ -41,7 +41,7 @@ public final class RlockLockRegistry implements LockRegistry<Lock> {
         this.locks = Objects.requireNonNull(locks, "locks");
         this.prefix = Objects.requireNonNull(prefix, "prefix");
         this.lease = Objects.requireNonNull(lease, "lease");
-        obtain("any"); // a wrong prefix or lease is told here
+        obtain("any"); // a wrong prefix or lease fails here
     }
 
     /**
@@ -56,6 +56,6 @@ public final class RlockLockRegistry implements LockRegistry<Lock> {
         if (!(key instanceof String name) || name.isEmpty()) {
             throw new IllegalArgumentException("a key is a String that is not empty: " + key);
         }
-        return locks.lock(Request.of(prefix + name).lease(lease)).tellingLoss();
+        return locks.lock(Request.of(prefix + name).lease(lease)).reportingLoss();
     }
 }
