@@ -10,7 +10,7 @@ import subprocess
 
 import child
 
-NO_PACKAGES = 75  # what a build ends with when its packages cannot be had
+NO_PACKAGES = 75  # what a build ends with when its packages cannot be fetched
 
 
 class Ended(Exception):
@@ -60,7 +60,7 @@ class Client:
                 stdout=out, stderr=out, preexec_fn=child.dies_with_us, check=False,
             )
         if done.returncode == NO_PACKAGES:
-            raise Skipped(f"its packages could not be had, see {log}")
+            raise Skipped(f"its packages could not be fetched, see {log}")
         if done.returncode:
             raise Ended("\n".join(["it does not build:", *child.tail(log)]))
 

@@ -74,7 +74,7 @@ func (h *Hold) callOff() {
 	h.leave(false)
 }
 
-// cancelHere calls off the wait on the connection that it was asked on: again, if that is refused,
+// cancelHere cancels the wait on the connection that it was asked on: again, if that is refused,
 // until its end is notified there.
 func (h *Hold) cancelHere() {
 	h.canceling = &pendingCommand{key: h.Key, command: func(bool) []string { return h.cancel() },

@@ -62,7 +62,7 @@ func (l *link) beat() {
 		shortest = slices.Min(slices.Collect(maps.Keys(l.leases)))
 	}
 	if now.Sub(l.due) > l.short/3 {
-		// This process itself stood still: the replies may lie unread, and so may the news that the
+		// This process itself was paused: the replies may lie unread, and so may the news that the
 		// connection was closed. Those are read first, and the server has a third to answer.
 		l.spared = now.Add(l.short / 3)
 	}

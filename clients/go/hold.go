@@ -30,7 +30,7 @@ type Hold struct {
 	reason    *LostError
 	onLost    context.CancelCauseFunc
 	request   *request
-	canceling *pendingCommand // its wait is called off, and its end was not notified yet
+	canceling *pendingCommand // its wait is cancelled, and its end was not notified yet
 	leaving   int             // releases under way; until then the job does not ask for it again
 	freed     chan struct{}   // closed when it may
 }
@@ -215,7 +215,7 @@ func (h *Hold) Again() error {
 
 // Release ends the hold, and waits until the server has answered, the connection breaks or
 // ctx ends; it is over in any case. It fails with [ErrLost] if the hold was lost before.
-// A second Release is nothing.
+// A second Release does nothing.
 func (h *Hold) Release(ctx context.Context) error {
 	locks := h.locks
 	locks.mutex.Lock()

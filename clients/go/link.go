@@ -37,7 +37,7 @@ type link struct {
 	since      time.Time     // from when on it is
 	timer      *time.Timer
 	due        time.Time // when it rings
-	spared     time.Time // not closed before, for this process itself stood still
+	spared     time.Time // not closed before, for this process itself was paused
 	closed     bool
 	// For acks: which run of which server this is.
 	run string

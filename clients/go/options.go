@@ -80,7 +80,7 @@ func Permits(k int) Option {
 }
 
 // Lease is how long the lock lives on when nobody renews it: 10 s by default. With
-// the watchdog it is also how soon the loss of a server that stands still is noticed.
+// the watchdog it is also how soon the loss of a frozen server is noticed.
 func Lease(d time.Duration) Option {
 	return func(t *terms) {
 		t.lease = d

@@ -18,8 +18,8 @@ import (
 
 // The program's own code, wherever it runs and however it ends, and the session that goes on.
 
-// goesOn looks that a new key can be had at once, the others as soon as a grant that crossed its
-// cancel is given back, and that nothing is left.
+// goesOn looks that a new key can be acquired at once, the others as soon as a grant that crossed its
+// cancel is released, and that nothing is left.
 func (s *server) goesOn(locks *rlock.Locks, keys ...string) {
 	s.t.Helper()
 	must(0, must(locks.TryLock(ctx, "new")).Release(ctx))

@@ -33,7 +33,7 @@ type request struct {
 // A server that is late to say that the wait is over is given so long.
 const grace = time.Second
 
-// So late is a timer only of a process that stood still itself.
+// So late is a timer only of a process that was itself paused.
 const late = 100 * time.Millisecond
 
 // A server that grants nothing yet is asked again after so long.
@@ -57,7 +57,7 @@ func (l *Locks) acquire(ctx context.Context, job *Job, keys []string, opts []Opt
 		now := time.Now()
 		r.until, r.ends = now.Add(t.wait), now.Add(max(plus(t.wait, grace), l.timeout))
 	} else if deadline, ok := ctx.Deadline(); ok {
-		r.until = deadline.Add(grace) // should this process stand still then
+		r.until = deadline.Add(grace) // should this process be paused then
 	}
 	if job == nil {
 		h.Owner = newOwner()
@@ -110,7 +110,7 @@ func (l *Locks) look() {
 	defer l.lock()()
 	now := time.Now()
 	if stood := now.Sub(l.looks) > late; stood && !l.spared {
-		// This process itself stood still: the answers may lie there unread.
+		// This process itself was paused: the answers may lie there unread.
 		l.spared = true
 		l.looks = time.Time{}
 		l.lookAt(now.Add(grace / 2))

@@ -16,9 +16,9 @@ export interface AcquireOptions {
   max?: number;
   /** Many may read, or one may write. Absent: a plain lock. */
   mode?: 'read' | 'write';
-  /** At most so many permits of the lock are out at a time, 1 to 1,000,000. */
+  /** The lock is a semaphore with so many permits, 1 to 1,000,000. */
   limit?: number;
-  /** How many permits to take (1). Only with `limit`. */
+  /** How many permits to acquire (1). Only with `limit`. */
   permits?: number;
   /** So many replicas must have the hold, else it is released and `RefusedError` thrown. */
   acks?: number;
@@ -64,7 +64,7 @@ export interface Hold extends AsyncDisposable {
   again(): Hold;
   /**
    * Releases it. From the call on it is over for the program, also if the connection breaks.
-   * A second release is nothing.
+   * A second release does nothing.
    * @throws LostError if it was lost before: the program was not alone for all that time
    * @throws RefusedError if the server would not; the release is retried with each heartbeat
    */
@@ -103,7 +103,7 @@ export interface Job extends Acquirer {
 }
 
 export interface LocksOptions {
-  /** How long to look for a connection, in ms (5,000). */
+  /** How long to try to connect, in ms (5,000). */
   timeout?: number;
 }
 

@@ -128,7 +128,7 @@ pub struct Run {
     /// How long the lock lasts when nobody renews it
     #[arg(long, value_parser = parse, default_value = "30s")]
     pub lease: Duration,
-    /// Keep the lock for so long after it was had, though the command and rlock have ended, so
+    /// Keep the lock for so long after it was acquired, though the command and rlock have ended, so
     /// that a clock that is behind does not run it again
     #[arg(long, value_parser = parse, value_name = "TIME", conflicts_with = "quorum")]
     pub at_least: Option<Duration>,

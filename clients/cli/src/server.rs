@@ -12,7 +12,7 @@ use crate::exit::Failure;
 /// How CLIENT LIST shows `rlock`.
 pub const NAME: &str = concat!("rlock-cli-", env!("CARGO_PKG_VERSION"));
 
-/// For so long a server may stand still.
+/// For so long a server may be frozen.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn name() -> Cmd {

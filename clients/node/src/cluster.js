@@ -87,7 +87,7 @@ export class ClusterRouter {
       try {
         return await link.subscribe(this.timeout, tag);
       } catch (error) {
-        // What is known of the slots is old, or else it can be had no more.
+        // What is known of the slots is old, or else it cannot be read any more.
         if (!(error instanceof Refusal && error.elsewhere)) link.close(/** @type {Error} */ (error));
       }
     }
@@ -112,7 +112,7 @@ export class ClusterRouter {
     (this.#sessionOf(pending.claim.keys) ?? from).takeOver(from, pending);
   }
 
-  /** A connection could not be had, or was lost: somebody else may serve its slots by now. @param {Session} session */
+  /** A connection could not be opened, or was lost: somebody else may serve its slots by now. @param {Session} session */
   async lost(session) {
     if (this.#closed) return;
     await this.#again();

@@ -103,7 +103,7 @@ export class Heartbeat {
     if (time < this.due) return this.#wind();
     const late = time - this.due > this.#third;
     this.#longer();
-    // This process itself stood still: the replies may lie unread, and so may the news that
+    // This process itself was paused: the replies may lie unread, and so may the news that
     // the connection was closed. Read them first, and leave the server a third to answer.
     if (late) this.closeAt = Math.max(this.closeAt, time + this.#third);
     if (time >= this.closeAt) {

@@ -173,13 +173,13 @@ export class Hold {
     this.#giveBack('closed');
   }
 
-  /** Lost to the program, and given back to the server if that holds it still. @param {string} reason */
+  /** Lost to the program, and released if the server holds it still. @param {string} reason */
   #giveBack(reason) {
     this.#lose(reason, true);
     this.#session.callOff(this.claim, false);
   }
 
-  /** @param {string} reason @param {boolean} [back] it is given back too */
+  /** @param {string} reason @param {boolean} [back] it is released too */
   #lose(reason, back) {
     if (this.#lost) return;
     this.#lost = new LostError(this.claim.keys, reason);

@@ -200,7 +200,7 @@ export class Request {
       if (!plan.watchdog) since ??= await this.#renewed();
       if (plan.acks) await this.session.acks.wait(this.claim, plan, () => this.over || this.link !== link);
     } catch (error) {
-      // Where the connection is gone it is asked for again; where the program is, it was called off.
+      // Where the connection is gone it is asked for again; where the program is, it was cancelled.
       if (this.over || this.link !== link || error instanceof Closed) return;
       this.session.callOff(this.claim, false);
       return this.#fail(/** @type {Error} */ (error));

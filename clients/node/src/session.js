@@ -334,7 +334,7 @@ export class Session {
     return new ConnectionError(`no connection to the server: ${error.message || error}`, { cause: error });
   }
 
-  /** Ends everything: holds are released, waits called off, and the connection is closed. */
+  /** Ends everything: holds are released, waits cancelled, and the connection is closed. */
   async close() {
     this.closed = true;
     for (const work of [...this.work]) work.giveUp(new ConnectionError('these locks are closed'));

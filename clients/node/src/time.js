@@ -5,7 +5,7 @@ export const now = () => performance.now();
 // What setTimeout takes: with more it would ring at once.
 export const FARTHEST = 2 ** 31 - 1;
 
-// So late is only who stood still: a program that blocked its event loop, or a process that was stopped.
+// So late is only who was paused: a program that blocked its event loop, or a process that was stopped.
 const LATE = 100;
 // What the server has for its answer then.
 export const ANSWER = 500;
@@ -14,7 +14,7 @@ export const ANSWER = 500;
 export class Alarm {
   /**
    * @param {number} at @param {() => void} ring
-   * @param {number} [stood]  so much later if this process itself stood still: the answer that is
+   * @param {number} [stood]  so much later if this process itself was paused: the answer that is
    *   waited for may lie there unread, or the question was never sent
    */
   constructor(at, ring, stood = 0) {

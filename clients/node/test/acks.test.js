@@ -5,7 +5,7 @@ import { forEach } from './tools/libraries.js';
 import { Server } from './tools/server.js';
 import { failure, until } from './tools/until.js';
 
-forEach('acks: with a replica, with one that stands still, at once and after a wait', async (t, open) => {
+forEach('acks: with a replica, with a frozen one, at once and after a wait', async (t, open) => {
   const server = await Server.start(t);
   const replica = await Server.start(t, '--replicaof', '127.0.0.1', String(server.port));
   await until(async () => /state=online/.test(await server.say('INFO', 'replication')), 'the replica is there');

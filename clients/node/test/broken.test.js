@@ -81,7 +81,7 @@ forEach('a reply that is dropped is noticed by the next', async (t, open) => {
   await hold.release();
 });
 
-forEach('a grant that crosses the cancel is given back', async (t, open) => {
+forEach('a grant that crosses the cancel is released', async (t, open) => {
   const server = await Server.start(t);
   const proxy = await Proxy.start(t, server.port);
   const locks = open(proxy.port);

@@ -111,7 +111,7 @@ forEach('a job has one owner, and gets an error for a key that it has already', 
   assert((await failure(job.acquire('c'))) instanceof HeldByJobError);
   abort.abort();
   await wait;
-  // Given up and asked for again at once: what calls off the first does not hit the second.
+  // Given up and asked for again at once: what cancels the first does not hit the second.
   const again = job.acquire('c', { wait: 30_000 });
   await server.waiting('c', 1);
   await server.say('RLOCK.RELEASE', 'c', 'other');

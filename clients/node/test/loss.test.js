@@ -111,7 +111,7 @@ forEach('the server is killed and starts again', async (t, open) => {
   assert(next.token > hold.token);
 });
 
-forEach('a server that stands still: lost within one lease, and waits end in time', async (t, open) => {
+forEach('a frozen server: lost within one lease, and waits end in time', async (t, open) => {
   const server = await Server.start(t);
   const locks = open(server.port, { timeout: 3000 });
   const hold = await locks.acquire('a', { lease: 5000 });

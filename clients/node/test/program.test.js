@@ -6,7 +6,7 @@ import { Proxy } from './tools/proxy.js';
 import { Server } from './tools/server.js';
 import { failure, lost, until } from './tools/until.js';
 
-/** A key can be had at once, and nothing is left of any other on the server. */
+/** A key can be acquired at once, and nothing is left of any other on the server. */
 async function goesOn(server, locks, ...keys) {
   for (const key of [...keys, 'new']) await (await locks.acquire(key)).release();
   await until(async () => (await server.say('DBSIZE')) === 0, 'nothing is left');

@@ -66,7 +66,7 @@ def locks(world):
 
 
 def works(locks, world, key):
-    """A new key can be had at once, in another thread too, and is free again."""
+    """A new key can be acquired at once, in another thread too, and is free again."""
     for take in (lambda: locks.acquire(f"{key}:new"), lambda: InThread(lambda: locks.acquire(f"{key}:new")).result()):
         take().release()
     assert until(lambda: world.is_free(f"{key}:new"))
@@ -125,7 +125,7 @@ def test_a_finaliser_that_acquires(world, locks, key):
 
 
 def test_a_finaliser_in_the_thread_that_reads(world, locks, key):
-    """What it does there is done, and not waited for; only a lock cannot be had."""
+    """What it does there is done, and not waited for; only a lock cannot be acquired."""
     one, two, seen = locks.acquire(f"{key}:1"), locks.acquire(f"{key}:2"), []
 
     def in_there(at):
@@ -167,7 +167,7 @@ def test_a_hold_that_is_forgotten(world, locks, key, caplog):
     assert until(lambda: any("forgotten" in record.message for record in caplog.records))
     with locks.acquire(key) as hold:
         hold.again()
-    assert world.has(hold, key)  # one of `again` is had still
+    assert world.has(hold, key)  # one of `again` is held still
     del hold
     assert until(lambda: world.is_free(key))
 

@@ -20,7 +20,7 @@ def test_a_hold(server, locks, key):
         assert holder[b"watchdog"] and 20_000 < holder[b"remaining-ms"] <= 30_000
         assert not hold.lost.is_set() and hold.lost.reason is None
     assert server.is_free(key)
-    hold.release()  # a second one is nothing
+    hold.release()  # a second one does nothing
 
 
 def test_taken(locks, key):

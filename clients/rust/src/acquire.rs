@@ -191,7 +191,7 @@ impl Acquire {
     }
 }
 
-/// Calls the request off if the program stops waiting.
+/// Cancels the request if the program stops waiting.
 struct Wanted {
     id: u64,
     request: Arc<Request>,

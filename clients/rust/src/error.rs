@@ -123,7 +123,7 @@ impl Error {
         matches!(self, Self::Refused { code, .. } if CODES.contains(&code.as_str()))
     }
 
-    /// Of a connection that could not be had: whether there is no use in trying on, as for a
+    /// Of a connection that could not be opened: whether there is no use in trying on, as for a
     /// wrong password or a database that there is not.
     pub(crate) fn is_for_good(&self) -> bool {
         let (code, text) = match self {

@@ -36,9 +36,9 @@ struct Guard {
     group: Option<i32>,
     until: Option<Until>,
     term_sent: bool,
-    /// The command stands still until it has the terminal.
+    /// The command is stopped until it has the terminal.
     wants_terminal: bool,
-    /// `rlock` was notified of a ctrl-z, and has sent nothing since. If it stands still, its end of the
+    /// `rlock` was notified of a ctrl-z, and has sent nothing since. If it is stopped, its end of the
     /// pair would be full at last, and who wrote to it would wait.
     resumed_reported: bool,
 }

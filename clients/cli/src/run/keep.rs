@@ -1,4 +1,4 @@
-//! The lock is had: the command runs, and the lease is renewed.
+//! The lock is held: the command runs, and the lease is renewed.
 
 use std::io::{Error, ErrorKind};
 use std::mem::ManuallyDrop;

@@ -121,7 +121,7 @@ fn watch_prints_what_happens() {
     waits.wait().unwrap();
     server.ask::<i64>("RLOCK.ACQUIRE jobs cem 50");
     see(" expired");
-    // A server that stands still for a while.
+    // A server that is frozen for a while.
     server.ask::<String>("CLIENT PAUSE 1500");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert!(watch.try_wait().unwrap().is_none());

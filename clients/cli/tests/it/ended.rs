@@ -65,7 +65,7 @@ fn at_once_when_the_key_is_deleted() {
     assert!(all_gone(&ids));
 }
 
-/// The time from the moment at which the server stood still to the end of the last process.
+/// The time from the moment at which the server froze to the end of the last process.
 /// The lease cannot have been renewed after that moment.
 fn with_a_frozen_server(stubborn: bool, lease: &str) -> (Duration, i32, Notes) {
     let server = Server::start();

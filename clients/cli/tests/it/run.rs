@@ -1,4 +1,4 @@
-//! `rlock run` when all goes well, and when the lock is not to be had.
+//! `rlock run` when all goes well, and when somebody else has the lock.
 
 use std::process::Stdio;
 

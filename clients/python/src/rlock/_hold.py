@@ -79,7 +79,7 @@ class BaseLoss:
             return held.reason or held.seen
         if self._loop.forked:
             return "fork"
-        # Should this process have stood still: what is due by now is seen here first.
+        # Should this process have been paused: what is due by now is seen here first.
         home = held.request.home
         why: str | None = home.due(held, now())
         if why:
@@ -112,7 +112,7 @@ class BaseLoss:
 
 class BaseHold(Unique):
     """Made before anything is sent: an acquisition that ends in whichever way, also between two
-    instructions of the program, is called off when this goes."""
+    instructions of the program, is cancelled when this goes."""
 
     __slots__ = ("_keep", "_loop", "_request")
 
@@ -344,7 +344,7 @@ class Scope(ContextDecorator):
 
 
 def taken(hold: Hold, ask: Callable[[float], object], cancel: threading.Event | None) -> Hold:
-    """The hold once it is one. However this ends otherwise, its request is called off."""
+    """The hold once it is one. However this ends otherwise, its request is cancelled."""
     try:
         if cancel is not None and (isinstance(cancel, type) or not callable(getattr(cancel, "is_set", None))):
             raise TypeError(f"cancel: an rlock.Cancel, or a threading.Event, not {cancel!r}")

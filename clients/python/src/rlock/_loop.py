@@ -56,7 +56,7 @@ class BaseSession:
         return self.connection is not None or self.core.busy
 
     def made(self, connection: Any, error: BaseException | None, at: float) -> None:
-        """A connection; or there was none to be had."""
+        """A connection; or there was none."""
         core = self.core
         if error is None:
             self.connection = connection

@@ -43,7 +43,7 @@ class Member(JobState):
 
 class MemberCore(Core):
     """Where there are other servers nobody waits for one that is away, and a hold that nobody
-    answers for ends without a RELEASE, after which it could not be had again."""
+    answers for ends without a RELEASE, after which it could not be acquired again."""
 
     waits_for_start = False
 

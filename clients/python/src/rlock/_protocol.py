@@ -22,7 +22,7 @@ from ._states import Call, Pending
 # The server is no master now: the address may soon lead to one.
 NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
 PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to connect
-# s: later than that is nobody but who stood still; and so long is read what has come meanwhile.
+# s: later than that is only a process that was paused; and so long is read what has come meanwhile.
 LATE = 0.1
 BROKEN = object()  # in the place of a reply: the connection broke before it came
 SETNAME = ("CLIENT", "SETNAME", NAME)  # so that CLIENT LIST says what it is
@@ -48,7 +48,7 @@ class Protocol:
         self.flight: deque[Call] = deque()
         self.pending_commands: list[Call] = []  # first of all on the next connection
         self.refused: deque[Call] = deque()  # to be retried in a moment
-        self.read_until = 0.0  # this process stood still: before that nothing counts as not answered
+        self.read_until = 0.0  # this process was paused: before that nothing counts as not answered
         self._spared = 0.0  # nor is the connection given up before that
         self._due = math.inf  # when it is to look again
         self._again_at = 0.0
@@ -71,7 +71,7 @@ class Protocol:
         self._subscribe()
 
     def receive(self, data: bytes, now: float) -> None:
-        # What comes too late is no proof, unless it lay there while this process itself stood still.
+        # What comes too late is no proof, unless it lay there while this process itself was paused.
         self.tick(now)
         try:
             replies = self._parser.feed(data)
@@ -95,7 +95,7 @@ class Protocol:
                 (call.answered or partial(self._tidied, call))(reply, now)
 
     def ended(self, now: float, why: str) -> None:
-        """The connection is closed, or there was none to be had. What an exception has left of it is
+        """The connection is closed, or there was none. What an exception has left of it is
         done when it is called again."""
         self.connecting = self.connected = self.ready = self.homeless = False
         self.trouble = self.drop or why

@@ -1,4 +1,4 @@
-"""A thread waits for something that may be called off."""
+"""A thread waits for something that may be cancelled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Alarm:
 
 
 class Cancel(threading.Event):
-    """`set` calls off the waits that were given it (`cancel=`), at once, also from a signal handler."""
+    """`set` cancels the waits that were given it (`cancel=`), at once, also from a signal handler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ def wait(pending: Pending, alarm: Alarm, cancel: threading.Event | None = None, 
     try:
         while not pending.finished:
             if cancel is not None and cancel.is_set():
-                raise Cancelled("the wait was called off")
+                raise Cancelled("the wait was cancelled")
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return

@@ -79,4 +79,4 @@ class ConnectionError(Error, builtins.ConnectionError):
 
 
 class Cancelled(Error):
-    """The wait was called off by the program (`cancel=`)."""
+    """The wait was cancelled by the program (`cancel=`)."""

@@ -120,7 +120,7 @@ impl Quorum {
 }
 
 /// A lock that is asked for by quorum. Dropping the future of it ends the wait and releases
-/// what was had.
+/// what was acquired.
 #[must_use = "nothing is asked for before it is awaited"]
 #[derive(Clone, Debug)]
 pub struct QuorumAcquire {

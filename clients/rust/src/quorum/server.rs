@@ -72,7 +72,7 @@ impl Failed {
         Self { error, is_out }
     }
 
-    /// Where the reply is not known the request is called off with a RELEASE.
+    /// Where the reply is not known the request is cancelled with a RELEASE.
     pub fn asked(error: Error) -> Self {
         let is_out = matches!(error, Error::Connection(_));
         Self { error, is_out }

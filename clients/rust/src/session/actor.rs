@@ -101,7 +101,7 @@ pub(super) struct Actor {
     pub after: Vec<Box<dyn FnOnce() + Send>>,
 
     sleeps_until: Time,
-    /// This process stood still: until then what came meanwhile is read first.
+    /// This process was paused: until then what came meanwhile is read first.
     pub read_until: Time,
     poked: bool,
     pub closing: Vec<oneshot::Sender<()>>,

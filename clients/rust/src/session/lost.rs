@@ -78,7 +78,7 @@ impl Actor {
         if entry.due(self.timeout).is_none_or(|at| at > now) {
             return self.look_again(id);
         }
-        // The task that takes the reply may stand still.
+        // The task that takes the reply may be blocked.
         if let Phase::Asked(asked) = &mut entry.phase
             && let Some(reply) = asked.arrived()
         {

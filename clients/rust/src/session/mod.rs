@@ -131,7 +131,7 @@ impl Session {
         &self.end.runtime
     }
 
-    /// Ends after that time, whoever awaits it. A timer of the calling thread's own could not be had
+    /// Ends after that time, whoever awaits it. A timer of the calling thread's own is not available
     /// in the destructor of a thread-local, where tokio's own may be gone.
     pub async fn after(&self, time: Duration) {
         let mut timer = JoinSet::new();
@@ -154,7 +154,7 @@ impl Session {
     }
 
     pub async fn renew(&self, id: u64, lease: Duration, fence: Option<u64>) -> Result<u64, Error> {
-        // Its reply moves the deadline, also while the program's task stands still.
+        // Its reply moves the deadline, also while the program's task is blocked.
         self.ask(|actor, to| {
             if let Some(sent) = actor.renew(id, lease, fence, to) {
                 actor.follow(sent);

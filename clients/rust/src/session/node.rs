@@ -43,7 +43,7 @@ pub(super) struct Node {
     pub proof: Time,
     shortest: Duration,
     shortest_since: Time,
-    /// Before that it is not given up: this process stood still.
+    /// Before that it is not given up: this process was paused.
     read_until: Time,
     pub next_ping: Time,
 }

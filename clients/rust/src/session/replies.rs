@@ -240,7 +240,7 @@ impl Actor {
         }
     }
 
-    /// The lock is had, and what had to be made sure of is refused.
+    /// The lock is granted, and what had to be confirmed is refused.
     pub fn refuse_grant(&mut self, id: u64, error: Error) {
         let Some(entry) = self.entries.get(&id) else {
             return;

@@ -86,7 +86,7 @@ async fn a_slot_that_moves() {
     let waits = tokio::spawn(locks.acquire("b").wait(s(30)).into_future());
     cluster.0[0].waiting("b", 1).await;
     cluster.move_slot("b", 0, 1);
-    // What was held is lost and given back at the new node, where the wait goes on.
+    // What was held is lost and released at the new node, where the wait goes on.
     assert_eq!(reason(&held).await, "moved");
     let hold = soon(waits).await.unwrap().unwrap();
     assert!(!cluster.0[1].is_free("b"));

@@ -1,6 +1,6 @@
 //! Calls of the program that end before they are done: at each of their `.await`s, which are as
-//! many as they can be polled. Afterwards the key is free or had by the caller, a new key can be
-//! had at once, and nothing is left on the server.
+//! many as they can be polled. Afterwards the key is free or held by the caller, a new key can be
+//! acquired at once, and nothing is left on the server.
 
 use std::pin::pin;
 use std::task::Poll;

@@ -1,4 +1,4 @@
-//! Odd times, and what a program does that stands still or has been forked.
+//! Odd times, and what a program does that is paused or has been forked.
 
 use std::task::Poll;
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ class AtEnd:
     """`asyncio.run` ends its tasks, and then closes the asynchronous generators that were begun
     in it: this is one. So no task has to wait for that, or be left over in a loop that is closed.
 
-    Whoever has it begins it once it is had: one that is lost acts too, for the garbage collector ends it."""
+    Whoever has it begins it once it is held: one that is lost acts too, for the garbage collector ends it."""
 
     def __init__(self, act: Callable[[], Awaitable[None]]) -> None:
         self._act: Callable[[], Awaitable[None]] | None = act

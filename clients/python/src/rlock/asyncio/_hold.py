@@ -113,7 +113,7 @@ class Hold(BaseHold):
 
 
 async def taken(hold: Hold, ask: Callable[[float], object]) -> Hold:
-    """The hold once it is one. However this ends otherwise, its request is called off."""
+    """The hold once it is one. However this ends otherwise, its request is cancelled."""
     request = hold._request
     try:
         future, request.done = hold._loop.waker()

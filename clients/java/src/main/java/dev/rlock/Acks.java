@@ -151,7 +151,7 @@ final class Acks {
         return answered(wire, bySecond(wire.call(Command.of("WAIT", least, time))), time);
     }
 
-    /** The second connection cannot be had, has broken or is silent: the first one, and all holds, stay. */
+    /** The second connection cannot be opened, has broken or is silent: the first one, and all holds, stay. */
     private static final class Second extends Exception {
         private static final long serialVersionUID = 1;
 

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class CallbackExecutor implements Executor {
     private static final long IDLE = 5_000;
-    /** Until it is tried again to begin a thread where none was to be had. */
+    /** Until it is tried again to begin a thread where there was none. */
     private static final long RETRY = 100;
 
     /** Threads of the system: virtual ones run only where the program's own leave them a carrier. */
@@ -38,7 +38,7 @@ final class CallbackExecutor implements Executor {
         return thread;
     }
 
-    /** Before the first task: where no thread is to be had at all, the program gets the error. */
+    /** Before the first task: where there is no thread at all, the program gets the error. */
     void start() {
         if (first != null) {
             return;
@@ -87,7 +87,7 @@ final class CallbackExecutor implements Executor {
             daemon("rlock-callback", this::work).start();
             idle++;
             return true;
-        } catch (Throwable error) { // no more threads are to be had, or no memory
+        } catch (Throwable error) { // there are no more threads, or no memory
             return false;
         }
     }

@@ -51,7 +51,7 @@ class Connector {
                     result.completeExceptionally(error);
                 }
             }).start();
-        } catch (Throwable error) { // no thread is to be had now
+        } catch (Throwable error) { // there is no thread now
             result.completeExceptionally(error);
         }
         return result;

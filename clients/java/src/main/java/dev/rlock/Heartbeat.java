@@ -26,7 +26,7 @@ final class Heartbeat {
     private final TreeMap<Long, Integer> leases = new TreeMap<>();
     /** When the connection was known to be alive, or the shortest lease began to count. */
     private long proof;
-    /** Not dead before: this process itself stood still. */
+    /** Not dead before: this process itself was paused. */
     private long spared;
     /** Once for each proof. */
     private long sparedAfter;

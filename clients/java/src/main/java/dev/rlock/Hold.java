@@ -175,7 +175,7 @@ public final class Hold implements AutoCloseable {
 
     /**
      * Releases the lock. When the program has called it the hold is over, also if the connection
-     * breaks meanwhile: the session sees to the server. A second release is nothing.
+     * breaks meanwhile: the session sees to the server. A second release does nothing.
      *
      * <p>It waits for the server's answer; a thread that is interrupted does not.
      *

@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit;
 
 /** What is said when something has not come in time. */
 final class Late {
-    /** So late is a timer only of a process that stood still itself, in ms. */
+    /** So late is a timer only of a process that was itself paused, in ms. */
     private static final long STOOD = 100;
     /** And as long it has then to read what has come meanwhile. */
     private static final long READING = 500;

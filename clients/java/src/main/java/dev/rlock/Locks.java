@@ -150,7 +150,7 @@ public final class Locks implements AutoCloseable {
         return await(ask(request, request.job, new Job.Place()));
     }
 
-    /** However the wait ends without the hold, the request is called off. */
+    /** However the wait ends without the hold, the request is cancelled. */
     Hold await(Asking asking) throws InterruptedException {
         try {
             return new Hold(Wait.get(asking.end, false));
@@ -259,7 +259,7 @@ public final class Locks implements AutoCloseable {
         });
     }
 
-    /** Who completes it calls the request off, and has the room for that. */
+    /** Who completes it cancels the request, and has the room for that. */
     private static final class Future extends CompletableFuture<Hold> {
         @Override
         public boolean complete(Hold hold) {
@@ -425,7 +425,7 @@ public final class Locks implements AutoCloseable {
         };
         try {
             CallbackExecutor.daemon("rlock-close", leaving).start();
-        } catch (OutOfMemoryError error) { // no thread is to be had
+        } catch (OutOfMemoryError error) { // there is no thread
             leaving.run();
         }
         Hold.get(left);

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * Clients of our own, with the addresses, the TLS and the credentials of the program's. Its limits
  * are for its own commands: a time-out, a full queue or a reconnection would end holds. And its
- * callbacks run on its own client's threads, where they may stand still: ours only read.
+ * callbacks run on its own client's threads, where they may block: ours only read.
  */
 final class Own implements AutoCloseable {
     static final String NAME = "rlock-java-" + Locks.VERSION;

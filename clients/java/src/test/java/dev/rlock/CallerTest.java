@@ -250,7 +250,7 @@ class CallerTest extends WithServer {
         });
         for (int i = 0; i < many; i++) {
             if (holds[i] != null) {
-                holds[i].release(); // if that was not begun; else it is nothing
+                holds[i].release(); // if that was not begun; else it does nothing
             }
         }
         many = 0;

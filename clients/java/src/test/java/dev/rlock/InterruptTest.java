@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * An interrupt at each call of the client that blocks: before it, while it waits, and at any time.
- * Then the key is the caller's or free, another is to be had, and the server has nothing left.
+ * Then the key is the caller's or free, another can be acquired, and the server has nothing left.
  */
 class InterruptTest extends WithServer {
     private static final Duration LEASE = Duration.ofMinutes(1);

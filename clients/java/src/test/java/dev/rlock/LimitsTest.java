@@ -42,7 +42,7 @@ class LimitsTest extends WithServer {
         return RedisURI.builder().withHost("127.0.0.1").withPort(port).withTimeout(SHORT).build();
     }
 
-    /** The server stands still for longer than the program's time-out, and for less than any lease. */
+    /** The server is frozen for longer than the program's time-out, and for less than any lease. */
     private void outlivesAPause(Locks locks, Server server) throws Exception {
         Hold hold = locks.acquire(Request.of(key).lease(LONG));
         Hold plain = locks.acquire(Request.of(key + ":plain").watchdog(false).lease(LONG));

@@ -23,7 +23,7 @@ class LossTest extends WithServer {
         assertTrue(hold.isLost());
         assertFalse(beside.isLost());
         assertEquals("forced", assertThrows(LostException.class, hold::release).reason());
-        hold.release(); // a second one is nothing
+        hold.release(); // a second one does nothing
         assertThrows(LostException.class, () -> hold.again());
         beside.release();
     }

@@ -45,7 +45,7 @@ class ShedLockTest extends AbstractExtensibleLockProviderIntegrationTest {
         return new RlockLockProvider(locks);
     }
 
-    /** For a moment, or the process stood still meanwhile. */
+    /** For a moment, or the process was paused meanwhile. */
     @Test
     void extendedToATimeThatIsOver() {
         var clock = new AtomicReference<>(Instant.now());
