@@ -4,9 +4,9 @@ use crate::state::Token;
 
 /// What becomes of the reply that says that the lock was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Arrival {
     /// It never comes.
-    Not,
+    Never,
     /// It comes in time: the server may be one of the majority.
     InTime,
     /// It comes when the token is fixed, and the client sends a RELEASE.
@@ -24,15 +24,15 @@ pub enum Action {
         by: usize,
         to: usize,
         token: Token,
-        heard: Heard,
+        arrival: Arrival,
     },
-    /// The client takes the servers that it has heard of for its majority.
+    /// The client takes the servers that it knows of for its majority.
     Fix(usize),
     /// A server takes a RENEW … FENCE, whenever that was sent. Whether the reply comes.
     Fence {
         by: usize,
         of: usize,
-        heard: bool,
+        answered: bool,
     },
     /// The two steps of the same where letters are long under way.
     Answer {

@@ -24,9 +24,9 @@ pub struct Attempt {
     pub phase: Phase,
     /// For how long it has been under way, in ticks.
     pub since: u8,
-    /// The greatest that it has heard of; from Fixed on its own.
+    /// The greatest that it knows of; from Fixed on its own.
     pub token: Token,
-    /// The servers whose grant it has heard of, one bit each; from Fixed on those that FENCE
+    /// The servers whose grant it knows of, one bit each; from Fixed on those that FENCE
     /// was sent to.
     pub servers: u8,
     /// Those that RELEASE was sent to.
@@ -37,7 +37,7 @@ pub struct Attempt {
     pub sent: [u8; SERVERS],
     /// The hold was given to the program, at some time.
     pub given: bool,
-    /// The program was told that the hold is lost, or should have been.
+    /// The program was notified that the hold is lost, or should have been.
     pub lapsed: bool,
     /// A token was given before its own was fixed that is not smaller.
     pub behind: bool,

@@ -259,7 +259,7 @@ pub fn not_needed() -> Vec<Run> {
         ),
         kept(
             "3 rejoin, FENCE",
-            "a server that comes back counts when it granted, or says ONCE again",
+            "a server that comes back counts when it granted, or sends ONCE again",
             timed().without(&[RejoinFenced]),
         ),
         kept(

@@ -69,7 +69,7 @@ impl<T: Copy + Ord + Default> Server<T> {
         self.age = 0;
     }
 
-    /// With the hold and the counter, which were written before they were told of.
+    /// With the hold and the counter, which were written before anybody learnt of them.
     pub fn restart(&mut self) {
         self.token = T::default();
     }

@@ -1,6 +1,6 @@
 //! The steps that can be taken in a state: what servers do.
 
-use crate::action::{Action, Heard};
+use crate::action::{Action, Arrival};
 use crate::attempt::{NEVER, Phase};
 use crate::rules::{Without, World};
 use crate::state::{State, Token};
@@ -128,20 +128,20 @@ impl Steps<'_> {
         let held = server.owner == owner;
         let found = held && server.token == 0;
         if held && !found {
-            for heard in self.hearings(s, a) {
-                if matches!(heard, Heard::Late | Heard::Counted) {
+            for arrival in self.arrivals(s, a) {
+                if matches!(arrival, Arrival::Late | Arrival::Counted) {
                     let action = Action::Grant {
                         by: s,
                         to: a,
                         token: server.token,
-                        heard,
+                        arrival,
                     };
                     let world = self.world;
                     self.add(action, |next| {
-                        if heard == Heard::Counted {
+                        if arrival == Arrival::Counted {
                             next.servers[s].age = 0;
                         }
-                        hear(world, next, s, a, server.token, heard);
+                        take_grant(world, next, s, a, server.token, arrival);
                     });
                 }
             }
@@ -150,38 +150,43 @@ impl Steps<'_> {
             let above = self.keeps(Without::AboveCounter);
             let least = if above { server.least() } else { 0 };
             let greatest = self.greatest;
-            for heard in self.hearings(s, a) {
+            for arrival in self.arrivals(s, a) {
                 if self.world.one_clock {
-                    self.grant(s, a, greatest, heard);
-                } else if heard != Heard::InTime {
+                    self.grant(s, a, greatest, arrival);
+                } else if arrival != Arrival::InTime {
                     // The least that it can be.
-                    self.grant(s, a, if least % 4 == 0 { least + 2 } else { least }, heard);
+                    self.grant(
+                        s,
+                        a,
+                        if least % 4 == 0 { least + 2 } else { least },
+                        arrival,
+                    );
                 } else {
                     let room = (least + 1..=greatest).filter(|token| matches!(token % 4, 0 | 3));
-                    room.for_each(|token| self.grant(s, a, token, heard));
+                    room.for_each(|token| self.grant(s, a, token, arrival));
                 }
             }
         }
     }
 
-    fn grant(&mut self, s: usize, a: usize, token: Token, heard: Heard) {
+    fn grant(&mut self, s: usize, a: usize, token: Token, arrival: Arrival) {
         let world = self.world;
         self.add(
             Action::Grant {
                 by: s,
                 to: a,
                 token,
-                heard,
+                arrival,
             },
             |next| {
                 next.servers[s].grant(world.owner(a), token, world.counted);
-                hear(world, next, s, a, token, heard);
+                take_grant(world, next, s, a, token, arrival);
             },
         );
     }
 
     /// What may become of the reply to an ACQUIRE.
-    fn hearings(&self, s: usize, a: usize) -> Vec<Heard> {
+    fn arrivals(&self, s: usize, a: usize) -> Vec<Arrival> {
         let attempt = &self.state.attempts[a];
         let known = attempt.servers & (1 << s) != 0;
         let out = attempt.released & (1 << s) != 0 && self.keeps(Without::ReleasedIsOut);
@@ -192,12 +197,16 @@ impl Steps<'_> {
             _ => false,
         };
         match attempt.phase {
-            Phase::Asking if known || !full => vec![Heard::Not, Heard::InTime],
-            Phase::Held if counts && known => vec![Heard::Not, Heard::Counted],
-            Phase::Fixed | Phase::Held if known => vec![Heard::Not],
-            Phase::Fixed | Phase::Held if counts => vec![Heard::Not, Heard::Late, Heard::Counted],
-            Phase::Fixed | Phase::Held if self.world.is_timed() => vec![Heard::Not, Heard::Late],
-            _ => vec![Heard::Not],
+            Phase::Asking if known || !full => vec![Arrival::Never, Arrival::InTime],
+            Phase::Held if counts && known => vec![Arrival::Never, Arrival::Counted],
+            Phase::Fixed | Phase::Held if known => vec![Arrival::Never],
+            Phase::Fixed | Phase::Held if counts => {
+                vec![Arrival::Never, Arrival::Late, Arrival::Counted]
+            }
+            Phase::Fixed | Phase::Held if self.world.is_timed() => {
+                vec![Arrival::Never, Arrival::Late]
+            }
+            _ => vec![Arrival::Never],
         }
     }
 
@@ -209,18 +218,18 @@ impl Steps<'_> {
         }
         // One that was sent long ago, or whose reply is lost.
         let now = !world.letters && !self.is_late(a);
-        for heard in [false, true] {
-            if heard && !now {
+        for answered in [false, true] {
+            if answered && !now {
                 continue;
             }
             let mut next = self.state;
             let counts = client::serve(world, &mut next, s, a);
-            if counts.is_some() && !heard {
+            if counts.is_some() && !answered {
                 self.found.push((
                     Action::Fence {
                         by: s,
                         of: a,
-                        heard,
+                        answered,
                     },
                     next,
                 ));
@@ -231,7 +240,7 @@ impl Steps<'_> {
                     Action::Fence {
                         by: s,
                         of: a,
-                        heard,
+                        answered,
                     },
                     next,
                 ));
@@ -300,11 +309,11 @@ impl Steps<'_> {
 }
 
 /// The reply to an ACQUIRE comes.
-fn hear(world: &World, next: &mut State, s: usize, a: usize, token: Token, heard: Heard) {
+fn take_grant(world: &World, next: &mut State, s: usize, a: usize, token: Token, arrival: Arrival) {
     let attempt = &mut next.attempts[a];
-    match heard {
-        Heard::Not => {}
-        Heard::InTime => {
+    match arrival {
+        Arrival::Never => {}
+        Arrival::InTime => {
             let first = attempt.token != 0 && !world.keeps(Without::Greatest);
             attempt.servers |= 1 << s;
             attempt.token = if first {
@@ -313,8 +322,8 @@ fn hear(world: &World, next: &mut State, s: usize, a: usize, token: Token, heard
                 attempt.token.max(token)
             };
         }
-        Heard::Late => attempt.released |= 1 << s,
-        Heard::Counted => {
+        Arrival::Late => attempt.released |= 1 << s,
+        Arrival::Counted => {
             let held = attempt.phase == Phase::Held;
             let age = if held { 0 } else { attempt.since };
             client::count(world, next, a, s, age);

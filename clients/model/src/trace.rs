@@ -1,6 +1,6 @@
 //! The way to a state, in words that can be read.
 
-use crate::action::{Action, Heard};
+use crate::action::{Action, Arrival};
 use crate::rules::World;
 use crate::state::{State, Token};
 use crate::step::steps;
@@ -110,18 +110,18 @@ fn say(
             by,
             to,
             token: new,
-            heard,
+            arrival,
         } => {
             let (s, a, new) = (by + 1, who(to), token(new));
             let what = match before.servers[by].owner {
                 0 => format!("s{s} grants {a} the lock with token {new}"),
                 _ => format!("s{s} tells {a}, who says ONCE, its token {new}"),
             };
-            match heard {
-                Heard::Not => format!("{what}; the reply is lost"),
-                Heard::InTime => format!("{what}; the reply reaches it"),
-                Heard::Late => format!("{what}; the reply comes late: {a} sends a RELEASE"),
-                Heard::Counted => format!("{what}; the reply comes late: {a} counts s{s}"),
+            match arrival {
+                Arrival::Never => format!("{what}; the reply is lost"),
+                Arrival::InTime => format!("{what}; the reply reaches it"),
+                Arrival::Late => format!("{what}; the reply comes late: {a} sends a RELEASE"),
+                Arrival::Counted => format!("{what}; the reply comes late: {a} counts s{s}"),
             }
         }
         Action::Fix(a) => {
@@ -135,14 +135,14 @@ fn say(
                 own(a)
             )
         }
-        Action::Fence { by, of, heard } => {
+        Action::Fence { by, of, answered } => {
             let fence = match world.keeps(crate::rules::Without::Fence) {
                 true => format!("FENCE {}", own(of)),
                 false => "RENEW".to_owned(),
             };
-            let tail = match heard {
+            let tail = match answered {
                 true => format!("{} counts it", who(of)),
-                false => format!("{} does not count it, or hears nothing", who(of)),
+                false => format!("{} does not count it, or gets no reply", who(of)),
             };
             format!(
                 "s{} takes {}'s {fence}: {}; {tail}",

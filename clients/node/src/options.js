@@ -47,7 +47,7 @@ function keyList(value) {
     throw new TypeError('a key must be a string, several an array of strings');
   }
   if (!keys.every((key) => key.isWellFormed())) {
-    throw new TypeError('a key has half of a surrogate pair, which UTF-8 cannot say: it would be another key');
+    throw new TypeError('a key has half of a surrogate pair, which UTF-8 cannot encode: it would be another key');
   }
   if (keys.includes('')) throw new RangeError('a key must not be empty');
   if (keys.reduce((bytes, key) => bytes + Buffer.byteLength(key), 0) > MOST_BYTES) {

@@ -105,7 +105,7 @@ pub fn serve(world: &World, state: &mut State, s: usize, a: usize) -> Option<boo
     Some(reply == attempt.token || any || !world.keeps(Without::Equal))
 }
 
-/// From when a server counts whose answer was heard now, to a RENEW that was sent so long ago.
+/// From when a server counts whose answer came now, to a RENEW that was sent so long ago.
 pub fn age(world: &World, state: &State, a: usize, sent: u8) -> u8 {
     let attempt = &state.attempts[a];
     match attempt.phase {

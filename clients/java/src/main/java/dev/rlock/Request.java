@@ -227,7 +227,7 @@ public final class Request {
      */
     public Request permits(int permits) {
         if (mode != Mode.PERMITS) {
-            throw new IllegalArgumentException("permits need a limit, said before");
+            throw new IllegalArgumentException("permits need a limit, set before");
         }
         if (permits < 1 || permits > limit) {
             throw new IllegalArgumentException("permits are 1 to the limit");
