@@ -105,7 +105,7 @@ for (const client of CLIENTS) {
     const code = await new Promise((done) => child.once('close', done));
     await server.run();
     assert.deepEqual([code, out], [0, 'held\nconnection\nconnection\n']);
-    assert(performance.now() - began < 30_000); // what is owed to a server that is gone keeps nobody
+    assert(performance.now() - began < 30_000); // commands that are pending for a server that is gone delay nobody
   });
 }
 

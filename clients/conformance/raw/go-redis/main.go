@@ -243,8 +243,8 @@ func cancelled(number int, s *Session) {
 func forceOne(number int, s *Session) {
 	client, notified := must(s.Do(ctx, "CLIENT", "ID")), map[string]chan []string{}
 	for _, key := range []string{"force:1", "force:2", "force:3"} {
-		_, heard, err := s.Acquire(ctx, key, owner(), lease, 0, "WATCHDOG")
-		notified[key] = must(heard, err)
+		_, losses, err := s.Acquire(ctx, key, owner(), lease, 0, "WATCHDOG")
+		notified[key] = must(losses, err)
 	}
 	ask("RLOCK.FORCE", "force:2")
 	lost := strings.Join(soon(notified["force:2"]), " ")

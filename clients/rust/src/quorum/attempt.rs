@@ -155,7 +155,7 @@ impl QuorumAcquire {
 
     /// Those whose counter is the token now. A hold that came later has a greater one; it may
     /// join those that count once they are a majority. Where they are none, it fails with what
-    /// a server said against the token.
+    /// a server replied against the token.
     async fn fence(
         &self,
         grants: Vec<(usize, Hold)>,

@@ -129,7 +129,7 @@ async fn blocked_for_longer(world: &mut World, number: u8) -> RedisResult<()> {
     let good = gave_up && moved && place == Some(0) && token > 0 && holds == 1;
     world.line(
         number,
-        "a BLOCK given up after 500 ms, said again by another connection, keeps its place",
+        "a BLOCK given up after 500 ms, retried by another connection, keeps its place",
         good,
         seen,
     );
