@@ -150,7 +150,7 @@ func manyWaits(number int, s *Session) {
 		"SET %v, %d granted, %d released, %d more connections", beside, len(tokens), freed, grown)
 }
 
-func saidAgain(number int, s *Session) {
+func retried(number int, s *Session) {
 	key, mine := "again", owner()
 	take(key)
 	first := acquire(s, ctx, key, mine, lease)
@@ -310,7 +310,7 @@ func main() {
 		number int
 		check  func(int, *Session)
 	}{
-		{1, manyWaits}, {2, saidAgain}, {2, blockedForLonger}, {3, lostReply}, {4, givesUp},
+		{1, manyWaits}, {2, retried}, {2, blockedForLonger}, {3, lostReply}, {4, givesUp},
 		{5, cancelled}, {6, forceOne}, {7, lossIsNotified}, {8, oneOwner},
 	}
 	messageForReply()

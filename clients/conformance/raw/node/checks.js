@@ -81,7 +81,7 @@ async function manyWaits(number, session) {
   );
 }
 
-async function saidAgain(number, session) {
+async function retried(number, session) {
   const [key, mine, behind] = ['again', owner(), owner()];
   await take(key);
   const first = session.acquire(key, mine, LEASE, { wait: 30_000 });
@@ -240,7 +240,7 @@ async function oneOwner(number, session) {
 }
 
 const CHECKS = [
-  [1, manyWaits], [2, saidAgain], [2, blockedWhileItBreaks], [3, lostReply], [4, givesUp],
+  [1, manyWaits], [2, retried], [2, blockedWhileItBreaks], [3, lostReply], [4, givesUp],
   [5, aborted], [6, forceOne], [7, lossIsNotified], [8, oneOwner],
 ];
 

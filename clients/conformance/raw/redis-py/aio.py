@@ -82,12 +82,12 @@ async def place(key, mine):
 
 async def own_time_out(number):
     session = await Session().open(admin)
-    await said_again(number, session)
+    await retried(number, session)
     await blocked_for_longer(number, session)
     await session.close()
 
 
-async def said_again(number, session):
+async def retried(number, session):
     key, mine, behind = "again", owner(), owner()
     await take(key)
     first = asyncio.create_task(session.acquire(key, mine, LEASE, 30_000))

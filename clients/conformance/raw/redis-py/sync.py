@@ -81,12 +81,12 @@ def asked():
 
 def own_time_out(number):
     session = Session(admin)
-    said_again(number, session)
+    retried(number, session)
     blocked_for_longer(number, session)
     session.close()
 
 
-def said_again(number, session):
+def retried(number, session):
     key, mine = "again", owner()
     take(key)
     reply, inbox = session.acquire(key, mine, LEASE, "QUEUE", 30_000)

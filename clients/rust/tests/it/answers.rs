@@ -159,7 +159,7 @@ fn without(server: &Server, command: &str) -> Locks {
 
 /// The RELEASE behind it is taken.
 #[tokio::test]
-async fn a_cancel_that_is_refused_is_said_again() {
+async fn a_cancel_that_is_refused_is_retried() {
     let server = Server::start();
     server.ask::<i64>("RLOCK.ACQUIRE jobs other 60000");
     let locks = without(&server, "rlock.cancel");

@@ -53,7 +53,7 @@ async fn many_waits(world: &mut World, number: u8) -> RedisResult<()> {
     Ok(())
 }
 
-async fn said_again(world: &mut World, number: u8) -> RedisResult<()> {
+async fn retried(world: &mut World, number: u8) -> RedisResult<()> {
     let session = world.session().await?;
     let (key, mine) = ("again", owner());
     world.take(key).await?;
@@ -322,7 +322,7 @@ async fn main() -> Result<(), RedisError> {
     };
     let results = [
         many_waits(world, 1).await,
-        said_again(world, 2).await,
+        retried(world, 2).await,
         blocked_for_longer(world, 2).await,
         lost_reply(world, 3).await,
         gives_up(world, 4).await,

@@ -168,7 +168,7 @@ final class Main {
                 "SET %s, %d granted, %d released, %d more connections", beside, tokens.size(), freed, grown);
     }
 
-    private static void saidAgain(int number, Session session) throws Exception {
+    private static void retried(int number, Session session) throws Exception {
         String key = "again", mine = owner();
         take(key);
         var first = session.acquire(key, mine, LEASE, LEASE, NOTHING);
@@ -316,7 +316,7 @@ final class Main {
         losing = RedisClient.create(RedisURI.create("127.0.0.1", Integer.parseInt(ports[1])));
         admin = client.connect();
         run(1, Main::manyWaits);
-        run(2, Main::saidAgain);
+        run(2, Main::retried);
         run(2, Main::blockedWhileItBreaks);
         run(3, Main::lostReply);
         run(4, Main::givesUp);
