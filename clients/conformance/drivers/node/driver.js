@@ -120,7 +120,7 @@ const DO = {
       throw() {},
     };
     const said = { event: 'callback', hold: words.hold };
-{ =>     const onLost = () => { => {
+    const onLost = () => {
       say({ ...said, begun: words.does });
       const end = does[words.does]();
       later.push(

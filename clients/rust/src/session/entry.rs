@@ -141,7 +141,9 @@ impl Asked {
     pub fn too_late(&self, connection: Option<&str>) -> Error {
         match connection {
             Some(error) => Error::Connection(error.into()),
-            None if self.again.is_some() => Error::Connection("the server grants nothing yet".into()),
+            None if self.again.is_some() => {
+                Error::Connection("the server grants nothing yet".into())
+            }
             // Only the server knows whether somebody else has it.
             None => Error::Connection("the server did not answer in time".into()),
         }
