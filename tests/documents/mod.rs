@@ -1,4 +1,5 @@
 //! What pages show and say, beside a real server.
 
 mod commands;
+mod tour;
 mod transcript;
