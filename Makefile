@@ -128,9 +128,10 @@ docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into t
 	@"$(MDBOOK)-$(MDBOOK_VERSION)" build "$(TARGET)/docs-pages" --dest-dir "$(TARGET)/docs"
 	@build-support/docs/check "$(TARGET)/docs"
 
-docs-check: ## check the links of all pages, without building anything (needs python3)
+docs-check: ## check the links of all pages, and a picture against the report, without building anything (needs python3)
 	@build-support/docs/test
 	@build-support/docs/check
+	@docs/pictures/hand-overs --check
 
 $(MDBOOK)-$(MDBOOK_VERSION): | tools
 	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 cargo install --quiet --locked --force --version $(MDBOOK_VERSION) --no-default-features --features search --root "$(TARGET)/docs-tools" --target-dir "$(TARGET)/docs-tools/build" mdbook
