@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 use super::times;
+use super::waited::Waited;
 use crate::load::{command, integer, Connection, Granted, Outcome, Poller, Server, Session};
 
 /// A server that grants to nobody for this long has lost a grant.
@@ -72,6 +73,7 @@ pub struct Contest {
     pub grants_of: Vec<u64>,
     /// From the moment a RELEASE is sent to the moment the next grant is read.
     pub times: Histogram<u64>,
+    pub waited: Waited,
     violations: usize,
 }
 
@@ -94,6 +96,7 @@ impl Contest {
             grants: 0,
             grants_of: vec![0; count],
             times: times()?,
+            waited: Waited::new(count),
             violations: 0,
         };
         let key = format!("contended:{count}");
@@ -146,10 +149,12 @@ impl Contest {
     pub fn run(&mut self, time: Duration) -> Outcome<f64> {
         let before = self.grants;
         let start = Instant::now();
+        self.waited.go();
         while start.elapsed() < time {
             self.release()?;
             self.await_grant()?;
         }
+        self.waited.rest();
         let count = self.grants - before;
         Ok(count as f64 / start.elapsed().as_secs_f64())
     }
@@ -173,6 +178,7 @@ impl Contest {
         self.grants = 0;
         self.grants_of.fill(0);
         self.times.reset();
+        self.waited.forget();
     }
 
     /// Goes on until all can have had equally many grants.
@@ -197,6 +203,7 @@ impl Contest {
             let contender = &self.contenders[holder];
             let line = &mut self.lines[contender.line];
             line.releasing += 1;
+            self.waited.begins(holder);
             line.connection.send(&contender.release_and_queue)?;
         }
         Ok(())
@@ -251,6 +258,7 @@ impl Contest {
             };
             self.grants += 1;
             self.grants_of[tag] += 1;
+            self.waited.ends(tag);
             let time = self.released.elapsed();
             self.times.saturating_record(time.as_nanos() as u64);
             if !self.holders.is_empty() || token <= self.last_token {

@@ -8,6 +8,7 @@ mod latency;
 mod peers;
 mod pings;
 mod throng;
+mod waited;
 
 use hdrhistogram::Histogram;
 

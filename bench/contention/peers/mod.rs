@@ -7,18 +7,18 @@ mod rivals;
 mod standing;
 mod ways;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use etcd::Etcd;
 use postgres::Postgres;
 use rivals::Rivals;
-use standing::Standing;
+use standing::{Costs, Standing};
 use ways::Way;
 
 use super::contest::{self, Contest};
 use super::evenness;
 use crate::clients::language::Built;
-use crate::load::{self, Outcome, Server};
+use crate::load::{self, Connection, Outcome, Server};
 use crate::options::Options;
 use crate::picture::Series;
 use crate::report::{Report, Table};
@@ -29,10 +29,15 @@ const CROWDS: [usize; 4] = [2, 10, 100, 1_000];
 /// Of Redisson.
 const FEW: [usize; 2] = [2, 100];
 
-const NOTES: [&str; 22] = [
+const NOTES: [&str; 27] = [
     "A hand-over is a grant to another than the one before; all of rlock's are. *rlock is*: the",
     "median of its rate beside the other's, in turns. PostgreSQL and etcd have queues, too, so",
     "their turns count as hand-overs. Servers of peers run without the module.",
+    "For each hand-over: the commands that clients send (of rlock RELEASE and the next ACQUIRE),",
+    "those too that try in vain, and the server's processor time (INFO cpu), both over all turns.",
+    "Longest: how long one waited at most, from its wish to its grant, or in vain until the end of",
+    "the last turn; time between turns does not count. Of those that have programs of their own",
+    "these are not known.",
     "rlock: as above, by BLOCK. Lua + pub/sub: the scripts of Redisson, each with a RESP3",
     "connection that stays subscribed to the lock's channel. Who fails waits for a message and",
     "tries again; a release wakes all, and one wins. SET: who fails tries again after 1 to 10 ms",
@@ -186,12 +191,21 @@ impl Others {
     }
 }
 
+/// What a server took of a processor since its start, in s.
+fn cpu(control: &mut Connection) -> Outcome<f64> {
+    Ok(control.server_cpu_parts()?.iter().sum())
+}
+
 /// rlock's crowd, and what it came to beside the others.
 struct Field {
     crowd: usize,
     contest: Contest,
     turn: Duration,
     rates: Vec<f64>,
+    control: Connection,
+    /// Of the server's processor, in s, and hand-overs, over all turns.
+    spent: f64,
+    hand_overs: f64,
     _server: Server,
 }
 
@@ -209,13 +223,19 @@ impl Field {
                 _ => options.millis(300, 100),
             },
             rates: Vec::new(),
+            control: server.connect()?,
+            spent: 0.0,
+            hand_overs: 0.0,
             _server: server,
         })
     }
 
     /// One turn of rlock's.
     fn turn(&mut self) -> Outcome<f64> {
+        let (before, start) = (cpu(&mut self.control)?, Instant::now());
         let rate = self.contest.run(self.turn)?;
+        self.hand_overs += rate * start.elapsed().as_secs_f64();
+        self.spent += cpu(&mut self.control)? - before;
         self.rates.push(rate);
         Ok(rate)
     }
@@ -248,24 +268,33 @@ impl Field {
             let standing = Standing::of(way.name(), self.crowd);
             let mut rivals = Rivals::start(&server, self.crowd, way)?;
             rivals.run(self.turn)?;
-            rivals.grants_of.fill(0);
-            peers.push((rivals, standing, server));
+            rivals.forget();
+            let mut control = server.connect()?;
+            let before = cpu(&mut control)?;
+            peers.push((rivals, standing, server, control, before));
         }
         for turn in 0..options.count(8, 2) {
             let ours = self.turn()?;
             for which in [turn % 2, (turn + 1) % 2] {
-                let (rivals, standing, _) = &mut peers[which];
+                let (rivals, standing, ..) = &mut peers[which];
                 let run = rivals.run(self.turn)?;
                 standing.ours.push(ours);
                 standing.hand_overs.push(run.hand_overs);
                 standing.grants.push(run.grants);
             }
         }
-        let standings = peers.into_iter().map(|(rivals, mut standing, _)| {
+        let mut standings = Vec::new();
+        for (rivals, mut standing, _server, mut control, before) in peers {
+            let hand_overs = rivals.hand_overs as f64;
             standing.evenness = Some(evenness(&rivals.grants_of));
-            standing
-        });
-        Ok(standings.collect())
+            standing.costs = Some(Costs {
+                commands: rivals.sent as f64 / hand_overs,
+                server: (cpu(&mut control)? - before) * 1e6 / hand_overs,
+                longest: rivals.waited.longest(),
+            });
+            standings.push(standing);
+        }
+        Ok(standings)
     }
 
     /// What rlock came to in all of that.
@@ -273,6 +302,11 @@ impl Field {
         let mut standing = Standing::of(RLOCK, self.crowd);
         self.contest.finish_round()?;
         standing.evenness = Some(evenness(&self.contest.grants_of));
+        standing.costs = Some(Costs {
+            commands: 2.0,
+            server: self.spent * 1e6 / self.hand_overs,
+            longest: self.contest.waited.longest(),
+        });
         standing.hand_overs = self.rates.clone();
         standing.grants = self.rates;
         match self.contest.end()? {

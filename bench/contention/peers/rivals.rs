@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
+use super::super::waited::Waited;
 use super::ways::{Requests, Way};
 use crate::load::{Connection, Outcome, Poller, Server};
 
@@ -47,8 +48,11 @@ pub struct Rivals {
     holder: Option<usize>,
     last: usize,
     resting: bool,
-    hand_overs: u64,
+    pub hand_overs: u64,
     pub grants_of: Vec<u64>,
+    /// Requests that were sent.
+    pub sent: u64,
+    pub waited: Waited,
 }
 
 /// What a run came to.
@@ -71,6 +75,8 @@ impl Rivals {
             resting: true,
             hand_overs: 0,
             grants_of: vec![0; count],
+            sent: 0,
+            waited: Waited::new(count),
             way,
         };
         for number in 0..count {
@@ -95,6 +101,7 @@ impl Rivals {
         let (first, first_grant) = (self.hand_overs, grants(self));
         let start = Instant::now();
         self.resting = false;
+        self.waited.go();
         if let Some(holder) = self.holder.take() {
             self.release(holder)?;
         }
@@ -106,9 +113,18 @@ impl Rivals {
             hand_overs: (self.hand_overs - first) as f64 / seconds,
             grants: (grants(self) - first_grant) as f64 / seconds,
         };
+        self.waited.rest();
         self.resting = true;
         self.settle()?;
         Ok(run)
+    }
+
+    /// What was so far does not count.
+    pub fn forget(&mut self) {
+        self.hand_overs = 0;
+        self.grants_of.fill(0);
+        self.sent = 0;
+        self.waited.forget();
     }
 
     /// Until nobody is owed a reply.
@@ -160,6 +176,7 @@ impl Rivals {
                 State::Trying => self.failed(number)?,
                 State::Releasing if !is_message => {
                     rival.requests.check_release(reply)?;
+                    self.waited.begins(number);
                     self.attempt(number)?;
                 }
                 State::Releasing | State::Holding => {}
@@ -172,6 +189,7 @@ impl Rivals {
         let rival = &mut self.rivals[number];
         rival.woken = false;
         rival.state = State::Trying;
+        self.sent += 1;
         rival.connection.send(&rival.requests.take)
     }
 
@@ -192,6 +210,7 @@ impl Rivals {
             return Err("two hold a lock of a peer".into());
         }
         self.grants_of[number] += 1;
+        self.waited.ends(number);
         self.hand_overs += u64::from(self.last != number);
         self.last = number;
         if self.resting {
@@ -205,6 +224,7 @@ impl Rivals {
     fn release(&mut self, number: usize) -> Outcome<()> {
         let rival = &mut self.rivals[number];
         rival.state = State::Releasing;
+        self.sent += 1;
         rival.connection.send(&rival.requests.give_back)
     }
 

@@ -1,5 +1,7 @@
 //! What one way to lock came to in one crowd, beside rlock, and the mark for that.
 
+use std::time::Duration;
+
 use crate::picture::{self, Series};
 use crate::report::{grouped, Mark, Report};
 use crate::stats::{median, ratios};
@@ -15,15 +17,28 @@ pub struct Standing {
     /// What rlock came to beside each of its turns; none: this is rlock.
     pub ours: Vec<f64>,
     pub evenness: Option<f64>,
+    pub costs: Option<Costs>,
+}
+
+/// What hand-overs cost, over all turns.
+pub struct Costs {
+    /// Commands that clients send for one, and microseconds of the server's processor.
+    pub commands: f64,
+    pub server: f64,
+    /// The longest that one waited, also in vain.
+    pub longest: Duration,
 }
 
 impl Standing {
-    pub const COLUMNS: [&str; 8] = [
+    pub const COLUMNS: [&str; 11] = [
         "contenders",
         "by",
         "hand-overs/s",
         "grants/s",
         "Jain",
+        "commands",
+        "server µs",
+        "longest ms",
         "rlock is",
         "mark",
         "",
@@ -37,6 +52,7 @@ impl Standing {
             grants: Vec::new(),
             ours: Vec::new(),
             evenness: None,
+            costs: None,
         }
     }
 
@@ -64,6 +80,13 @@ impl Standing {
             known(&self.grants),
             evenness.unwrap_or_default(),
         ];
+        row.extend(match &self.costs {
+            None => [String::new(), String::new(), String::new()],
+            Some(costs) => {
+                let longest = costs.longest.as_secs_f64() * 1e3;
+                [costs.commands, costs.server, longest].map(figure)
+            }
+        });
         if !self.ours.is_empty() {
             let ratio = self.ratio();
             row.push(match ratio.is_finite() {
