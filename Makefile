@@ -123,7 +123,7 @@ house: tools ## print where src/ breaks a rule of how it is put together
 MDBOOK := $(TARGET)/docs-tools/bin/mdbook
 MDBOOK_VERSION := 0.5.4
 
-docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into target/docs, and check its links (builds mdBook first, which takes some minutes)
+docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into target/docs, and check its links (builds mdBook first, which takes 2 minutes)
 	@build-support/docs/stage "$(TARGET)/docs-pages"
 	@"$(MDBOOK)-$(MDBOOK_VERSION)" build "$(TARGET)/docs-pages" --dest-dir "$(TARGET)/docs"
 	@build-support/docs/check "$(TARGET)/docs"
