@@ -82,7 +82,7 @@ fn without_a_module_it_says_what_to_do_first() {
     assert!(!server.dir().join("to").exists());
 }
 
-/// What docs/operations.md says of a server that goes on without the module.
+/// What docs/load.md says of a server that goes on without the module.
 #[test]
 fn a_rewritten_configuration_starts_without_the_module_when_its_lines_are_out() {
     // For its directory.
