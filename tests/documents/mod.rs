@@ -1,5 +1,6 @@
 //! What pages show and say, beside a real server.
 
 mod commands;
+mod how_to;
 mod tour;
 mod transcript;

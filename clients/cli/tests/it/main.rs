@@ -7,6 +7,7 @@ mod commands;
 mod ended;
 mod ignored;
 mod left;
+mod pages;
 #[path = "../../../../tests/support/ports.rs"]
 mod ports;
 mod run;
