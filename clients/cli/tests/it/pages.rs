@@ -14,7 +14,9 @@ const PROGRAMS: [&str; 3] = ["report.sh", "train", "serve"];
 /// The blocks of a page whose language is `sh`.
 fn shown(page: &str) -> Vec<&str> {
     let blocks = page.split("```sh\n").skip(1);
-    blocks.filter_map(|block| block.split("```").next()).collect()
+    blocks
+        .filter_map(|block| block.split("```").next())
+        .collect()
 }
 
 #[test]
