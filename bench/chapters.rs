@@ -59,8 +59,8 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "A listing of very many locks",
             "How long others wait meanwhile.",
         ],
-        Measurement::Stock => [
-            "Stock-taking",
+        Measurement::Recovery => [
+            "Recovery scan",
             "How long others wait while a server that has been given very many hashes looks which\n\
              of them are locks.",
         ],

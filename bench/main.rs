@@ -17,7 +17,7 @@
 //! - `crowds`: n of what against each thing that can happen to it: instructions of a piece as
 //!   n grows, and how long others wait;
 //! - `list`: the same beside a listing of very many locks;
-//! - `stock`: the same beside taking stock of very many hashes;
+//! - `recovery`: the same beside the recovery scan of very many hashes;
 //! - `clients`: the clients of each language beside what its users have now;
 //! - `costs`: instructions and bytes, of one module or several.
 //!
@@ -43,12 +43,12 @@ mod others;
 mod pairs;
 mod permits;
 mod picture;
+mod recovery;
 mod report;
 mod saturated;
 mod sessions;
 mod stalls;
 mod stats;
-mod stock;
 mod waits;
 
 use std::process::ExitCode;
@@ -112,7 +112,7 @@ fn measure(options: &Options) -> Outcome<Report> {
             Measurement::Sessions => sessions::measure(options, &mut report)?,
             Measurement::Crowds => crowds::measure(options, &mut report)?,
             Measurement::List => list::measure(options, &mut report)?,
-            Measurement::Stock => stock::measure(options, &mut report)?,
+            Measurement::Recovery => recovery::measure(options, &mut report)?,
             Measurement::Clients => clients::measure(options, &mut report)?,
             Measurement::Costs => costs::measure(options, &mut report)?,
         }

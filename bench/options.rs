@@ -8,7 +8,7 @@ pub const HELP: &str = "\
 usage: cargo bench --bench locks -- [options]     (none: all of it, some 60 min)
 
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
-                 memory,stalls,floods,sessions,crowds,list,stock,clients,costs
+                 memory,stalls,floods,sessions,crowds,list,recovery,clients,costs
   --quick        a short form (some 3 min) that judges nothing; without it the status is 1
                  if a mark is missed
   --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
@@ -43,7 +43,7 @@ pub enum Measurement {
     Sessions,
     Crowds,
     List,
-    Stock,
+    Recovery,
     Clients,
     Costs,
 }
@@ -64,7 +64,7 @@ impl Measurement {
         (Measurement::Sessions, "sessions"),
         (Measurement::Crowds, "crowds"),
         (Measurement::List, "list"),
-        (Measurement::Stock, "stock"),
+        (Measurement::Recovery, "recovery"),
         (Measurement::Clients, "clients"),
         (Measurement::Costs, "costs"),
     ];

@@ -37,9 +37,9 @@ static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 /// counter beside it, `redisson_lock_token:{key}`. One that exists is kept up anyway.
 static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 
-/// `rlock.redisson-turn ms` (default 20, 0: none): how long a lock is left free for
-/// those who wait for it by subscription, as Redisson does, when it is their turn.
-static REDISSON_TURN: Number = Number::ms("redisson-turn", 20, 1, LONGEST_TURN_MS);
+/// `rlock.redisson-yield ms` (default 20, 0: none): how long a lock is left free for
+/// those who wait for it by subscription, as Redisson does: the yield window.
+static REDISSON_YIELD: Number = Number::ms("redisson-yield", 20, 1, LONGEST_YIELD_MS);
 
 /// `rlock.keep-place ms` (default 15000, 0: not at all): how long the place of a request
 /// with ONCE is kept whose connection closes. Libraries wait up to 10 s before they send it
@@ -53,22 +53,23 @@ static GRANT_AFTER: Number = Number::ms("grant-after", 0, LEAST_MS, MOST_MS);
 /// The greatest `keep-place`, ms.
 const LONGEST_KEEP_MS: i64 = 600_000;
 
-/// `rlock.stock yes|no` (default yes): look for hashes that could be locks after a load, a
-/// promotion, or when the module is loaded.
-static STOCK: AtomicBool = AtomicBool::new(true);
+/// `rlock.recovery-scan yes|no` (default yes): look for hashes that could be locks after a
+/// load, a promotion, or when the module is loaded.
+static RECOVERY_SCAN: AtomicBool = AtomicBool::new(true);
 
-pub fn takes_stock() -> bool {
-    STOCK.load(Ordering::Relaxed)
+pub fn scans_for_recovery() -> bool {
+    RECOVERY_SCAN.load(Ordering::Relaxed)
 }
 
-/// `rlock.stock-max n` (default 1000000): remember at most so many of these.
-static STOCK_MAX: Number = Number::count("stock-max", 1_000_000, MOST_STOCK);
+/// `rlock.recovery-scan-max n` (default 1000000): remember at most so many of these.
+static RECOVERY_SCAN_MAX: Number =
+    Number::count("recovery-scan-max", 1_000_000, RECOVERY_SCAN_MOST);
 
-/// The greatest `stock-max`.
-const MOST_STOCK: i64 = 1_000_000_000;
+/// The greatest `recovery-scan-max`.
+const RECOVERY_SCAN_MOST: i64 = 1_000_000_000;
 
-pub fn stock_max() -> usize {
-    usize::try_from(STOCK_MAX.get()).unwrap_or(0)
+pub fn recovery_scan_max() -> usize {
+    usize::try_from(RECOVERY_SCAN_MAX.get()).unwrap_or(0)
 }
 
 /// `rlock.max-waiters n` (default 0, no bound): so many requests may wait,
@@ -83,8 +84,8 @@ static MAX_WAITERS_PER_CLIENT: Number = Number::count("max-waiters-per-client", 
 /// The greatest of these.
 const MOST_WAITERS: i64 = 1_000_000_000;
 
-/// The greatest `redisson-turn`, ms: nobody else has the lock meanwhile.
-const LONGEST_TURN_MS: i64 = 10_000;
+/// The greatest `redisson-yield`, ms: nobody else has the lock meanwhile.
+const LONGEST_YIELD_MS: i64 = 10_000;
 
 /// The least time beside 0: who sets less has counted in seconds, not ms.
 const LEAST_MS: i64 = 1000;
@@ -194,7 +195,7 @@ pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rule
         counts: FENCING
             .lock()
             .is_ok_and(|setting| *setting == Fencing::counter),
-        redisson_turn_us: REDISSON_TURN
+        redisson_yield_us: REDISSON_YIELD
             .set()
             .filter(|_| redisson_compat())
             .map(|ms| ms.saturating_mul(1000)),
@@ -227,19 +228,19 @@ const YES_NO: Allowed = Allowed::Words(&["yes", "no"]);
 
 static NUMBERS: [&Number; 8] = [
     &WATCHDOG_MAX,
-    &REDISSON_TURN,
+    &REDISSON_YIELD,
     &KEEP_PLACE,
     &GRANT_AFTER,
     &MAX_WAITERS,
     &MAX_WAITERS_PER_KEY,
     &MAX_WAITERS_PER_CLIENT,
-    &STOCK_MAX,
+    &RECOVERY_SCAN_MAX,
 ];
 
 static SWITCHES: [(&str, &AtomicBool); 3] = [
     ("redisson-compat", &REDISSON_COMPAT),
     ("deadlock-detection", &DEADLOCK_DETECTION),
-    ("stock", &STOCK),
+    ("recovery-scan", &RECOVERY_SCAN),
 ];
 
 const LOST: &str = "watchdog-lost";
@@ -360,9 +361,9 @@ mod tests {
             &[b"watchdog-max", b"1000", b"keep-place", b"0"],
             &[b"watchdog-max", b"9007199254740991"],
             &[b"deadlock-detection", b"no"],
-            &[b"fencing", b"counter", b"redisson-turn", b"0"],
+            &[b"fencing", b"counter", b"redisson-yield", b"0"],
             &[b"grant-after", b"30000"],
-            &[b"stock", b"no", b"stock-max", b"1000000000"],
+            &[b"recovery-scan", b"no", b"recovery-scan-max", b"1000000000"],
             &[b"max-waiters", b"1000000000", b"max-waiters-per-key", b"0"],
         ] {
             assert_eq!(check(good), Ok(()), "{good:?}");
@@ -377,7 +378,7 @@ mod tests {
             &[b"watchdog-max", b"9007199254740992"],
             &[b"watchdog-max"],
             &[b"fencing", b"yes"],
-            &[b"redisson-turn", b"10001"],
+            &[b"redisson-yield", b"10001"],
             &[b"keep-place", b"600001"],
             &[b"watchdog-max", b"5"],
             &[b"watchdog-max", b"999"],
@@ -387,8 +388,8 @@ mod tests {
             &[b"keep-place", b"15"],
             &[b"grant-after", b"30"],
             &[b"grant-after", b"-1"],
-            &[b"stock", b"0"],
-            &[b"stock-max", b"-1"],
+            &[b"recovery-scan", b"0"],
+            &[b"recovery-scan-max", b"-1"],
             &[b"max-waiters-per-client", b"1000000001"],
         ] {
             assert!(check(bad).is_err(), "{bad:?}");

@@ -213,9 +213,9 @@ fn too_many_wait(which: &Crowd, most: usize) -> String {
     )
 }
 
-const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";
+const SUPERSEDED: &str = "SUPERSEDED a newer request of the same owner took the place";
 const SENT_AWAY: &str = "UNBLOCKED the server is no master any more: ask the new one";
-const UNHEARD: &str = "UNBLOCKED nobody hears the channel of this request";
+const UNHEARD: &str = "UNBLOCKED nobody listens to the channel of this request";
 
 fn tag_in_use(tag: &str) -> String {
     format!(

@@ -121,10 +121,8 @@ func (e replyError) public() error {
 // noMaster says whether the server says that it is no master now.
 func (e replyError) noMaster() bool {
 	switch e.code() {
-	case "READONLY", "MASTERDOWN", "LOADING":
+	case "READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED":
 		return true
-	case "UNBLOCKED":
-		return !strings.Contains(string(e), "superseded")
 	}
 	return false
 }

@@ -21,7 +21,7 @@ const LONGEST_PATTERN: usize = 1024;
 ///
 /// A page of the locks of this database that are held, as far as this server knows: the
 /// cursor of the next page, `0` when this was the last, and for each holder a map of `key`,
-/// what INFO tells of a holder, and `presumed`: 1 for what taking stock found and no request
+/// what INFO says of a holder, and `presumed`: 1 for what the recovery scan found and no request
 /// has come to, which can be an application's own hash. Only those whose name fits `pattern`, whose owner
 /// begins with `prefix`, who have held for more than so many ms, and whose key the caller
 /// may read. At most `n` (10; more than 250 are 250) holders are looked at, so that a page can

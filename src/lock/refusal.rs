@@ -56,7 +56,7 @@ pub enum Refusal {
     Vanished { key: Key },
     /// The tag of a request is that of another wait or hold of its connection.
     TagInUse { tag: Box<[u8]> },
-    /// Its owner has asked for the same again, with ONCE: UNBLOCKED.
+    /// Its owner has asked for the same again, with ONCE: SUPERSEDED.
     Superseded,
     /// The server is no master any more: UNBLOCKED, as it tells blocked clients.
     SentAway,

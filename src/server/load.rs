@@ -79,7 +79,7 @@ fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>, bool) -> bool) -> b
     sys::set_options(ctx, valkey);
     sys::show_info::<inbound::InfoSection>(ctx);
     inbound::look_around(shell, ctx);
-    inbound::take_stock(shell, ctx);
+    inbound::begin_recovery_scan(shell, ctx);
     ctx.notice(&format!(
         "rlock {} (build {}) on {}: ready; owner * is {}:<client id>",
         version::TEXT,

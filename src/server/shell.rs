@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use super::state::{
     Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Permission, Pulse,
-    Server, Situation, Stock, Subscriptions, UnderWay, Unpublished,
+    RecoveryScan, Server, Situation, Subscriptions, UnderWay, Unpublished,
 };
 use super::sys::{self, Ctx, Global, Run};
 use crate::lock::{Core, Key};
@@ -27,7 +27,7 @@ pub struct Shell {
     pub locks: Locks,
     pub own_work: OwnWork,
     pub permission: Permission,
-    pub stock: Stock,
+    pub recovery: RecoveryScan,
     pub unpublished: Unpublished,
 }
 
@@ -48,7 +48,7 @@ impl Shell {
             locks: Locks::default(),
             own_work: OwnWork::default(),
             permission: Permission::default(),
-            stock: Stock::default(),
+            recovery: RecoveryScan::default(),
             unpublished: Unpublished::default(),
         }
     }

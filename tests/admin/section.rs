@@ -18,10 +18,10 @@ const COUNTED: [&str; 16] = [
     "cancelled",
     "deadlocks_refused",
     "max_waiters_refused",
-    "grants_taken_back",
+    "grants_revoked",
     "once_rebound",
-    "redisson_turns",
-    "redisson_turns_used",
+    "redisson_yields",
+    "redisson_yields_used",
 ];
 
 /// What goes up and down.
@@ -31,9 +31,9 @@ const NOW: [&str; 23] = [
     "held_sum_ms",
     "wait_count",
     "wait_sum_us",
-    "stock_presumed",
-    "stock_running",
-    "stock_scanned",
+    "recovery_presumed",
+    "recovery_running",
+    "recovery_scanned",
     "subscribers_seen",
     "held",
     "watchdog_holds",
@@ -233,7 +233,7 @@ fn grants_that_were_taken_back_are_counted() {
         control.ask_all(&["RLOCK.RELEASE k a", &kill]);
         assert!(lost.client.is_closed());
         next.token();
-        assert_eq!(control.counter("rlock_grants_taken_back"), count);
+        assert_eq!(control.counter("rlock_grants_revoked"), count);
         control.ask("RLOCK.RELEASE k c");
     }
 }

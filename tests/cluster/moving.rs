@@ -24,7 +24,7 @@ both_ways!(a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_sl
 fn a_turn_that_ends_while_its_slot_migrates_lets_nobody_in_before_the_slot_stays(by: Way) {
     let (one, two) = two_nodes();
     let mut slot = Move::before("k", &one, &two);
-    slot.here.ask("CONFIG SET rlock.redisson-turn 2000");
+    slot.here.ask("CONFIG SET rlock.redisson-yield 2000");
     let mut subscriber = one.raw();
     // The turn on `later` begins after that on `k`, and so it ends after it.
     for key in ["k", "later"] {

@@ -3,7 +3,7 @@
 
 use crate::support::{both_ways, error, Ask, Server, Way, LONG};
 
-const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";
+const SUPERSEDED: &str = "SUPERSEDED a newer request of the same owner took the place";
 
 fn once(owner: &str, share: &str) -> String {
     format!("RLOCK.ACQUIRE k {owner} {LONG} {share} ONCE")

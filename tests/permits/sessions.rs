@@ -76,7 +76,7 @@ fn a_superseded_request_is_told_and_a_resent_one_is_not() {
     session.queue_by(&line, "t");
     session.is_quiet();
     session.queue_by(&line, "u");
-    let expected = "error t UNBLOCKED superseded by a newer request of the same owner";
+    let expected = "error t SUPERSEDED a newer request of the same owner took the place";
     assert_eq!(session.next(), expected);
     assert_eq!(control.waiters("k"), 1);
     control.give_back("k", "x", 2);

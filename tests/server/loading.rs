@@ -122,8 +122,8 @@ fn a_setting_that_is_none_keeps_the_module_from_loading() {
             "keep-place is 0 or a number of ms from 1000 to 600000, got '15'",
         ),
         (
-            "stock-max",
-            "stock-max is a number from 0 to 1000000000, got nothing",
+            "recovery-scan-max",
+            "recovery-scan-max is a number from 0 to 1000000000, got nothing",
         ),
     ] {
         client.error(&format!("MODULE LOAD {module} {args}"));
@@ -156,8 +156,8 @@ fn a_value_that_makes_no_sense_is_refused_and_changes_nothing() {
         ),
         ("watchdog-max", "abc", "integer"),
         ("max-waiters", "-1", "between 0 and 1000000000"),
-        ("redisson-turn", "10001", "between 0 and 10000"),
-        ("stock", "perhaps", "'yes' or 'no'"),
+        ("redisson-yield", "10001", "between 0 and 10000"),
+        ("recovery-scan", "perhaps", "'yes' or 'no'"),
         ("fencing", "yes", "clock"),
         ("watchdog-lost", "", "close"),
     ] {

@@ -6,7 +6,7 @@ use redis::Value;
 use super::in_one_turn;
 use crate::support::{error, int, Ask, Server, Session, Waiter, LONG};
 
-const SUPERSEDED: &str = "UNBLOCKED superseded by a newer request of the same owner";
+const SUPERSEDED: &str = "SUPERSEDED a newer request of the same owner took the place";
 
 fn once(key: &str, owner: &str) -> String {
     format!("RLOCK.ACQUIRE {key} {owner} {LONG} ONCE")

@@ -66,7 +66,7 @@ fn a_grant_whose_connection_is_killed_in_the_same_write_is_taken_back() {
         assert_eq!(control.int("RLOCK.RELEASE k last"), 0);
         control.is_free("k");
     }
-    assert!(control.counter("rlock_grants_taken_back") > 0);
+    assert!(control.counter("rlock_grants_revoked") > 0);
     assert_eq!(control.counter("rlock_queued"), 0);
 }
 

@@ -41,7 +41,7 @@ fn who_does_not_listen_any_more_is_passed_over() {
         control.release("k", "b");
         last.token();
         assert_eq!(control.counter("rlock_queued"), 0);
-        assert_eq!(control.counter("rlock_grants_taken_back"), 0);
+        assert_eq!(control.counter("rlock_grants_revoked"), 0);
         session.client.ask("PING");
     }
 }

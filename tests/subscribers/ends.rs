@@ -50,12 +50,12 @@ fn who_subscribes_and_was_refused_in_a_turn_hears_that_it_is_over() {
 /// How many grants come before the next turn begins.
 #[track_caller]
 fn grants_before_a_turn(client: &mut RawClient) -> usize {
-    let before = client.counter("rlock_redisson_turns");
+    let before = client.counter("rlock_redisson_yields");
     for grants in 1..=200 {
         // A turn that is under way is waited for.
         client.int("RLOCK.ACQUIRE job alice 60000 BLOCK 0");
         client.int("RLOCK.RELEASE job alice");
-        if client.counter("rlock_redisson_turns") > before {
+        if client.counter("rlock_redisson_yields") > before {
             return grants;
         }
     }
@@ -66,7 +66,7 @@ fn grants_before_a_turn(client: &mut RawClient) -> usize {
 fn turns_that_nobody_uses_are_further_and_further_apart_until_one_is_used() {
     let server = Server::start();
     let mut client = server.raw();
-    client.ok("CONFIG SET rlock.redisson-turn 1");
+    client.ok("CONFIG SET rlock.redisson-yield 1");
     let mut outsider = Outsider::new(&server);
     assert!(grants_before_a_turn(&mut client) <= 8);
     // Twice as many each time, 64 at most, of which the last eight may come sooner.
@@ -80,7 +80,7 @@ fn turns_that_nobody_uses_are_further_and_further_apart_until_one_is_used() {
     // From then on it is theirs whenever nobody else waits.
     for used in 1..=3 {
         eventually("the turn was used", || {
-            client.counter("rlock_redisson_turns_used") == used
+            client.counter("rlock_redisson_yields_used") == used
         });
         client.int("RLOCK.RELEASE job uuid:1");
         assert_eq!(client.mode("job"), "reserved");

@@ -75,7 +75,7 @@ fn they_have_their_turn_among_native_waiters() {
     assert_eq!(client.mode("job"), "reserved");
     assert!(fair.takes());
     assert_eq!(client.mode("job"), "exclusive");
-    assert_eq!(client.counter("rlock_redisson_turns_used"), 1);
+    assert_eq!(client.counter("rlock_redisson_yields_used"), 1);
 }
 
 #[test]
@@ -88,5 +88,5 @@ fn one_who_died_there_keeps_nobody_waiting() {
     client.int("RLOCK.RELEASE job alice");
     // Nobody listens for it: no turn.
     client.int("RLOCK.ACQUIRE job alice 60000");
-    assert_eq!(client.counter("rlock_redisson_turns"), 0);
+    assert_eq!(client.counter("rlock_redisson_yields"), 0);
 }

@@ -5,7 +5,7 @@ use redis::Value;
 use crate::support::{list, text, Ask, RawClient, Server, Waiter};
 
 pub const CHANNEL: &str = "redisson_lock__channel:{job}";
-pub const LONG_TURN: &str = "CONFIG SET rlock.redisson-turn 10000";
+pub const LONG_TURN: &str = "CONFIG SET rlock.redisson-yield 10000";
 
 /// Waits as Redisson does.
 pub struct Outsider {
@@ -35,7 +35,7 @@ impl Outsider {
     pub fn in_its_turn(ms: i64) -> (Server, RawClient, Self) {
         let server = Server::start();
         let mut client = server.raw();
-        client.ok(&format!("CONFIG SET rlock.redisson-turn {ms}"));
+        client.ok(&format!("CONFIG SET rlock.redisson-yield {ms}"));
         client.int("RLOCK.ACQUIRE job alice 60000");
         let outsider = Self::new(&server);
         client.int("RLOCK.RELEASE job alice");

@@ -53,7 +53,7 @@ fn one_comes_after_eight_grants_at_most_and_the_queue_goes_on_after_it() {
         waiter.token();
         client.int(&format!("RLOCK.RELEASE job w{number}"));
     }
-    assert!(client.counter("rlock_redisson_turns_used") >= 1);
+    assert!(client.counter("rlock_redisson_yields_used") >= 1);
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_lock_that_is_released_with_nobody_in_the_queue_is_left_to_them_first() {
     assert_eq!(client.mode("job"), "exclusive");
     outsider.leaves();
     waiter.token();
-    assert_eq!(client.counter("rlock_redisson_turns"), 1);
-    assert_eq!(client.counter("rlock_redisson_turns_used"), 1);
+    assert_eq!(client.counter("rlock_redisson_yields"), 1);
+    assert_eq!(client.counter("rlock_redisson_yields_used"), 1);
 }
 
 #[test]
@@ -79,20 +79,20 @@ fn a_turn_that_nobody_uses_ends() {
     let mut waiter = crowd(&server, 1).remove(0);
     client.int("RLOCK.RELEASE job alice");
     waiter.token();
-    assert_eq!(client.counter("rlock_redisson_turns_used"), 0);
+    assert_eq!(client.counter("rlock_redisson_yields_used"), 0);
     // The next one is further away now.
     for _ in 0..5 {
         client.int("RLOCK.RELEASE job w0");
         client.int("RLOCK.ACQUIRE job w0 60000");
     }
-    assert_eq!(client.counter("rlock_redisson_turns"), 1);
+    assert_eq!(client.counter("rlock_redisson_yields"), 1);
 }
 
 #[test]
 fn it_ends_when_nobody_listens_any_more() {
     let server = Server::start();
     let mut client = server.raw();
-    client.ok("CONFIG SET rlock.redisson-turn 10000");
+    client.ok("CONFIG SET rlock.redisson-yield 10000");
     for goes in [Outsider::goes as fn(Outsider), drop] {
         client.int("RLOCK.ACQUIRE job alice 60000");
         let mut outsider = Outsider::new(&server);
@@ -119,12 +119,12 @@ fn who_listens_to_a_pattern_has_none() {
     let mut waiter = crowd(&server, 1).remove(0);
     client.int("RLOCK.RELEASE job alice");
     waiter.token();
-    assert_eq!(client.counter("rlock_redisson_turns"), 0);
+    assert_eq!(client.counter("rlock_redisson_yields"), 0);
 }
 
 #[test]
 fn both_settings_turn_it_off_at_once() {
-    for off in ["rlock.redisson-turn 0", "rlock.redisson-compat no"] {
+    for off in ["rlock.redisson-yield 0", "rlock.redisson-compat no"] {
         let (server, mut client, _outsider) = Outsider::in_its_turn(10_000);
         assert_eq!(client.mode("job"), "reserved", "{off}");
         let mut waiter = crowd(&server, 1).remove(0);
@@ -132,7 +132,7 @@ fn both_settings_turn_it_off_at_once() {
         waiter.token();
         client.int("RLOCK.RELEASE job w0");
         client.int("RLOCK.ACQUIRE job alice 60000");
-        assert_eq!(client.counter("rlock_redisson_turns"), 1, "{off}");
+        assert_eq!(client.counter("rlock_redisson_yields"), 1, "{off}");
     }
 }
 
@@ -218,7 +218,7 @@ fn a_server_that_may_not_write_grants_to_nobody_after_it() {
     client.ok("CONFIG SET min-replicas-to-write 1");
     // The turn is over at the next look at it; of those the timer has many until
     // bob's time is over.
-    client.ok("CONFIG SET rlock.redisson-turn 0");
+    client.ok("CONFIG SET rlock.redisson-yield 0");
     assert_eq!(clock.client.read(), Value::Nil);
     assert_eq!(client.mode("job"), "reserved");
     waiter.still_waits();
@@ -243,5 +243,5 @@ fn one_native_client_in_a_loop_does_not_shut_them_out() {
         }
         had >= 10
     });
-    assert!(client.counter("rlock_redisson_turns_used") >= 1);
+    assert!(client.counter("rlock_redisson_yields_used") >= 1);
 }

@@ -27,8 +27,7 @@ export class Refusal extends Error {
 
   /** Whether another server is, or will be, the one to ask. */
   get noMaster() {
-    if (this.code === 'UNBLOCKED') return !this.message.includes('superseded');
-    return ['READONLY', 'MASTERDOWN', 'LOADING'].includes(this.code);
+    return ['READONLY', 'MASTERDOWN', 'LOADING', 'UNBLOCKED'].includes(this.code);
   }
 
   /** Whether it would be no other if it were asked again. */

@@ -147,14 +147,11 @@ impl Error {
 
     /// Whether it says that this server is no master now: the address may soon lead to one.
     pub(crate) fn is_no_master(&self) -> bool {
-        let Self::Refused { code, text } = self else {
+        let Self::Refused { code, .. } = self else {
             return false;
         };
-        match code.as_str() {
-            "READONLY" | "MASTERDOWN" | "LOADING" => true,
-            "UNBLOCKED" => !text.starts_with("superseded"),
-            _ => false,
-        }
+        let no_master = ["READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED"];
+        no_master.contains(&code.as_str())
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Rules {
     /// Give every lock a fencing counter beside it.
     pub counts: bool,
     /// How long a turn of Redisson's is, us; `None`: it has none.
-    pub redisson_turn_us: Option<i64>,
+    pub redisson_yield_us: Option<i64>,
     /// For how many ms the place of a request is kept whose connection closes; `None`: it
     /// is not.
     pub keep_place: Option<i64>,
@@ -76,7 +76,7 @@ impl Rules {
         detect_deadlocks: true,
         watchdog_max: None,
         counts: false,
-        redisson_turn_us: None,
+        redisson_yield_us: None,
         keep_place: None,
         grants_in: None,
         most_waiters: Limits::NONE,

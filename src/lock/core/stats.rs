@@ -28,10 +28,10 @@ impl Core {
             (c"cancelled", counters.cancelled),
             (c"deadlocks_refused", counters.deadlocks),
             (c"max_waiters_refused", counters.turned_away),
-            (c"grants_taken_back", counters.taken_back),
+            (c"grants_revoked", counters.taken_back),
             (c"once_rebound", counters.rebound),
-            (c"redisson_turns", counters.turns),
-            (c"redisson_turns_used", counters.turns_used),
+            (c"redisson_yields", counters.turns),
+            (c"redisson_yields_used", counters.turns_used),
             (c"held", number(self.locks.held())),
             (c"watchdog_holds", self.watchdogs.count()),
             (c"oldest_hold_ms", hold_ms),
@@ -56,7 +56,7 @@ impl Core {
             (c"wait_p99_us", waits.percentile(99)),
             (c"wait_max_us", waits.longest_us),
             (c"wait_max_last_minute_us", waits.longest_of_late(wall)),
-            (c"stock_presumed", number(self.presumed())),
+            (c"recovery_presumed", number(self.presumed())),
         ];
         let lost = |reason: Reason| {
             let count = counters.lost.get(&reason).copied().unwrap_or(0);

@@ -94,7 +94,7 @@ fn holds_others_up(core: &Core, owner: &[u8]) -> bool {
 
 /// It was found whether anybody waits for the key by subscription.
 pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
-    match (d.core.rules.redisson_turn_us, listening) {
+    match (d.core.rules.redisson_yield_us, listening) {
         (None, _) | (_, Listening::Nobody) => d.drop_subscribers(key),
         _ if d.core.subscribers.is_turn(key) => look_at_turn(d, key),
         (Some(turn_us), Listening::Woken { shared }) => {
@@ -115,7 +115,7 @@ pub fn subscribed(d: &mut Decision<'_>, key: &Key, listening: Listening) {
 /// Those who subscribe are first in the queue: if the key is free it is left to
 /// them. `false`: they have no place any more.
 pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
-    let Some(turn_us) = d.core.rules.redisson_turn_us else {
+    let Some(turn_us) = d.core.rules.redisson_yield_us else {
         d.drop_subscribers(key);
         return false;
     };
@@ -130,7 +130,7 @@ pub fn offer(d: &mut Decision<'_>, key: &Key) -> bool {
 /// The key went to the next without being free: is there anybody who would have
 /// liked to find it so?
 pub fn passed(d: &mut Decision<'_>, key: &Key, shared: bool) {
-    if d.core.rules.redisson_turn_us.is_none() || d.core.subscribers.are_served(key) {
+    if d.core.rules.redisson_yield_us.is_none() || d.core.subscribers.are_served(key) {
         return;
     }
     if d.core.locks.passes(key, ASKS_ONE_IN) {

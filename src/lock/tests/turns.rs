@@ -25,7 +25,7 @@ struct Crowd {
 impl Crowd {
     fn new() -> Self {
         let mut shell = Shell::new();
-        shell.core.rules.redisson_turn_us = Some(TURN_MS * 1000);
+        shell.core.rules.redisson_yield_us = Some(TURN_MS * 1000);
         Self {
             shell,
             listens: false,

@@ -16,8 +16,8 @@ impl OnInfo for InfoSection {
         let found = SHELL.with(here, |shell| {
             let mut stats = shell.locks.ask(|core| core.stats(clock::now()))?;
             stats.extend([
-                (c"stock_running", u64::from(shell.stock.is_walking())),
-                (c"stock_scanned", shell.stock.scanned.get()),
+                (c"recovery_running", u64::from(shell.recovery.is_walking())),
+                (c"recovery_scanned", shell.recovery.scanned.get()),
                 (c"subscribers_seen", u64::from(shell.unpublished.ask())),
                 (c"memory_bytes", sys::taken()),
                 (c"faults", u64::from(sys::faults())),

@@ -44,7 +44,7 @@ pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
 /// Once nothing is to be heard any more: lets go of both, where the server can do that
 /// (Redis 8.2).
 pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.hears_any() && !shell.stock.is_walking() && !shell.has_notes() {
+    if !shell.hears_any() && !shell.recovery.is_walking() && !shell.has_notes() {
         let on = &shell.subscriptions;
         forget::<Keys>(&on.keys, ctx, CLASSES);
         forget::<Hashes>(&on.hashes, ctx, NotifyEvent::HASH);
@@ -133,7 +133,7 @@ fn is_strange(shell: &Shell, name: &[u8]) -> bool {
     let strange = |core: &Core| !core.may_hear(name, all) && !is_lease_key(core);
     // While the core is at work it is not known.
     shell.locks.ask(strange).unwrap_or(false)
-        && !shell.stock.is_walking()
+        && !shell.recovery.is_walking()
         && !shell.inbox.has_moves()
 }
 
@@ -168,7 +168,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
     let from = match event {
         b"rename_to" | b"move_to" => {
             // Whatever is known: by notes that are not heard yet, another key may be meant.
-            shell.stock.arrived(key);
+            shell.recovery.arrived(key);
             shell.inbox.take_leaving()
         }
         _ => None,

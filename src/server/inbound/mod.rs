@@ -8,15 +8,15 @@ mod info_section;
 mod inspect;
 mod key_events;
 mod neighbours;
+mod recovery;
 mod server_events;
-mod stock;
 mod tick;
 mod timer;
 mod watching;
 
 pub use command::{register, Call, Command};
 pub use info_section::InfoSection;
+pub use recovery::begin as begin_recovery_scan;
 pub use server_events::{look_around, subscribe};
-pub use stock::begin as take_stock;
 pub use timer::on_timer;
 pub use watching::hear_closes;

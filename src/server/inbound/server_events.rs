@@ -6,7 +6,7 @@
 //! something each time.
 
 use super::tick::leave;
-use super::{advice, key_events, neighbours, stock};
+use super::{advice, key_events, neighbours, recovery};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, messages, reach, records};
 use crate::server::run::{gate, schedule};
@@ -62,14 +62,14 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
     match told {
         Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Flushed)),
         Told::Swapped(one, other) => {
-            shell.stock.swapped(one, other);
+            shell.recovery.swapped(one, other);
             replaced(shell, ctx, Note::Swapped(one, other));
         }
         Told::Loading { over } => {
             situation.loading.set(!over);
-            shell.stock.end();
+            shell.recovery.end();
             if over {
-                stock::begin_now(shell, ctx);
+                recovery::begin_now(shell, ctx);
                 // The flush before the load is part of it.
                 shell.inbox.forget_flushes();
                 // A lock that is there again is the same one: DEBUG RELOAD, a load that
@@ -80,7 +80,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
         Told::Role { master } => {
             situation.master.set(master);
             if master {
-                stock::begin_now(shell, ctx);
+                recovery::begin_now(shell, ctx);
                 // What happened to keys meanwhile was not noted.
                 replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
             } else {
@@ -140,8 +140,8 @@ fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
 /// Settings were changed.
 fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
     advice::changed(shell, ctx, names);
-    if names.contains(&&b"rlock.stock"[..]) {
-        stock::set(shell, ctx);
+    if names.contains(&&b"rlock.recovery-scan"[..]) {
+        recovery::set(shell, ctx);
     }
     // Events of ours may have listeners by now.
     key_events::watch(shell, ctx);
@@ -158,7 +158,7 @@ fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
 /// This server is a replica from now on.
 fn demoted(shell: &Shell, ctx: Ctx<'_>) {
     shell.pulse.can_be_replaced();
-    shell.stock.end();
+    shell.recovery.end();
     shell.unpublished.forget();
     shell.locks.change(lock::demoted);
     shell.inbox.take();

@@ -1,6 +1,6 @@
 //! The module's one timer fires.
 
-use super::{stock, tick, watching};
+use super::{recovery, tick, watching};
 use crate::lock::Occasion;
 use crate::server::outbound::closes;
 use crate::server::run::schedule;
@@ -16,7 +16,7 @@ pub fn on_timer(ctx: Ctx<'_>) {
             tick::serve(shell, ctx, Occasion::Timer);
         }
         tick::catch_up(shell, ctx);
-        stock::go_on(shell, ctx);
+        recovery::go_on(shell, ctx);
         watching::relax(shell, ctx);
         closes::close_some(shell, ctx);
         firing.end(|| schedule::arm_for_next(shell, ctx));

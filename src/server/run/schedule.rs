@@ -73,7 +73,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         (shell.clients.any_closing() || shell.outbox.has_lines()).then_some(1),
         let_go.then_some(1),
         half_done.then(&overdue),
-        shell.stock.next_ms().map(again),
+        shell.recovery.next_ms().map(again),
     ];
     all.into_iter().flatten().min()
 }

@@ -188,7 +188,7 @@ fn secrets(port: u16) -> io::Result<(Link, Link, Vec<String>)> {
     let mut control = Link::open(port)?;
     for line in [
         "HELLO 3",
-        "CONFIG SET rlock.redisson-turn 0",
+        "CONFIG SET rlock.redisson-yield 0",
         "SUBSCRIBE s:0",
         "FLUSHALL",
     ] {

@@ -23,11 +23,11 @@ const SETTINGS: [&str; 14] = [
     "CONFIG SET rlock.fencing clock",
     "CONFIG SET rlock.deadlock-detection yes",
     "CONFIG SET rlock.redisson-compat yes",
-    "CONFIG SET rlock.stock yes",
-    "CONFIG SET rlock.stock-max 1000000",
+    "CONFIG SET rlock.recovery-scan yes",
+    "CONFIG SET rlock.recovery-scan-max 1000000",
     "CONFIG SET rlock.keep-place 15000",
     "CONFIG SET rlock.watchdog-max 0",
-    "CONFIG SET rlock.redisson-turn 20",
+    "CONFIG SET rlock.redisson-yield 20",
     "CONFIG SET maxmemory 0",
     "DEBUG SET-ACTIVE-EXPIRE 1",
 ];
@@ -112,7 +112,7 @@ fn nothing_left(link: &mut Link) -> Result<(), String> {
         "rlock_queued",
         "rlock_oldest_hold_ms",
         "rlock_oldest_wait_ms",
-        "rlock_stock_presumed",
+        "rlock_recovery_presumed",
     ];
     for name in gauges {
         eventually(&format!("{name} is 0"), || {

@@ -4,13 +4,14 @@ use crate::draw::Args;
 use crate::resp::Value;
 
 /// The codes of rlock's errors, and those that the server refuses its commands by.
-const CODES: [&str; 24] = [
+const CODES: [&str; 25] = [
     "MAXWAITERS",
     "ERR",
     "NOTHELD",
     "HELD",
     "WRONGLIMIT",
     "UNBLOCKED",
+    "SUPERSEDED",
     "DEADLOCK",
     "NOTYET",
     "WRONGMODE",

@@ -98,7 +98,7 @@ async function retried(number, session) {
   const after = await outcome(last);
   line(
     number, 'a queued request that is retried keeps its place',
-    /superseded/.test(older.message) && at === 0 && token > 0 && holds === 1 && after > token,
+    /SUPERSEDED/.test(older.message) && at === 0 && token > 0 && holds === 1 && after > token,
     `the older: ${older.message.slice(0, 40)}; place ${at}, token ${token}, ${holds} hold, the one behind ${after}`,
   );
 }

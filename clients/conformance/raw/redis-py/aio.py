@@ -106,7 +106,7 @@ async def retried(number, session):
         number,
         "a queued request that is retried keeps its place",
         f"the older: {str(older)[:20]}; place {at}, token {token}, {holds} hold, the one behind {after}",
-        "superseded" in str(older) and at == 0 and holds == 1 and after > token,
+        "SUPERSEDED" in str(older) and at == 0 and holds == 1 and after > token,
     )
 
 

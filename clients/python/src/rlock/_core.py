@@ -133,7 +133,7 @@ class Core(Holds):
             self.drop = "the server is a replica now"
 
     def _failed(self, request: Request, code: str, text: str, now: float) -> None:
-        if code == "UNBLOCKED" and "superseded" not in text:
+        if code == "UNBLOCKED":
             self.drop = f"{code} {text}"  # it is asked for again, at the master
         elif code == "NOTYET" and self.waits_for_start:
             self._unasked(request)

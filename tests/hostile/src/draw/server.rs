@@ -11,11 +11,11 @@ const SETTINGS: [(&str, &[&str]); 12] = [
     ("rlock.fencing", &["clock", "counter"]),
     ("rlock.deadlock-detection", &["yes", "no", "yes"]),
     ("rlock.redisson-compat", &["yes", "no", "yes"]),
-    ("rlock.stock", &["yes", "no", "yes"]),
-    ("rlock.stock-max", &["1", "1000000", "-1"]),
+    ("rlock.recovery-scan", &["yes", "no", "yes"]),
+    ("rlock.recovery-scan-max", &["1", "1000000", "-1"]),
     ("rlock.keep-place", &["0", "1000", "15000"]),
     ("rlock.watchdog-max", &["0", "10", "1000", "60000"]),
-    ("rlock.redisson-turn", &["0", "5", "10000", "20"]),
+    ("rlock.redisson-yield", &["0", "5", "10000", "20"]),
 ];
 
 impl Draw {

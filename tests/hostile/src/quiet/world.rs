@@ -40,7 +40,7 @@ impl World {
         let mut control = Link::open(port)?;
         for line in [
             "HELLO 3",
-            "CONFIG SET rlock.redisson-turn 0",
+            "CONFIG SET rlock.redisson-yield 0",
             "CONFIG SET rlock.watchdog-lost keep",
         ] {
             control.must(line)?;

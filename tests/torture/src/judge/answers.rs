@@ -9,7 +9,7 @@ use crate::past::{Asked, Past};
 use crate::request::{Request, Verb};
 
 /// Refusals that the documentation names, and the server's own.
-pub const CODES: [&str; 23] = [
+pub const CODES: [&str; 24] = [
     "NOTHELD",
     "HELD",
     "DEADLOCK",
@@ -25,6 +25,7 @@ pub const CODES: [&str; 23] = [
     "TRYAGAIN",
     "LOADING",
     "UNBLOCKED",
+    "SUPERSEDED",
     "CLUSTERDOWN",
     "EXECABORT",
     "MASTERDOWN",

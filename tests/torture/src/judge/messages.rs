@@ -10,7 +10,7 @@ use crate::finding::{Finding, Findings};
 use crate::past::{Asked, Past};
 use crate::told::{due, Tag, Told};
 
-pub const SUPERSEDED: &str = "UNBLOCKED superseded";
+pub const SUPERSEDED: &str = "SUPERSEDED ";
 
 pub fn check(past: &Past, found: &mut Findings) {
     for message in &past.babble {

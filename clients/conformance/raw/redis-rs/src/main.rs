@@ -75,7 +75,7 @@ async fn retried(world: &mut World, number: u8) -> RedisResult<()> {
         .ask::<i64>(&format!("RLOCK.RELEASE {key} {mine}"))
         .await?;
     let after = token(last).await;
-    let superseded = older.contains("superseded");
+    let superseded = older.contains("SUPERSEDED");
     let good =
         superseded && place == Some(0) && token_again > 0 && holds == 1 && after > token_again;
     let seen = format!(

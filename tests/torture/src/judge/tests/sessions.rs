@@ -215,7 +215,7 @@ fn once_takes_the_place_of_the_older_request() {
             .op(1, "RLOCK.RELEASE k a", (1900, 1901), ok(0))
             .told(3, 1902, &format!("granted u {}", T + 1))
     };
-    let taken = "error t UNBLOCKED superseded by a newer request of the same owner";
+    let taken = "error t SUPERSEDED a newer request of the same owner took the place";
     assert!(story().told(2, 22, taken).found().is_empty());
     assert_eq!(story().found(), ["once"]);
     // Both have a place, and the hold is nested.

@@ -184,7 +184,7 @@ final class Main {
         ask("RLOCK.RELEASE", key, mine);
         long after = soon(last);
         line(number, "a queued request that is retried keeps its place",
-                older.contains("superseded") && at == 0 && holds.equals(1L) && after > token,
+                older.contains("SUPERSEDED") && at == 0 && holds.equals(1L) && after > token,
                 "the older: %.20s; place %d, token %d, %s hold, the one behind %d", older, at, token, holds, after);
     }
 

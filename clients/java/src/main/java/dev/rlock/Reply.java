@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 /** What a server replies to a command of rlock: a number, a text, or null. */
 final class Reply extends CommandOutput<String, String, Object> {
     /** The server is no master now, or not yet. */
-    private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING");
+    private static final Set<String> NO_MASTER = Set.of("READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED");
     /** The server may not write now, or not this key, or not for us; which may change. */
     private static final Set<String> NOT_NOW = Set.of(
             "NOREPLICAS", "MISCONF", "OOM", "CLUSTERDOWN", "TRYAGAIN", "ASK", "BUSY", "NOAUTH", "NOPERM");
@@ -67,8 +67,7 @@ final class Reply extends CommandOutput<String, String, Object> {
     }
 
     static boolean noMaster(String text) {
-        String code = code(text);
-        return NO_MASTER.contains(code) || code.equals("UNBLOCKED") && !text.contains("superseded");
+        return NO_MASTER.contains(code(text));
     }
 
     static boolean notNow(String text) {

@@ -1,4 +1,4 @@
-//! Taking stock of very many hashes that could be locks, which were there before the
+//! The recovery scan of very many hashes that could be locks, which were there before the
 //! module, while some of them change, end and are renamed: how long another client waits
 //! for the server, and how much of a core it takes.
 //!
@@ -6,8 +6,8 @@
 //! the server had a processor during one PING, which other work on the machine does not
 //! disturb. It does so for some seconds at a time, and takes the middle of what came out,
 //! for a PING that had to wait for a processor itself can see several slices. What is seen
-//! is compared with the same server under the same load when stock is taken, which pays
-//! for the key events that rlock hears, too.
+//! is compared with the same server under the same load when the scan is over, which pays
+//! for the key events that rlock observes, too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -22,7 +22,7 @@ use crate::waits::{beside, middle, Waits};
 /// A slice is no longer than this, in ms.
 const MARK_MS: f64 = 1.0;
 
-/// Taking stock takes no more than so many percent of a core.
+/// The scan takes no more than so many percent of a core.
 const MARK_SHARE: f64 = 5.0;
 
 /// The load pauses so long after each command.
@@ -64,18 +64,18 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "mark",
         "",
     ];
-    let mut table = Table::new("Taking stock of many hashes", &columns);
-    let mut row = taking.row("taking stock", count);
+    let mut table = Table::new("Recovery scan of many hashes", &columns);
+    let mut row = taking.row("recovery scan", count);
     let most = ((after.slice() + MARK_MS) * 10.0).ceil() / 10.0;
     let slice = report.judge(
-        "slice of taking stock, ms",
+        "slice of the recovery scan, ms",
         taking.slice(),
         Mark::AtMost(most),
     );
     row.splice(7..7, slice);
     let most = (after.percent() + MARK_SHARE).ceil();
     row.extend(report.judge(
-        "core for taking stock, %",
+        "core for the recovery scan, %",
         taking.percent(),
         Mark::AtMost(most),
     ));
@@ -132,8 +132,8 @@ impl Watched {
     }
 }
 
-/// Watches the server, a window after the other, for as long as `goes_on` says so, which is
-/// told whether stock is being taken, and how many windows there were.
+/// Watches the server, a window after the other, for as long as `goes_on` says so, which
+/// gets whether the scan is running, and how many windows there were.
 fn watch(
     server: &Server,
     control: &mut Connection,
@@ -160,7 +160,7 @@ fn watch(
 }
 
 fn is_taking(control: &mut Connection) -> Outcome<bool> {
-    Ok(control.info_number("rlock", "rlock_stock_running")? > 0.0)
+    Ok(control.info_number("rlock", "rlock_recovery_running")? > 0.0)
 }
 
 /// Every hash that is left was found, wherever it was when the walk came by. The server
@@ -168,7 +168,7 @@ fn is_taking(control: &mut Connection) -> Outcome<bool> {
 fn all_are_found(control: &mut Connection, left: usize) -> Outcome<()> {
     let start = Instant::now();
     loop {
-        let found = control.info_number("rlock", "rlock_stock_presumed")?;
+        let found = control.info_number("rlock", "rlock_recovery_presumed")?;
         if found == left as f64 {
             return Ok(());
         }

@@ -1,6 +1,6 @@
-//! Takes stock: after a load, a promotion, or when the module was loaded, every database is
-//! walked for hashes that could be locks, for nobody has asked for them yet, and their ends
-//! are to be seen all the same (`lock/core/stock.rs`).
+//! The recovery scan: after a load, a promotion, or when the module was loaded, every
+//! database is scanned for hashes that could be locks. No command has named them yet, and
+//! their leases must end on time all the same (`lock/core/stock.rs`).
 //!
 //! By the timer, in slices that no client notices, while the gate is open. Where a key is
 //! renamed or moved meanwhile it is looked at by its new name; what else is new since
@@ -34,9 +34,9 @@ const PLACES: usize = 64;
 /// cron.
 pub fn begin(shell: &Shell, ctx: Ctx<'_>) -> bool {
     let mut dbs = (0..).map_while(|db| ctx.keys_in(db));
-    let begins = shell.situation.master.get() && config::takes_stock() && dbs.any(|n| n > 0);
+    let begins = shell.situation.master.get() && config::scans_for_recovery() && dbs.any(|n| n > 0);
     if begins {
-        shell.stock.begin();
+        shell.recovery.begin();
     }
     begins
 }
@@ -50,11 +50,11 @@ pub fn begin_now(shell: &Shell, ctx: Ctx<'_>) {
 
 /// The setting was changed.
 pub fn set(shell: &Shell, ctx: Ctx<'_>) {
-    if config::takes_stock() {
+    if config::scans_for_recovery() {
         return begin_now(shell, ctx);
     }
     if let Some(all) = shell.locks.ask(|core| core.begin_to_forget()) {
-        shell.stock.put(Task::Forget(all));
+        shell.recovery.put(Task::Forget(all));
         shell.alarm.arm(ctx, clock::now(), 0);
     }
 }
@@ -62,7 +62,7 @@ pub fn set(shell: &Shell, ctx: Ctx<'_>) {
 /// The next slice, if one is due and the gate is open.
 pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
     let start = MachineUs::now();
-    let is_due = shell.stock.next_ms() == Some(0);
+    let is_due = shell.recovery.next_ms() == Some(0);
     if !is_due || gate::look(&shell.pulse, ctx, false) != Gate::Open {
         return;
     }
@@ -70,7 +70,7 @@ pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
     let mut now = start;
     while now < end {
         // Taken out: what a step calls may bring an event, which may begin anew.
-        let Some(mut task) = shell.stock.take() else {
+        let Some(mut task) = shell.recovery.take() else {
             break;
         };
         let more = match &mut task {
@@ -80,17 +80,17 @@ pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
                 shell.locks.change(forget).unwrap_or(false)
             }
         };
-        if more && shell.stock.next_ms().is_none() {
-            shell.stock.put(task);
+        if more && shell.recovery.next_ms().is_none() {
+            shell.recovery.put(task);
         }
         now = MachineUs::now();
     }
-    shell.stock.rest(start, now);
+    shell.recovery.rest(start, now);
 }
 
 /// Some steps. Whether any are left.
 fn go_on_walking(shell: &Shell, ctx: Ctx<'_>, walk: &mut Walk) -> bool {
-    if !config::takes_stock() {
+    if !config::scans_for_recovery() {
         return false;
     }
     let rest = walk.arrived.len().saturating_sub(BATCH);
@@ -118,8 +118,8 @@ fn go_on_walking(shell: &Shell, ctx: Ctx<'_>, walk: &mut Walk) -> bool {
             more = more && scan.step(ctx, &mut each);
         }
     }
-    let all = shell.stock.scanned.get().saturating_add(scanned);
-    shell.stock.scanned.set(all);
+    let all = shell.recovery.scanned.get().saturating_add(scanned);
+    shell.recovery.scanned.set(all);
     if more {
         walk.current = Some((db, scan));
     }
@@ -136,7 +136,7 @@ fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool
         if shell.server.cluster && slots::whose(ctx, &key) == Slot::Others {
             continue;
         }
-        let most = config::stock_max();
+        let most = config::recovery_scan_max();
         let presumed = shell.locks.change(|core| {
             let room = core.presumed() < most;
             (room, room && core.presume(now, &key, &look))
@@ -144,8 +144,8 @@ fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool
         match presumed {
             Some((false, _)) => {
                 ctx.notice(&format!(
-                    "rlock: took stock of {most} keys that could be locks, which is \
-                     rlock.stock-max; others are found when a command comes to them"
+                    "rlock: the recovery scan ends: it found {most} keys that could be locks, which \
+                     is rlock.recovery-scan-max; others are found when a command uses them"
                 ));
                 return false;
             }
@@ -153,11 +153,11 @@ fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool
                 if matches!(look.kind, Kind::Permits(_)) {
                     key_events::watch_hashes(shell, ctx);
                 }
-                let were_heard = shell.subscriptions.keys.get();
+                let were_observed = shell.subscriptions.keys.get();
                 key_events::watch(shell, ctx);
-                if !were_heard && shell.subscriptions.keys.get() {
-                    // Nobody has told so far where keys went.
-                    shell.stock.begin();
+                if !were_observed && shell.subscriptions.keys.get() {
+                    // Until now no event has said where keys went.
+                    shell.recovery.begin();
                     return false;
                 }
             }

@@ -1,4 +1,4 @@
-//! Taking stock: locks that were there before the module was, or before this server was
+//! The recovery scan: locks that were there before the module was, or before this server was
 //! master, end as any other, and what only looks like one goes without a word.
 
 mod by_hand;
@@ -21,10 +21,10 @@ const LATE: i64 = 1_000_000;
 #[track_caller]
 fn presumed(client: &mut RawClient, count: i64) {
     eventually("the walk is over", || {
-        client.counter("rlock_stock_running") == 0
+        client.counter("rlock_recovery_running") == 0
     });
     eventually("all is known", || {
-        client.counter("rlock_stock_presumed") == count
+        client.counter("rlock_recovery_presumed") == count
     });
 }
 

@@ -33,8 +33,8 @@ fn an_applications_hash_ends_silently() {
     assert_eq!(messages.messages(), []);
     let mut after = control.counters();
     for name in [
-        "rlock_stock_presumed",
-        "rlock_stock_scanned",
+        "rlock_recovery_presumed",
+        "rlock_recovery_scanned",
         "rlock_memory_bytes",
     ] {
         let was = before[name];
@@ -69,7 +69,7 @@ fn what_is_no_lock_is_left_alone() {
     let server = loaded_after(&[], &lines);
     let mut control = server.raw();
     presumed(&mut control, 2);
-    assert!(control.counter("rlock_stock_scanned") >= 8);
+    assert!(control.counter("rlock_recovery_scanned") >= 8);
 }
 
 /// Counted neither as a hit nor as a miss, and no reason to keep a key.
@@ -90,9 +90,9 @@ fn a_walk_is_no_access() {
     }
     let before = count(&mut control);
     for _ in 0..5 {
-        control.ok("CONFIG SET rlock.stock no");
+        control.ok("CONFIG SET rlock.recovery-scan no");
         presumed(&mut control, 0);
-        control.ok("CONFIG SET rlock.stock yes");
+        control.ok("CONFIG SET rlock.recovery-scan yes");
         presumed(&mut control, 500);
     }
     assert!(count(&mut control) <= before + 1);

@@ -53,7 +53,7 @@ fn stir(client: &mut RawClient, watch: &mut RawClient, many: usize, dbs: usize) 
     let mut random = Random::new(7);
     let mut requests = 0;
     let mut below = |n: usize| random.below(n);
-    while watch.counter("rlock_stock_running") == 1 {
+    while watch.counter("rlock_recovery_running") == 1 {
         let mut lines = Vec::new();
         for _ in 0..20 {
             let (key, to) = (below(many), below(many));
@@ -87,7 +87,7 @@ fn no_key_gets_past_it() {
     assert!(requests > 500, "it was over before anything changed");
     crate::support::eventually("what is there is presumed, and no more", || {
         let there = candidates(&mut client, DBS);
-        watch.counter("rlock_stock_presumed") == there
+        watch.counter("rlock_recovery_presumed") == there
     });
     assert_eq!(watch.counter("rlock_expired"), 0);
     client.ok("FLUSHALL");
@@ -101,7 +101,7 @@ fn a_flush_leaves_nothing() {
     let server = loaded_with(2, 40_000);
     let mut client = server.raw();
     crate::support::eventually("it has begun", || {
-        client.counter("rlock_stock_presumed") > 100
+        client.counter("rlock_recovery_presumed") > 100
     });
     client.ok("FLUSHALL");
     presumed(&mut client, 0);
@@ -115,7 +115,7 @@ fn others_are_answered_meanwhile() {
     let server = loaded_with(1, MANY);
     let (mut client, mut watch) = (server.raw(), server.raw());
     let mut pongs = 0;
-    while watch.counter("rlock_stock_running") == 1 {
+    while watch.counter("rlock_recovery_running") == 1 {
         client.in_step();
         pongs += 1;
     }

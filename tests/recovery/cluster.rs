@@ -27,14 +27,14 @@ fn a_key_of_another_nodes_slot_is_left_out() {
     presumed(&mut there, 1);
     there.ok(&format!("CLUSTER SETSLOT {slot} STABLE"));
     assert_eq!(there.int("DBSIZE"), 1);
-    there.ok("CONFIG SET rlock.stock no");
+    there.ok("CONFIG SET rlock.recovery-scan no");
     presumed(&mut there, 0);
-    there.ok("CONFIG SET rlock.stock yes");
+    there.ok("CONFIG SET rlock.recovery-scan yes");
     presumed(&mut there, 0);
     // Redis 8.4 and newer show nobody a key of another node's slot.
     let version = two.version();
     if version.is_valkey() || !version.at_least(8, 4) {
-        assert!(there.counter("rlock_stock_scanned") >= 1);
+        assert!(there.counter("rlock_recovery_scanned") >= 1);
     }
     // And it ends as elsewhere.
     let mut waiter = crate::support::Waiter::new(&one, ours, "b");

@@ -1,4 +1,4 @@
-//! Where stock is taken: after a load, a promotion, and when the module is loaded.
+//! When the recovery scan runs: after a load, a promotion, and when the module is loaded.
 
 use super::{expires_nothing, loaded_after, plain, presumed, soon, written};
 use crate::support::{eventually, now_ms, wait_for, Ask, Listener, RawClient, Server, Waiter};
@@ -33,7 +33,7 @@ fn end_in_time(server: &Server, until: i64) {
     let mut elsewhere = Subscriber::new(server, "redisson_lock__channel:{far}");
     let mut events = Listener::keyspace(server, 0);
     let mut waiter = Waiter::new(server, "waited", "b");
-    assert_eq!(control.counter("rlock_stock_presumed"), 3);
+    assert_eq!(control.counter("rlock_recovery_presumed"), 3);
     assert!(now_ms() < until, "this machine is too slow for the test");
     waiter.token();
     let granted = now_ms();
@@ -148,8 +148,8 @@ fn not_after_a_full_sync() {
     wait_for("the sync is through", || {
         (copy.int("DBSIZE") == 3).then_some(())
     });
-    assert_eq!(copy.counter("rlock_stock_running"), 0);
-    assert_eq!(copy.counter("rlock_stock_presumed"), 0);
+    assert_eq!(copy.counter("rlock_recovery_running"), 0);
+    assert_eq!(copy.counter("rlock_recovery_presumed"), 0);
 }
 
 /// While writes are paused nothing is looked at, and then the walk goes on.
@@ -164,8 +164,8 @@ fn a_pause_makes_it_wait() {
         turns += 1;
         turns > 30
     });
-    assert_eq!(control.counter("rlock_stock_running"), 1);
-    assert_eq!(control.counter("rlock_stock_presumed"), 0);
+    assert_eq!(control.counter("rlock_recovery_running"), 1);
+    assert_eq!(control.counter("rlock_recovery_presumed"), 0);
     control.ok("CLIENT UNPAUSE");
     presumed(&mut control, 4);
 }

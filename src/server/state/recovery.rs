@@ -1,5 +1,5 @@
-//! How far stock was taken: hashes that could be locks are looked for, database by
-//! database, in short slices with long rests between them (`inbound::stock`).
+//! How far the recovery scan is: it looks for hashes that could be locks, database by
+//! database, in short slices with long rests between them (`inbound::recovery`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ const MOST_ARRIVED: usize = 4096;
 const ROUNDS: u8 = 2;
 
 #[derive(Default)]
-pub struct Stock {
+pub struct RecoveryScan {
     task: RefCell<Option<Task>>,
     /// Not before this moment.
     rests_until: Cell<Option<MachineUs>>,
@@ -101,7 +101,7 @@ impl Dbs {
     }
 }
 
-impl Stock {
+impl RecoveryScan {
     /// Begins anew, whatever is under way.
     pub fn begin(&self) {
         self.scanned.set(0);
