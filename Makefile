@@ -10,7 +10,7 @@ export RLOCK_MODULE := $(TARGET)/release/librlock.so
 export RLOCK_SERVER ?= redis-server
 export RUST_TEST_THREADS ?= 16
 
-.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
+.PHONY: help build run test test-matrix test-threads test-upgrade test-tls test-clients test-packages test-monitoring interop soak walk explore torture torture-mutants durability hostile hostile-mutants fuzz mutants failover bench costs house words lint docs docs-check install dist dist-check lua bindings bindings-check clean tools drivers module server miri asan valgrind valgrind-tool
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,7 +105,7 @@ bench: module server ## measure on the installed server and write bench/report.m
 costs: $(if $(MODULES),,module) server valgrind-tool ## count instructions and bytes (MODULES="before.so after.so" side by side)
 	cargo bench --locked --bench locks -- --only costs $(addprefix --module ,$(MODULES))
 
-lint: tools house docs-check ## check format, lints, how src/ is put together, and the links of all pages
+lint: tools house words docs-check ## check format, lints, how src/ is put together, and the links of all pages
 	cargo fmt --all --check
 	cargo fmt --manifest-path clients/conformance/raw/redis-rs/Cargo.toml --check
 	cargo fmt --manifest-path clients/Cargo.toml --all --check
@@ -115,6 +115,10 @@ lint: tools house docs-check ## check format, lints, how src/ is put together, a
 	cargo clippy --locked --manifest-path clients/Cargo.toml --target-dir $(TARGET)/packages/rust --workspace --all-targets -- -D warnings
 	cargo clippy --locked --manifest-path clients/model/Cargo.toml --target-dir $(TARGET)/packages/model --all-targets -- -D warnings
 	@for patch in $$(find tests -name '*.patch'); do git apply --check "$$patch" || exit; done
+
+words: ## refuse old words in the pages, names and messages (needs python3)
+	@build-support/words --test
+	@build-support/words
 
 house: tools ## print where src/ breaks a rule of how it is put together
 	@cargo run --quiet --locked -p rlock-house -- src

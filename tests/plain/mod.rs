@@ -21,5 +21,5 @@ mod release;
 mod renew;
 mod replication;
 mod tokens;
-mod unheard;
+mod unobserved;
 mod wrongtype;

@@ -14,7 +14,7 @@ mod refused;
 mod replies;
 mod roles;
 mod shown;
-mod unheard;
+mod unobserved;
 mod watchdog;
 
 use redis::Value;
