@@ -289,7 +289,7 @@ end
 local REFUSED = {
     QUEUE = 'ERR QUEUE needs the rlock module: a function cannot wait. Try again when a message ' ..
         'tells that the lock is free, or its lease is over',
-    NOTIFY = 'ERR NOTIFY tells a connection of its hold, and a script, a function or a module ' ..
+    NOTIFY = 'ERR NOTIFY notifies a connection of its hold, and a script, a function or a module ' ..
         'has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
         'again when a message tells that the lock is free, or its lease is over',

@@ -14,7 +14,7 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// the fencing token, or null when somebody else has the lock (and still has it
 /// after `BLOCK` ms; 0 waits for ever). With `QUEUE` ms the connection goes on: the
 /// reply is `QUEUED`, and how the wait ended is published on `channel` with `tag`,
-/// the caller's name for this request. `NOTIFY` also tells there if the hold is lost.
+/// the caller's name for this request. `NOTIFY` also sends a message there if the hold is lost.
 /// It takes a RESP3 connection that is subscribed to the channel. An owner that has
 /// the lock already acquires it once more, at once, and gets the token of the hold
 /// under way. With `ONCE` it gets that too, without a hold more, and its request that

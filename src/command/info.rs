@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lock::{Core, Holder, Key, Keyspace, Known, Mode, Now};
 use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 
-/// So many holders are told of unless COUNT says otherwise.
+/// So many holders are listed unless COUNT says otherwise.
 const USUAL: usize = 1000;
 
 /// `RLOCK.INFO key [COUNT n]`
@@ -27,7 +27,7 @@ impl Command for Info {
         acl: "read fast",
         keys: Keys::One(Use::Read),
         summary: c"Describes a lock",
-        complexity: c"O(N) with N the holders and reservations that are told, at most COUNT",
+        complexity: c"O(N) with N the holders and reservations that are listed, at most COUNT",
         usage: "RLOCK.INFO key [COUNT n]",
     };
 
@@ -61,20 +61,20 @@ fn describe<K: Keyspace>(
         .take(most)
         .map(|holder| describe_holder(core, now, &key, holder))
         .collect();
-    let mut told = vec![("mode", text(mode))];
+    let mut fields = vec![("mode", text(mode))];
     if let Some(pool) = pool {
-        told.extend([
+        fields.extend([
             ("limit", Responder::Integer(pool.limit)),
             ("asked-limit", Responder::Integer(pool.asked)),
             ("available", Responder::Integer(pool.available())),
         ]);
     }
-    told.extend([
+    fields.extend([
         ("holders", Responder::Array(holders)),
         ("waiters", integer(i64::try_from(queue.waiters).ok())),
         ("oldest-wait-ms", integer(queue.oldest_wait_ms)),
     ]);
-    Ok(Responder::Map(told))
+    Ok(Responder::Map(fields))
 }
 
 fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Responder {
@@ -82,7 +82,7 @@ fn describe_holder(core: &Core, now: Now, key: &Key, holder: &Holder) -> Respond
     Responder::Map(holder_fields(now, holder, &known).into())
 }
 
-/// What is told of a holder.
+/// The fields of a holder.
 pub fn holder_fields(now: Now, holder: &Holder, known: &Known) -> [(&'static str, Responder); 7] {
     let of_what = match holder.mode {
         Mode::Permits => "permits",

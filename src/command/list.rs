@@ -78,7 +78,7 @@ impl Command for List {
         acl: "keyspace read slow",
         keys: Keys::None,
         summary: c"Lists the locks that are held",
-        complexity: c"O(N) with N the locks that are looked at, at most 1,000 a call",
+        complexity: c"O(N) with N the locks that are looked at, at most 250 a call",
         usage: "RLOCK.LIST [CURSOR cursor] [MATCH pattern] [OWNER prefix] [HELD-LONGER ms] \
                 [COUNT n]",
     };

@@ -30,7 +30,7 @@ macro_rules! commands {
             true $(&& register::<$command>(ctx, category))*
         }
 
-        /// What the server is told of each.
+        /// What the server learns of each.
         const SPECS: &[Spec] = &[$(<$command>::SPEC),*];
     };
 }

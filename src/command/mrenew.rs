@@ -9,7 +9,7 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 ///
 /// Sets the owner's lease on each of the keys to `lease` ms from now, shorter too,
 /// and replies 1. If it does not hold one of them it gets NOTHELD, and none is
-/// renewed. With `NOTIFY` the loss of its plain holds there is told from now on as for
+/// renewed. With `NOTIFY` a message tells of the loss of its plain holds from now on, as for
 /// RENEW.
 pub struct Mrenew;
 

@@ -54,14 +54,14 @@ impl Options<'_> {
         self.mode.unwrap_or(Mode::Exclusive)
     }
 
-    /// Where this connection is to be told of its request, if anywhere. Refused where it
-    /// would not hear it.
+    /// The channel on which this connection is to be notified of its request, if any. Refused
+    /// where no message would reach it.
     pub fn address(&self, call: &Call<'_>) -> Result<Option<Address>, Error> {
         let queued = self.wait.is_some_and(|wait| wait.queued);
         let Some((channel, tag)) = self.notify else {
             return if queued {
                 Err(Error::new(
-                    "QUEUE needs NOTIFY channel tag: where to tell how the wait ended",
+                    "QUEUE needs NOTIFY channel tag: the channel on which a message says how the wait ended",
                 ))
             } else {
                 Ok(None)
@@ -72,7 +72,7 @@ impl Options<'_> {
             // Where nothing waits QUEUE is a try, as BLOCK is.
             None if queued => Ok(None),
             None => Err(Error::new(
-                "NOTIFY tells a connection of its hold, and a script, a function or a module has \
+                "NOTIFY notifies a connection of its hold, and a script, a function or a module has \
                  none of its own: leave it out",
             )),
         }

@@ -27,7 +27,7 @@ impl Command for Owner {
         match call.own_id() {
             Some(id) => Ok(Responder::Text(id.into_bytes())),
             None => Err(Error::new(
-                "RLOCK.OWNER tells a connection's owner id, and a script, a function or a module \
+                "RLOCK.OWNER gives a connection's owner id, and a script, a function or a module \
                  has no connection of its own",
             )),
         }

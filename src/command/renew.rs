@@ -11,8 +11,8 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
 /// `WATCHDOG` all of the owner's holds on the key belong to this connection from
 /// now on: after a reconnect, a failover, or for a hold that somebody else took. With
-/// `NOTIFY` the loss of its holds in this mode is told there from now on, and where it was
-/// to be told before is told `rebound`. With `FENCE` it sets the lock's fencing counter to
+/// `NOTIFY` a message there tells of the loss of its holds in this mode from now on, and the one
+/// that was to be notified before gets `rebound`. With `FENCE` it sets the lock's fencing counter to
 /// the greatest of itself, the last token that the owner got for it and `token`, and
 /// replies with that: every token that is given for the lock from now on is greater. The
 /// counter lives for 30 days more, unless it had no TTL. An owner that does not hold the

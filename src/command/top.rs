@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::lock::Contended;
 use crate::server::{Call, Command, Keys, Responder, Spec};
 
-/// How many locks are told of unless COUNT says otherwise.
+/// How many locks are listed unless COUNT says otherwise.
 const USUAL: usize = 10;
 
 /// `RLOCK.TOP [COUNT n]`

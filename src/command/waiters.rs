@@ -20,7 +20,7 @@ impl Command for Waiters {
         acl: "read slow",
         keys: Keys::One(Use::Read),
         summary: c"Lists those who wait for a lock",
-        complexity: c"O(N) with N those who are told, at most COUNT",
+        complexity: c"O(N) with N the waiters that are listed, at most COUNT",
         usage: "RLOCK.WAITERS key [COUNT n]",
     };
 
@@ -38,16 +38,16 @@ impl Command for Waiters {
             Ok::<_, Error>(waiters)
         })??;
         let describe = |waiter: &crate::lock::Waiting| {
-            let mut told = vec![
+            let mut fields = vec![
                 ("owner", Responder::Text(waiter.owner.to_vec())),
                 ("mode", text(mode_name(waiter.mode))),
                 ("waited-ms", Responder::Integer(waiter.waited_ms)),
                 ("client-id", Responder::id(waiter.client)),
             ];
             if waiter.mode == Mode::Permits {
-                told.push(("permits", Responder::Integer(waiter.share.count())));
+                fields.push(("permits", Responder::Integer(waiter.share.count())));
             }
-            Responder::Map(told)
+            Responder::Map(fields)
         };
         Ok(Responder::Array(waiters.iter().map(describe).collect()))
     }

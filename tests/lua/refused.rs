@@ -46,7 +46,7 @@ fn queue_and_notify_are_refused() {
             let begin = "ERR QUEUE needs the rlock module: a function cannot wait.";
             assert!(queue.starts_with(begin), "{queue}");
             let notify = lua.error(&format!("{request} Notify ch t"));
-            let begin = "ERR NOTIFY tells a connection of its hold, and a script, a function";
+            let begin = "ERR NOTIFY notifies a connection of its hold, and a script, a function";
             assert!(notify.starts_with(begin), "{notify}");
         }
         assert_eq!(lua.keys(), before);

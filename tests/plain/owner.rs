@@ -174,7 +174,7 @@ fn scripts_and_functions_have_no_connection() {
     let (before, changes) = (client.state(b"job"), client.changes());
     let star = "ERR owner * means a connection, and a script, a function or a module has none of \
                 its own: give an owner id";
-    let owner = "ERR RLOCK.OWNER tells a connection's owner id, and a script, a function or a \
+    let owner = "ERR RLOCK.OWNER gives a connection's owner id, and a script, a function or a \
                  module has no connection of its own";
     let requests: [(&[&str], &str); 7] = [
         (&["RLOCK.OWNER"], owner),

@@ -193,7 +193,7 @@ fn within_scripts_and_functions_queue_tries_once_and_notify_alone_is_refused() {
         let notify = [way, &["RLOCK.ACQUIRE", "free", "a", "1000"], &wait[2..]].concat();
         let line = error(session.client.ask(&notify));
         assert!(
-            line.contains("NOTIFY tells a connection of its hold"),
+            line.contains("NOTIFY notifies a connection of its hold"),
             "{line}"
         );
         control.is_free("free");
