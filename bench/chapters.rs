@@ -14,7 +14,7 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
         Measurement::Contention => [
             "A lock that many want",
             "A crowd contends for one lock, and each lets go of it at once: how often it changes\n\
-             hands, how long that takes, and who gets it, by BLOCK and by QUEUE, beside the round\n\
+             hands, how long that takes, and who gets it, blocked and queued, beside the round\n\
              trips of PING and beside other ways to lock.",
         ],
         Measurement::Permits => ["Permits", "Locks that several may hold at a time."],
@@ -26,7 +26,7 @@ pub fn of(measurement: Measurement) -> [&'static str; 2] {
             "What others pay: time",
             "What commands that have nothing to do with locks lose on a server with the module.\n\
              Time is noise here; [instructions](#what-others-pay-and-a-pair-instructions) have the\n\
-             marks.",
+             targets.",
         ],
         Measurement::Deadlock => [
             "Deadlocks",

@@ -10,9 +10,9 @@ use crate::held;
 use crate::load::{integer, Outcome, Server};
 use crate::options::Options;
 use crate::picture::{self, Lines, Series};
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 
-/// Locks that are held besides; the last number has the mark.
+/// Locks that are held besides; the last number has the target.
 const HELD: [usize; 3] = [1, 10_000, 1_000_000];
 const MOST_MS: f64 = 3.0;
 
@@ -54,7 +54,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "p50 ms",
         "p99 ms",
         "max ms",
-        "mark (p99)",
+        "target (p99)",
         "",
     ];
     let mut table = Table::new("Lateness of expiry", &columns);
@@ -70,7 +70,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         }
         if *held == HELD[2] {
             let what = format!("lateness of expiry, p99 in ms, {} locks held", row[0]);
-            row.extend(report.judge(&what, ms(0.99), Mark::AtMost(MOST_MS)));
+            row.extend(report.judge(&what, ms(0.99), Target::AtMost(MOST_MS)));
         }
         table.row(row);
     }

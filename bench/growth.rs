@@ -39,11 +39,11 @@ const WORK: [&str; 5] = [
 const NOTES: [&str; 8] = [
     "Processor time of the server for one (INFO cpu), in microseconds. A pair is ACQUIRE and",
     "RELEASE of a free lock, many commands in flight; SET and DEL of a free key on the same server",
-    "tell what it takes more for having more keys. A hand-over is RELEASE and the next",
-    "ACQUIRE, in one write, and their two replies: between two by BLOCK, beside all the others;",
-    "or, where it says so, among as many as the row says, by QUEUE. Ends of leases are measured",
+    "show what more keys cost by themselves. A hand-over is RELEASE and the next",
+    "ACQUIRE, in one write, and their two replies: between two blocked waiters, beside all others;",
+    "or, where it says so, among as many queued ones as the row says. Ends of leases are measured",
     "while the server has nothing else to do, less what it takes to do nothing. Those who wait",
-    "do so by QUEUE, on one connection, for one lock. Each row has servers of its own; medians",
+    "are queued by one connection, for one lock. Each row has servers of its own; medians",
     "over rounds in which the rows take turns.",
 ];
 

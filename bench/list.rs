@@ -11,7 +11,7 @@ use crate::stats::quantile;
 use crate::waits::{beside, Comparison, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
-const MARK_MS: f64 = 5.0;
+const TARGET_MS: f64 = 5.0;
 
 /// How many holders are looked at for a page, and keys by SCAN.
 const COUNTS: [(&str, &[&str]); 2] = [
@@ -36,7 +36,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     );
     table.note("are listed is looked at.");
     for (name, count_words) in COUNTS {
-        let mut comparison = Comparison::new(name, count, "SCAN of n keys", MARK_MS);
+        let mut comparison = Comparison::new(name, count, "SCAN of n keys", TARGET_MS);
         let mut pages = Vec::new();
         for _ in 0..options.count(3, 1) {
             let mut client = ours.connect()?;

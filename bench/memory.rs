@@ -5,17 +5,17 @@ use crate::held;
 use crate::load::{command, Connection, Outcome, Server, Session};
 use crate::options::Options;
 use crate::picture::Bars;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::sessions;
 
-/// A wait by QUEUE for one lock, with many, takes no more of rlock's.
-const MARK_BYTES: f64 = 400.0;
+/// A queued waiter of one lock, with many, takes no more of rlock's.
+const TARGET_BYTES: f64 = 400.0;
 
 /// Measures on fresh servers and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let locks = options.count(100_000, 10_000);
     let waiters = options.count(1_000, 200);
-    let columns = ["", "number", "bytes each", "mark", ""];
+    let columns = ["", "number", "bytes each", "target", ""];
     let mut table = Table::new("Memory", &columns);
     let mut bars = Vec::new();
     let mut row = |name: &str, number: usize, bytes: f64, verdict: Option<[String; 2]>| {
@@ -39,29 +39,29 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         parts[2] = &owner;
         command(&parts)
     })?;
-    row("rlock: waiter by BLOCK", waiters, bytes, None);
+    row("rlock: blocked waiter", waiters, bytes, None);
     let bytes = per_waiter(options, waiters, |_| command(&["BLPOP", "list", "0"]))?;
     row("client blocked in BLPOP", waiters, bytes, None);
 
     for queued in [options.count(10_000, 1_000), options.count(100_000, 5_000)] {
         for (name, time) in [
-            ("rlock: wait by QUEUE, one lock", "0"),
+            ("rlock: queued waiter, one lock", "0"),
             ("rlock: the same with a time-out", "600000"),
         ] {
             let bytes = per_queued(&start()?, queued, 1, time)?;
             let what = format!("{name}, {queued} of them");
-            let verdict = report.judge(&what, bytes, Mark::AtMost(MARK_BYTES));
+            let verdict = report.judge(&what, bytes, Target::AtMost(TARGET_BYTES));
             row(name, queued, bytes, Some(verdict));
         }
         let bytes = per_queued(&start()?, queued, queued, "0")?;
-        row("rlock: wait by QUEUE, a lock each", queued, bytes, None);
+        row("rlock: queued waiter, a lock each", queued, bytes, None);
     }
 
     table.note(
         "Growth of used_memory; a waiter's without what its connection took before it blocked.",
     );
     table.note(
-        "All waits by QUEUE are of one connection, by owners with names of 46 bytes. For as many",
+        "All queued waiters are of one connection, by owners with names of 46 bytes. For as many",
     );
     table.note(
         "locks each has a queue of its own, which is counted, too; the locks are held before.",
@@ -114,7 +114,7 @@ fn per_waiter(options: &Options, count: usize, block: impl Fn(usize) -> Vec<u8>)
     Ok((used(&mut control)? - before) / count as f64)
 }
 
-/// Bytes for each of `count` waits by QUEUE of one connection, for so many locks.
+/// Bytes for each of `count` queued waiters of one connection, for so many locks.
 fn per_queued(server: &Server, count: usize, locks: usize, time: &str) -> Outcome<f64> {
     let mut control = server.connect()?;
     held::hold(&mut control, locks)?;

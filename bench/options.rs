@@ -10,7 +10,7 @@ usage: cargo bench --bench locks -- [options]     (none: all of it, some 60 min)
   --only LIST    of pairs,contention,permits,expiry,others,deadlock,growth,
                  memory,stalls,floods,sessions,crowds,list,recovery,clients,costs
   --quick        a short form (some 3 min) that judges nothing; without it the status is 1
-                 if a mark is missed
+                 if a target is missed
   --report FILE  where the report goes, report.md or report-NAME.md, with its pictures beside
                  it (bench/report.md; target/bench/report.md if not all is measured in full;
                  report-SERVER.md if there is that variable)

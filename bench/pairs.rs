@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::load::{command, Connection, Expect, Load, Outcome, Server};
 use crate::options::Options;
 use crate::picture::Bars;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::{median, ratios};
 
 /// Locks that take turns.
@@ -226,7 +226,7 @@ pub fn load_script(connection: &mut Connection, script: &str) -> Outcome<String>
 fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
     let mut table = Table::new(
         format!("Acquire + release of a free lock, {how}"),
-        &["", "pairs/s", "server µs/pair", "rlock is", "mark", ""],
+        &["", "pairs/s", "server µs/pair", "rlock is", "target", ""],
     );
     let rlock = peers.iter().find(|peer| peer.name == "rlock");
     for peer in peers {
@@ -239,10 +239,10 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
         if let Some(rlock) = rlock {
             let ratio = median(&ratios(&rlock.rates[mode], &peer.rates[mode]));
             row.push(format!("{ratio:.2} x"));
-            let judged = mark(peer.name).filter(|_| mode == PIPELINED);
-            if let Some(mark) = judged {
+            let judged = target(peer.name).filter(|_| mode == PIPELINED);
+            if let Some(target) = judged {
                 let what = format!("rlock / {}, {how}", peer.name);
-                row.extend(report.judge(&what, ratio, mark));
+                row.extend(report.judge(&what, ratio, target));
             }
         }
         table.row(row);
@@ -254,11 +254,11 @@ fn print(peers: &[Peer], mode: usize, how: &str, report: &mut Report) {
     report.print(&table);
 }
 
-fn mark(peer: &str) -> Option<Mark> {
+fn target(peer: &str) -> Option<Target> {
     match peer {
-        "Lua scripts" => Some(Mark::AtLeast(3.2)),
-        "SET + DEL" => Some(Mark::AtLeast(0.72)),
-        "SET NX + compare-and-delete" => Some(Mark::AtLeast(0.8)),
+        "Lua scripts" => Some(Target::AtLeast(3.2)),
+        "SET + DEL" => Some(Target::AtLeast(0.72)),
+        "SET NX + compare-and-delete" => Some(Target::AtLeast(0.8)),
         _ => None,
     }
 }

@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 use crate::held;
 use crate::load::{command, Connection, Expect, Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::waits::{beside, middle, Waits};
 
 /// A slice is no longer than this, in ms.
-const MARK_MS: f64 = 1.0;
+const TARGET_MS: f64 = 1.0;
 
 /// The scan takes no more than so many percent of a core.
-const MARK_SHARE: f64 = 5.0;
+const TARGET_SHARE: f64 = 5.0;
 
 /// The load pauses so long after each command.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -58,26 +58,26 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         "longest ms",
         "server at it, ms",
         "at most",
-        "mark",
+        "target",
         "",
         "% of a core",
-        "mark",
+        "target",
         "",
     ];
     let mut table = Table::new("Recovery scan of many hashes", &columns);
     let mut row = taking.row("recovery scan", count);
-    let most = ((after.slice() + MARK_MS) * 10.0).ceil() / 10.0;
+    let most = ((after.slice() + TARGET_MS) * 10.0).ceil() / 10.0;
     let slice = report.judge(
         "slice of the recovery scan, ms",
         taking.slice(),
-        Mark::AtMost(most),
+        Target::AtMost(most),
     );
     row.splice(7..7, slice);
-    let most = (after.percent() + MARK_SHARE).ceil();
+    let most = (after.percent() + TARGET_SHARE).ceil();
     row.extend(report.judge(
         "core for the recovery scan, %",
         taking.percent(),
-        Mark::AtMost(most),
+        Target::AtMost(most),
     ));
     table.row(row);
     let mut row = after.row("the same load after it", left);

@@ -1,4 +1,4 @@
-//! Tables that a person can read, the marks that figures must reach, and the file that has both.
+//! Tables that a person can read, the targets that figures must reach, and the file that has both.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use std::time::Instant;
 use crate::load::Outcome;
 use crate::picture::{self, Picture};
 
-/// A mark.
+/// A target.
 #[derive(Clone, Copy, Debug)]
-pub enum Mark {
+pub enum Target {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// Prints tables as they are finished, remembers how figures stand to their marks, and
+/// Prints tables as they are finished, remembers how figures stand to their targets, and
 /// writes all of it to a file in the end, with pictures beside it.
 pub struct Report {
     judges: bool,
-    marks: Vec<[String; 4]>,
+    targets: Vec<[String; 4]>,
     missed: Vec<String>,
     facts: String,
     body: String,
@@ -30,34 +30,34 @@ const INTRODUCTION: &str = "\
 One run of the command below: every figure, table and picture here is of that run. What is
 compared is measured in turns, on the same machine; rates are medians over the turns, and a
 ratio is the median of the ratios turn by turn. The ratios are what to look at: how fast a
-machine is changes all the rest. What each part measures, and its marks, stands in
+machine is changes all the rest. What each part measures, and its targets, stands in
 [testing.md](../docs/testing.md#figures); how it is done, below each table.
 ";
 
-impl Mark {
+impl Target {
     /// Whether it is reached.
     pub fn is_reached(self, value: f64) -> bool {
         match self {
-            Mark::AtLeast(least) => value >= least,
-            Mark::AtMost(most) => value <= most,
+            Target::AtLeast(least) => value >= least,
+            Target::AtMost(most) => value <= most,
         }
     }
 
     fn text(self) -> String {
         match self {
-            Mark::AtLeast(least) => format!("≥ {least}"),
-            Mark::AtMost(most) => format!("≤ {most}"),
+            Target::AtLeast(least) => format!("≥ {least}"),
+            Target::AtMost(most) => format!("≤ {most}"),
         }
     }
 }
 
 impl Report {
-    /// A report that will be this file. One that does not judge prints the marks and leaves
+    /// A report that will be this file. One that does not judge prints the targets and leaves
     /// the verdict open.
     pub fn new(file: PathBuf, judges: bool) -> Self {
         Report {
             judges,
-            marks: Vec::new(),
+            targets: Vec::new(),
             missed: Vec::new(),
             facts: String::new(),
             body: String::new(),
@@ -66,24 +66,24 @@ impl Report {
         }
     }
 
-    /// The marks that were missed, in words.
+    /// The targets that were missed, in words.
     pub fn missed(&self) -> &[String] {
         &self.missed
     }
 
-    /// The cells for mark and verdict, where `value` is held against `mark`.
-    pub fn verdict(&self, value: f64, mark: Mark) -> [String; 2] {
-        let verdict = match (self.judges, mark.is_reached(value)) {
+    /// The cells for target and verdict, where `value` is held against `target`.
+    pub fn verdict(&self, value: f64, target: Target) -> [String; 2] {
+        let verdict = match (self.judges, target.is_reached(value)) {
             (false, _) => "not judged",
             (true, true) => "ok",
             (true, false) => "missed",
         };
-        [mark.text(), verdict.to_owned()]
+        [target.text(), verdict.to_owned()]
     }
 
-    /// The same; it stands among all marks of the report, and with those that are missed.
-    pub fn judge(&mut self, what: &str, value: f64, mark: Mark) -> [String; 2] {
-        let [text, verdict] = self.verdict(value, mark);
+    /// The same; it stands among all targets of the report, and with those that are missed.
+    pub fn judge(&mut self, what: &str, value: f64, target: Target) -> [String; 2] {
+        let [text, verdict] = self.verdict(value, target);
         if verdict == "missed" {
             self.missed.push(format!("{what}: {value:.2}, not {text}"));
         }
@@ -92,7 +92,7 @@ impl Report {
         } else {
             format!("{value:.3}")
         };
-        self.marks
+        self.targets
             .push([what.to_owned(), figure, text.clone(), verdict.clone()]);
         [text, verdict]
     }
@@ -143,14 +143,14 @@ impl Report {
     pub fn write(&mut self) -> Outcome<()> {
         let minutes = self.began.elapsed().as_secs_f64() / 60.0;
         self.fact("took", &format!("{minutes:.0} minutes"));
-        let mut marks = Table::new("Marks", &["what", "figure", "mark", ""]);
-        self.marks.iter().for_each(|row| marks.row(row.clone()));
-        let marks = marks.text(true);
+        let mut targets = Table::new("Targets", &["what", "figure", "target", ""]);
+        self.targets.iter().for_each(|row| targets.row(row.clone()));
+        let targets = targets.text(true);
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
         let text = format!(
-            "# rlock benchmark\n\n{INTRODUCTION}\n{}\n## {marks}{}",
+            "# rlock benchmark\n\n{INTRODUCTION}\n{}\n## {targets}{}",
             self.facts, self.body
         );
         fs::write(&self.file, text)?;

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::load::{Outcome, Processor, Server, Spent};
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::{median, quantile};
 
 /// How often the client of [`beside`] asks.
@@ -129,7 +129,7 @@ pub const COLUMNS: [&str; 11] = [
     "p99.9 ms",
     "longest ms",
     "in all",
-    "mark",
+    "target",
     "",
 ];
 
@@ -138,7 +138,7 @@ pub const NOTES: [&str; 5] = [
     "Round trips of a PING every ms from before it begins until nothing of it is left, and",
     "beside the like on a server without the module: medians of three turns of each one's p99.9",
     "and longest. In all: the longest as the client saw it. What the server and the client stood",
-    "in line for a processor that others had is taken off the rest, and the mark is for that: a",
+    "in line for a processor that others had is taken off the rest, and the target is for that: a",
     "server at work is put off its processor by a busy machine, one at rest is not.",
 ];
 
@@ -182,7 +182,7 @@ impl Comparison {
         let like_longest = middle(&self.theirs, Waits::longest);
         let most = ((like_longest + self.most) * 10.0).ceil() / 10.0;
         let what = format!("PING beside {}", self.name);
-        let [mark, verdict] = report.judge(&what, longest, Mark::AtMost(most));
+        let [target, verdict] = report.judge(&what, longest, Target::AtMost(most));
         table.row([
             self.name.clone(),
             grouped(self.size as f64),
@@ -193,7 +193,7 @@ impl Comparison {
             format!("{:.2}", middle(&self.theirs, Waits::p999)),
             format!("{like_longest:.1}"),
             format!("{:.1}", middle(&self.theirs, Waits::longest_in_all)),
-            mark,
+            target,
             verdict,
         ]);
     }

@@ -6,7 +6,7 @@ use super::turns::{clock, Turns};
 use super::{called, Built};
 use crate::load::{Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 
 /// By how much it is to beat the best peer of its language, among processes.
 const BETTER: f64 = 10.0;
@@ -20,7 +20,7 @@ const NOTES: [&str; 11] = [
     "defaults, but that Redisson has fewer threads and idle connections, for there are 100 of",
     "it. In one process the workers are tasks (Python, Node, Go) or threads (Java) that share",
     "rlock's one connection, as its users would; the others have a client object each. The",
-    "mark is for processes, against the best peer of the language. Peers run on a server",
+    "target is for processes, against the best peer of the language. Peers run on a server",
     "without the module. Turns of rlock that overlap end the run; those of peers are counted",
     "here.",
 ];
@@ -54,7 +54,7 @@ pub fn measure(
         "in one process",
         "among processes",
         "x best peer",
-        "mark",
+        "target",
         "",
     ];
     let mut table = Table::new(title, &columns);
@@ -82,7 +82,7 @@ pub fn measure(
         }
         let ratio = among / best.max(f64::MIN_POSITIVE);
         let what = format!("{}: hand-overs by rlock / by the best peer", language.name);
-        let verdict = report.judge(&what, ratio, Mark::AtLeast(BETTER));
+        let verdict = report.judge(&what, ratio, Target::AtLeast(BETTER));
         let mut row = vec![
             called(language, language.ours),
             grouped(in_one),

@@ -3,7 +3,7 @@
 use super::{called, Built};
 use crate::load::{Outcome, Server};
 use crate::options::Options;
-use crate::report::{Mark, Report, Table};
+use crate::report::{Report, Table, Target};
 use crate::stats::median;
 
 /// Beside two round trips.
@@ -17,7 +17,7 @@ const NOTES: [&str; 2] = [
 /// Measures each language and prints.
 pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outcome<()> {
     let title = "Clients: a free lock, acquired and released";
-    let columns = ["by", "us a pair", "us for two PINGs", "ratio", "mark", ""];
+    let columns = ["by", "us a pair", "us for two PINGs", "ratio", "target", ""];
     let mut table = Table::new(title, &columns);
     for built in there {
         let language = built.language;
@@ -35,7 +35,7 @@ pub fn measure(there: &[Built], options: &Options, report: &mut Report) -> Outco
         let of = |what: fn(&(f64, f64)) -> f64| median(&turns.iter().map(what).collect::<Vec<_>>());
         let ratio = of(|(pair, pings)| pair / pings);
         let what = format!("{}: acquire and release / two PINGs", language.name);
-        let verdict = report.judge(&what, ratio, Mark::AtMost(MOST));
+        let verdict = report.judge(&what, ratio, Target::AtMost(MOST));
         let mut row = vec![called(language, language.ours)];
         row.push(format!("{:.1}", of(|turn| turn.0)));
         row.push(format!("{:.1}", of(|turn| turn.1)));

@@ -17,16 +17,16 @@ const LEASE: &str = "600000";
 /// How the crowd waits.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
-    /// Each by BLOCK, on a connection of its own.
+    /// Each blocked, on a connection of its own.
     Block,
-    /// All of them by QUEUE, on one connection, which releases too.
+    /// All of them queued by one connection, which releases too.
     Queue,
-    /// Each by BLOCK, for the only permit of a lock with the limit 1.
+    /// Each blocked, for the only permit of a lock with the limit 1.
     Permit,
 }
 
 impl Way {
-    /// ACQUIRE by BLOCK, and RELEASE, as bytes.
+    /// ACQUIRE with BLOCK, and RELEASE, as bytes.
     fn requests(self, key: &str, owner: &str) -> (Vec<u8>, Vec<u8>) {
         let (limit, permit): (&[&str], &[&str]) = match self {
             Way::Block | Way::Queue => (&[], &[]),

@@ -1,9 +1,9 @@
-//! Crowds by BLOCK and by QUEUE, beside PING.
+//! Crowds of blocked and of queued waiters, beside PING.
 //!
 //! The two differ only in the way of waiting: the same owners, lease and lock, RELEASE
-//! and the next ACQUIRE in one write, by the connection that was told of the grant, as a
-//! program would do it. So by BLOCK the reply to RELEASE and the grant come on two
-//! connections, by QUEUE on one: that is a part of what a session saves. Each way has a
+//! and the next ACQUIRE in one write, by the connection that was notified of the grant, as a
+//! program would do it. So the reply to RELEASE and the grant come on two connections to
+//! blocked waiters, on one to queued ones: that is a part of what a session saves. Each way has a
 //! server of its own, for who has sessions does not have the connections besides.
 
 use super::duel::{Duel, Figures, Side};
@@ -11,7 +11,7 @@ use super::{micros, Way};
 use crate::load::{self, Outcome};
 use crate::options::Options;
 use crate::picture::{self, Lines, Series};
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::{median, ratios};
 
 /// How many contend.
@@ -20,16 +20,16 @@ const CROWDS: [usize; 5] = [2, 10, 100, 1_000, 5_000];
 /// Files that a server or this process has open besides.
 const OTHER_FILES: usize = 100;
 
-/// Of which crowd the spread of the grants has a mark.
+/// Of which crowd the spread of the grants has a target.
 const JUDGED: usize = 1_000;
 
 const NOTES: [&str; 9] = [
-    "By BLOCK on a connection for each contender, by QUEUE on one RESP3 connection for all,",
+    "Blocked waiters have a connection each, queued ones a RESP3 connection for all,",
     "which sends the RELEASEs too; a server each. A contender sends its RELEASE and its next",
     "ACQUIRE in one write; one client thread serves them all. PING goes through the same loop on",
     "one more connection of the same server. All take turns; rates, times of the server's",
     "processor (INFO cpu) and ratios are medians over the turns. A hand-over cannot be faster",
-    "than a round trip, since the holder has to hear of its grant before it can release. The",
+    "than a round trip, since the holder has to learn of its grant before it can release. The",
     "server reads two commands and writes two replies in a hand-over, in a PING one; the ratio",
     "compares the time it takes for all that with the time of one PING. In the kernel: of that",
     "the part that sockets and the pipe for unblocked clients take, a mean, by samples.",
@@ -50,15 +50,15 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
         "by",
         "hand-overs/s",
         "of PING/s",
-        "of BLOCK",
-        "mark",
+        "of blocked",
+        "target",
         "",
         "server µs",
         "in the kernel",
         "of a PING",
         "in the kernel",
         "ratio",
-        "mark",
+        "target",
         "",
     ];
     let mut rates = Table::new("Hand-over of one lock under contention", &columns);
@@ -70,10 +70,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
         "PING p50",
         "PING p99",
         "Jain",
-        "mark",
+        "target",
         "",
         "double grants",
-        "mark",
+        "target",
         "",
     ];
     let mut spread = Table::new("Hand-over of one lock: how long, and to whom", &columns);
@@ -90,10 +90,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<Series> {
         }
         let duel = Duel::between([Way::Block, Way::Queue], options, crowd)?;
         let [block, _] = &duel.sides;
-        for (name, side) in ["BLOCK", "QUEUE"].into_iter().zip(&duel.sides) {
+        for (name, side) in ["blocked", "queued"].into_iter().zip(&duel.sides) {
             rates.row(rate(crowd, name, side, block, report));
             spread.row(fairness(crowd, name, side, report));
-            drawn.add(crowd, &format!("rlock by {name}"), &side.hand_overs);
+            drawn.add(crowd, &format!("rlock ({name} waiters)"), &side.hand_overs);
         }
         drawn.add(crowd, "PING of one connection", &block.pings);
     }
@@ -139,13 +139,13 @@ fn rate(crowd: usize, name: &str, side: &Side, block: &Side, report: &mut Report
         grouped(median(&hand_overs.rates)),
         format!("{of_ping:.2}"),
     ];
-    if name == "BLOCK" {
+    if name == "blocked" {
         row.extend([String::new(), String::new(), String::new()]);
     } else {
         let ratio = median(&ratios(&hand_overs.rates, &block.hand_overs.rates));
-        let what = format!("hand-overs by QUEUE / BLOCK, {crowd} contenders");
+        let what = format!("hand-overs, queued / blocked waiters, {crowd} contenders");
         row.push(format!("{ratio:.2}"));
-        row.extend(report.judge(&what, ratio, Mark::AtLeast(0.95)));
+        row.extend(report.judge(&what, ratio, Target::AtLeast(0.95)));
     }
     let ratio = median(&ratios(&hand_overs.costs, &pings.costs));
     for figures in [hand_overs, pings] {
@@ -154,9 +154,9 @@ fn rate(crowd: usize, name: &str, side: &Side, block: &Side, report: &mut Report
         row.extend([median(&figures.costs), kernel].map(|us| format!("{us:.1}")));
     }
     row.push(format!("{ratio:.2}"));
-    if name == "BLOCK" {
+    if name == "blocked" {
         let what = format!("server time of a hand-over / of a PING, {crowd} contenders");
-        row.extend(report.judge(&what, ratio, Mark::AtMost(1.45)));
+        row.extend(report.judge(&what, ratio, Target::AtMost(1.45)));
     }
     row
 }
@@ -170,14 +170,14 @@ fn fairness(crowd: usize, name: &str, side: &Side, report: &mut Report) -> Vec<S
     }
     row.push(format!("{:.4}", side.evenness));
     if crowd == JUDGED {
-        let what = format!("Jain's index of grants by {name}, {crowd} contenders");
-        row.extend(report.judge(&what, side.evenness, Mark::AtLeast(0.999)));
+        let what = format!("Jain's index of grants, {name} waiters, {crowd} contenders");
+        row.extend(report.judge(&what, side.evenness, Target::AtLeast(0.999)));
     } else {
         row.extend([String::new(), String::new()]);
     }
     let violations = side.violations as f64;
-    let what = format!("double grants by {name}, {crowd} contenders");
+    let what = format!("double grants, {name} waiters, {crowd} contenders");
     row.push(grouped(violations));
-    row.extend(report.judge(&what, violations, Mark::AtMost(0.0)));
+    row.extend(report.judge(&what, violations, Target::AtMost(0.0)));
     row
 }

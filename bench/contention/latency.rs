@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use super::{micros, times};
 use crate::load::{command, integer, Connection, Expect, Outcome, Server};
 use crate::options::Options;
-use crate::report::{Mark, Report, Table};
+use crate::report::{Report, Table, Target};
 use crate::stats::median;
 
 const NOTES: [&str; 4] = [
@@ -34,7 +34,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         pings.add(of_ping)?;
     }
     let columns = [
-        "", "samples", "p50 µs", "of PING", "mark", "", "p99 µs", "of PING", "mark", "",
+        "", "samples", "p50 µs", "of PING", "target", "", "p99 µs", "of PING", "target", "",
     ];
     let mut table = Table::new("Latency of a hand-over", &columns);
     let mut row = vec!["RELEASE to grant".to_owned(), hand_overs.len().to_string()];
@@ -43,7 +43,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         row.push(format!("{:.1}", micros(&hand_overs, share)));
         row.push(format!("{ratio:.2}"));
         let what = format!("RELEASE to grant / PING, {name}, 2 contenders");
-        row.extend(report.judge(&what, ratio, Mark::AtMost(most)));
+        row.extend(report.judge(&what, ratio, Target::AtMost(most)));
     }
     table.row(row);
     let closes = closes(&server, options.count(500, 50))?;

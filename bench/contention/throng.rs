@@ -22,14 +22,14 @@ const MANY_KEYS: [usize; 2] = [1_000, 10_000];
 const MANY_CLIENTS: usize = 1_000;
 
 const MIXED_NOTES: [&str; 4] = [
-    "100 clients by BLOCK, a connection each; every time it is drawn anew whether a client wants",
+    "100 clients block, a connection each; every time it is drawn anew whether a client wants",
     "READ or WRITE. It sends RELEASE and its next ACQUIRE in one write once it is granted the",
     "lock. Neighbouring readers are granted together. Medians over turns; Jain's index is of all",
     "grants of each client.",
 ];
 
 const KEYS_NOTES: [&str; 3] = [
-    "1,000 clients by BLOCK, a connection each: acquire, release at once, and the next lock, at",
+    "1,000 clients block, a connection each: acquire, release at once, and the next lock, at",
     "random. RELEASE and the next ACQUIRE go in one write, one client thread serves all, so a",
     "client has one request at a time. Medians over turns.",
 ];

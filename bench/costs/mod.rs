@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::load::{Counts, Outcome, Server};
 use crate::memory;
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::median;
 use work::{Work, ALL, PAIR, SET_AND_DEL};
 
@@ -101,8 +101,8 @@ fn count(options: &Options, report: &mut Report) -> Outcome<()> {
     if let Some((pair, peer)) = last(PAIR).zip(last(SET_AND_DEL)) {
         let ratio = pair / peer;
         let what = "instructions of a pair / of SET NX PX and DEL";
-        let [mark, verdict] = report.judge(what, ratio, Mark::AtMost(PAIR_MOST));
-        table.note(format!("{what}: {ratio:.2} ({mark}: {verdict})."));
+        let [target, verdict] = report.judge(what, ratio, Target::AtMost(PAIR_MOST));
+        table.note(format!("{what}: {ratio:.2} ({target}: {verdict})."));
     }
     let count = |module: &&PathBuf| {
         let server = Server::start(&options.server, Some(module))?;

@@ -8,7 +8,7 @@ use crate::held;
 use crate::load::{command, Connection, Counts, Expect, Outcome, Server};
 use crate::options::Options;
 use crate::picture::Bars;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::median;
 
 /// Locks that are held; without the module as many hashes with a TTL.
@@ -25,7 +25,7 @@ const NOTES: [&str; 6] = [
     "What a command takes, its own work too: the difference between doing it 4,500 and 500 times",
     "to as many keys, on a server each; medians of several runs. Without the module there are as",
     "many hashes with a TTL as locks elsewhere, since a server with more keys works more. Waiting:",
-    "another client waits for one of the locks by BLOCK. The marks are for GET, SET, DEL, SET PX",
+    "another client is a blocked waiter of one of the locks. The targets are for GET, SET, DEL, SET PX",
     "and EXPIRE while nobody waits, and for DEL while somebody does. Locks and hashes are made",
     "before anything is counted.",
 ];
@@ -121,11 +121,11 @@ fn print(held: usize, all: &[[Vec<f64>; 3]], report: &mut Report) -> Outcome<()>
         none,
         idle,
         "ratio",
-        "mark",
+        "target",
         "",
         waiting,
         "ratio",
-        "mark",
+        "target",
         "",
     ];
     let mut table = Table::new("What a command of others takes", &columns);
@@ -134,14 +134,17 @@ fn print(held: usize, all: &[[Vec<f64>; 3]], report: &mut Report) -> Outcome<()>
         let medians = counts.each_ref().map(|counts| median(counts));
         let [none, idle, waiting] = medians;
         let mut row = vec![kind.name.to_owned(), grouped(none)];
-        let marks = [Some(MOST), (kind.name == "DEL").then_some(MOST_DEL)];
-        for (count, state, mark) in [(idle, &names[1], marks[0]), (waiting, &names[2], marks[1])] {
+        let targets = [Some(MOST), (kind.name == "DEL").then_some(MOST_DEL)];
+        for (count, state, target) in [
+            (idle, &names[1], targets[0]),
+            (waiting, &names[2], targets[1]),
+        ] {
             let ratio = count / none;
             row.extend([grouped(count), format!("{ratio:.3}")]);
-            row.extend(match mark {
+            row.extend(match target {
                 Some(most) => {
                     let what = format!("instructions of {} beside no module: {state}", kind.name);
-                    report.judge(&what, ratio, Mark::AtMost(most))
+                    report.judge(&what, ratio, Target::AtMost(most))
                 }
                 None => [String::new(), String::new()],
             });

@@ -92,10 +92,10 @@ pub const ALL: [Work; 15] = [
         run: hand_overs::<1_000>,
     },
     Work {
-        name: "the same of 100 who wait by QUEUE on one connection",
+        name: "the same of 100 queued waiters of one connection",
         times: [200, 1_400],
         peer: None,
-        run: hand_overs_by_queue,
+        run: hand_overs_queued,
     },
     Work {
         name: "MACQUIRE and MRELEASE of 8 free keys",
@@ -122,7 +122,7 @@ const GROUP: usize = 50;
 
 const LONG: &str = "600000";
 
-/// Who contend for a lock by QUEUE.
+/// Queued waiters that contend for a lock.
 const WAITERS: usize = 100;
 
 /// Sends commands in groups, and holds each reply against what it must be.
@@ -250,8 +250,8 @@ fn hand_overs<const CLIENTS: usize>(server: &Server, times: usize) -> Outcome<Ve
     Ok(clients)
 }
 
-/// The same by QUEUE: all wait on one connection, which releases too.
-fn hand_overs_by_queue(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
+/// The same of queued waiters: all wait on one connection, which releases too.
+fn hand_overs_queued(server: &Server, times: usize) -> Outcome<Vec<Connection>> {
     let mut session = Session::on(server.connect()?)?;
     let wait = |number| session.wait("lock", &format!("owner:{number}"), [LONG, "0"], number);
     let waits: Vec<Vec<u8>> = (0..WAITERS).map(wait).collect();

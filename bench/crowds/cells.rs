@@ -1,23 +1,23 @@
-//! The cells of a row, how they stand to their marks, and which of them miss those.
+//! The cells of a row, how they stand to their targets, and which of them miss those.
 
 use std::collections::HashMap;
 
 use super::crowd::Crowd;
 use super::figures::{growth, Figures, Measured, Sized, Timed};
 use super::rows::Row;
-use crate::report::{grouped, Mark, Report};
+use crate::report::{grouped, Report, Target};
 
 /// A piece grows by no more than this, beyond the logarithm of n.
 const GROWTH: f64 = 2.0;
 
 /// A PING waits no longer than this, in ms, beyond the like.
-const MARK_MS: f64 = 10.0;
+const TARGET_MS: f64 = 10.0;
 
-/// So often time is measured, until it is within its mark: for a stall is there each time, and
+/// So often time is measured, until it is within its target: for a stall is there each time, and
 /// a busy machine's is not.
 const TURNS: usize = 3;
 
-/// So many times its mark.
+/// So many times its target.
 const HOPELESS: f64 = 1.5;
 
 /// What time says of a row.
@@ -34,7 +34,7 @@ pub struct Cells {
     /// The longest PING beside each like, with so many, in ms: the least of some turns.
     likes: HashMap<(&'static str, usize), f64>,
     judged: usize,
-    missed: Vec<(String, f64, Mark)>,
+    missed: Vec<(String, f64, Target)>,
 }
 
 impl Cells {
@@ -43,12 +43,12 @@ impl Cells {
         "us, fewer",
         "us, most",
         "growth",
-        "mark",
+        "target",
         "",
         "PING ms",
         "beside",
         "PING ms",
-        "mark",
+        "target",
         "",
     ];
 
@@ -82,13 +82,13 @@ impl Cells {
         cells.extend(self.judge(
             format!("growth: {name}"),
             growth,
-            Mark::AtMost(GROWTH),
+            Target::AtMost(GROWTH),
             report,
         ));
 
         match timed {
             Ok(Compared { ping, like, .. }) => {
-                let most = Mark::AtMost(((like + MARK_MS) * 10.0).ceil() / 10.0);
+                let most = Target::AtMost(((like + TARGET_MS) * 10.0).ceil() / 10.0);
                 cells.push(format!("{ping:.1}"));
                 cells.push(row.like.name.to_owned());
                 cells.push(format!("{like:.1}"));
@@ -99,7 +99,7 @@ impl Cells {
         cells
     }
 
-    /// Beside the like and with fewer; the same again while it misses a mark: the least of all.
+    /// Beside the like and with fewer; the same again while it misses a target: the least of all.
     fn until_within(
         &mut self,
         row: &Row,
@@ -112,7 +112,7 @@ impl Cells {
         let sized = |timed: Timed| fewer.map_or(Vec::new(), |fewer| vec![fewer, (most, timed.us)]);
         let mut like = self.like(row, crowd, figures, false)?;
         for turn in 1..figures.turns(TURNS) {
-            let excess = timed.ping / (like + MARK_MS);
+            let excess = timed.ping / (like + TARGET_MS);
             let is_slow = excess > 1.0;
             if !is_slow && growth(&sized(timed)) <= GROWTH {
                 break;
@@ -154,36 +154,36 @@ impl Cells {
         Ok(ping)
     }
 
-    fn judge(&mut self, what: String, value: f64, mark: Mark, report: &Report) -> [String; 2] {
+    fn judge(&mut self, what: String, value: f64, target: Target, report: &Report) -> [String; 2] {
         self.judged += 1;
-        if !mark.is_reached(value) {
-            self.missed.push((what, value, mark));
+        if !target.is_reached(value) {
+            self.missed.push((what, value, target));
         }
-        report.verdict(value, mark)
+        report.verdict(value, target)
     }
 
     /// The rest of the table is measured all the same.
     fn failed(&mut self, name: &str, error: &str) -> String {
         self.judged += 1;
         self.missed
-            .push((format!("failed: {name}"), 1.0, Mark::AtMost(0.0)));
+            .push((format!("failed: {name}"), 1.0, Target::AtMost(0.0)));
         format!("failed: {error}")
     }
 
-    /// Those that miss their marks: as a list, and among all marks.
+    /// Those that miss their targets: as a list, and among all targets.
     pub fn list(self, report: &mut Report) {
         let count = self.missed.len();
-        let verdicts = format!("{count} of {} cells miss their marks", self.judged);
-        let names = self.missed.iter().map(|(what, value, mark)| {
-            let [mark, _] = report.verdict(*value, *mark);
-            format!("\n- {what}: {value:.1} ({mark})")
+        let verdicts = format!("{count} of {} cells miss their targets", self.judged);
+        let names = self.missed.iter().map(|(what, value, target)| {
+            let [target, _] = report.verdict(*value, *target);
+            format!("\n- {what}: {value:.1} ({target})")
         });
         let names: String = names.collect();
         let colon = if count == 0 { "." } else { ":\n" };
         report.say(&format!("{verdicts}{colon}{names}"));
-        report.judge("crowds: cells that miss", count as f64, Mark::AtMost(0.0));
-        for (what, value, mark) in self.missed {
-            report.judge(&what, value, mark);
+        report.judge("crowds: cells that miss", count as f64, Target::AtMost(0.0));
+        for (what, value, target) in self.missed {
+            report.judge(&what, value, target);
         }
     }
 }

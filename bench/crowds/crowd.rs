@@ -74,7 +74,7 @@ const QUEUE_WAITS_ONCE: Step = Each(
 const ALL_READ: Step = Each(Client, "RLOCK.ACQUIRE lock owner:# LONG READ");
 const ALL_HAVE_A_PERMIT: Step = Each(Client, "RLOCK.ACQUIRE lock owner:# LONG LIMIT 1000000");
 const OWNER_HOLDS: Step = Each(Client, "RLOCK.ACQUIRE {lock}:# crowd LONG");
-const OWNER_IS_TOLD: Step = Each(
+const OWNER_IS_NOTIFIED: Step = Each(
     Session,
     "RLOCK.ACQUIRE {lock}:# crowd LONG NOTIFY CHANNEL #",
 );
@@ -166,7 +166,7 @@ pub const KEYS_HELD_LATE: Crowd = up_to(
 );
 
 pub const READERS: Crowd = crowd("n readers of one lock", &[ALL_READ]);
-pub const READERS_TOLD: Crowd = crowd(
+pub const READERS_NOTIFIED: Crowd = crowd(
     "n readers with NOTIFY",
     &[Each(
         Session,
@@ -178,7 +178,7 @@ pub const READERS_LATE: Crowd = crowd(
     &[Each(Client, "RLOCK.ACQUIRE lock owner:# LATE READ")],
 );
 pub const PERMITS: Crowd = crowd("n holders of permits", &[ALL_HAVE_A_PERMIT]);
-pub const PERMITS_TOLD: Crowd = crowd(
+pub const PERMITS_NOTIFIED: Crowd = crowd(
     "n holders of permits with NOTIFY",
     &[Each(
         Session,
@@ -204,7 +204,10 @@ pub const HOLDS_LATE: Crowd = crowd(
     HOLDS.name,
     &[Each(Client, "RLOCK.ACQUIRE {lock}:# crowd LATE")],
 );
-pub const TOLD: Crowd = crowd("n locks with NOTIFY of one connection", &[OWNER_IS_TOLD]);
+pub const NOTIFIED: Crowd = crowd(
+    "n locks with NOTIFY of one connection",
+    &[OWNER_IS_NOTIFIED],
+);
 pub const WATCHED: Crowd = crowd(
     "n locks with WATCHDOG of one connection",
     &[Each(
@@ -233,7 +236,7 @@ pub const QUEUE_THERE: Crowd = in_a_cluster(QUEUE.name, QUEUE.make);
 pub const OWNERS_THERE: Crowd = in_a_cluster(OWNERS.name, OWNERS.make);
 pub const READERS_THERE: Crowd = in_a_cluster(READERS.name, READERS.make);
 pub const PERMITS_THERE: Crowd = in_a_cluster(PERMITS.name, PERMITS.make);
-pub const TOLD_THERE: Crowd = in_a_cluster(TOLD.name, TOLD.make);
+pub const NOTIFIED_THERE: Crowd = in_a_cluster(NOTIFIED.name, NOTIFIED.make);
 pub const HOLDS_ON_THEIR_WAY: Crowd = in_a_cluster(
     "n locks of one owner, their slot on its way",
     &[OWNER_HOLDS, Do(begin_to_move)],

@@ -19,7 +19,7 @@ const QUICK_SIZES: [usize; 2] = [100, 1_000];
 const AT_ONCE: usize = 20_000;
 const IN_TURN: usize = 1_024;
 
-/// So much of the server's time, in ms, can be told from none: beside PINGs, and without.
+/// So much of the server's time, in ms, can be told apart from none: beside PINGs, and without.
 const LEAST_BESIDE: f64 = 5.0;
 const LEAST: f64 = 1.0;
 

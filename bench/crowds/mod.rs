@@ -33,7 +33,7 @@ const NOTES: [&str; 16] = [
     "instructions or of time, beyond that of the logarithm of n.",
     "PING: the longest round trip beside it on a server that is not counted, with the most, of a",
     "client that asks every ms, less what both stood in line for a processor, and the same beside",
-    "the like on a server without the module. What takes time and misses its mark is measured",
+    "the like on a server without the module. What takes time and misses its target is measured",
     "again, three times at most, and the least counts: for a stall is there each time, and a busy",
     "machine's is not. In a cluster the crowd is on one of two nodes, in one slot, which moves key by",
     "key, a hundred at a time. What the module does a ms at a time, and lets others in between,",

@@ -149,8 +149,8 @@ const CLOSE: Row = at_once(
     &[Do(close)],
     &["rlock_waiting", "rlock_watchdog_holds"],
 );
-/// Nothing tells of it when a connection is only told of holds.
-const CLOSE_TOLD: Row = at_once("its connection closes", &[Do(close)], RESTS);
+/// Nothing shows it when a connection is only notified of holds.
+const CLOSE_NOTIFIED: Row = at_once("its connection closes", &[Do(close)], RESTS);
 const TIME_OUT: Row = at_once("all time out at once", &[Do(come_to_the_end)], NONE_WAITS);
 const EXPIRE: Row = at_once("all leases end at once", &[Do(come_to_the_end)], NONE_HELD);
 const FLUSH: Row = at_once("FLUSHALL", &[FLUSHALL], RESTS).beside(&LIKE_FLUSH);
@@ -374,7 +374,10 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
         ],
     ),
     (&c::READERS_LATE, &[EXPIRE.beside(&LIKE_END_WITH_KEYS)]),
-    (&c::READERS_TOLD, &[CLOSE_TOLD, DELETE, RENAME, DEMOTE]),
+    (
+        &c::READERS_NOTIFIED,
+        &[CLOSE_NOTIFIED, DELETE, RENAME, DEMOTE],
+    ),
     (
         &c::PERMITS,
         &[
@@ -394,9 +397,9 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
     ),
     (&c::PERMITS_LATE, &[EXPIRE.beside(&LIKE_END_ONE)]),
     (
-        &c::PERMITS_TOLD,
+        &c::PERMITS_NOTIFIED,
         &[
-            CLOSE_TOLD,
+            CLOSE_NOTIFIED,
             DELETE.beside(&LIKE_DELETE_ONE),
             END_OF_HASH.beside(&LIKE_DELETE_ONE),
             RENAME,
@@ -424,7 +427,7 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
                 NONE_HELD,
             ),
             in_turn("RELEASE, one by one", "RLOCK.RELEASE lock crowd", NONE_HELD),
-            CLOSE_TOLD,
+            CLOSE_NOTIFIED,
             // Its hash has one field.
             DELETE.beside(&REST),
             DEMOTE,
@@ -442,7 +445,7 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
         ],
     ),
     (&c::HOLDS_LATE, &[EXPIRE.beside(&LIKE_END)]),
-    (&c::TOLD, &[CLOSE_TOLD, FLUSH]),
+    (&c::NOTIFIED, &[CLOSE_NOTIFIED, FLUSH]),
     (&c::WATCHED, &[CLOSE, DEMOTE]),
     (
         &c::FIELDS,
@@ -469,7 +472,7 @@ pub static TABLE: [(&Crowd, &[Row]); 34] = [
     (&c::OWNERS_THERE, &[MOVE]),
     (&c::READERS_THERE, &[MOVE_ONE]),
     (&c::PERMITS_THERE, &[MOVE_ONE]),
-    (&c::TOLD_THERE, &[MOVE]),
+    (&c::NOTIFIED_THERE, &[MOVE]),
     (
         &c::HOLDS_ON_THEIR_WAY,
         &[

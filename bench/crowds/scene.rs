@@ -25,7 +25,7 @@ pub struct How {
 /// A server, who asks it, and how many make up the crowd.
 pub struct Scene {
     pub control: Connection,
-    /// Who waits by QUEUE, or is told of holds.
+    /// Queued waiters, or who is notified of holds.
     pub sessions: Vec<Session>,
     /// Who is blocked.
     pub blocked: Vec<Connection>,

@@ -1,4 +1,4 @@
-//! Connections that wait by BLOCK.
+//! Connections of blocked waiters.
 
 use super::{ours, until_in, LONG};
 use crate::held;

@@ -57,8 +57,8 @@ pub fn swap(options: &Options, count: usize) -> Outcome<Waits> {
     })
 }
 
-/// Each is told that it is lost.
-pub fn flush_told(options: &Options, count: usize) -> Outcome<Waits> {
+/// Who holds each is notified of its loss.
+pub fn flush_notified(options: &Options, count: usize) -> Outcome<Waits> {
     let server = ours(options)?;
     let mut control = server.connect()?;
     let session = Session::on(server.connect()?)?;

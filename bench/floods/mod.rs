@@ -1,4 +1,4 @@
-//! Floods: very many who wait, blocked or by QUEUE, and very many locks, to which something
+//! Floods: very many who wait, blocked or queued, and very many locks, to which something
 //! happens at once. How long another client waits meanwhile, beside the like of it on a server
 //! without the module.
 
@@ -15,7 +15,7 @@ use crate::report::{Report, Table};
 use crate::waits::{Comparison, Waits, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
-const MARK_MS: f64 = 10.0;
+const TARGET_MS: f64 = 10.0;
 
 type Measure = fn(&Options, usize) -> Outcome<Waits>;
 
@@ -56,105 +56,105 @@ const fn case(
 
 const CASES: [Case; 21] = [
     case(
-        "n BLOCK on one lock time out at once",
+        "n blocked waiters of one lock time out at once",
         BLOCKED,
         blocked::one::time_out,
         "n BLPOP time out at once",
         theirs::time_out,
     ),
     case(
-        "n BLOCK on one lock close",
+        "n blocked waiters of one lock close",
         BLOCKED,
         blocked::one::close,
         "n BLPOP close",
         theirs::close,
     ),
     case(
-        "n BLOCK on one lock, and the master turns replica",
+        "n blocked waiters of one lock, and the master turns replica",
         BLOCKED,
         blocked::one::demoted,
         "the same with n BLPOP",
         theirs::demoted,
     ),
     case(
-        "n BLOCK on n locks time out at once",
+        "n blocked waiters of n locks time out at once",
         BLOCKED,
         blocked::many::time_out,
         "n BLPOP time out at once",
         theirs::time_out,
     ),
     case(
-        "n BLOCK on n locks close",
+        "n blocked waiters of n locks close",
         BLOCKED,
         blocked::many::close,
         "n BLPOP close",
         theirs::close,
     ),
     case(
-        "n BLOCK on n locks, and the master turns replica",
+        "n blocked waiters of n locks, and the master turns replica",
         BLOCKED,
         blocked::many::demoted,
         "the same with n BLPOP",
         theirs::demoted,
     ),
     case(
-        "n BLOCK on n locks are granted by FLUSHALL",
+        "n blocked waiters of n locks are granted by FLUSHALL",
         BLOCKED,
         blocked::many::flushed,
         "LPUSH to n who BLPOP, in one transaction",
         theirs::served,
     ),
     case(
-        "n QUEUE on one lock time out at once",
+        "n queued waiters of one lock time out at once",
         QUEUED,
         queued::one::time_out,
         "a server at rest",
         theirs::rest,
     ),
     case(
-        "n QUEUE on one lock, and the master turns replica",
+        "n queued waiters of one lock, and the master turns replica",
         QUEUED,
         queued::one::demoted,
         "the same with n hashes",
         theirs::demoted_hashes,
     ),
     case(
-        "n QUEUE on n locks time out at once",
+        "n queued waiters of n locks time out at once",
         QUEUED,
         queued::many::time_out,
         "a server at rest",
         theirs::rest,
     ),
     case(
-        "n QUEUE on n locks, and the master turns replica",
+        "n queued waiters of n locks, and the master turns replica",
         QUEUED,
         queued::many::demoted,
         "the same with n hashes",
         theirs::demoted_hashes,
     ),
     case(
-        "n QUEUE on n locks are granted by FLUSHALL",
+        "n queued waiters of n locks are granted by FLUSHALL",
         QUEUED,
         queued::many::flushed,
         "FLUSHALL of n hashes",
         theirs::flush,
     ),
     case(
-        "n QUEUE for 1,024 locks each time out at once",
+        "n queued waiters of 1,024 locks each time out at once",
         SEVERAL,
         queued::several::time_out,
         "a server at rest",
         theirs::rest,
     ),
     case(
-        "n QUEUE for 1,024 locks each close",
+        "n queued waiters of 1,024 locks each close",
         SEVERAL,
         queued::several::close,
         "a server at rest",
         theirs::rest,
     ),
     case(
-        "n QUEUE for 1,024 locks each, and the master turns replica",
+        "n queued waiters of 1,024 locks each, and the master turns replica",
         SEVERAL,
         queued::several::demoted,
         "the same with n hashes",
@@ -184,7 +184,7 @@ const CASES: [Case; 21] = [
     case(
         "FLUSHALL of n holds with NOTIFY",
         QUEUED,
-        held::flush_told,
+        held::flush_notified,
         "FLUSHALL of n hashes",
         theirs::flush,
     ),
@@ -209,7 +209,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let mut table = Table::new("Floods", &COLUMNS);
     for case in CASES {
         let count = options.count(case.full, case.full / QUICK);
-        let mut both = Comparison::new(case.name, count, case.like, MARK_MS);
+        let mut both = Comparison::new(case.name, count, case.like, TARGET_MS);
         for _ in 0..options.count(3, 1) {
             both.ours((case.ours)(options, count)?);
             both.theirs((case.theirs)(options, count)?);

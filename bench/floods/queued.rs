@@ -1,4 +1,4 @@
-//! Waits by QUEUE of one connection.
+//! Queued waiters of one connection.
 
 use std::net::Shutdown;
 use std::ops::Range;
@@ -105,7 +105,7 @@ fn wait(server: &Server, count: usize, locks: Locks, ms: impl Fn() -> i64) -> Ou
     Ok(session)
 }
 
-/// Does this while the session reads what it is told.
+/// Does this while the session reads its messages.
 fn listening(session: Session, work: impl FnOnce() -> Outcome<Waits>) -> Outcome<Waits> {
     let mut connection = session.connection;
     let close = connection.closer()?;

@@ -1,8 +1,8 @@
-//! A connection that waits by QUEUE: it speaks RESP3 and listens to a channel of its own.
+//! A connection of queued waiters: it speaks RESP3 and listens to a channel of its own.
 
 use super::{bulk, command, parts, Connection, Expect, Load, Outcome};
 
-/// The connection, and where it is told how its waits end.
+/// The connection, and where messages say how its waits end.
 pub struct Session {
     pub connection: Connection,
     channel: String,
@@ -92,7 +92,7 @@ impl Granted {
                 tag: tag.parse()?,
                 token: token.parse()?,
             })),
-            _ => Err(format!("expected a grant, was told {text:?}").into()),
+            _ => Err(format!("expected a grant, the message is {text:?}").into()),
         }
     }
 }

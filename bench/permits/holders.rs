@@ -4,11 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::load::{command, integer, Connection, Expect, Load, Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::sessions;
 
 /// A holder takes no more beside its field.
-const MARK_BYTES: f64 = 250.0;
+const TARGET_BYTES: f64 = 250.0;
 
 const KEY: &str = "pool";
 
@@ -19,7 +19,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let like = grown(&start(None)?, count, &like(count)?)?;
     let mut table = Table::new(
         "Memory of the holders of one lock",
-        &["", "holders", "bytes each", "beyond the hash", "mark", ""],
+        &["", "holders", "bytes each", "beyond the hash", "target", ""],
     );
     let number = grouped(count as f64);
     let hash = "the same hash, by a server without the module";
@@ -39,7 +39,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         ];
         // What a watchdog takes is its own.
         let judged = words.is_empty();
-        let verdict = judged.then(|| report.judge(name, beyond, Mark::AtMost(MARK_BYTES)));
+        let verdict = judged.then(|| report.judge(name, beyond, Target::AtMost(TARGET_BYTES)));
         table.row(cells.into_iter().chain(verdict.into_iter().flatten()));
     }
     table.note("Growth of used_memory by so many owners of one key, with names of 46 bytes, by");

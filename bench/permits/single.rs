@@ -3,14 +3,14 @@
 use crate::contention::{Duel, Way};
 use crate::load::Outcome;
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::{median, ratios};
 
 /// How many contend.
 const CROWDS: [usize; 3] = [2, 100, 1_000];
 
 const NOTES: [&str; 4] = [
-    "The contest of the hand-over, by BLOCK on a connection for each, for a plain lock and with",
+    "The contest of the hand-over, of blocked waiters, for a plain lock and with",
     "LIMIT 1; in turns, each on a server of its own. The ratio is the median over the turns.",
     "Beside the rates stands what a hand-over takes of the server's processor, which other work",
     "on the machine disturbs less.",
@@ -25,12 +25,12 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             "LIMIT 1/s",
             "plain/s",
             "ratio",
-            "mark",
+            "target",
             "",
             "us of a permit",
             "plain",
             "double grants",
-            "mark",
+            "target",
             "",
         ],
     );
@@ -39,10 +39,10 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
         let [permit, plain] = duel.sides.each_ref().map(|side| &side.hand_overs);
         let ratio = median(&ratios(&permit.rates, &plain.rates));
         let what = format!("hand-overs with LIMIT 1 / plain, {crowd} contenders");
-        let speed = report.judge(&what, ratio, Mark::AtLeast(0.9));
+        let speed = report.judge(&what, ratio, Target::AtLeast(0.9));
         let what = format!("double grants with LIMIT 1 or plain, {crowd} contenders");
         let violations = duel.violations() as f64;
-        let safety = report.judge(&what, violations, Mark::AtMost(0.0));
+        let safety = report.judge(&what, violations, Target::AtMost(0.0));
         let mut row = vec![
             grouped(crowd as f64),
             grouped(median(&permit.rates)),

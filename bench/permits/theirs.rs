@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::program::Program;
 use crate::load::{Crew, Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 
 /// As the Java program has it.
 const LIMIT: i64 = 10;
@@ -27,7 +27,7 @@ const NOTES: [&str; 9] = [
     "it holds two permits, or more. Lost: what cannot be had when all others have given back,",
     "after as long as was measured. All leases are of 30 s. Redisson's come back when those end,",
     "and so would rlock's without WATCHDOG; of permits without a lease Redisson's never do. The",
-    "mark is for the rate while all live.",
+    "target is for the rate while all live.",
 ];
 
 /// Measures both and prints, if the program can be built.
@@ -39,12 +39,12 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             "by",
             "grants/s",
             "ratio",
-            "mark",
+            "target",
             "",
             "after the kill",
             "died",
             "lost",
-            "mark",
+            "target",
             "",
         ],
     );
@@ -63,8 +63,12 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let ours = run(&program, &server, "rlock", options)?;
 
     let ratio = ours.before / theirs.before;
-    let speed = report.judge("grants by rlock / by Redisson", ratio, Mark::AtLeast(20.0));
-    let safety = report.judge("permits lost", ours.lost as f64, Mark::AtMost(0.0));
+    let speed = report.judge(
+        "grants by rlock / by Redisson",
+        ratio,
+        Target::AtLeast(20.0),
+    );
+    let safety = report.judge("permits lost", ours.lost as f64, Target::AtMost(0.0));
     let mut row = vec!["rlock".to_owned(), grouped(ours.before)];
     row.push(format!("{ratio:.1}"));
     row.extend(speed);

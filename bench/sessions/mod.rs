@@ -10,7 +10,7 @@ use crate::report::{Report, Table};
 use crate::waits::{Comparison, Waits, COLUMNS, NOTES};
 
 /// A PING waits no longer than this, in ms, beyond the like.
-const MARK_MS: f64 = 10.0;
+const TARGET_MS: f64 = 10.0;
 
 /// What is done to the waits, and the like of it on a server without the module.
 const WORK: [(&str, &str); 6] = [
@@ -29,7 +29,7 @@ const WORK: [(&str, &str); 6] = [
 ];
 
 const RULES: [&str; 3] = [
-    "Who is granted one lock hears of it before it releases; n locks are released by their",
+    "Who is granted one lock learns of it before it releases; n locks are released by their",
     "holder, pipelined. A grant out of order, or one that is missing, ends the",
     "benchmark.",
 ];
@@ -37,7 +37,7 @@ const RULES: [&str; 3] = [
 /// Measures on fresh servers and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
     let count = options.count(100_000, 4_000);
-    let mut all = WORK.map(|(name, like)| Comparison::new(name, count, like, MARK_MS));
+    let mut all = WORK.map(|(name, like)| Comparison::new(name, count, like, TARGET_MS));
     for _ in 0..options.count(3, 1) {
         let ours: [[Waits; 3]; 2] = [
             ours::one_lock(options, count)?,
@@ -51,7 +51,7 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             one.theirs(waits);
         }
     }
-    let mut table = Table::new("Many waits of one connection (QUEUE)", &COLUMNS);
+    let mut table = Table::new("Many queued waiters of one connection", &COLUMNS);
     for one in all {
         one.print(&mut table, report);
     }

@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::held;
 use crate::load::{command, Connection, Expect, Load, Outcome, Server};
 use crate::options::Options;
-use crate::report::{grouped, Mark, Report, Table};
+use crate::report::{grouped, Report, Table, Target};
 use crate::stats::median;
 use crate::waits::Pinger;
 
 /// A PING beside rlock's work waits no longer than this, in ms, beyond the like.
-const MARK_MS: f64 = 10.0;
+const TARGET_MS: f64 = 10.0;
 
 /// One piece of work of a size, and the like of it without the module.
 struct Case {
@@ -113,7 +113,7 @@ const CASES: [Case; 10] = [
 
 /// Measures on fresh servers and prints.
 pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
-    let columns = ["", "n", "PING, ms", "beside", "PING, ms", "mark", ""];
+    let columns = ["", "n", "PING, ms", "beside", "PING, ms", "target", ""];
     let mut table = Table::new("Stalls", &columns);
     let turns = options.count(3, 1);
     for case in CASES {
@@ -124,15 +124,15 @@ pub fn measure(options: &Options, report: &mut Report) -> Outcome<()> {
             theirs.push((case.theirs)(options, size)?);
         }
         let (ours, theirs) = (median(&ours), median(&theirs));
-        let most = (theirs + MARK_MS).ceil();
-        let [mark, verdict] = report.judge(case.name, ours, Mark::AtMost(most));
+        let most = (theirs + TARGET_MS).ceil();
+        let [target, verdict] = report.judge(case.name, ours, Target::AtMost(most));
         table.row([
             case.name.to_owned(),
             grouped(size as f64),
             format!("{ours:.1}"),
             case.like.to_owned(),
             format!("{theirs:.1}"),
-            mark,
+            target,
             verdict,
         ]);
     }

@@ -1,4 +1,4 @@
-//! Other ways to lock, with crowds of the same size, turn by turn with rlock's BLOCK.
+//! Other ways to lock, with crowds of the same size, turn by turn with rlock's blocked waiters.
 
 mod etcd;
 mod postgres;
@@ -38,7 +38,7 @@ const NOTES: [&str; 27] = [
     "Longest: how long one waited at most, from its wish to its grant, or in vain until the end of",
     "the last turn; time between turns does not count. Of those that have programs of their own",
     "these are not known.",
-    "rlock: as above, by BLOCK. Lua + pub/sub: the scripts of Redisson, each with a RESP3",
+    "rlock: blocked waiters, as above. Lua + pub/sub: the scripts of Redisson, each with a RESP3",
     "connection that stays subscribed to the lock's channel. Who fails waits for a message and",
     "tries again; a release wakes all, and one wins. SET: who fails tries again after 1 to 10 ms",
     "at random. In both a holder waits for the reply to its release and then tries at once, so",
@@ -46,7 +46,7 @@ const NOTES: [&str; 27] = [
     "same single thread serves all of a crowd, as it does for rlock.",
     "PostgreSQL: pgbench -M prepared -j 2, each session in turn SELECT pg_advisory_lock(1) and",
     "SELECT pg_advisory_unlock(1), two statements of one round trip each, by a Unix socket,",
-    "fsync off, all else as it comes.",
+    "fsync off, all else unmodified.",
     "etcd: /v3/lock/lock and /v3/lock/unlock by HTTP, a thread, a connection and a lease for each",
     "client, one node, without fsync where it can do that. It keeps a log of each, in order to",
     "replicate it; what it promises is more, and so it costs more. Not with 1,000 clients, which",
@@ -60,7 +60,7 @@ const NOTES: [&str; 27] = [
 ];
 
 /// What rlock is called among them.
-const RLOCK: &str = "rlock by BLOCK";
+const RLOCK: &str = "rlock (blocked waiters)";
 
 /// Crowds in which a hand-over takes a peer very long: their turns are longer, and etcd's
 /// lock, which each client of it is to have once before all can go, is left out.

@@ -13,7 +13,7 @@ use crate::load::{end_with_this_process, Outcome};
 /// How long it may take to start.
 const START: Duration = Duration::from_secs(30);
 
-/// One session's turn: the server hears of the second when the first is answered.
+/// One session's turn: the second is sent when the first is answered.
 const SCRIPT: &str = "SELECT pg_advisory_lock(1);\nSELECT pg_advisory_unlock(1);\n";
 
 /// A running cluster, gone when it is dropped.

@@ -1,9 +1,9 @@
-//! What one way to lock came to in one crowd, beside rlock, and the mark for that.
+//! What one way to lock came to in one crowd, beside rlock, and the target for that.
 
 use std::time::Duration;
 
 use crate::picture::{self, Series};
-use crate::report::{grouped, Mark, Report};
+use crate::report::{grouped, Report, Target};
 use crate::stats::{median, ratios};
 
 /// Turn by turn.
@@ -40,7 +40,7 @@ impl Standing {
         "server µs",
         "longest ms",
         "rlock is",
-        "mark",
+        "target",
         "",
     ];
 
@@ -93,9 +93,9 @@ impl Standing {
                 true => format!("{} x", figure(ratio)),
                 false => "no hand-over".to_owned(),
             });
-            if let Some(least) = mark(&self.name, self.crowd) {
+            if let Some(least) = target(&self.name, self.crowd) {
                 let what = format!("rlock / {}, {} contenders", self.name, self.crowd);
-                row.extend(report.judge(&what, ratio, Mark::AtLeast(least)));
+                row.extend(report.judge(&what, ratio, Target::AtLeast(least)));
             }
         }
         row
@@ -103,7 +103,7 @@ impl Standing {
 }
 
 /// How many times as fast as another rlock is to be.
-fn mark(name: &str, crowd: usize) -> Option<f64> {
+fn target(name: &str, crowd: usize) -> Option<f64> {
     match (name, crowd) {
         ("Lua + pub/sub", 100) => Some(12.0),
         ("PostgreSQL advisory lock", 2) => Some(1.1),
