@@ -48,7 +48,7 @@ asan: tools server ## run the suite with the module under AddressSanitizer (ONLY
 test-tls: module server drivers ## run the suite, and torture, over TLS (SERVER=valkey-8.0 SECONDS=60)
 	@$(TORTURE_SERVER) tests/tls/run "$(TARGET)" $(or $(SECONDS),60)
 
-test-clients: module server ## test the clients by the scenarios they share, and client libraries as they come, where the toolchain is there (ONLY=python, ONLY=ioredis)
+test-clients: module server ## test the clients by the scenarios they share, and client libraries unmodified, where the toolchain is there (ONLY=python, ONLY=ioredis)
 	@$(if $(ONLY_CLIENT),,clients/conformance/raw/run "$(TARGET)/clients" $(ONLY))
 	@$(if $(ONLY),$(if $(ONLY_CLIENT),clients/conformance/run $(ONLY)),clients/conformance/test_proxy.py && clients/conformance/run)
 
@@ -164,7 +164,7 @@ lua: ## put lua-compat/rlock.lua together from its parts
 bindings: tools ## make the checked-in bindings anew (needs libclang)
 	@build-support/regenerate/bindings write "$(TARGET)/regenerate"
 
-bindings-check: tools ## tell whether the checked-in bindings have drifted (needs libclang)
+bindings-check: tools ## check whether the checked-in bindings have drifted (needs libclang)
 	@build-support/regenerate/bindings check "$(TARGET)/regenerate"
 
 clean: ## remove all that was built and fetched

@@ -72,12 +72,12 @@ def acquire(server, messages, key, owner, seconds):
     messages.call("SUBSCRIBE", "redisson_lock__channel:" + name)
     end = time.monotonic() + seconds
     while True:
-        # Only now, for a message that came before the subscription is not heard.
+        # Only now, for a message that came before the subscription is not received.
         token = server.call("FCALL", "rlock_acquire", 1, key, owner, LEASE, "ONCE")
         left = end - time.monotonic()
         if token is not None or left <= 0:
             return token
-        # Nobody tells when a lease is over, nor is a message sure to come.
+        # No message says when a lease is over, nor is a message sure to come.
         lease = server.call("PTTL", key)
         if lease >= 0:
             left = min(left, (lease + 1) / 1000)

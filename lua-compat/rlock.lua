@@ -165,8 +165,8 @@ end
 local cluster
 local function in_cluster()
     if cluster == nil then
-        local told = ask('INFO', 'cluster')
-        cluster = told:find('cluster_enabled:1', 1, true) ~= nil
+        local info = ask('INFO', 'cluster')
+        cluster = info:find('cluster_enabled:1', 1, true) ~= nil
     end
     return cluster
 end
@@ -260,7 +260,7 @@ function Args:limit()
         'got %s', MOST_PERMITS, shown(given))
 end
 
--- How many of something are to be told at the most.
+-- How many of something are to be listed at the most.
 function Args:count(word)
     local given = self:next()
     return number(given, 1) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
@@ -288,11 +288,11 @@ end
 -- What only the module can do. Never ignored: whoever asked for it counts on it.
 local REFUSED = {
     QUEUE = 'ERR QUEUE needs the rlock module: a function cannot wait. Try again when a message ' ..
-        'tells that the lock is free, or its lease is over',
+        'says that the lock is free, or its lease is over',
     NOTIFY = 'ERR NOTIFY notifies a connection of its hold, and a script, a function or a module ' ..
         'has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
-        'again when a message tells that the lock is free, or its lease is over',
+        'again when a message says that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
         'module has none of its own: leave it out and RENEW the lease',
     IFTOKEN = 'ERR IFTOKEN needs the rlock module: a function does not remember for sure which ' ..
@@ -415,7 +415,7 @@ end
 --   permits by owner: { holds, ends, ends_text }: of those that were read
 --   remains true: a hash that nobody holds any more lies where the lock is free
 
--- When a key ends; nil when it is not there. Redis before 7.0 tells only how much is
+-- When a key ends; nil when it is not there. Redis before 7.0 gives only how much is
 -- left.
 local function ends_at(key)
     local at
@@ -693,7 +693,7 @@ local function has_other(holders, owner)
     return first ~= nil and (first ~= owner or next(holders, first) ~= nil)
 end
 
--- WORK: what a call has decided to write and to tell.
+-- WORK: what a call has decided to write and to announce.
 
 local Work = {}
 Work.__index = Work
@@ -771,7 +771,7 @@ function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
 end
 
--- A lock was found free whose last holders have died: that is told if nobody takes it now.
+-- A lock was found free whose last holders have died: that is announced if nobody takes it now.
 function Work:found_free(lock)
     local messages = self.messages
     self.messages = {}
@@ -993,7 +993,7 @@ local function share_of(options)
     return { permits = permits, limit = options.limit }
 end
 
--- Whether all who hold permits are to be read: others have them all, as far as `out` tells,
+-- Whether all who hold permits are to be read: others have them all, as far as `out` says,
 -- which counts those who have run out; or the limit is not the one that is asked for, be it
 -- in `mode` or in force, which lasts until nobody holds any.
 local function is_in_doubt(lock, owner, once, share)
@@ -1104,7 +1104,7 @@ local function needs_room(lock, owner, mode, how)
     local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
     local is_taken = name and ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key)
     if not is_full and not is_taken then return end
-    -- A counter that gives no token is the first to be told of.
+    -- The error of a counter that gives no token comes first.
     if not under_way(lock, owner, how) then counter_of(lock.key) end
     if is_full then refuse_deeper(lock.key, owner) end
     refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..
@@ -1471,7 +1471,7 @@ end
 
 local RANK = { exclusive = 0, write = 1, read = 2, permits = 3 }
 
--- So many holders are told of unless COUNT says otherwise.
+-- So many holders are listed unless COUNT says otherwise.
 local USUAL = 1000
 
 local function holders_of(lock)
@@ -1495,8 +1495,8 @@ local function holders_of(lock)
     return all
 end
 
--- One of them, as INFO tells of it.
-local function told_of(work, lock, holder)
+-- One of them, as INFO shows it.
+local function entry_of(work, lock, holder)
     local known = known_of(lock, holder.owner)
     local held = known and math.floor((work.now_us - known.since) / 1000)
     return map({
@@ -1516,10 +1516,10 @@ local function info(work, keys, list)
     local most = args:keywords({ COUNT = COUNT }).count or USUAL
     local lock = look(key, work.now)
     if lock.kind == 'foreign' then refuse(lock.why) end
-    local holders, told = holders_of(lock), {}
+    local holders, listed = holders_of(lock), {}
     local mode = holders[1] and holders[1].mode or 'free'
-    for at = 1, math.min(#holders, most) do told[at] = told_of(work, lock, holders[at]) end
-    local all = { 'mode', mode, 'holders', told, 'waiters', 0, 'oldest-wait-ms', false }
+    for at = 1, math.min(#holders, most) do listed[at] = entry_of(work, lock, holders[at]) end
+    local all = { 'mode', mode, 'holders', listed, 'waiters', 0, 'oldest-wait-ms', false }
     if lock.kind == 'permits' then
         local pool = lock.pool
         local of_pool = {
@@ -1554,10 +1554,10 @@ local function call(one, keys, args)
         return one.act(work, keys, args)
     end)
     if not fine then
-        local told = type(reply) == 'table' and reply
-        if told and told.fault then return redis.error_reply(told.fault) end
-        if not told or not told.refusal then error(reply, 0) end
-        reply = redis.error_reply(told.refusal)
+        local raised = type(reply) == 'table' and reply
+        if raised and raised.fault then return redis.error_reply(raised.fault) end
+        if not raised or not raised.refusal then error(reply, 0) end
+        reply = redis.error_reply(raised.refusal)
     end
     return work:carry_out(keys[1], one.takes_memory) or reply
 end

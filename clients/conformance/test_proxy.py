@@ -17,7 +17,7 @@ from server import Server
 
 
 class Client:
-    """Reads what comes as it comes."""
+    """Reads what comes, at once."""
 
     @classmethod
     async def to(cls, port):

@@ -27,8 +27,8 @@ end
 local cluster
 local function in_cluster()
     if cluster == nil then
-        local told = ask('INFO', 'cluster')
-        cluster = told:find('cluster_enabled:1', 1, true) ~= nil
+        local info = ask('INFO', 'cluster')
+        cluster = info:find('cluster_enabled:1', 1, true) ~= nil
     end
     return cluster
 end

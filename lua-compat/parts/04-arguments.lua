@@ -75,7 +75,7 @@ function Args:limit()
         'got %s', MOST_PERMITS, shown(given))
 end
 
--- How many of something are to be told at the most.
+-- How many of something are to be listed at the most.
 function Args:count(word)
     local given = self:next()
     return number(given, 1) or refuse('ERR %s must be a whole number from 1 to %.0f, got %s',
@@ -103,11 +103,11 @@ end
 -- What only the module can do. Never ignored: whoever asked for it counts on it.
 local REFUSED = {
     QUEUE = 'ERR QUEUE needs the rlock module: a function cannot wait. Try again when a message ' ..
-        'tells that the lock is free, or its lease is over',
+        'says that the lock is free, or its lease is over',
     NOTIFY = 'ERR NOTIFY notifies a connection of its hold, and a script, a function or a module ' ..
         'has none of its own: leave it out',
     BLOCK = 'ERR BLOCK needs the rlock module: a function cannot wait. Leave it out, and try ' ..
-        'again when a message tells that the lock is free, or its lease is over',
+        'again when a message says that the lock is free, or its lease is over',
     WATCHDOG = 'ERR WATCHDOG binds a hold to a connection, and a script, a function or a ' ..
         'module has none of its own: leave it out and RENEW the lease',
     IFTOKEN = 'ERR IFTOKEN needs the rlock module: a function does not remember for sure which ' ..

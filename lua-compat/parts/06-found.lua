@@ -16,7 +16,7 @@
 --   permits by owner: { holds, ends, ends_text }: of those that were read
 --   remains true: a hash that nobody holds any more lies where the lock is free
 
--- When a key ends; nil when it is not there. Redis before 7.0 tells only how much is
+-- When a key ends; nil when it is not there. Redis before 7.0 gives only how much is
 -- left.
 local function ends_at(key)
     local at

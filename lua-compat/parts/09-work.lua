@@ -1,5 +1,5 @@
 
--- WORK: what a call has decided to write and to tell.
+-- WORK: what a call has decided to write and to announce.
 
 local Work = {}
 Work.__index = Work
@@ -77,7 +77,7 @@ function Work:wake_shared(key, message)
     self:publish(key, prefixed('redisson_rwlock', key), message)
 end
 
--- A lock was found free whose last holders have died: that is told if nobody takes it now.
+-- A lock was found free whose last holders have died: that is announced if nobody takes it now.
 function Work:found_free(lock)
     local messages = self.messages
     self.messages = {}

@@ -16,7 +16,7 @@ local function share_of(options)
     return { permits = permits, limit = options.limit }
 end
 
--- Whether all who hold permits are to be read: others have them all, as far as `out` tells,
+-- Whether all who hold permits are to be read: others have them all, as far as `out` says,
 -- which counts those who have run out; or the limit is not the one that is asked for, be it
 -- in `mode` or in force, which lasts until nobody holds any.
 local function is_in_doubt(lock, owner, once, share)

@@ -37,7 +37,7 @@ local function needs_room(lock, owner, mode, how)
     local name = mode == 'read' and not is_full and lease_key(lock.key, owner, holds)
     local is_taken = name and ask('EXISTS', name) == 1 and not is_lease_key(name, lock.key)
     if not is_full and not is_taken then return end
-    -- A counter that gives no token is the first to be told of.
+    -- The error of a counter that gives no token comes first.
     if not under_way(lock, owner, how) then counter_of(lock.key) end
     if is_full then refuse_deeper(lock.key, owner) end
     refuse(WRONG_TYPE .. ': the lease key that owner %s needs to read %s belongs to ' ..

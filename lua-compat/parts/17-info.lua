@@ -11,7 +11,7 @@ end
 
 local RANK = { exclusive = 0, write = 1, read = 2, permits = 3 }
 
--- So many holders are told of unless COUNT says otherwise.
+-- So many holders are listed unless COUNT says otherwise.
 local USUAL = 1000
 
 local function holders_of(lock)
@@ -35,8 +35,8 @@ local function holders_of(lock)
     return all
 end
 
--- One of them, as INFO tells of it.
-local function told_of(work, lock, holder)
+-- One of them, as INFO shows it.
+local function entry_of(work, lock, holder)
     local known = known_of(lock, holder.owner)
     local held = known and math.floor((work.now_us - known.since) / 1000)
     return map({
@@ -56,10 +56,10 @@ local function info(work, keys, list)
     local most = args:keywords({ COUNT = COUNT }).count or USUAL
     local lock = look(key, work.now)
     if lock.kind == 'foreign' then refuse(lock.why) end
-    local holders, told = holders_of(lock), {}
+    local holders, listed = holders_of(lock), {}
     local mode = holders[1] and holders[1].mode or 'free'
-    for at = 1, math.min(#holders, most) do told[at] = told_of(work, lock, holders[at]) end
-    local all = { 'mode', mode, 'holders', told, 'waiters', 0, 'oldest-wait-ms', false }
+    for at = 1, math.min(#holders, most) do listed[at] = entry_of(work, lock, holders[at]) end
+    local all = { 'mode', mode, 'holders', listed, 'waiters', 0, 'oldest-wait-ms', false }
     if lock.kind == 'permits' then
         local pool = lock.pool
         local of_pool = {

@@ -21,10 +21,10 @@ local function call(one, keys, args)
         return one.act(work, keys, args)
     end)
     if not fine then
-        local told = type(reply) == 'table' and reply
-        if told and told.fault then return redis.error_reply(told.fault) end
-        if not told or not told.refusal then error(reply, 0) end
-        reply = redis.error_reply(told.refusal)
+        local raised = type(reply) == 'table' and reply
+        if raised and raised.fault then return redis.error_reply(raised.fault) end
+        if not raised or not raised.refusal then error(reply, 0) end
+        reply = redis.error_reply(raised.refusal)
     end
     return work:carry_out(keys[1], one.takes_memory) or reply
 end

@@ -16,7 +16,7 @@ impl Command for Help {
         flags: "allow-loading allow-stale",
         acl: "slow",
         keys: Keys::None,
-        summary: c"Tells what commands there are",
+        summary: c"Lists the commands",
         complexity: c"O(1)",
         usage: "RLOCK.HELP",
     };

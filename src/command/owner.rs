@@ -17,7 +17,7 @@ impl Command for Owner {
         flags: "fast",
         acl: "fast connection",
         keys: Keys::None,
-        summary: c"Tells this connection's owner id",
+        summary: c"Returns this connection's owner id",
         complexity: c"O(1)",
         usage: "RLOCK.OWNER",
     };

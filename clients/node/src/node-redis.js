@@ -6,7 +6,7 @@ import { mapping } from './mapping.js';
 const OVERRIDES = {
   RESP: 3,
   url: undefined, // it was taken apart into `socket` when the client was made
-  commandOptions: { timeout: 0 }, // replies as they come, however late
+  commandOptions: { timeout: 0 }, // replies whenever they come, however late
   commandsQueueMaxLength: undefined,
   disableOfflineQueue: true, // nothing may be kept for another connection
   pingInterval: 0,

@@ -28,7 +28,7 @@ pub fn owner() -> String {
     format!("check:{}", uuid::Uuid::new_v4())
 }
 
-/// As it comes, but that it waits for longer than 500 ms for a reply.
+/// Unmodified, but that it waits for longer than 500 ms for a reply.
 pub fn patient() -> AsyncConnectionConfig {
     AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE))
 }
