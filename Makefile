@@ -132,10 +132,11 @@ docs: docs-check $(MDBOOK)-$(MDBOOK_VERSION) ## build the pages as a site into t
 	@"$(MDBOOK)-$(MDBOOK_VERSION)" build "$(TARGET)/docs-pages" --dest-dir "$(TARGET)/docs"
 	@build-support/docs/check "$(TARGET)/docs"
 
-docs-check: ## check the links of all pages, that each promise names its tests, and a picture against the report, without building anything (needs python3)
+docs-check: ## check the links of all pages, that each promise names its tests and each field of INFO its alerts, and a picture against the report, without building anything (needs python3)
 	@build-support/docs/test
 	@build-support/docs/check
 	@build-support/docs/promises
+	@build-support/docs/alerts
 	@docs/pictures/hand-overs --check
 
 $(MDBOOK)-$(MDBOOK_VERSION): | tools
