@@ -8,7 +8,7 @@ pub const CHECKS: [&str; 12] = [
     "permits",
     "tokens",
     "deadline",
-    "told",
+    "notified",
     "event",
     "false-loss",
     "held",

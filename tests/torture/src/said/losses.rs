@@ -1,4 +1,4 @@
-//! Each loss is told, once, in time, and none that is not.
+//! The program is notified of each loss, once and in time, and of nothing else.
 
 use crate::finding::Findings;
 use crate::hold::{Hold, NEVER};
@@ -17,7 +17,7 @@ pub fn check(past: &Past, found: &mut Findings) {
             continue;
         }
         deadline(hold, at, found);
-        told(past, hold, at, found);
+        notified(past, hold, at, found);
         event(past, hold, at, found);
         false_loss(past, hold, at, found);
     }
@@ -37,7 +37,7 @@ fn deadline(hold: &Hold, at: usize, found: &mut Findings) {
 }
 
 /// With watchdog a closed connection is a loss, and so is being thrown out with or without.
-fn told(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
+fn notified(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
     let closed = past.closed(hold, hold.start).filter(|_| hold.watchdog);
     let thrown = past.thrown_out(hold);
     let thrown = if thrown >= hold.start { thrown } else { NEVER };
@@ -45,7 +45,7 @@ fn told(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
     if lost > hold.released {
         return;
     }
-    found.checked("told");
+    found.checked("notified");
     let said = hold.said();
     if said <= lost {
         return;
@@ -59,14 +59,14 @@ fn told(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
             "its connection was closed"
         };
         let text = format!("{} was said to be held {ms} ms after {why}", hold.name);
-        found.add("told", text, &[at], said);
+        found.add("notified", text, &[at], said);
     }
 }
 
-/// Whoever is told of a loss when it asks has been told of it without asking, once.
+/// Who learns of a loss by asking was notified of it without asking, once.
 fn event(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
     if hold.events.len() > 1 {
-        let text = format!("{} was told twice that it is lost", hold.name);
+        let text = format!("{} was notified of its loss twice", hold.name);
         found.add("event", text, &[at], hold.events[1].at);
     }
     let Some(state) = hold.states.first() else {
@@ -78,7 +78,7 @@ fn event(past: &Past, hold: &Hold, at: usize, found: &mut Findings) {
     }
     found.checked("event");
     if hold.events.is_empty() {
-        let text = format!("{} was lost, and its program was not told", hold.name);
+        let text = format!("{} was lost, and its program was not notified", hold.name);
         found.add("event", text, &[at], *state);
     }
 }

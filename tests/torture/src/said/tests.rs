@@ -226,7 +226,7 @@ fn tokens_that_do_not_rise() {
 fn a_loss_that_is_not_told() {
     let late = |at: u64| vec![granted(1, "a", 10, 1), closed(1, 100), has(1, "a", at)];
     finds(late(5000), &[]);
-    finds(late(6000), &["told"]);
+    finds(late(6000), &["notified"]);
     let mut stopped = late(6000);
     stopped.push(fault("stop-driver", Some(1), None, (200, 3000)));
     finds(stopped, &[]);
