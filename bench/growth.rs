@@ -42,7 +42,7 @@ const NOTES: [&str; 8] = [
     "show what more keys cost by themselves. A hand-over is RELEASE and the next",
     "ACQUIRE, in one write, and their two replies: between two blocked waiters, beside all others;",
     "or, where it says so, among as many queued ones as the row says. Ends of leases are measured",
-    "while the server has nothing else to do, less what it takes to do nothing. Those who wait",
+    "while the server has nothing else to do, less its cost of doing nothing. Those who wait",
     "are queued by one connection, for one lock. Each row has servers of its own; medians",
     "over rounds in which the rows take turns.",
 ];

@@ -37,7 +37,7 @@ impl Processor {
         let mut ms = || -> Outcome<f64> {
             let ns = numbers
                 .next()
-                .ok_or("the system does not tell of threads")?;
+                .ok_or("the system does not show threads")?;
             Ok(ns.parse::<f64>()? / 1e6)
         };
         Ok(Spent {
