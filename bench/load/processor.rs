@@ -35,9 +35,7 @@ impl Processor {
         let length = self.0.read_at(&mut text, 0)?;
         let mut numbers = std::str::from_utf8(&text[..length])?.split_whitespace();
         let mut ms = || -> Outcome<f64> {
-            let ns = numbers
-                .next()
-                .ok_or("the system does not show threads")?;
+            let ns = numbers.next().ok_or("the system does not show threads")?;
             Ok(ns.parse::<f64>()? / 1e6)
         };
         Ok(Spent {
