@@ -34,7 +34,7 @@ static WATCHDOG_MAX: Number = Number::ms("watchdog-max", 0, LEAST_MS, MOST_MS);
 static DEADLOCK_DETECTION: AtomicBool = AtomicBool::new(true);
 
 /// `rlock.fencing clock|counter` (default clock): whether every lock gets a fencing
-/// counter beside it, `redisson_lock_token:{key}`. One that exists is kept up anyway.
+/// counter, the key `redisson_lock_token:{key}`. One that exists is kept up anyway.
 static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 
 /// `rlock.redisson-yield ms` (default 20, 0: none): how long a lock is left free for
@@ -42,8 +42,8 @@ static FENCING: Mutex<Fencing> = Mutex::new(Fencing::clock);
 static REDISSON_YIELD: Number = Number::ms("redisson-yield", 20, 1, LONGEST_YIELD_MS);
 
 /// `rlock.keep-place ms` (default 15000, 0: not at all): how long the place of a request
-/// with ONCE is kept whose connection closes. Libraries wait up to 10 s before they send it
-/// again.
+/// with ONCE is kept whose connection closes. Libraries wait up to 10 s before they
+/// retry it.
 static KEEP_PLACE: Number = Number::ms("keep-place", 15_000, LEAST_MS, LONGEST_KEEP_MS);
 
 /// `rlock.grant-after ms` (default 0): for so long after the start nothing is granted to who
@@ -87,7 +87,7 @@ const MOST_WAITERS: i64 = 1_000_000_000;
 /// The greatest `redisson-yield`, ms: nobody else has the lock meanwhile.
 const LONGEST_YIELD_MS: i64 = 10_000;
 
-/// The least time beside 0: who sets less has counted in seconds, not ms.
+/// The least time that is not 0: who sets less has counted in seconds, not ms.
 const LEAST_MS: i64 = 1000;
 
 /// The greatest lease, BLOCK time and `watchdog-max`, ms: what a double counts exactly.
@@ -185,9 +185,9 @@ impl ConfigurationValue<i64> for Number {
     }
 }
 
-/// What of the settings concerns the core. `tells`: somebody can hear keyspace events.
-/// `hears_all`: what others do to any lock is heard. `age_ms`: since when the module runs.
-pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rules {
+/// What of the settings concerns the core. `emits_events`: somebody can get keyspace events.
+/// `observes_all`: what others do to any lock is observed. `age_ms`: since when the module runs.
+pub fn rules(emits_events: bool, observes_all: bool, age_ms: impl FnOnce() -> i64) -> Rules {
     let left = |ms: i64| ms.saturating_sub(age_ms());
     Rules {
         detect_deadlocks: DEADLOCK_DETECTION.load(Ordering::Relaxed),
@@ -206,8 +206,8 @@ pub fn rules(tells: bool, hears_all: bool, age_ms: impl FnOnce() -> i64) -> Rule
             of_a_key: MAX_WAITERS_PER_KEY.bound(),
             of_a_client: MAX_WAITERS_PER_CLIENT.bound(),
         },
-        tells,
-        hears_all,
+        emits_events,
+        observes_all,
     }
 }
 
@@ -295,7 +295,7 @@ impl std::fmt::Display for Allowed {
     }
 }
 
-/// Tells the server of the settings. What stood behind `loadmodule …`, and was
+/// Registers the settings with the server. What stood behind `loadmodule …`, and was
 /// [checked](check), is what they are where neither redis.conf nor CONFIG SET says otherwise.
 pub fn register(context: &Context, args: &[RedisString]) {
     let plain = || ConfigurationFlags::DEFAULT;

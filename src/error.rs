@@ -1,4 +1,4 @@
-//! What a client is told when a request is refused: one line that starts with a
+//! The error that a client gets when a request is refused: one line that starts with a
 //! code, says what was wrong and what to do, and is at most 512 bytes long.
 
 use crate::lock::{Crowd, Foreign, Link, Mode, NoPermits, Refusal, Token};
@@ -108,12 +108,12 @@ pub fn of(refusal: &Refusal) -> Error {
         ),
         Refusal::Deadlock { cycle } => deadlock(cycle),
         Refusal::TooManyWait { which, most } => too_many_wait(which, *most),
-        Refusal::OnItsWay { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
+        Refusal::Migrating { .. } | Refusal::Vanished { .. } => TRY_AGAIN.to_owned(),
         Refusal::TagInUse { tag } => tag_in_use(&shown(tag)),
         Refusal::Superseded => SUPERSEDED.to_owned(),
-        Refusal::SentAway => SENT_AWAY.to_owned(),
+        Refusal::NoLongerMaster => NO_LONGER_MASTER.to_owned(),
         Refusal::SlotMoved { key } => slot_moved(&shown(&key.name)),
-        Refusal::Unheard => UNHEARD.to_owned(),
+        Refusal::NobodyListens => NOBODY_LISTENS.to_owned(),
         Refusal::TooManyHolds { key, owner } => format!(
             "ERR owner {} cannot nest any deeper on {}: release a hold first",
             shown(owner),
@@ -214,8 +214,8 @@ fn too_many_wait(which: &Crowd, most: usize) -> String {
 }
 
 const SUPERSEDED: &str = "SUPERSEDED a newer request of the same owner took the place";
-const SENT_AWAY: &str = "UNBLOCKED the server is no master any more: ask the new one";
-const UNHEARD: &str = "UNBLOCKED nobody listens to the channel of this request";
+const NO_LONGER_MASTER: &str = "UNBLOCKED the server is no master any more: ask the new one";
+const NOBODY_LISTENS: &str = "UNBLOCKED nobody listens to the channel of this request";
 
 fn tag_in_use(tag: &str) -> String {
     format!(

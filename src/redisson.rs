@@ -182,7 +182,7 @@ fn prefixed(prefix: &[u8], name: &[u8]) -> Name {
     Name::of(&[prefix, open, name, close])
 }
 
-/// What stands around a lock's name in the names beside it: braces, but none where it has
+/// What stands around a lock's name in the names of its other keys: braces, but none where it has
 /// a hash tag already, so that in a cluster both lie in one slot.
 fn braces(name: &[u8]) -> (&'static [u8], &'static [u8]) {
     if name.contains(&b'{') {

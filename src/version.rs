@@ -10,7 +10,7 @@ pub const NUMBER: i32 = number(
     env!("CARGO_PKG_VERSION_PATCH"),
 );
 
-/// The commit that it was built from, where the builder said it, as `make dist` does.
+/// The commit that it was built from, where the builder gave it, as `make dist` does.
 pub const BUILD: &str = match option_env!("RLOCK_BUILD") {
     Some(commit) => commit,
     None => "unknown",

@@ -3,11 +3,11 @@
 use super::args::{self, PERMITS_WANTED};
 use crate::error::Error;
 use crate::lock::{self, Mode};
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
-/// Acquires the lock for `lease` ms: for this owner alone, or with `READ` beside
+/// Acquires the lock for `lease` ms: for this owner alone, or with `READ` together with
 /// other readers, or with `WRITE` alone on a lock that is read too. With `LIMIT` n at
 /// most n permits of it are out at a time, and the owner takes `k` of them (1), all or none;
 /// while anybody holds some, another limit is the error WRONGLIMIT. Replies with
@@ -22,20 +22,20 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// `WATCHDOG` the server renews the lease while this connection is open, and releases
 /// the hold when it closes. A wait that would go round in a cycle is refused with
 /// DEADLOCK. In MULTI, in a script or a function, BLOCK and QUEUE try once.
-pub struct Acquire;
+pub struct AcquireCommand;
 
-impl Command for Acquire {
+impl Command for AcquireCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.acquire",
         flags: "write deny-oom fast",
         acl: "write fast blocking",
-        keys: Keys::One(Use::Write),
+        keys: KeyArgs::One(Use::Write),
         summary: c"Acquires a lock, or waits for it",
         complexity: c"O(1) for a free lock or one with a single holder, else O(log N) with N the holders and those who wait",
         usage: "RLOCK.ACQUIRE key owner lease [READ|WRITE|LIMIT n] [PERMITS k] [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;

@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::iter::Peekable;
 
-use super::options::{Options, Owner};
+use super::options::{Options, OwnerArg};
 use crate::config::MOST_MS;
 use crate::error::{shown, Error};
 use crate::lock::layout::whole;
 use crate::lock::{Aim, Mode, Only, Pool, Token, Wait, MOST_KEYS};
 use crate::redisson::LONGEST_OWNER;
-use crate::server::{Call, Command};
+use crate::server::{Command, CommandCall};
 
 /// A tag is at most so many characters long, a channel so many bytes.
 const LONGEST_TAG: usize = 64;
@@ -17,10 +17,10 @@ const LONGEST_CHANNEL: usize = 1024;
 
 const WRONG_NUMBER: &str = "wrong number of arguments";
 
-/// The mode of permits, where nothing more is to be said of them.
+/// The mode of permits, in a command that takes no number of them.
 pub const PERMITS: &str = "PERMITS";
 
-/// How many permits are wanted, beside LIMIT.
+/// How many permits are wanted, for a command that takes LIMIT.
 pub const PERMITS_WANTED: &str = "PERMITS k";
 
 /// The mode, and how many are given back.
@@ -33,7 +33,7 @@ pub struct Args<'a, I: Iterator<Item = &'a [u8]>> {
 
 /// The arguments of a call.
 pub fn of<'a, C: Command>(
-    call: &Call<'a>,
+    call: &CommandCall<'a>,
 ) -> Args<'a, impl Iterator<Item = &'a [u8]> + use<'a, C>> {
     Args {
         left: call.args().peekable(),
@@ -86,10 +86,10 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 
     /// An owner id, or `*`.
-    pub fn owner(&mut self) -> Result<Owner<'a>, Error> {
+    pub fn owner(&mut self) -> Result<OwnerArg<'a>, Error> {
         let owner = self.next()?;
         if owner == b"*" {
-            return Ok(Owner::Connection);
+            return Ok(OwnerArg::Connection);
         }
         if owner.is_empty() || owner.len() > LONGEST_OWNER {
             return Err(Error::new(format!(
@@ -104,7 +104,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
                 shown(owner)
             )));
         }
-        Ok(Owner::Named(owner))
+        Ok(OwnerArg::Named(owner))
     }
 
     /// A lease, ms.
@@ -121,7 +121,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Args<'a, I> {
     }
 
     /// Whose lock is meant, at the end of a command: `IFOWNER owner` or `IFTOKEN token`.
-    pub fn aim(&mut self, call: &Call<'_>) -> Result<Option<Aim<'a>>, Error> {
+    pub fn aim(&mut self, call: &CommandCall<'_>) -> Result<Option<Aim<'a>>, Error> {
         let Some(word) = self.left.next() else {
             return Ok(None);
         };

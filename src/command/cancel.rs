@@ -2,7 +2,7 @@
 
 use super::args::{self, PERMITS};
 use crate::error::Error;
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.CANCEL key owner [READ|WRITE|PERMITS]`
 ///
@@ -10,20 +10,20 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// connection: as after their time, with null or `timeout`. A request for several keys
 /// ends whole. Replies how many. What was granted before stands. Not a write command:
 /// it works while writes are paused or refused.
-pub struct Cancel;
+pub struct CancelCommand;
 
-impl Command for Cancel {
+impl Command for CancelCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.cancel",
         flags: "fast",
         acl: "write fast",
-        keys: Keys::One(Use::Write),
+        keys: KeyArgs::One(Use::Write),
         summary: c"Ends an owner's waits for a lock",
         complexity: c"O(log N) with N those who wait for it, for each wait that ends",
         usage: "RLOCK.CANCEL key owner [READ|WRITE|PERMITS]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;

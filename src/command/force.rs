@@ -3,7 +3,7 @@
 use super::args;
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]`
 ///
@@ -13,20 +13,20 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// operators: but for a watchdog hold, whose connection is closed, the former holder
 /// does not learn of it before its next call, and two may believe they hold the lock
 /// until then.
-pub struct Force;
+pub struct ForceCommand;
 
-impl Command for Force {
+impl Command for ForceCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.force",
         flags: "write fast",
         acl: "write fast dangerous",
-        keys: Keys::One(Use::Write),
+        keys: KeyArgs::One(Use::Write),
         summary: c"Frees a lock whoever holds it",
         complexity: c"O(N) with N the holders",
         usage: "RLOCK.FORCE key [IFOWNER owner | IFTOKEN token]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let aim = args.aim(call)?;

@@ -3,9 +3,9 @@
 use super::args;
 use crate::error::Error;
 use crate::lock::{Core, Holder, Key, Keyspace, Known, Mode, Now};
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
-/// So many holders are listed unless COUNT says otherwise.
+/// So many holders are listed without COUNT.
 const USUAL: usize = 1000;
 
 /// `RLOCK.INFO key [COUNT n]`
@@ -16,22 +16,22 @@ const USUAL: usize = 1000;
 /// `owner`, `mode`, `holds`, or for permits `permits`,
 /// `remaining-ms`, `held-ms`, `token`, and `watchdog`, the id of the client whose
 /// connection keeps it; null where there is none, or where this server does not
-/// know; at most `n`, 1000 unless it is said), `waiters`, and `oldest-wait-ms` (null when
+/// know; at most `n`, 1000 without COUNT), `waiters`, and `oldest-wait-ms` (null when
 /// nobody waits). A key that is no lock is the error WRONGTYPE. Changes nothing.
-pub struct Info;
+pub struct InfoCommand;
 
-impl Command for Info {
+impl Command for InfoCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.info",
         flags: "readonly fast",
         acl: "read fast",
-        keys: Keys::One(Use::Read),
+        keys: KeyArgs::One(Use::Read),
         summary: c"Describes a lock",
         complexity: c"O(N) with N the holders and reservations that are listed, at most COUNT",
         usage: "RLOCK.INFO key [COUNT n]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let name = args.next()?;
         let most = args.options(&["COUNT"])?.count.unwrap_or(USUAL);

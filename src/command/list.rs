@@ -6,7 +6,7 @@ use super::glob;
 use super::info::holder_fields;
 use crate::error::Error;
 use crate::lock::{Cursor, Held, Now, Wanted};
-use crate::server::{Call, Command, Keys, Responder, Spec};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec};
 
 /// How many holders are looked at unless COUNT says otherwise.
 const USUAL: usize = 10;
@@ -27,11 +27,11 @@ const LONGEST_PATTERN: usize = 1024;
 /// may read. At most `n` (10; more than 250 are 250) holders are looked at, so that a page can
 /// be empty. What is
 /// held all the time comes once. Changes nothing.
-pub struct List;
+pub struct ListCommand;
 
-/// What the keywords have said.
+/// The keywords as they were given.
 #[derive(Default)]
-struct Options<'a> {
+struct ListOptions<'a> {
     cursor: Option<&'a [u8]>,
     pattern: Option<&'a [u8]>,
     owner: Option<&'a [u8]>,
@@ -39,9 +39,9 @@ struct Options<'a> {
     count: Option<usize>,
 }
 
-impl<'a> Options<'a> {
-    fn read(call: &Call<'a>) -> Result<Self, Error> {
-        let mut args = args::of::<List>(call);
+impl<'a> ListOptions<'a> {
+    fn read(call: &CommandCall<'a>) -> Result<Self, Error> {
+        let mut args = args::of::<ListCommand>(call);
         let mut options = Self::default();
         while let Some(given) = args.keyword() {
             match given.to_ascii_uppercase().as_slice() {
@@ -71,20 +71,20 @@ impl<'a> Options<'a> {
     }
 }
 
-impl Command for List {
+impl Command for ListCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.list",
         flags: "readonly",
         acl: "keyspace read slow",
-        keys: Keys::None,
+        keys: KeyArgs::None,
         summary: c"Lists the locks that are held",
         complexity: c"O(N) with N the locks that are looked at, at most 250 a call",
         usage: "RLOCK.LIST [CURSOR cursor] [MATCH pattern] [OWNER prefix] [HELD-LONGER ms] \
                 [COUNT n]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
-        let options = Options::read(call)?;
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
+        let options = ListOptions::read(call)?;
         let behind = options.cursor.map_or(Ok(None), cursor::read)?;
         let user = call.user()?;
         call.sees_all_slots()?;

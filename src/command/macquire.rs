@@ -3,7 +3,7 @@
 use super::args;
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]`
 ///
@@ -12,20 +12,20 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// and has them all when on each it is first and the key is free, or its owner
 /// holds it already. A key whose first waiter waits for other keys too stays free
 /// for it: it is reserved. In a cluster all keys must lie in one slot.
-pub struct Macquire;
+pub struct MacquireCommand;
 
-impl Command for Macquire {
+impl Command for MacquireCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.macquire",
         flags: "write deny-oom",
         acl: "write slow blocking",
-        keys: Keys::Counted(Use::Write),
+        keys: KeyArgs::Counted(Use::Write),
         summary: c"Acquires several locks at once, or waits for them",
         complexity: c"O(K log N) with K the keys and N those who wait for them",
         usage: "RLOCK.MACQUIRE numkeys key [key ...] owner lease [BLOCK ms|QUEUE ms] [NOTIFY channel tag] [WATCHDOG] [ONCE]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let keys = args.keys()?;
         let owner = args.owner()?;

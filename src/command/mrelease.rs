@@ -3,26 +3,26 @@
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Outcome};
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.MRELEASE numkeys key [key ...] owner`
 ///
 /// Ends the owner's newest plain hold on each of the keys where it has one. Replies
 /// with the number of these keys; 0 is no error.
-pub struct Mrelease;
+pub struct MreleaseCommand;
 
-impl Command for Mrelease {
+impl Command for MreleaseCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.mrelease",
         flags: "write",
         acl: "write slow",
-        keys: Keys::Counted(Use::Write),
+        keys: KeyArgs::Counted(Use::Write),
         summary: c"Ends a hold of each of several locks",
         complexity: c"O(K log N) with K the keys and N those who wait for them",
         usage: "RLOCK.MRELEASE numkeys key [key ...] owner",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let keys = args.keys()?;
         let owner = args.owner()?;

@@ -3,28 +3,28 @@
 use super::args;
 use crate::error::Error;
 use crate::lock::{self, Outcome};
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]`
 ///
 /// Sets the owner's lease on each of the keys to `lease` ms from now, shorter too,
 /// and replies 1. If it does not hold one of them it gets NOTHELD, and none is
-/// renewed. With `NOTIFY` a message tells of the loss of its plain holds from now on, as for
+/// renewed. With `NOTIFY` a message announces the loss of its plain holds from now on, as for
 /// RENEW.
-pub struct Mrenew;
+pub struct MrenewCommand;
 
-impl Command for Mrenew {
+impl Command for MrenewCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.mrenew",
         flags: "write",
         acl: "write slow",
-        keys: Keys::Counted(Use::Write),
+        keys: KeyArgs::Counted(Use::Write),
         summary: c"Sets the lease of several locks",
         complexity: c"O(K) with K the keys",
         usage: "RLOCK.MRENEW numkeys key [key ...] owner lease [NOTIFY channel tag]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let keys = args.keys()?;
         let owner = args.owner()?;

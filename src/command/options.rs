@@ -2,19 +2,19 @@
 
 use crate::error::Error;
 use crate::lock::{Address, Ask, ClientId, Ended, Mode, Once, Only, Renewal, Share, Token, Wait};
-use crate::server::Call;
+use crate::server::CommandCall;
 
 /// An owner as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner<'a> {
+pub enum OwnerArg<'a> {
     Named(&'a [u8]),
     /// `*`: this connection.
     Connection,
 }
 
-impl<'a> Owner<'a> {
+impl<'a> OwnerArg<'a> {
     /// The owner's id. `*` is refused where all callers share one client.
-    pub fn id(&self, call: &Call<'_>) -> Result<std::borrow::Cow<'a, [u8]>, Error> {
+    pub fn id(&self, call: &CommandCall<'_>) -> Result<std::borrow::Cow<'a, [u8]>, Error> {
         match self {
             Self::Named(id) => Ok((*id).into()),
             Self::Connection => match call.own_id() {
@@ -28,7 +28,7 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// What the keywords at the end of a command have said.
+/// The keywords at the end of a command, as they were given.
 #[derive(Debug, Default)]
 pub struct Options<'a> {
     pub mode: Option<Mode>,
@@ -56,7 +56,7 @@ impl Options<'_> {
 
     /// The channel on which this connection is to be notified of its request, if any. Refused
     /// where no message would reach it.
-    pub fn address(&self, call: &Call<'_>) -> Result<Option<Address>, Error> {
+    pub fn address(&self, call: &CommandCall<'_>) -> Result<Option<Address>, Error> {
         let queued = self.wait.is_some_and(|wait| wait.queued);
         let Some((channel, tag)) = self.notify else {
             return if queued {
@@ -81,17 +81,17 @@ impl Options<'_> {
     /// The request of an owner, whose id is `id`.
     pub fn ask<'a>(
         &self,
-        call: &Call<'_>,
-        owner: &Owner<'_>,
+        call: &CommandCall<'_>,
+        owner: &OwnerArg<'_>,
         id: &'a [u8],
         lease: i64,
         notify: Option<&'a Address>,
     ) -> Result<Ask<'a>, Error> {
         let watchdog = self.watchdog(call)?;
         let once = match owner {
-            Owner::Connection => Once::IsRefused,
-            Owner::Named(_) if self.once => Once::IsTheSame,
-            Owner::Named(_) => Once::Nests,
+            OwnerArg::Connection => Once::IsRefused,
+            OwnerArg::Named(_) if self.once => Once::IsTheSame,
+            OwnerArg::Named(_) => Once::Nests,
         };
         Ok(Ask {
             db: call.db(),
@@ -123,7 +123,7 @@ impl Options<'_> {
     }
 
     /// The end of holds of an owner, whose id is `id`.
-    pub fn ended<'a>(&self, call: &Call<'_>, id: &'a [u8]) -> Result<Ended<'a>, Error> {
+    pub fn ended<'a>(&self, call: &CommandCall<'_>, id: &'a [u8]) -> Result<Ended<'a>, Error> {
         if self.all && self.permits.is_some() {
             return Err(Error::new("ALL and a number of permits exclude each other"));
         }
@@ -141,7 +141,7 @@ impl Options<'_> {
     /// The renewal of an owner's lease, ms.
     pub fn renewal<'a>(
         &self,
-        call: &Call<'_>,
+        call: &CommandCall<'_>,
         id: &'a [u8],
         lease: i64,
         notify: Option<&'a Address>,
@@ -159,7 +159,7 @@ impl Options<'_> {
 
     /// With WATCHDOG the connection that the hold belongs to. Refused where all callers
     /// share one client.
-    fn watchdog(&self, call: &Call<'_>) -> Result<Option<ClientId>, Error> {
+    fn watchdog(&self, call: &CommandCall<'_>) -> Result<Option<ClientId>, Error> {
         if !self.watch {
             return Ok(None);
         }

@@ -2,27 +2,27 @@
 
 use super::args;
 use crate::error::Error;
-use crate::server::{Call, Command, Keys, Responder, Spec};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec};
 
 /// `RLOCK.OWNER`
 ///
 /// The owner id that `*` stands for on this connection: `uuid:client id`, the uuid
 /// made once when the module loads. An error in scripts and functions, where all
 /// callers share one client.
-pub struct Owner;
+pub struct OwnerCommand;
 
-impl Command for Owner {
+impl Command for OwnerCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.owner",
         flags: "fast",
         acl: "fast connection",
-        keys: Keys::None,
+        keys: KeyArgs::None,
         summary: c"Returns this connection's owner id",
         complexity: c"O(1)",
         usage: "RLOCK.OWNER",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         args::of::<Self>(call).end()?;
         match call.own_id() {
             Some(id) => Ok(Responder::Text(id.into_bytes())),

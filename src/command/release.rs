@@ -3,7 +3,7 @@
 use super::args::{self, PERMITS_BACK};
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]`
 ///
@@ -16,20 +16,20 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// that does not hold the lock in this mode gets
 /// NOTHELD, or 0 with `IFHELD`. With `IFTOKEN` it also gets 0, and nothing ends, if its
 /// hold under way has another token: it is not the one that was to be released.
-pub struct Release;
+pub struct ReleaseCommand;
 
-impl Command for Release {
+impl Command for ReleaseCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.release",
         flags: "write fast",
         acl: "write fast",
-        keys: Keys::One(Use::Write),
+        keys: KeyArgs::One(Use::Write),
         summary: c"Ends a hold of a lock",
         complexity: c"O(log N) with N the holders and those who wait for it",
         usage: "RLOCK.RELEASE key owner [READ|WRITE|PERMITS [k]] [ALL] [IFHELD | IFTOKEN token]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;

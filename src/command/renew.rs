@@ -3,7 +3,7 @@
 use super::args::{self, PERMITS};
 use crate::error::Error;
 use crate::lock;
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token]`
 ///
@@ -11,26 +11,26 @@ use crate::server::{Call, Command, Keys, Responder, Spec, Use};
 /// replies 1. If a watchdog renews it, that is its lease from now on. With
 /// `WATCHDOG` all of the owner's holds on the key belong to this connection from
 /// now on: after a reconnect, a failover, or for a hold that somebody else took. With
-/// `NOTIFY` a message there tells of the loss of its holds in this mode from now on, and the one
-/// that was to be notified before gets `rebound`. With `FENCE` it sets the lock's fencing counter to
+/// `NOTIFY` a message there announces the loss of its holds in this mode from now on, and whoever
+/// was to be notified before gets `rebound`. With `FENCE` it sets the lock's fencing counter to
 /// the greatest of itself, the last token that the owner got for it and `token`, and
 /// replies with that: every token that is given for the lock from now on is greater. The
 /// counter lives for 30 days more, unless it had no TTL. An owner that does not hold the
 /// lock in this mode gets NOTHELD.
-pub struct Renew;
+pub struct RenewCommand;
 
-impl Command for Renew {
+impl Command for RenewCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.renew",
         flags: "write fast",
         acl: "write fast",
-        keys: Keys::One(Use::Write),
+        keys: KeyArgs::One(Use::Write),
         summary: c"Sets the lease of a lock",
         complexity: c"O(log N) with N the holders",
         usage: "RLOCK.RENEW key owner lease [READ|WRITE|PERMITS] [NOTIFY channel tag] [WATCHDOG] [FENCE token]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let key = args.next()?;
         let owner = args.owner()?;

@@ -4,7 +4,7 @@ use super::args;
 use super::info::integer;
 use crate::error::Error;
 use crate::lock::Contended;
-use crate::server::{Call, Command, Keys, Responder, Spec};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec};
 
 /// How many locks are listed unless COUNT says otherwise.
 const USUAL: usize = 10;
@@ -13,20 +13,20 @@ const USUAL: usize = 10;
 ///
 /// The locks that most requests wait for now, of all databases, at most `n` (10):
 /// each a map of `db`, `key`, `waiters` and `oldest-wait-ms`. For operators.
-pub struct Top;
+pub struct TopCommand;
 
-impl Command for Top {
+impl Command for TopCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.top",
         flags: "readonly",
         acl: "admin slow dangerous",
-        keys: Keys::None,
+        keys: KeyArgs::None,
         summary: c"Lists the locks that most requests wait for",
         complexity: c"O(N) with N the locks that somebody waits for",
         usage: "RLOCK.TOP [COUNT n]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let options = args::of::<Self>(call).options(&["COUNT"])?;
         let most = options.count.unwrap_or(USUAL);
         let locks = call.inspect(|core, _, now| core.most_contended(now, most))?;

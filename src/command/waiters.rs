@@ -4,27 +4,27 @@ use super::args;
 use super::info::{mode_name, text};
 use crate::error::Error;
 use crate::lock::{Key, Mode};
-use crate::server::{Call, Command, Keys, Responder, Spec, Use};
+use crate::server::{Command, CommandCall, KeyArgs, Responder, Spec, Use};
 
 /// `RLOCK.WAITERS key [COUNT n]`
 ///
 /// Those who wait for a lock, first to last, at most `n`: each a map of `owner`,
 /// `mode`, `waited-ms`, `client-id`, and of permits how many `permits` it wants. A key that
 /// is no lock is the error WRONGTYPE, unless somebody waits for its name. Changes nothing.
-pub struct Waiters;
+pub struct WaitersCommand;
 
-impl Command for Waiters {
+impl Command for WaitersCommand {
     const SPEC: Spec = Spec {
         name: c"rlock.waiters",
         flags: "readonly",
         acl: "read slow",
-        keys: Keys::One(Use::Read),
+        keys: KeyArgs::One(Use::Read),
         summary: c"Lists those who wait for a lock",
         complexity: c"O(N) with N the waiters that are listed, at most COUNT",
         usage: "RLOCK.WAITERS key [COUNT n]",
     };
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error> {
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error> {
         let mut args = args::of::<Self>(call);
         let name = args.next()?;
         let most = args.options(&["COUNT"])?.count.unwrap_or(usize::MAX);

@@ -8,8 +8,8 @@ use super::table::Hold;
 use super::work::Work;
 use super::{head, leaving};
 use super::{
-    Core, Event, Key, Keyspace, Mode, Notice, Notices, Now, Outcome, Owner, WaiterId, WallMs, Whom,
-    Write,
+    Core, Event, Key, Keyspace, Mode, Notice, Notices, Now, Outcome, Owner, WaiterId, WakeTarget,
+    WallMs, Write,
 };
 
 /// A piece of long work of which so much has come goes on in another decision.
@@ -117,45 +117,45 @@ impl<'a> Decision<'a> {
     }
 
     /// Frees a held lock and hands it on; the holds that ended with it, if watched.
-    pub(super) fn free(&mut self, key: &Key, event: Event, whom: Whom) -> Vec<Hold> {
+    pub(super) fn free(&mut self, key: &Key, event: Event, target: WakeTarget) -> Vec<Hold> {
         self.write(key, Write::Delete);
         self.tell(key, event);
-        self.left_free(key, whom);
+        self.left_free(key, target);
         self.core.locks.forget_holders(key)
     }
 
     /// The lock is free: it goes to those who wait when the decision is made, and
     /// whoever waits elsewhere learns of it if it is still to be had then.
-    pub(super) fn left_free(&mut self, key: &Key, whom: Whom) {
+    pub(super) fn left_free(&mut self, key: &Key, target: WakeTarget) {
         if head::is_waited_for(self.core, key) {
             self.work.dirty.insert(key.clone());
-            self.work.freed.insert(key.clone(), whom);
+            self.work.freed.insert(key.clone(), target);
         } else {
-            self.wake(key, whom);
+            self.wake(key, target);
         }
     }
 
     /// A key that was presumed to be a lock has run out.
-    pub(super) fn presumed_left(&mut self, key: &Key, whom: Whom) {
+    pub(super) fn presumed_left(&mut self, key: &Key, target: WakeTarget) {
         if head::is_waited_for(self.core, key) || self.core.subscribers.is_turn(key) {
-            return self.left_free(key, whom);
+            return self.left_free(key, target);
         }
         let key = key.clone();
-        self.out.push(Notice::WakeListeners { key, whom });
+        self.out.push(Notice::WakeListeners { key, target });
     }
 
     /// Whoever waits by subscription is to know that the key is free, unless their turn
     /// has begun with that.
-    pub(super) fn wake(&mut self, key: &Key, whom: Whom) {
+    pub(super) fn wake(&mut self, key: &Key, target: WakeTarget) {
         if self.core.subscribers.is_turn(key) {
             return;
         }
         let key = key.clone();
-        if whom != Whom::One {
+        if target != WakeTarget::One {
             let woken = self.woken.get_or_insert_default();
             woken.insert(key.clone());
         }
-        self.out.push(Notice::Wake { key, whom });
+        self.out.push(Notice::Wake { key, target });
     }
 
     /// Whether it was told of a read/write lock that it is free.
@@ -194,7 +194,7 @@ impl<'a> Decision<'a> {
     /// Tells an event of rlock's own, and counts it.
     pub(super) fn tell(&mut self, key: &Key, event: Event) {
         self.core.counters.event(event);
-        self.say(|| Notice::Told {
+        self.say(|| Notice::Event {
             key: key.clone(),
             event,
         });
@@ -202,7 +202,7 @@ impl<'a> Decision<'a> {
 
     /// A keyspace event, if anybody can hear it.
     fn say(&mut self, event: impl FnOnce() -> Notice) {
-        if self.core.rules.tells {
+        if self.core.rules.emits_events {
             self.out.push(event());
         } else {
             self.unsaid = self.unsaid.saturating_add(1);

@@ -101,21 +101,21 @@ pub enum Lease {
     Until(WallMs),
     /// One of them has no TTL.
     Endless,
-    /// One of them is not here and may be on another node: their slot is on its way.
-    Away,
+    /// One of them is not here and may be on another node: their slot migrates.
+    Migrating,
 }
 
 impl Lease {
     /// There is no lease key here that would tell of a reader.
     pub fn is_missing(self) -> bool {
-        matches!(self, Self::Gone | Self::Away)
+        matches!(self, Self::Gone | Self::Migrating)
     }
 
     /// When it ends, if that is known.
     pub fn end(self) -> Option<WallMs> {
         match self {
             Self::Until(at) => Some(at),
-            Self::Gone | Self::Endless | Self::Away => None,
+            Self::Gone | Self::Endless | Self::Migrating => None,
         }
     }
 }
@@ -167,7 +167,7 @@ pub struct Holder {
 
 /// What is known of a plain lock, for a look that need not find it out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct Hint<'a> {
     /// Who holds it: if that one does still, no other field is looked at.
     pub holder: Option<&'a [u8]>,
     /// When it ends, where that does not matter: if the owner that looks holds it, it is not
@@ -209,8 +209,8 @@ pub enum Slot {
     /// This node's: what is not here is nowhere.
     #[default]
     Ours,
-    /// On its way from or to this node: what is here of it is this node's to act on.
-    OnItsWay,
+    /// It migrates from or to this node: what is here of it is this node's to act on.
+    Migrating,
     /// Another node's.
     Others,
 }

@@ -4,7 +4,7 @@
 //! in memory (`lock::memory`) for the tests of the core.
 
 use super::address::Address;
-use super::found::{Beside, Counter, Holder, Kind, Look, Slot};
+use super::found::{Counter, Hint, Holder, Kind, Look, Slot};
 use super::key::Key;
 use super::layout;
 use super::types::{ClientId, Owner};
@@ -58,10 +58,10 @@ pub trait Keyspace {
     /// The key as `owner` sees it. Of a read/write lock the owner's lease keys are
     /// looked at, as [`leases_looked_at`](super::leases_looked_at) says.
     fn look(&mut self, key: &Key, owner: &[u8]) -> Look {
-        self.look_beside(key, owner, Beside::default())
+        self.look_with_hint(key, owner, Hint::default())
     }
     /// The same, where something is known of the plain lock.
-    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look;
+    fn look_with_hint(&mut self, key: &Key, owner: &[u8], known: Hint<'_>) -> Look;
     /// All fields that stand for holds, also those of readers whose lease is gone;
     /// empty when the lock is free or no lock. Where one of the first fields is no hold, no
     /// more are read.
@@ -89,12 +89,12 @@ pub trait Keyspace {
     /// cluster while the slot is on its way from one node to another.
     fn slot_stays(&mut self, key: &Key) -> bool;
     /// Whether keys may be on another node: in a cluster.
-    fn has_neighbours(&self) -> bool;
+    fn in_cluster(&self) -> bool;
     /// Where the lock's slot is. Nobody asks the server that about a request that has
     /// waited.
     fn slot(&mut self, key: &Key) -> Slot;
-    /// Whether a client that is told there would hear it.
-    fn hears(&mut self, address: &Address) -> bool;
+    /// Whether a message to this address would reach its client.
+    fn reaches(&mut self, address: &Address) -> bool;
     /// Whether the user of this connection may do this now, who could when it asked for it.
     fn may(&mut self, client: ClientId, act: Act<'_>) -> bool;
     /// Changes the lock at once. Whether it changed anything.

@@ -1,7 +1,7 @@
 //! How a lock lies in the keyspace: Redisson's hash, and what its fields mean. Whoever
 //! has hashes reads them by this: the server's keyspace, the one in memory, the tests.
 
-use super::found::{Beside, Foreign, Holder, Kind, Lease, Look, Mode, Pool};
+use super::found::{Foreign, Hint, Holder, Kind, Lease, Look, Mode, Pool};
 use super::types::{Owner, WallMs};
 
 /// The field of a lock that several may hold: of which kind it is.
@@ -106,14 +106,14 @@ pub fn whole(value: &[u8]) -> Option<i64> {
 
 /// A hash as one owner sees it, without any lease key.
 pub fn look(hash: &impl Hash, owner: &[u8], expires: Option<WallMs>) -> Look {
-    look_beside(hash, owner, Beside::default(), || expires)
+    look_with_hint(hash, owner, Hint::default(), || expires)
 }
 
 /// The same, where something is known of the plain lock. `expires`: asks when it ends.
-pub fn look_beside(
+pub fn look_with_hint(
     hash: &impl Hash,
     owner: &[u8],
-    known: Beside<'_>,
+    known: Hint<'_>,
     expires: impl FnOnce() -> Option<WallMs>,
 ) -> Look {
     let found = match hash.len() {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::layout::{self, Hash};
 use super::{
-    leases_looked_at, Act, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace,
-    Kind, Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
+    leases_looked_at, Act, Address, ClientId, Counter, Foreign, Hint, Holder, Key, Keyspace, Kind,
+    Lease, Look, Mode, Part, Pool, Slot, Token, WallMs, Write,
 };
 use crate::redisson;
 
@@ -104,7 +104,7 @@ impl Memory {
 
     fn lease_of(&mut self, key: &Key, owner: &[u8], holds: i64) -> Lease {
         let missing = match self.slot {
-            Slot::OnItsWay => Lease::Away,
+            Slot::Migrating => Lease::Migrating,
             Slot::Ours | Slot::Others => Lease::Gone,
         };
         let lease = |memory: &mut Self, index| match memory.live(&lease_key(key, owner, index)) {
@@ -149,7 +149,7 @@ impl Hash for Fields {
 }
 
 impl Keyspace for Memory {
-    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
+    fn look_with_hint(&mut self, key: &Key, owner: &[u8], known: Hint<'_>) -> Look {
         self.looks += 1;
         let there = self.keys.contains_key(key);
         let Some((value, expires)) = self.live(key).cloned() else {
@@ -165,7 +165,7 @@ impl Keyspace for Memory {
                 ..Look::FREE
             };
         };
-        let look = layout::look_beside(&fields, owner, known, || expires);
+        let look = layout::look_with_hint(&fields, owner, known, || expires);
         if !matches!(look.kind, Kind::ReadWrite(_)) {
             return look;
         }
@@ -231,10 +231,10 @@ impl Keyspace for Memory {
     }
 
     fn slot_stays(&mut self, _key: &Key) -> bool {
-        self.slot != Slot::OnItsWay
+        self.slot != Slot::Migrating
     }
 
-    fn has_neighbours(&self) -> bool {
+    fn in_cluster(&self) -> bool {
         self.slot != Slot::Ours
     }
 
@@ -242,7 +242,7 @@ impl Keyspace for Memory {
         self.slot
     }
 
-    fn hears(&mut self, address: &Address) -> bool {
+    fn reaches(&mut self, address: &Address) -> bool {
         !self.deaf.contains(&address.client)
     }
 

@@ -68,7 +68,7 @@ pub use core::{Contended, Core, Cursor, Forgetting, Held, Known, Limits, Rules, 
 pub use decide::Decider;
 pub use decision::Decision;
 pub use found::{
-    leases_looked_at, Beside, Counter, Foreign, Holder, Kind, Lease, Look, Mode, Pool, Slot,
+    leases_looked_at, Counter, Foreign, Hint, Holder, Kind, Lease, Look, Mode, Pool, Slot,
     MOST_READS,
 };
 pub use heard::Note;
@@ -77,7 +77,7 @@ pub use key::{exchanged, Key};
 pub use keyspace::{Act, Keyspace, Part};
 pub use leaving::{disconnected, leave, let_all_leave};
 pub use moved::demoted;
-pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, Whom};
+pub use notice::{Event, Loss, Notice, Notices, Outcome, Reason, WakeTarget};
 pub use reconcile::Cause;
 pub use refusal::{Crowd, Link, NoPermits, Refusal};
 pub use request::{

@@ -104,8 +104,8 @@ pub fn require(
 
 /// Refuses what would read or write the lease keys of an owner that are not here.
 pub fn require_leases(core: &Core, key: &Key, owner: &[u8], look: &Look) -> Result<(), Refusal> {
-    if look.lease == Lease::Away && modes(core, key, owner, look).has(Mode::Read) {
-        return Err(Refusal::OnItsWay { key: key.clone() });
+    if look.lease == Lease::Migrating && modes(core, key, owner, look).has(Mode::Read) {
+        return Err(Refusal::Migrating { key: key.clone() });
     }
     Ok(())
 }

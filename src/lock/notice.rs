@@ -19,7 +19,7 @@ pub enum Event {
 
 /// Who is woken of those who wait by subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whom {
+pub enum WakeTarget {
     /// One who waits for a plain lock.
     One,
     /// One who waits for a read/write lock.
@@ -97,13 +97,13 @@ pub enum Notice {
     /// Something was written.
     Wrote { key: Key, write: Write },
     /// An event of rlock's own on the key.
-    Told { key: Key, event: Event },
+    Event { key: Key, event: Event },
     /// Others than rlock's own waiters may take the lock: wake those who wait for
     /// it by subscription.
-    Wake { key: Key, whom: Whom },
+    Wake { key: Key, target: WakeTarget },
     /// The same of a key that was presumed to be a lock: nobody is to hear of it who does
     /// not wait for it.
-    WakeListeners { key: Key, whom: Whom },
+    WakeListeners { key: Key, target: WakeTarget },
     /// It is to be found out who waits for the key by subscription: it went to a waiter,
     /// or to a reader beside others, and was not free in between; or it is long since
     /// they were last looked for.

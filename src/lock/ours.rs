@@ -9,7 +9,7 @@ pub fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
     let slot = d.ks.slot(key);
     let ours = match slot {
         Slot::Ours => true,
-        Slot::OnItsWay => d.ks.look(key, &[]).kind != Kind::Free,
+        Slot::Migrating => d.ks.look(key, &[]).kind != Kind::Free,
         Slot::Others => false,
     };
     if !ours {

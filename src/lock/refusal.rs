@@ -50,7 +50,7 @@ pub enum Refusal {
     TooManyWait { which: Crowd, most: usize },
     /// A key beside the lock, or beside the first of several, is needed that may be on another
     /// node, for their slot is on its way: TRYAGAIN.
-    OnItsWay { key: Key },
+    Migrating { key: Key },
     /// The lock ended between a look at it and the write that was to prolong it. Looked
     /// at once more, it is free; nobody is told of this.
     Vanished { key: Key },
@@ -58,12 +58,13 @@ pub enum Refusal {
     TagInUse { tag: Box<[u8]> },
     /// Its owner has asked for the same again, with ONCE: SUPERSEDED.
     Superseded,
-    /// The server is no master any more: UNBLOCKED, as it tells blocked clients.
-    SentAway,
+    /// The server is no master any more: UNBLOCKED, as the server itself says to blocked clients.
+    NoLongerMaster,
     /// Another node serves the slot of the lock: MOVED.
     SlotMoved { key: Key },
-    /// Nobody would hear that it has been granted: it ends without a word.
-    Unheard,
+    /// Nobody listens to its channel, and so would get to know of the grant: it ends without a
+    /// message.
+    NobodyListens,
     /// The hold count cannot rise any more.
     TooManyHolds { key: Key, owner: Owner },
 }

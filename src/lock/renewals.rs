@@ -32,7 +32,7 @@ fn renew_watch(d: &mut Decision<'_>, key: &Key, owner: &Owner) {
     }
     let to = watch.renewed_to(d.now);
     let last = watch.bound == Some(to);
-    let away = look.lease == Lease::Away;
+    let away = look.lease == Lease::Migrating;
     let own = own_lease(&look);
     if matches!(own, Lease::Until(at) if at < to && !away) {
         leases::set_lease(d, key, owner, &look, to);

@@ -288,7 +288,7 @@ impl<O: Outside> Run<'_, '_, O> {
             let core = &mut *run.with.core;
             let (locks, queues) = (&mut core.locks, &core.queues);
             let mut keys = core.heard.next_keys(locks, queues, BATCH);
-            if run.with.ks.has_neighbours() {
+            if run.with.ks.in_cluster() {
                 let closed = core.heard.closed.iter();
                 let bonds = closed.flat_map(|client| core.watchdogs.of_client(*client));
                 let bonds = bonds.take(BATCH).map(|(key, _)| key.clone());
@@ -368,6 +368,6 @@ impl<O: Outside> Run<'_, '_, O> {
     }
 
     fn is_ours(&mut self, key: &Key) -> bool {
-        !self.with.ks.has_neighbours() || self.with.note(|d| ours::is_ours(d, key))
+        !self.with.ks.in_cluster() || self.with.note(|d| ours::is_ours(d, key))
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[cfg(test)]
 use super::queue::Queues;
 use super::queue::Rank;
-use super::{Key, Owner, WaiterId, Whom};
+use super::{Key, Owner, WaiterId, WakeTarget};
 
 #[derive(Clone, Debug, Default)]
 pub struct Work {
@@ -19,7 +19,7 @@ pub struct Work {
     /// and its requests may be part of a cycle.
     pub suspects: BTreeSet<Owner>,
     /// Keys that were left free, and who is to be woken if they stay so.
-    pub freed: BTreeMap<Key, Whom>,
+    pub freed: BTreeMap<Key, WakeTarget>,
 }
 
 impl Work {

@@ -4,14 +4,14 @@ use redis_module::{ContextFlags, RedisString};
 
 use super::inbound;
 use super::outbound::{records, replication};
-use super::shell::{Shell, SHELL};
-use super::state::{clock, Server};
+use super::shell::{ServerShell, SHELL};
+use super::state::{clock, ServerProfile};
 use super::sys::{self, Ctx};
 use crate::{config, version};
 
 /// Checks the server, then sets up the module's state and subscriptions.
-/// `commands` registers the commands, and is told whether the server has a category of ACLs for
-/// them. `false`: the module cannot be loaded, and the log says why.
+/// `commands` registers the commands; its second argument is whether the server has a category
+/// of ACLs for them. `false`: the module cannot be loaded, and the log says why.
 pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>, bool) -> bool) -> bool {
     let texts: Vec<&[u8]> = args.iter().map(RedisString::as_slice).collect();
     if let Err(why) = fits(ctx, &texts) {
@@ -26,15 +26,15 @@ pub fn load(ctx: Ctx<'_>, args: &[RedisString], commands: fn(Ctx<'_>, bool) -> b
     if sys::is_missing(ctx, c"PUBSUB") {
         ctx.warn(
             "rlock: PUBSUB is renamed or disabled: those who wait by subscription, as \
-             Redisson does, have no turn among native waiters, and QUEUE and NOTIFY find nobody \
-             subscribed",
+             Redisson does, get no yield window among native waiters, and QUEUE and NOTIFY find \
+             nobody subscribed",
         );
     }
-    let Some(server) = Server::detect(ctx) else {
+    let Some(server) = ServerProfile::detect(ctx) else {
         return false;
     };
     clock::start(server.ends_early);
-    let shell = Shell::new(server, inbound::on_timer, inbound::hear_closes);
+    let shell = ServerShell::new(server, inbound::on_timer, inbound::subscribe_closes);
     let master = ctx.flags().contains(ContextFlags::MASTER);
     shell.situation.master.set(master);
     let replicas = records::has_replicas(ctx);
@@ -71,7 +71,7 @@ fn fits(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
 }
 
 /// `false`: the server refused something.
-fn set_up(shell: &Shell, ctx: Ctx<'_>, commands: fn(Ctx<'_>, bool) -> bool) -> bool {
+fn set_up(shell: &ServerShell, ctx: Ctx<'_>, commands: fn(Ctx<'_>, bool) -> bool) -> bool {
     if !commands(ctx, sys::add_category(ctx, c"rlock")) || !inbound::subscribe(ctx) {
         return false;
     }
@@ -107,7 +107,7 @@ pub fn unload(ctx: Ctx<'_>) -> bool {
 /// Why the module cannot be unloaded now, if it cannot. A library that is gone when the
 /// server calls it takes the server with it, and the server itself looks at blocked
 /// clients and timers only.
-fn forbids_unload(shell: &Shell, ctx: Ctx<'_>) -> Option<&'static str> {
+fn forbids_unload(shell: &ServerShell, ctx: Ctx<'_>) -> Option<&'static str> {
     if ctx.flags().contains(ContextFlags::MULTI) {
         return Some("commands may follow in this transaction");
     }

@@ -1,6 +1,6 @@
 //! The server's side: everything that speaks to the server. It parses nothing and decides
 //! nothing about locks; it carries requests to the core, the core's writes to
-//! the keyspace, and its notices to whom they concern.
+//! the keyspace, and its notices to those whom they are for.
 //!
 //! Three rules stand above the rest. Callbacks only record; the timer or a command
 //! acts, through one gate. A grant ends answered or lost, exactly one of
@@ -34,7 +34,7 @@ mod state;
 #[allow(unsafe_code)]
 mod sys;
 
-pub use inbound::{register, Call, Command};
+pub use inbound::{register, Command, CommandCall};
 pub use load::{load, unload};
 pub use outbound::reply::Responder;
-pub use sys::{Counting, Ctx, Keys, Spec, Use};
+pub use sys::{Counting, Ctx, KeyArgs, Spec, Use};

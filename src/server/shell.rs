@@ -4,17 +4,17 @@
 use std::ffi::CStr;
 
 use super::state::{
-    Alarm, Clients, CounterNames, Inbox, Listeners, Locks, Outbox, OwnWork, Permission, Pulse,
-    RecoveryScan, Server, Situation, Subscriptions, UnderWay, Unpublished,
+    Alarm, Clients, CoreCell, CounterNames, Inbox, Listeners, Outbox, OwnWork, Permission, Pulse,
+    RecoveryScan, ServerProfile, Situation, Subscriptions, UnderWay, Unpublished,
 };
-use super::sys::{self, Ctx, Global, Run};
+use super::sys::{self, Ctx, Global, LaterFn};
 use crate::lock::{Core, Key};
 
 /// The module's state, for a callback; empty while it is not loaded.
-pub static SHELL: Global<Shell> = Global::empty();
+pub static SHELL: Global<ServerShell> = Global::empty();
 
-pub struct Shell {
-    pub server: Server,
+pub struct ServerShell {
+    pub server: ServerProfile,
     pub situation: Situation,
     pub pulse: Pulse,
     pub alarm: Alarm,
@@ -24,28 +24,28 @@ pub struct Shell {
     pub counter_names: CounterNames,
     pub outbox: Outbox,
     pub listeners: Listeners,
-    pub locks: Locks,
+    pub core: CoreCell,
     pub own_work: OwnWork,
     pub permission: Permission,
     pub recovery: RecoveryScan,
     pub unpublished: Unpublished,
 }
 
-impl Shell {
+impl ServerShell {
     /// A fresh state.
-    pub fn new(server: Server, on_timer: Run, hear_closes: Run) -> Self {
+    pub fn new(server: ServerProfile, on_timer: LaterFn, subscribe_closes: LaterFn) -> Self {
         Self {
             alarm: Alarm::new(server.wakeup, on_timer),
             server,
             situation: Situation::default(),
             pulse: Pulse::new(),
-            subscriptions: Subscriptions::new(hear_closes),
+            subscriptions: Subscriptions::new(subscribe_closes),
             inbox: Inbox::default(),
             clients: Clients::default(),
             counter_names: CounterNames::default(),
             outbox: Outbox::default(),
             listeners: Listeners::default(),
-            locks: Locks::default(),
+            core: CoreCell::default(),
             own_work: OwnWork::default(),
             permission: Permission::default(),
             recovery: RecoveryScan::default(),
@@ -71,35 +71,38 @@ impl Shell {
 
     /// Whether something is to be looked at: notes, or what the core has put off.
     pub fn has_notes(&self) -> bool {
-        let due = self.locks.ask(Core::has_due).unwrap_or(false);
+        let due = self.core.ask(Core::has_due).unwrap_or(false);
         due || !self.inbox.is_empty()
     }
 
-    /// Whether anybody can hear a keyspace event: clients do only if the server is
-    /// set to publish some, and modules only if another one is loaded. Emitting one
-    /// that nobody hears costs an uncontended lock a tenth.
-    pub fn is_heard(&self) -> bool {
+    /// Whether anybody can get a keyspace event: clients do only if the server is
+    /// set to publish some, and modules only if another one is loaded. An event that nobody
+    /// gets would make an uncontended lock a tenth dearer.
+    pub fn emits_events(&self) -> bool {
         !self.situation.alone.get() || sys::publishes_events()
     }
 
-    /// Whether what others do to any lock is to be heard: events of ours tell of it, or the
-    /// server may evict it, which is to be counted.
-    pub fn hears_all(&self) -> bool {
-        self.situation.evicts.get() || self.is_heard()
+    /// Whether what others do to any lock is to be observed: we emit events about it, or the
+    /// server may evict it, which is counted.
+    pub fn observes_all(&self) -> bool {
+        self.situation.evicts.get() || self.emits_events()
     }
 
-    /// Whether what others do to some key is to be heard.
-    pub fn hears_any(&self) -> bool {
-        let all = self.hears_all();
-        self.locks.ask(|core| core.hears_any(all)).unwrap_or(false)
+    /// Whether what others do to some key is to be observed.
+    pub fn observes_any(&self) -> bool {
+        let all = self.observes_all();
+        self.core
+            .ask(|core| core.observes_any(all))
+            .unwrap_or(false)
     }
 
-    /// Whether what others do to a key of this name is, by what is known or a note that is
-    /// not read yet.
-    pub fn hears(&self, ctx: Ctx<'_>, name: &[u8]) -> bool {
-        let all = self.hears_all();
-        let hears = |core: &Core| core.may_hear(name, all) && core.hears(ctx.db(), name, all);
-        let hears = self.locks.ask(hears).unwrap_or(false);
-        hears || self.inbox.has_arrived(|| ctx.db(), name)
+    /// Whether what others do to a key of this name is to be observed, by what is known or by
+    /// a note that is still pending.
+    pub fn observes(&self, ctx: Ctx<'_>, name: &[u8]) -> bool {
+        let all = self.observes_all();
+        let observes =
+            |core: &Core| core.may_observe(name, all) && core.observes(ctx.db(), name, all);
+        let observes = self.core.ask(observes).unwrap_or(false);
+        observes || self.inbox.has_arrived(|| ctx.db(), name)
     }
 }

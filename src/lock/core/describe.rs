@@ -87,7 +87,7 @@ impl Core {
     ) -> Result<Vec<Holder>, Refusal> {
         let entry = self.locks.get(key);
         let beside = entry.map(|entry| entry.beside(None)).unwrap_or_default();
-        let look = reconcile::judge(entry, &[], ks.look_beside(key, &[], beside));
+        let look = reconcile::judge(entry, &[], ks.look_with_hint(key, &[], beside));
         let no_lock = |why| {
             let key = key.clone();
             Err(Refusal::NotALock { key, why })

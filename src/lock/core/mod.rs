@@ -47,10 +47,10 @@ pub struct Rules {
     pub grants_in: Option<i64>,
     /// Beyond these a request is refused that would wait.
     pub most_waiters: Limits,
-    /// Somebody can hear keyspace events.
-    pub tells: bool,
-    /// It hears what others do to any key of which something is known.
-    pub hears_all: bool,
+    /// Somebody can get keyspace events.
+    pub emits_events: bool,
+    /// It observes what others do to any key of which something is known.
+    pub observes_all: bool,
 }
 
 /// How many requests may wait.
@@ -80,8 +80,8 @@ impl Rules {
         keep_place: None,
         grants_in: None,
         most_waiters: Limits::NONE,
-        tells: true,
-        hears_all: true,
+        emits_events: true,
+        observes_all: true,
     };
 }
 
@@ -130,10 +130,10 @@ impl Core {
         self.locks.contains(db, name) || self.has_turn(db, name)
     }
 
-    /// Whether what others do to a key is to be heard: somebody waits for it or is to be
-    /// told of its end, or what becomes of it cannot be found out by a look alone. `all`:
-    /// somebody hears events of ours, and so of all that is known.
-    pub fn hears(&self, db: i32, name: &[u8], all: bool) -> bool {
+    /// Whether what others do to a key is to be observed: somebody waits for it or is to be
+    /// notified of its end, or what becomes of it cannot be found out by a look alone. `all`:
+    /// somebody gets events of ours, and so of all that is known.
+    pub fn observes(&self, db: i32, name: &[u8], all: bool) -> bool {
         if all {
             return self.knows(db, name);
         }
@@ -141,12 +141,12 @@ impl Core {
     }
 
     /// `false`: there is no such key by this name, which is found out without a look for it.
-    pub fn may_hear(&self, name: &[u8], all: bool) -> bool {
+    pub fn may_observe(&self, name: &[u8], all: bool) -> bool {
         all || self.locks.may_hear(name) || self.subscribers.have_places()
     }
 
     /// Whether there is any such key.
-    pub fn hears_any(&self, all: bool) -> bool {
+    pub fn observes_any(&self, all: bool) -> bool {
         let any = self.locks.hears_any() || self.subscribers.have_places() || self.any_unread();
         any || all && !self.locks.is_empty()
     }
@@ -252,7 +252,7 @@ impl Core {
 
     /// Whether it matters if a connection closes, beside those that are blocked: holds or
     /// waits belong to one, or a grant is on its way.
-    pub fn fears_closes(&self) -> bool {
+    pub fn tracks_disconnects(&self) -> bool {
         let on_their_way = !self.in_flight.grants.is_empty();
         self.is_watching() || !self.sessions.is_empty() || on_their_way
     }

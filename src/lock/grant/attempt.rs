@@ -38,7 +38,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Tried {
             return Tried::Has;
         }
         Ok(None) => return Tried::Waits,
-        Err(Refusal::OnItsWay { key }) => {
+        Err(Refusal::Migrating { key }) => {
             d.core.away.look_again(&key);
             return Tried::Waits;
         }
@@ -46,7 +46,7 @@ pub fn try_grant(d: &mut Decision<'_>, id: WaiterId) -> Tried {
             d.core.due.dirty.insert(key);
             return Tried::Waits;
         }
-        Err(Refusal::Unheard) => {
+        Err(Refusal::NobodyListens) => {
             leaving::give_up(d.core, &mut d.work, id);
         }
         Err(refusal) => refuse(d, id, refusal),
@@ -61,8 +61,8 @@ fn take(d: &mut Decision<'_>, id: WaiterId, waiter: &Waiter) -> Result<Option<Gi
     };
     // The reply to the request that is decided tells of it.
     let told_at = waiter.told_at().filter(|_| d.asking != Some(id));
-    if told_at.is_some_and(|address| !d.ks.hears(address)) {
-        return Err(Refusal::Unheard);
+    if told_at.is_some_and(|address| !d.ks.reaches(address)) {
+        return Err(Refusal::NobodyListens);
     }
     require_rights(d, id, waiter)?;
     let fresh = fresh(d, &waiter.want, &mut plan)?;

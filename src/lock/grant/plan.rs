@@ -41,7 +41,7 @@ pub fn plan(
             how => how?,
         };
         if how == Some(GrantKind::First) && d.ks.slot(key) != Slot::Ours {
-            return Err(Refusal::OnItsWay { key: key.clone() });
+            return Err(Refusal::Migrating { key: key.clone() });
         }
         let next = head::next(d.core, key);
         let is_next = next.is_none() || next == id.map(Next::Waiter);

@@ -27,7 +27,7 @@ pub fn give_shared(
     let at = match (how, own_lease(&look)) {
         (GrantKind::First | GrantKind::Join, _) => Some(until),
         (_, Lease::Until(at)) => Some(at.max(until)),
-        (_, Lease::Gone | Lease::Endless | Lease::Away) => None,
+        (_, Lease::Gone | Lease::Endless | Lease::Migrating) => None,
     };
     let holds = next_hold(d, key, want, &look)?;
     secure(d, key, want, how, &mut look)?;

@@ -20,7 +20,7 @@ pub fn new_token<'k>(
             Counter::Absent if !d.core.rules.counts => {}
             // It may be on another node, and there must not be two of them.
             Counter::Absent if !d.ks.slot_stays(key) => {
-                return Err(Refusal::OnItsWay { key: key.clone() })
+                return Err(Refusal::Migrating { key: key.clone() })
             }
             Counter::Absent => counted.push(key.clone()),
             Counter::At(last) => {
@@ -65,7 +65,7 @@ pub fn raise(
     let last = match d.ks.counter(key) {
         Counter::At(last) => below_most(key, last)?,
         Counter::Absent if d.ks.slot_stays(key) => Token::BEFORE_FIRST,
-        Counter::Absent => return Err(Refusal::OnItsWay { key: key.clone() }),
+        Counter::Absent => return Err(Refusal::Migrating { key: key.clone() }),
         Counter::Elsewhere => return Err(Refusal::NoCounter { key: key.clone() }),
         Counter::Unusable => return Err(Refusal::CounterUnusable { key: key.clone() }),
     };

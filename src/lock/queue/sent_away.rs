@@ -124,6 +124,8 @@ impl SentAway {
             .collect();
         self.all.start = all.last().map_or(self.all.end, |(id, _)| id.next());
         let queued = all.into_iter().filter(|(_, waiter)| waiter.queued);
-        queued.map(|(id, _)| (*id, Refusal::SentAway)).collect()
+        queued
+            .map(|(id, _)| (*id, Refusal::NoLongerMaster))
+            .collect()
     }
 }

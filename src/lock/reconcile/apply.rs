@@ -11,7 +11,7 @@ use crate::lock::layout::FEW_FIELDS;
 use crate::lock::modes::modes;
 use crate::lock::table::{presumption, Entry, Hold, Party, Shared};
 use crate::lock::{
-    watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, Whom, Write,
+    watchdog, Decision, Event, Foreign, Key, Kind, Look, Mode, Owner, Reason, WakeTarget, Write,
 };
 
 /// A look that has changed something is followed by another; no key needs more
@@ -49,13 +49,13 @@ fn look_and_apply(
         let beside = known
             .map(|entry| entry.beside(releases))
             .unwrap_or_default();
-        let found = judge(known, owner, d.ks.look_beside(key, owner, beside));
+        let found = judge(known, owner, d.ks.look_with_hint(key, owner, beside));
         if found.kind != Kind::Free {
             d.turn_was_used(key);
         }
         let found = parts::judge(d, key, found);
         let mut known = d.core.locks.get(key);
-        if !d.core.rules.hears_all && may_be_another(known, &found) {
+        if !d.core.rules.observes_all && may_be_another(known, &found) {
             d.core.locks.doubt(key);
             known = d.core.locks.get(key);
         }
@@ -264,7 +264,7 @@ pub fn expire_reader(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Caus
     let is_held = !is_last && d.core.locks.get(key).is_some_and(Entry::is_held);
     if !is_held && !sweep(d, key, usize::from(is_last)) {
         // Whoever asks may not take it: those who wait are to know.
-        d.left_free(key, Whom::OneShared);
+        d.left_free(key, WakeTarget::OneShared);
     }
     d.look_later(key);
 }

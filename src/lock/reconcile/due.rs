@@ -7,7 +7,7 @@ use super::parts::read_parts;
 use super::Cause;
 use crate::lock::table::{Entry, Shared};
 use crate::lock::{
-    head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, Whom,
+    head, leaving, watchdog, Decision, Key, Kind, Lease, Look, Now, Owner, Reason, WakeTarget,
 };
 
 /// Redis 8.2 says that a hash is deleted whose last field has run out, and deletes it
@@ -48,7 +48,7 @@ pub fn differs(d: &mut Decision<'_>, key: &Key, owner: &Owner) -> bool {
     }
     let known = d.core.locks.get(key);
     let beside = known.map(|entry| entry.beside(None)).unwrap_or_default();
-    let found = judge(known, owner, d.ks.look_beside(key, owner, beside));
+    let found = judge(known, owner, d.ks.look_with_hint(key, owner, beside));
     diff(known, owner, &found, None, d.now).is_some()
 }
 
@@ -121,7 +121,7 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
         readers_left(d, key);
     } else if ran_out && d.ks.look(key, &[]).kind == Kind::Free {
         // The key has ended with the last of those who had permits.
-        d.left_free(key, Whom::One);
+        d.left_free(key, WakeTarget::One);
     }
     !over.is_empty()
 }
@@ -129,7 +129,7 @@ pub fn end_leases(d: &mut Decision<'_>, key: &Key) -> bool {
 /// Readers have left by no request of theirs.
 fn readers_left(d: &mut Decision<'_>, key: &Key) {
     if d.ks.look(key, &[]).kind == Kind::Free && !d.is_woken(key) {
-        d.left_free(key, Whom::OneShared);
+        d.left_free(key, WakeTarget::OneShared);
     }
     d.look_later(key);
 }
@@ -153,7 +153,7 @@ fn review_key(d: &mut Decision<'_>, key: &Key, cause: Cause) {
     // As the holder of a plain lock sees it: it may be another's by now.
     let plain = entry.and_then(|entry| Some(entry.plain()?.owner.clone()));
     let shared = entry.and_then(Entry::shared);
-    let whom = shared.map_or(Whom::One, Shared::whom);
+    let whom = shared.map_or(WakeTarget::One, Shared::whom);
     let presumed = entry.and_then(Entry::presumed);
     let owner = plain.as_deref().unwrap_or_default();
     let (found, Over { revived, ran_out }) = bring_in_line(d, key, owner, Some(cause));

@@ -9,7 +9,7 @@ use super::revive::revive;
 use super::Cause;
 use crate::lock::table::{Party, Shared};
 use crate::lock::{
-    Decision, Event, Holder, Key, Kind, Lease, Look, Mode, Owner, Pool, Reason, Whom, Write,
+    Decision, Event, Holder, Key, Kind, Lease, Look, Mode, Owner, Pool, Reason, WakeTarget, Write,
 };
 
 /// All who hold permits are known: as many are out as they have.
@@ -100,7 +100,7 @@ fn expire(d: &mut Decision<'_>, key: &Key, owner: &Owner, cause: Cause) {
     party_ended(d, key, party, cause, end);
     if d.ks.look(key, &[]).kind == Kind::Free {
         drop_holders(d, key, Reason::Deleted);
-        d.left_free(key, Whom::One);
+        d.left_free(key, WakeTarget::One);
     }
     d.look_later(key);
 }

@@ -66,7 +66,7 @@ pub fn learn_one(d: &mut Decision<'_>, key: &Key, owner: &Owner, found: &Look) -
     for mode in fewer {
         watchdog::on_lost_in(d, key, owner, mode, Reason::Deleted);
     }
-    if lease == Lease::Away {
+    if lease == Lease::Migrating {
         d.core.away.look_again(key);
     }
     if new {

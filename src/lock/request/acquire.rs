@@ -31,7 +31,7 @@ fn try_to_acquire(d: &mut Decision<'_>, name: &[u8], ask: &Ask<'_>) -> Result<Ve
             waiting::forget_place(d, std::slice::from_ref(&key), ask);
             Ok(Verdict::Granted(token))
         }
-        None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::OnItsWay { key }),
+        None if how.is_none() && modes::is_half(d.core, &key) => Err(Refusal::Migrating { key }),
         None => {
             if how == Some(GrantKind::Join) {
                 subscribers::keeps_out(d, &key);

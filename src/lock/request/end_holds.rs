@@ -4,7 +4,7 @@ use crate::lock::modes::modes;
 use crate::lock::table::Party;
 use crate::lock::{leases, reconcile, watchdog};
 use crate::lock::{
-    Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Reason, Whom, Write,
+    Cause, Decision, Event, Key, Kind, Lease, Look, Mode, Owner, Reason, WakeTarget, Write,
 };
 
 /// So many holds of an owner end in each of these modes, as far as it has
@@ -22,7 +22,7 @@ pub fn end_holds(
         return end_permits(d, key, owner, &look, by);
     }
     let mut told = false;
-    let mut whom = Whom::OneShared;
+    let mut whom = WakeTarget::OneShared;
     // A last field stays, to go with the hash.
     let mut stays = 0;
     for (mode, by) in ending.iter().copied() {
@@ -30,7 +30,7 @@ pub fn end_holds(
             look = d.ks.look(key, owner);
         }
         // Lease keys that are on another node end by themselves.
-        let away = mode == Mode::Read && look.lease == Lease::Away;
+        let away = mode == Mode::Read && look.lease == Lease::Migrating;
         let holds = modes(d.core, key, owner, &look).count(mode);
         if holds < 1 || by < 1 || away {
             continue;
@@ -43,7 +43,7 @@ pub fn end_holds(
                 d.core.locks.set_deadline(key, look.expires);
             }
         } else if look.kind == Kind::Plain {
-            for hold in d.free(key, Event::Released, Whom::One) {
+            for hold in d.free(key, Event::Released, WakeTarget::One) {
                 watchdog::on_lost(d, key, hold, Reason::Deleted);
             }
             return;
@@ -54,7 +54,7 @@ pub fn end_holds(
                 d.write(key, Write::Drop { owner, mode });
             }
             if mode == Mode::Write {
-                whom = Whom::AllShared;
+                whom = WakeTarget::AllShared;
             }
             end_mode(d, key, owner, mode, &look);
         }
@@ -94,7 +94,7 @@ fn end_permits(d: &mut Decision<'_>, key: &Key, owner: &Owner, look: &Look, by: 
     }
     if left < 1 && look.fields == 1 {
         reconcile::drop_holders(d, key, Reason::Deleted);
-        d.left_free(key, Whom::One);
+        d.left_free(key, WakeTarget::One);
     }
     d.look_later(key);
 }
@@ -148,6 +148,6 @@ fn end_mode(d: &mut Decision<'_>, key: &Key, owner: &Owner, mode: Mode, look: &L
     // A writer that reads on lets other readers in.
     if mode == Mode::Write && modes(d.core, key, owner, look).has(Mode::Read) {
         d.write(key, Write::SetMode(Mode::Read));
-        d.wake(key, Whom::AllShared);
+        d.wake(key, WakeTarget::AllShared);
     }
 }

@@ -6,7 +6,7 @@ use crate::lock::ask::Aim;
 use crate::lock::reconcile;
 use crate::lock::table::{Shared, Why};
 use crate::lock::{leases, modes, ready, watchdog};
-use crate::lock::{ClientId, Decision, Event, Key, Kind, Lease, Mode, Refusal, Whom, Write};
+use crate::lock::{ClientId, Decision, Event, Key, Kind, Lease, Mode, Refusal, WakeTarget, Write};
 
 /// Frees the lock whoever holds it; whether it was held, and by whom the request means.
 /// The connection that does it is not closed if a watchdog hold of its own is among those.
@@ -33,18 +33,25 @@ pub fn force(
         }
     }
     let shared = matches!(look.kind, Kind::ReadWrite(_));
-    let whom = if shared { Whom::AllShared } else { Whom::One };
+    let whom = if shared {
+        WakeTarget::AllShared
+    } else {
+        WakeTarget::One
+    };
     if d.core.locks.are_many(&key) {
         if d.core.locks.shared(&key).is_some_and(Shared::is_half) {
-            return Err(Refusal::OnItsWay { key });
+            return Err(Refusal::Migrating { key });
         }
         force_many(d, &key, whom, client);
         return Ok(true);
     }
     if shared {
         let holders = d.ks.holders(&key);
-        if holders.iter().any(|holder| holder.lease == Lease::Away) {
-            return Err(Refusal::OnItsWay { key });
+        if holders
+            .iter()
+            .any(|holder| holder.lease == Lease::Migrating)
+        {
+            return Err(Refusal::Migrating { key });
         }
         for holder in holders {
             if holder.mode == Mode::Read && holder.lease != Lease::Gone {
@@ -59,7 +66,7 @@ pub fn force(
 }
 
 /// The same where very many hold it: what follows for each is to come.
-fn force_many(d: &mut Decision<'_>, key: &Key, whom: Whom, client: Option<ClientId>) {
+fn force_many(d: &mut Decision<'_>, key: &Key, whom: WakeTarget, client: Option<ClientId>) {
     d.write(key, Write::Delete);
     d.tell(key, Event::Forced);
     d.left_free(key, whom);

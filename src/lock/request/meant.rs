@@ -57,7 +57,7 @@ fn is_among(entry: &Entry, token: Token) -> bool {
 fn is_last_token(d: &mut Decision<'_>, key: &Key, token: Token) -> Result<bool, Refusal> {
     match d.ks.counter(key) {
         Counter::At(last) => Ok(last == token),
-        Counter::Absent if !d.ks.slot_stays(key) => Err(Refusal::OnItsWay { key: key.clone() }),
+        Counter::Absent if !d.ks.slot_stays(key) => Err(Refusal::Migrating { key: key.clone() }),
         Counter::Absent | Counter::Elsewhere | Counter::Unusable => Ok(false),
     }
 }

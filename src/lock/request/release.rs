@@ -6,7 +6,7 @@ use super::meant;
 use crate::lock::ask::Ended;
 use crate::lock::table::Unbound;
 use crate::lock::{modes, ready, watchdog};
-use crate::lock::{Decision, Event, Key, Kind, Look, Mode, NoPermits, Owner, Refusal, Whom};
+use crate::lock::{Decision, Event, Key, Kind, Look, Mode, NoPermits, Owner, Refusal, WakeTarget};
 
 /// Ends the newest hold of the owner in a mode, or all of them; how many are
 /// left. The last one frees the lock, which goes to the head of the queue when the
@@ -46,7 +46,7 @@ pub fn release_one(
         return Err(Refusal::Permits { key, why });
     }
     if look.kind == Kind::Plain && holds == by {
-        for hold in d.free(key, Event::Released, Whom::One) {
+        for hold in d.free(key, Event::Released, WakeTarget::One) {
             let owner = hold.owner.clone();
             let released = watchdog::unbind(d.core, key, hold);
             watchdog::on_released(d, key, &owner, released, ended.client);

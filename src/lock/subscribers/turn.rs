@@ -17,7 +17,7 @@ use super::state::Place;
 use crate::lock::counters::Counters;
 use crate::lock::head::{self, Next};
 use crate::lock::queue::Rank;
-use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, Whom};
+use crate::lock::{reconcile, Core, Decision, Key, Kind, Mode, Notice, WaiterId, WakeTarget};
 
 /// At most so many grants go before a place.
 const NEAREST: usize = 4;
@@ -62,9 +62,9 @@ fn put_place(core: &mut Core, key: &Key, shared: bool) {
 /// Those who subscribe are to know that the key is free.
 fn wake(d: &mut Decision<'_>, key: &Key) {
     let whom = if d.core.subscribers.are_shared(key) {
-        Whom::AllShared
+        WakeTarget::AllShared
     } else {
-        Whom::One
+        WakeTarget::One
     };
     d.wake(key, whom);
 }

@@ -5,7 +5,7 @@
 
 use super::hold::Hold;
 use super::shared::Shared;
-use crate::lock::{Beside, Mode, Token, WallMs, Whom};
+use crate::lock::{Hint, Mode, Token, WakeTarget, WallMs};
 
 /// One key: its holders as far as known, its deadline, its queue.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Entry {
     pub foreign: bool,
     /// Nothing is known of it but that it could be a lock (`presumption`), which ends
     /// then: no request has come to it. Whom that wakes.
-    pub(super) presumed: Option<Whom>,
+    pub(super) presumed: Option<WakeTarget>,
     /// How often it was handed on since it was last asked who waits by subscription.
     pub(super) passes: u8,
     /// When it was made or last attended to, as sweeps count (`heard`).
@@ -37,7 +37,7 @@ pub struct Holders {
     pub plain: Option<Hold>,
     pub shared: Option<Box<Shared>>,
     pub deadline: Option<WallMs>,
-    pub presumed: Option<Whom>,
+    pub presumed: Option<WakeTarget>,
 }
 
 impl Entry {
@@ -96,11 +96,11 @@ impl Entry {
 
     /// What a look at it need not find out. `releases`: an owner that does not mind when its
     /// own hold ends.
-    pub fn beside(&self, releases: Option<&[u8]>) -> Beside<'_> {
+    pub fn beside(&self, releases: Option<&[u8]>) -> Hint<'_> {
         let holder = self.plain.as_ref().map(|hold| &hold.owner[..]);
         let is_its = releases.is_some() && holder == releases;
         let end = self.deadline.filter(|_| is_its);
-        Beside { holder, end }
+        Hint { holder, end }
     }
 
     /// How many fields of the hash the known holders account for.
@@ -164,7 +164,7 @@ impl Entry {
     }
 
     /// Whom its end wakes, if it is presumed.
-    pub fn presumed(&self) -> Option<Whom> {
+    pub fn presumed(&self) -> Option<WakeTarget> {
         self.presumed
     }
 

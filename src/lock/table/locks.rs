@@ -18,7 +18,7 @@ use super::names::Names;
 use super::shared::{Change, Shared};
 use super::sieve::Sieve;
 use crate::lock::deadlines::Deadlines;
-use crate::lock::{Bytes, Key, Mode, Token, WallMs, WallUs, Whom};
+use crate::lock::{Bytes, Key, Mode, Token, WakeTarget, WallMs, WallUs};
 
 /// The keys of one database.
 #[derive(Clone, Debug, Default)]
@@ -319,7 +319,7 @@ impl Locks {
 
     /// The key could be a lock that ends then, and whom its end wakes; `None`: it is not
     /// presumed any more. What is known of a key is known still.
-    pub fn set_presumed(&mut self, key: &Key, to: Option<(Whom, WallMs)>) {
+    pub fn set_presumed(&mut self, key: &Key, to: Option<(WakeTarget, WallMs)>) {
         if self.get(key).is_some_and(|entry| !entry.is_presumed()) {
             return;
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use super::hold::{Hold, Party};
-use crate::lock::{Lease, Mode, Owner, Pool, Token, WallMs, WallUs, Whom};
+use crate::lock::{Lease, Mode, Owner, Pool, Token, WakeTarget, WallMs, WallUs};
 
 /// What became of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl From<Lease> for Ends {
             Lease::Gone => Self(i64::MIN),
             Lease::Until(at) => Self(at.0.min(Self::ENDLESS.0.saturating_sub(1))),
             Lease::Endless => Self::ENDLESS,
-            Lease::Away => Self::AWAY,
+            Lease::Migrating => Self::AWAY,
         }
     }
 }
@@ -161,11 +161,11 @@ impl Shared {
     }
 
     /// Whom its end wakes.
-    pub fn whom(&self) -> Whom {
+    pub fn whom(&self) -> WakeTarget {
         match (self.pool, &self.writer) {
-            (Some(_), _) => Whom::One,
-            (None, None) => Whom::OneShared,
-            (None, Some(_)) => Whom::AllShared,
+            (Some(_), _) => WakeTarget::One,
+            (None, None) => WakeTarget::OneShared,
+            (None, Some(_)) => WakeTarget::AllShared,
         }
     }
 

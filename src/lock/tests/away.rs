@@ -234,7 +234,7 @@ impl Nodes {
         self.phase = phase;
         (self.here.ks.slot, self.there.ks.slot) = match phase {
             Phase::Before => (Slot::Ours, Slot::Others),
-            Phase::Moving => (Slot::OnItsWay, Slot::OnItsWay),
+            Phase::Moving => (Slot::Migrating, Slot::Migrating),
             Phase::After => (Slot::Others, Slot::Ours),
         };
     }
@@ -311,7 +311,7 @@ fn mode(write: bool) -> Mode {
 #[track_caller]
 fn refused(owner: &str, held: i64, refusal: &Refusal) {
     match refusal {
-        Refusal::OnItsWay { .. } => {}
+        Refusal::Migrating { .. } => {}
         Refusal::NotHeld { .. } => assert_eq!(held, 0, "{owner} has lost it"),
         other => panic!("{owner}: {other:?}"),
     }

@@ -12,7 +12,7 @@ use crate::lock::memory::{Fields, Value};
 use crate::lock::queue::Queues;
 use crate::lock::table::Locks;
 use crate::lock::work::Work;
-use crate::lock::{Cause, Core, Foreign, Key, Kind, Mode, Refusal, WallMs, Whom};
+use crate::lock::{Cause, Core, Foreign, Key, Kind, Mode, Refusal, WakeTarget, WallMs};
 
 fn hash(fields: &[(&str, &str)]) -> Fields {
     let bytes = |text: &str| text.as_bytes().to_vec();
@@ -106,7 +106,7 @@ fn all_keys_that_work_is_left_on_are_named_once() {
     let mut work = Work::default();
     assert_eq!(work.keys(), [] as [Key; 0]);
     work.dirty.insert(b.clone());
-    work.freed.insert(b.clone(), Whom::One);
+    work.freed.insert(b.clone(), WakeTarget::One);
     work.risen.insert((a.clone(), b"o".as_slice().into()));
     assert_eq!(work.keys(), [a, b.clone()]);
     work.forget(&b);

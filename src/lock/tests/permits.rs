@@ -137,7 +137,7 @@ fn the_holders_of_a_pool_that_was_found_are_read_in_parts() {
     let expired = expired.filter(|notice| {
         matches!(
             notice,
-            crate::lock::Notice::Told {
+            crate::lock::Notice::Event {
                 event: Event::Expired,
                 ..
             }

@@ -2,7 +2,7 @@
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::{lease_key, Value};
-use crate::lock::{Cause, Event, Key, Mode, Notice, Verdict, WallMs, Whom};
+use crate::lock::{Cause, Event, Key, Mode, Notice, Verdict, WakeTarget, WallMs};
 
 fn lock() -> Key {
     key(0, "r")
@@ -197,9 +197,12 @@ fn who_waits_by_subscription_is_woken_when_the_last_reader_runs_out_with_the_has
     s.get(by("a").on("r").read().lease(100));
     s.told.clear();
     s.pass_and_tick(101);
-    let whom = Whom::OneShared;
+    let target = WakeTarget::OneShared;
     assert!(
-        s.told.contains(&Notice::Wake { key: lock(), whom }),
+        s.told.contains(&Notice::Wake {
+            key: lock(),
+            target
+        }),
         "{:?}",
         s.told
     );

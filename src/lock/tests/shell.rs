@@ -231,7 +231,7 @@ impl Shell {
     pub fn changed(&mut self, key: &Key, cause: Cause) {
         if self
             .core
-            .hears(key.db, &key.name, self.core.rules.hears_all)
+            .observes(key.db, &key.name, self.core.rules.observes_all)
         {
             match self.notes.last_mut() {
                 Some(Note::Changed(last, heard)) if last == key => *heard = cause.max(*heard),
@@ -243,7 +243,7 @@ impl Shell {
     pub fn renamed(&mut self, from: &Key, to: &Key) {
         if self
             .core
-            .hears(from.db, &from.name, self.core.rules.hears_all)
+            .observes(from.db, &from.name, self.core.rules.observes_all)
         {
             self.notes.push(Note::Renamed(from.clone(), to.clone()));
         } else {
@@ -389,7 +389,7 @@ pub fn answers(told: &[Notice]) -> Vec<(WaiterId, Outcome)> {
 
 pub fn events(told: &[Notice]) -> Vec<(Key, Event)> {
     let event = |notice: &Notice| match notice {
-        Notice::Told { key, event } => Some((key.clone(), *event)),
+        Notice::Event { key, event } => Some((key.clone(), *event)),
         _ => None,
     };
     told.iter().filter_map(event).collect()

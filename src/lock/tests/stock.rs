@@ -1,7 +1,7 @@
 //! Keys that could be locks: their ends are served, and nothing is said of them.
 
 use super::shell::{by, key, Shell};
-use crate::lock::{Event, Key, Keyspace, Notice, Whom};
+use crate::lock::{Event, Key, Keyspace, Notice, WakeTarget};
 
 impl Shell {
     /// The walk that takes stock comes by a key.
@@ -23,10 +23,12 @@ fn presumed(ms: i64) -> Shell {
     shell
 }
 
-fn woken(shell: &mut Shell) -> Vec<(String, Whom)> {
+fn woken(shell: &mut Shell) -> Vec<(String, WakeTarget)> {
     let told = std::mem::take(&mut shell.told);
     let woken = told.iter().map(|notice| match notice {
-        Notice::WakeListeners { key, whom } => (String::from_utf8_lossy(&key.name).into(), *whom),
+        Notice::WakeListeners { key, target } => {
+            (String::from_utf8_lossy(&key.name).into(), *target)
+        }
         other => panic!("told of it: {other:?}"),
     });
     woken.collect()
@@ -38,7 +40,7 @@ fn it_ends_in_time_and_silently() {
     shell.pass_and_tick(50);
     assert_eq!(shell.core.presumed(), 1);
     shell.pass_and_tick(1);
-    assert_eq!(woken(&mut shell), [("k".to_owned(), Whom::One)]);
+    assert_eq!(woken(&mut shell), [("k".to_owned(), WakeTarget::One)]);
     assert!(shell.core.is_idle());
     assert_eq!(shell.core.counters.expired, 0);
 }
@@ -57,7 +59,7 @@ fn it_follows_its_key() {
     shell.core.check();
     assert!(shell.core.knows(2, b"other"));
     shell.pass_and_tick(101);
-    assert_eq!(woken(&mut shell), [("other".to_owned(), Whom::One)]);
+    assert_eq!(woken(&mut shell), [("other".to_owned(), WakeTarget::One)]);
     assert!(shell.core.is_idle());
 }
 

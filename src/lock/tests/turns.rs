@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::shell::{by, key, Shell};
 use crate::lock::memory::Value;
-use crate::lock::{Cause, Notice, Outcome, Verdict, WaiterId, Whom};
+use crate::lock::{Cause, Notice, Outcome, Verdict, WaiterId, WakeTarget};
 
 /// Owners in the queue.
 const OWNERS: usize = 16;
@@ -59,8 +59,8 @@ impl Crowd {
                 let (_, owner) = self.waiting.remove(at.unwrap());
                 assert_eq!(self.holder(), Some(owner));
                 self.grants += 1;
-            } else if let Notice::Wake { whom, .. } = notice {
-                assert_eq!(whom, Whom::One, "it is a plain lock");
+            } else if let Notice::Wake { target, .. } = notice {
+                assert_eq!(target, WakeTarget::One, "it is a plain lock");
             }
         }
         let is_turn = self.is_turn();

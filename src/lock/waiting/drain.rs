@@ -7,7 +7,7 @@ use crate::lock::head::{self, Next};
 use crate::lock::queue::Portion;
 use crate::lock::subscribers;
 use crate::lock::table::Entry;
-use crate::lock::{Decision, Key, Kind, Mode, Pool, WaiterId, Whom};
+use crate::lock::{Decision, Key, Kind, Mode, Pool, WaiterId, WakeTarget};
 
 /// Waiters with so many keys are looked at in one decision: readers that may all enter, say.
 /// The rest is as if nothing had happened yet.
@@ -118,7 +118,7 @@ pub fn drain(d: &mut Decision<'_>) {
         let is_open = match d.ks.look(&key, &[]).kind {
             Kind::Free => true,
             Kind::ReadWrite(Mode::Read) => {
-                whom == Whom::AllShared && !head::is_waited_for(d.core, &key)
+                whom == WakeTarget::AllShared && !head::is_waited_for(d.core, &key)
             }
             Kind::ReadWrite(_) | Kind::Permits(_) | Kind::Plain | Kind::Foreign(_) => false,
         };

@@ -1,7 +1,7 @@
 //! Warns in the log of settings of the server that do not go with locks: at load, at
 //! the first use of WATCHDOG, and whenever they are changed.
 
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::{number_setting, setting, Ctx};
 
 /// A peer that is gone without a word is noticed after three to four of these.
@@ -13,7 +13,7 @@ const MAXMEMORY: &str = "maxmemory";
 const POLICY: &str = "maxmemory-policy";
 
 /// For whoever grants or renews with WATCHDOG. Warns once per load.
-pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
+pub fn watchdog_in_use(shell: &ServerShell, ctx: Ctx<'_>) {
     if !shell.subscriptions.watchdog_used.replace(true) {
         check_timeout(ctx);
         check_keepalive(ctx);
@@ -21,7 +21,7 @@ pub fn watchdog_in_use(shell: &Shell, ctx: Ctx<'_>) {
 }
 
 /// Settings were changed.
-pub fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
+pub fn changed(shell: &ServerShell, ctx: Ctx<'_>, names: &[&[u8]]) {
     let has = |name: &str| names.contains(&name.as_bytes());
     if has(MAXMEMORY) || has(POLICY) {
         check_eviction(shell, ctx);
@@ -61,7 +61,7 @@ fn check_keepalive(ctx: Ctx<'_>) {
 }
 
 /// At load, and when it is changed.
-pub fn check_eviction(shell: &Shell, ctx: Ctx<'_>) {
+pub fn check_eviction(shell: &ServerShell, ctx: Ctx<'_>) {
     let bounded = number_setting(ctx, MAXMEMORY).is_some_and(|bytes| bytes > 0);
     let policy = setting(ctx, POLICY).filter(|_| bounded);
     let policy = policy.filter(|policy| policy != "noeviction");

@@ -14,22 +14,22 @@ use crate::lock::{
 };
 use crate::redisson;
 use crate::server::keys::slots;
+use crate::server::outbound::notices::ListenersFound;
 use crate::server::outbound::replication::{By, Replication};
 use crate::server::outbound::reply::Responder;
-use crate::server::outbound::tell::Found;
 use crate::server::outbound::{answers, reach};
-use crate::server::run::{self, Asked, ServerKeyspace};
-use crate::server::shell::{Shell, SHELL};
-use crate::server::sys::{self, Args, Ctx, Given, Handler, Keys, Spec, User};
+use crate::server::run::{self, Caller, ServerKeyspace};
+use crate::server::shell::{ServerShell, SHELL};
+use crate::server::sys::{self, Ctx, FirstArgs, Handler, KeyArgs, RawArgs, Spec, User};
 
 /// A request for so many keys is long work: some hundred microseconds.
 const MANY: usize = 128;
 
-/// A command of the module: what the server is told about it, and what it does.
+/// A command of the module: its description for the server, and what it does.
 pub trait Command {
     const SPEC: Spec;
 
-    fn run(call: &Call<'_>) -> Result<Responder, Error>;
+    fn run(call: &CommandCall<'_>) -> Result<Responder, Error>;
 }
 
 /// Registers a command. `false`: the server refused it.
@@ -37,7 +37,7 @@ pub trait Command {
 pub fn register<C: Command>(ctx: Ctx<'_>, category: bool) -> bool {
     let name = C::SPEC.name;
     let own = if category { " rlock" } else { "" };
-    if !sys::register::<Entry<C>>(ctx, &C::SPEC, format!("{}{own}", C::SPEC.acl)) {
+    if !sys::register::<EntryPoint<C>>(ctx, &C::SPEC, format!("{}{own}", C::SPEC.acl)) {
         ctx.warn(&format!("rlock: the server refused the command {name:?}"));
         return false;
     }
@@ -50,26 +50,26 @@ pub fn register<C: Command>(ctx: Ctx<'_>, category: bool) -> bool {
     described
 }
 
-/// How the server comes to a command.
-struct Entry<C>(PhantomData<C>);
+/// Where the server enters a command.
+struct EntryPoint<C>(PhantomData<C>);
 
-impl<C: Command> Handler for Entry<C> {
+impl<C: Command> Handler for EntryPoint<C> {
     const WHAT: &'static str = C::SPEC.usage;
 
-    fn run(ctx: Ctx<'_>, args: Args<'_>) {
+    fn run(ctx: Ctx<'_>, args: RawArgs<'_>) {
         let done = SHELL.with(ctx, |shell| {
             let named = [args.get(0), args.get(1)];
             let first_key = match C::SPEC.keys {
-                Keys::None => None,
-                Keys::One(_) => named[0],
-                Keys::Counted(_) => named[1],
+                KeyArgs::None => None,
+                KeyArgs::One(_) => named[0],
+                KeyArgs::Counted(_) => named[1],
             };
             let by = By::Command;
-            let call = Call {
+            let call = CommandCall {
                 args,
-                asked: Asked {
+                caller: Caller {
                     to: Replication { shell, ctx, by },
-                    given: Given(&named),
+                    given: FirstArgs(&named),
                     first_key: first_key.map(|arg| arg.bytes()),
                 },
                 found: RefCell::default(),
@@ -81,7 +81,7 @@ impl<C: Command> Handler for Entry<C> {
             let reply = reply.unwrap_or_else(Responder::Error);
             let found = call.found.into_inner();
             if !found.is_empty() {
-                run::attend(call.asked.to, found);
+                run::attend(call.caller.to, found);
                 watching::after_command(shell, ctx);
             }
             reply.send(ctx);
@@ -97,7 +97,7 @@ impl<C: Command> Handler for Entry<C> {
 }
 
 /// The keys that are counted, if all are there. The command says what is wrong otherwise.
-fn counted<'a>(args: Args<'a>) -> Option<Vec<&'a [u8]>> {
+fn counted<'a>(args: RawArgs<'a>) -> Option<Vec<&'a [u8]>> {
     let count = std::str::from_utf8(args.get(0)?.bytes()).ok()?;
     let count: usize = count.parse().ok()?;
     let keys: Vec<_> = args.iter().skip(1).take(count).collect();
@@ -105,25 +105,25 @@ fn counted<'a>(args: Args<'a>) -> Option<Vec<&'a [u8]>> {
 }
 
 /// One call of a command.
-pub struct Call<'a> {
-    args: Args<'a>,
-    asked: Asked<'a>,
+pub struct CommandCall<'a> {
+    args: RawArgs<'a>,
+    caller: Caller<'a>,
     /// What was found out about those who wait by subscription, for the core to know
     /// when the command is done.
-    found: RefCell<Found>,
+    found: RefCell<ListenersFound>,
 }
 
-impl<'a> Call<'a> {
-    fn shell(&self) -> &'a Shell {
-        self.asked.to.shell
+impl<'a> CommandCall<'a> {
+    fn shell(&self) -> &'a ServerShell {
+        self.caller.to.shell
     }
 
     fn ctx(&self) -> Ctx<'a> {
-        self.asked.to.ctx
+        self.caller.to.ctx
     }
 
     /// A replica that may be written (`replica-read-only no`) has its master's locks, and ends
-    /// no lease and grants nothing of its own accord: nobody is to rely on it.
+    /// no lease and grants nothing on its own: nobody is to rely on it.
     fn is_master(&self, writes: bool) -> Result<(), Error> {
         if writes && !self.shell().situation.master.get() {
             return Err(Error::replica());
@@ -132,10 +132,10 @@ impl<'a> Call<'a> {
     }
 
     /// Whether all of its keys are here: in a cluster the server looks at the first alone.
-    fn is_at_home(&self, keys: Keys) -> Result<(), Error> {
+    fn is_at_home(&self, keys: KeyArgs) -> Result<(), Error> {
         let counted = match keys {
-            Keys::Counted(_) if self.shell().server.cluster => counted(self.args),
-            Keys::None | Keys::One(_) | Keys::Counted(_) => None,
+            KeyArgs::Counted(_) if self.shell().server.cluster => counted(self.args),
+            KeyArgs::None | KeyArgs::One(_) | KeyArgs::Counted(_) => None,
         };
         counted.map_or(Ok(()), |keys| slots::are_here(self.ctx(), &keys))
     }
@@ -184,7 +184,7 @@ impl<'a> Call<'a> {
     /// The user whose command this is.
     pub fn user(&self) -> Result<User<'a>, Error> {
         User::of(self.ctx()).ok_or_else(|| {
-            Error::new("this server does not tell who asks, and so not what it may read")
+            Error::new("this server does not name the user, and so not what it may read")
         })
     }
 
@@ -211,18 +211,19 @@ impl<'a> Call<'a> {
         self.ctx().stands_alone()
     }
 
-    /// Where this connection is to be told of a request. Refused where it would not hear it.
+    /// Where this connection is to be notified of a request. Refused where no message would
+    /// reach it.
     pub fn session(&self, client: ClientId, channel: &[u8], tag: &[u8]) -> Result<Address, Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
         if !ctx.speaks_resp3() || !shell.listeners.has(client, channel) {
             self.listens(client, channel)?;
             shell.listeners.add(client, channel);
         }
-        let known = shell.locks.ask(|core| core.address(client, channel, tag));
+        let known = shell.core.ask(|core| core.address(client, channel, tag));
         known.ok_or_else(Error::busy)
     }
 
-    /// Refused where the connection would not hear what is published on the channel, as far
+    /// Refused where what is published on the channel would not reach the connection, as far
     /// as the server can say.
     fn listens(&self, client: ClientId, channel: &[u8]) -> Result<(), Error> {
         let (shell, ctx) = (self.shell(), self.ctx());
@@ -240,7 +241,7 @@ impl<'a> Call<'a> {
         if !user.is_some_and(|user| user.may_subscribe(channel)) {
             return Err(Error::no_permission(channel));
         }
-        if !reach::is_heard(&self.asked.to, channel) {
+        if !reach::has_subscriber(&self.caller.to, channel) {
             return Err(Error::new(format!(
                 "nobody is subscribed to the channel {}: {subscribe} to it on this connection, by \
                  its name, before you name it in NOTIFY",
@@ -250,12 +251,12 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Ends waits of an owner. This is no write: whom that lets in is found out by the
-    /// timer, through the gate.
+    /// Ends waits of an owner. This is no write: the timer finds out whom that lets in, through
+    /// the gate.
     pub fn cancel(&self, key: &[u8], owner: &[u8], mode: Option<Mode>) -> Result<i64, Error> {
         let (shell, ctx, db) = (self.shell(), self.ctx(), self.db());
         let cancel = |with: &mut Decider<'_>| with.note(|d| lock::cancel(d, db, key, owner, mode));
-        let decided = run::decide(&self.asked, false, cancel);
+        let decided = run::decide(&self.caller, false, cancel);
         let (cancelled, _) = decided.ok_or_else(Error::busy)?;
         if shell.has_notes() {
             shell.alarm.arm_now(ctx);
@@ -263,7 +264,7 @@ impl<'a> Call<'a> {
         Ok(cancelled)
     }
 
-    /// Puts a request to the core and tells what it decides.
+    /// Puts a request to the core, and sends the notices of its decision.
     pub fn decide<T>(
         &self,
         run: impl FnOnce(&mut Decision<'_>) -> Result<T, Refusal>,
@@ -325,7 +326,7 @@ impl<'a> Call<'a> {
         if shell.has_notes() {
             tick::serve(shell, ctx, Occasion::Command);
         }
-        let decided = run::decide(&self.asked, waits, |with| {
+        let decided = run::decide(&self.caller, waits, |with| {
             tick::end_few(shell, ctx, with);
             run(with)
         });
@@ -342,7 +343,7 @@ impl<'a> Call<'a> {
         &self,
         look: impl FnOnce(&Core, &mut ServerKeyspace<'a>, Now) -> T,
     ) -> Result<T, Error> {
-        inspect::inspect(&self.asked, look).ok_or_else(Error::busy)
+        inspect::inspect(&self.caller, look).ok_or_else(Error::busy)
     }
 
     /// The reply to a request for several keys. Where they are very many the client gets
@@ -362,17 +363,17 @@ impl<'a> Call<'a> {
         let Some(first) = first else {
             return Responder::of(&outcome);
         };
-        let id = shell.locks.change(|core| match grant {
+        let id = shell.core.change(|core| match grant {
             Some(ask) if ask.once != Once::IsTheSame => core.on_its_way(keys, ask),
             _ => core.number(),
         });
         watching::update(shell, ctx);
         if let Some(id) = id {
-            if answers::block(&self.asked.to, self.asked.given, id, first) {
+            if answers::block(&self.caller.to, self.caller.given, id, first) {
                 answers::settle(shell, ctx, id, outcome);
                 return Responder::Later;
             }
-            shell.locks.change(|core| core.confirm(id));
+            shell.core.change(|core| core.confirm(id));
         }
         Responder::of(&outcome)
     }
@@ -380,7 +381,7 @@ impl<'a> Call<'a> {
     /// Somebody waits for a lock in this mode from now on.
     fn waits(&self, mode: Mode) {
         let (shell, ctx) = (self.shell(), self.ctx());
-        watching::hear_turns(shell, ctx);
+        watching::subscribe_turns(shell, ctx);
         if mode != Mode::Exclusive {
             key_events::watch_hashes(shell, ctx);
         }
@@ -389,10 +390,10 @@ impl<'a> Call<'a> {
     /// Blocks the client until its request, which is in the queue, is settled. A
     /// client that the server does not let wait is answered as for a try.
     fn block(&self, waiter: WaiterId, keys: &[&[u8]]) -> Responder {
-        if answers::block(&self.asked.to, self.asked.given, waiter, keys) {
+        if answers::block(&self.caller.to, self.caller.given, waiter, keys) {
             return Responder::Later;
         }
-        self.shell().locks.change(|core| lock::leave(core, waiter));
+        self.shell().core.change(|core| lock::leave(core, waiter));
         Responder::Null
     }
 }

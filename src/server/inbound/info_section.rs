@@ -3,18 +3,18 @@
 
 use std::ffi::CStr;
 
-use crate::server::shell::{Shell, SHELL};
+use crate::server::shell::{ServerShell, SHELL};
 use crate::server::state::clock;
 use crate::server::state::Bar;
-use crate::server::sys::{self, Callback, MachineUs, OnInfo, Said};
+use crate::server::sys::{self, Callback, InfoValue, MachineUs, OnInfo};
 use crate::version;
 
 pub struct InfoSection;
 
 impl OnInfo for InfoSection {
-    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, Said)>> {
+    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, InfoValue)>> {
         let found = SHELL.with(here, |shell| {
-            let mut stats = shell.locks.ask(|core| core.stats(clock::now()))?;
+            let mut stats = shell.core.ask(|core| core.stats(clock::now()))?;
             stats.extend([
                 (c"recovery_running", u64::from(shell.recovery.is_walking())),
                 (c"recovery_scanned", shell.recovery.scanned.get()),
@@ -26,22 +26,26 @@ impl OnInfo for InfoSection {
         });
         let (bar, stats) = found.flatten()?;
         let mut fields = vec![
-            (c"version", Said::Text(version::TEXT)),
-            (c"build", Said::Text(version::BUILD)),
-            (c"may_grant", Said::Number(u64::from(bar.is_none()))),
-            (c"may_grant_why", Said::Text(bar.map_or("ok", Bar::name))),
+            (c"version", InfoValue::Text(version::TEXT)),
+            (c"build", InfoValue::Text(version::BUILD)),
+            (c"may_grant", InfoValue::Number(u64::from(bar.is_none()))),
+            (
+                c"may_grant_why",
+                InfoValue::Text(bar.map_or("ok", Bar::name)),
+            ),
         ];
         fields.extend(
             stats
                 .into_iter()
-                .map(|(name, value)| (name, Said::Number(value))),
+                .map(|(name, value)| (name, InfoValue::Number(value))),
         );
         Some(fields)
     }
 }
 
-/// What keeps this server from granting. Its role it has told us; the rest is looked at beats.
-fn bar(shell: &Shell) -> Option<Bar> {
+/// What keeps this server from granting. Its role is known by the server's events; the rest is
+/// looked at with each beat.
+fn bar(shell: &ServerShell) -> Option<Bar> {
     let looked = shell.permission.ask(MachineUs::now());
     let situation = &shell.situation;
     match (situation.loading.get(), situation.master.get()) {

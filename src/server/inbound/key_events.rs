@@ -2,10 +2,10 @@
 //! did it.
 //!
 //! A subscription costs the server a callback for each event of its classes. So there
-//! is none while nothing is to be heard ([`Core::hears`]), and then for the classes *generic*,
+//! is none while nothing is to be observed ([`Core::observes`]), and then for the classes *generic*,
 //! *expired* and *evicted*, which SET, GET and HSET do not emit. Changes of hashes that stay
 //! matter once somebody waits for a read/write lock, or asks for permits; overwritten keys,
-//! while a watchdog's connection is to be told of its loss at once.
+//! while a watchdog's connection is to be notified of its loss at once.
 //!
 //! Most servers cannot end a subscription: there a stranger is turned away before anything
 //! else is done about it.
@@ -17,37 +17,37 @@ use redis_module::NotifyEvent;
 use super::tick::leave;
 use crate::lock::{Cause, Core, Key, Note, Owner};
 use crate::redisson;
-use crate::server::shell::{Shell, SHELL};
+use crate::server::shell::{ServerShell, SHELL};
 use crate::server::sys::{subscribe_keys, unsubscribe_keys, Ctx, OnKey};
 
 const CLASSES: NotifyEvent = NotifyEvent::GENERIC
     .union(NotifyEvent::EXPIRED)
     .union(NotifyEvent::EVICTED);
 
-/// Once something is to be heard: what becomes of keys.
-pub fn watch(shell: &Shell, ctx: Ctx<'_>) {
-    if shell.subscriptions.keys.get() || !shell.hears_any() {
+/// Once something is to be observed: what becomes of keys.
+pub fn watch(shell: &ServerShell, ctx: Ctx<'_>) {
+    if shell.subscriptions.keys.get() || !shell.observes_any() {
         return;
     }
     let otherwise = "rlock: no keyspace events to be had; a key changed by hand goes unnoticed";
-    listen::<Keys>(&shell.subscriptions.keys, ctx, CLASSES, otherwise);
+    listen::<KeyEvents>(&shell.subscriptions.keys, ctx, CLASSES, otherwise);
 }
 
 /// Once a request waits for a read/write lock, or asks for permits: who knows
 /// nothing of rlock may leave while others stay, or write what is no permit.
-pub fn watch_hashes(shell: &Shell, ctx: Ctx<'_>) {
+pub fn watch_hashes(shell: &ServerShell, ctx: Ctx<'_>) {
     let otherwise = "rlock: no hash events to be had; a hold that others end goes unnoticed";
     let hashes = &shell.subscriptions.hashes;
-    listen::<Hashes>(hashes, ctx, NotifyEvent::HASH, otherwise);
+    listen::<HashEvents>(hashes, ctx, NotifyEvent::HASH, otherwise);
 }
 
-/// Once nothing is to be heard any more: lets go of both, where the server can do that
+/// Once nothing is to be observed any more: unsubscribes from both, where the server can do that
 /// (Redis 8.2).
-pub fn relax(shell: &Shell, ctx: Ctx<'_>) {
-    if !shell.hears_any() && !shell.recovery.is_walking() && !shell.has_notes() {
+pub fn relax(shell: &ServerShell, ctx: Ctx<'_>) {
+    if !shell.observes_any() && !shell.recovery.is_walking() && !shell.has_notes() {
         let on = &shell.subscriptions;
-        forget::<Keys>(&on.keys, ctx, CLASSES);
-        forget::<Hashes>(&on.hashes, ctx, NotifyEvent::HASH);
+        forget::<KeyEvents>(&on.keys, ctx, CLASSES);
+        forget::<HashEvents>(&on.hashes, ctx, NotifyEvent::HASH);
     }
 }
 
@@ -67,9 +67,9 @@ fn forget<H: OnKey>(on: &Cell<bool>, ctx: Ctx<'_>, classes: NotifyEvent) {
     }
 }
 
-struct Keys;
+struct KeyEvents;
 
-impl OnKey for Keys {
+impl OnKey for KeyEvents {
     const WHAT: &'static str = "a key event";
 
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
@@ -85,7 +85,7 @@ impl OnKey for Keys {
 /// Valkey 8.1 runs us on the client of MOVE, perhaps the one that the master's commands
 /// come by, and selects the database of each event there: without this, what follows
 /// would go to the wrong one. Elsewhere it changes nothing.
-fn put_back(shell: &Shell, ctx: Ctx<'_>, event: &[u8]) {
+fn put_back(shell: &ServerShell, ctx: Ctx<'_>, event: &[u8]) {
     match event {
         b"move_from" => shell.inbox.moved_from.set(ctx.db()),
         b"move_to" => {
@@ -95,14 +95,14 @@ fn put_back(shell: &Shell, ctx: Ctx<'_>, event: &[u8]) {
     }
 }
 
-struct Hashes;
+struct HashEvents;
 
-impl OnKey for Hashes {
+impl OnKey for HashEvents {
     const WHAT: &'static str = "a hash event";
 
     fn on_key(ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
         SHELL.with(ctx, |shell| {
-            if shell.is_news(ctx, event, name) && shell.hears(ctx, name) {
+            if shell.is_news(ctx, event, name) && shell.observes(ctx, name) {
                 // A change is no removal: who still holds the lock goes on holding it.
                 let note = Note::Changed(Key::new(ctx.db(), name), Cause::Unknown);
                 leave(shell, ctx, [note]);
@@ -112,11 +112,11 @@ impl OnKey for Hashes {
 }
 
 /// A key is about to be overwritten.
-pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
+pub fn overwritten(shell: &ServerShell, ctx: Ctx<'_>, name: &[u8]) {
     if !shell.is_news(ctx, b"", name) {
         return;
     }
-    if shell.hears(ctx, name) {
+    if shell.observes(ctx, name) {
         let note = Note::Changed(Key::new(ctx.db(), name), Cause::Overwritten);
         leave(shell, ctx, [note]);
     } else {
@@ -126,21 +126,21 @@ pub fn overwritten(shell: &Shell, ctx: Ctx<'_>, name: &[u8]) {
 }
 
 /// Whether the key is none of ours, whatever has happened to it. Nearly all keys
-/// are strangers, and where anything is to be heard each DEL of one asks this.
-fn is_strange(shell: &Shell, name: &[u8]) -> bool {
-    let all = shell.hears_all();
+/// are strangers, and where anything is to be observed each DEL of one asks this.
+fn is_strange(shell: &ServerShell, name: &[u8]) -> bool {
+    let all = shell.observes_all();
     let is_lease_key = |core: &Core| core.any_shared() && redisson::is_lease_key(name);
-    let strange = |core: &Core| !core.may_hear(name, all) && !is_lease_key(core);
+    let strange = |core: &Core| !core.may_observe(name, all) && !is_lease_key(core);
     // While the core is at work it is not known.
-    shell.locks.ask(strange).unwrap_or(false)
+    shell.core.ask(strange).unwrap_or(false)
         && !shell.recovery.is_walking()
         && !shell.inbox.has_moves()
 }
 
 /// If the name is that of a lease key: whoever it may belong to is to be looked at.
-fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause) {
+fn reader_changed(shell: &ServerShell, ctx: Ctx<'_>, name: &[u8], cause: Cause) {
     let db = ctx.db();
-    let notes = shell.locks.ask(|core| {
+    let notes = shell.core.ask(|core| {
         let readers = core.any_shared().then(|| redisson::readers(name));
         let readers = readers.into_iter().flatten();
         readers
@@ -153,9 +153,9 @@ fn reader_changed(shell: &Shell, ctx: Ctx<'_>, name: &[u8], cause: Cause) {
     }
 }
 
-fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
-    let (db, all) = (ctx.db(), shell.hears_all());
-    let Some(known) = shell.locks.ask(|core| core.hears(db, name, all)) else {
+fn key_changed(shell: &ServerShell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
+    let (db, all) = (ctx.db(), shell.observes_all());
+    let Some(known) = shell.core.ask(|core| core.observes(db, name, all)) else {
         // The core is looking at a key, and opening it has expired it.
         if event == b"expired" {
             shell.own_work.ran_out.set(true);
@@ -167,7 +167,7 @@ fn key_changed(shell: &Shell, ctx: Ctx<'_>, event: &[u8], name: &[u8]) {
     let key = || Key::new(db, name);
     let from = match event {
         b"rename_to" | b"move_to" => {
-            // Whatever is known: by notes that are not heard yet, another key may be meant.
+            // Whatever is known: by notes that are still pending, another key may be meant.
             shell.recovery.arrived(key);
             shell.inbox.take_leaving()
         }

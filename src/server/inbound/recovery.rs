@@ -12,8 +12,8 @@ use crate::lock::layout::{self, Hash};
 use crate::lock::{Gate, Key, Kind, Look, Slot};
 use crate::server::keys::slots;
 use crate::server::run::gate;
-use crate::server::shell::Shell;
-use crate::server::state::{clock, Task, Walk};
+use crate::server::shell::ServerShell;
+use crate::server::state::{clock, DatabaseWalk, Task};
 use crate::server::sys::{Access, Ctx, MachineUs, OpenKey, Scan, Selected, Text, Type};
 
 /// A slice ends when it has gone on for so long: one step more, and it is no longer than a
@@ -32,7 +32,7 @@ const PLACES: usize = 64;
 /// A data set may be there that nobody has walked. Whether it is to be: on a master only,
 /// for a replica may do nothing about it. The timer is armed by the caller, or by the next
 /// cron.
-pub fn begin(shell: &Shell, ctx: Ctx<'_>) -> bool {
+pub fn begin(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
     let mut dbs = (0..).map_while(|db| ctx.keys_in(db));
     let begins = shell.situation.master.get() && config::scans_for_recovery() && dbs.any(|n| n > 0);
     if begins {
@@ -42,25 +42,25 @@ pub fn begin(shell: &Shell, ctx: Ctx<'_>) -> bool {
 }
 
 /// The same after a load, or a promotion.
-pub fn begin_now(shell: &Shell, ctx: Ctx<'_>) {
+pub fn begin_now(shell: &ServerShell, ctx: Ctx<'_>) {
     if begin(shell, ctx) {
         shell.alarm.arm(ctx, clock::now(), 0);
     }
 }
 
 /// The setting was changed.
-pub fn set(shell: &Shell, ctx: Ctx<'_>) {
+pub fn set(shell: &ServerShell, ctx: Ctx<'_>) {
     if config::scans_for_recovery() {
         return begin_now(shell, ctx);
     }
-    if let Some(all) = shell.locks.ask(|core| core.begin_to_forget()) {
+    if let Some(all) = shell.core.ask(|core| core.begin_to_forget()) {
         shell.recovery.put(Task::Forget(all));
         shell.alarm.arm(ctx, clock::now(), 0);
     }
 }
 
 /// The next slice, if one is due and the gate is open.
-pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
+pub fn go_on(shell: &ServerShell, ctx: Ctx<'_>) {
     let start = MachineUs::now();
     let is_due = shell.recovery.next_ms() == Some(0);
     if !is_due || gate::look(&shell.pulse, ctx, false) != Gate::Open {
@@ -77,7 +77,7 @@ pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
             Task::Walk(walk) => go_on_walking(shell, ctx, walk),
             Task::Forget(all) => {
                 let forget = |core: &mut crate::lock::Core| core.forget_presumed(all, BATCH);
-                shell.locks.change(forget).unwrap_or(false)
+                shell.core.change(forget).unwrap_or(false)
             }
         };
         if more && shell.recovery.next_ms().is_none() {
@@ -89,7 +89,7 @@ pub fn go_on(shell: &Shell, ctx: Ctx<'_>) {
 }
 
 /// Some steps. Whether any are left.
-fn go_on_walking(shell: &Shell, ctx: Ctx<'_>, walk: &mut Walk) -> bool {
+fn go_on_walking(shell: &ServerShell, ctx: Ctx<'_>, walk: &mut DatabaseWalk) -> bool {
     if !config::scans_for_recovery() {
         return false;
     }
@@ -127,7 +127,7 @@ fn go_on_walking(shell: &Shell, ctx: Ctx<'_>, walk: &mut Walk) -> bool {
 }
 
 /// Has the core remember what was found. Whether the walk goes on as it is.
-fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool {
+fn take_in(shell: &ServerShell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool {
     let now = clock::now_by_wall();
     for (look, key) in found {
         let Some(look) = look else {
@@ -137,7 +137,7 @@ fn take_in(shell: &Shell, ctx: Ctx<'_>, found: Vec<(Option<Look>, Key)>) -> bool
             continue;
         }
         let most = config::recovery_scan_max();
-        let presumed = shell.locks.change(|core| {
+        let presumed = shell.core.change(|core| {
             let room = core.presumed() < most;
             (room, room && core.presume(now, &key, &look))
         });
@@ -183,7 +183,7 @@ fn look_by_name(ctx: Ctx<'_>, key: &Key) -> Option<Look> {
     look(&OpenKey::new(ctx, &name, Access::Read)?)
 }
 
-/// A hash, of which no more is looked at than tells a lock from others.
+/// A hash, of which no more is looked at than distinguishes a lock from others.
 struct Glance<'a>(&'a OpenKey<'a>);
 
 impl Hash for Glance<'_> {

@@ -1,4 +1,4 @@
-//! What the server tells us of itself: databases that were emptied or exchanged,
+//! Events of the server itself: databases that were emptied or exchanged,
 //! loads, roles, replicas, clients that closed. These functions only record; the timer
 //! or a command acts, through the gate.
 //!
@@ -6,13 +6,13 @@
 //! something each time.
 
 use super::tick::leave;
-use super::{advice, key_events, neighbours, recovery};
+use super::{advice, key_events, other_modules, recovery};
 use crate::lock::{self, Cause, ClientId, Core, Note};
 use crate::server::outbound::{answers, messages, reach, records};
 use crate::server::run::{gate, schedule};
-use crate::server::shell::{Shell, SHELL};
+use crate::server::shell::{ServerShell, SHELL};
 use crate::server::state::Wakeup;
-use crate::server::sys::{self, Ctx, Listener, MachineUs, ServerEvent, Told};
+use crate::server::sys::{self, Ctx, EventData, MachineUs, OnServerEvent, ServerEvent};
 
 /// What is rare.
 const ALWAYS: [ServerEvent; 9] = [
@@ -34,8 +34,8 @@ pub fn subscribe(ctx: Ctx<'_>) -> bool {
 }
 
 /// At load: looks at modules and settings, and goes on looking.
-pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
-    neighbours::look(shell, ctx);
+pub fn look_around(shell: &ServerShell, ctx: Ctx<'_>) {
+    other_modules::look(shell, ctx);
     advice::check_eviction(shell, ctx);
     sys::subscribe::<Events>(ctx, ServerEvent::Config);
 }
@@ -43,29 +43,32 @@ pub fn look_around(shell: &Shell, ctx: Ctx<'_>) {
 /// Where all of these events come in.
 pub(super) struct Events;
 
-impl Listener for Events {
-    fn on_event(ctx: Ctx<'_>, told: Told<'_>) {
-        SHELL.with(ctx, |shell| heard(shell, ctx, told));
+impl OnServerEvent for Events {
+    fn on_event(ctx: Ctx<'_>, event: EventData<'_>) {
+        SHELL.with(ctx, |shell| observe(shell, ctx, event));
     }
 }
 
-fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
+fn observe(shell: &ServerShell, ctx: Ctx<'_>, event: EventData<'_>) {
     let situation = &shell.situation;
     let is_frequent = matches!(
-        told,
-        Told::Cron { .. } | Told::Closed(_) | Told::EventLoop { .. } | Told::Overwritten(_)
+        event,
+        EventData::Cron { .. }
+            | EventData::Closed(_)
+            | EventData::EventLoop { .. }
+            | EventData::Overwritten(_)
     );
     if !is_frequent {
         // Somebody may keep a record of writes by now.
         situation.records.set(None);
     }
-    match told {
-        Told::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Flushed)),
-        Told::Swapped(one, other) => {
+    match event {
+        EventData::Flushed { db } => replaced(shell, ctx, Note::Replaced(db, Cause::Flushed)),
+        EventData::Swapped(one, other) => {
             shell.recovery.swapped(one, other);
             replaced(shell, ctx, Note::Swapped(one, other));
         }
-        Told::Loading { over } => {
+        EventData::Loading { over } => {
             situation.loading.set(!over);
             shell.recovery.end();
             if over {
@@ -77,7 +80,7 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
                 replaced(shell, ctx, Note::Replaced(None, Cause::Unknown));
             }
         }
-        Told::Role { master } => {
+        EventData::Role { master } => {
             situation.master.set(master);
             if master {
                 recovery::begin_now(shell, ctx);
@@ -87,18 +90,18 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
                 demoted(shell, ctx);
             }
         }
-        Told::Replicas => replicas(shell, ctx),
-        // SAVE needs no child, and its file tells where in the backlog it was made: a
+        EventData::Replicas => replicas(shell, ctx),
+        // SAVE needs no child, and its file says where in the backlog it was made: a
         // replica that begins with it asks for what comes after.
-        Told::Saved => {}
+        EventData::Saved => {}
         // One that goes is shown still.
-        Told::Modules => {
-            neighbours::look(shell, ctx);
+        EventData::Modules => {
+            other_modules::look(shell, ctx);
             key_events::watch(shell, ctx);
         }
-        Told::Cron { hz } => beat(shell, ctx, hz),
-        Told::Closed(client) => closed(shell, ctx, client),
-        Told::EventLoop { slept } => {
+        EventData::Cron { hz } => beat(shell, ctx, hz),
+        EventData::Closed(client) => closed(shell, ctx, client),
+        EventData::EventLoop { slept } => {
             shell.alarm.awake.set(slept);
             match shell.server.wakeup {
                 _ if slept => answers::turn_over(shell),
@@ -109,14 +112,14 @@ fn heard(shell: &Shell, ctx: Ctx<'_>, told: Told<'_>) {
                 Wakeup::ByTimer | Wakeup::AtOnce => {}
             }
         }
-        Told::Settings(names) => changed(shell, ctx, &names),
-        Told::Overwritten(name) => key_events::overwritten(shell, ctx, name),
+        EventData::Settings(names) => changed(shell, ctx, &names),
+        EventData::Overwritten(name) => key_events::overwritten(shell, ctx, name),
     }
 }
 
 /// A replica came or went, or a child was forked. It may be to bring a replica up: that serves
 /// subscribers for a while before the server calls it online.
-fn replicas(shell: &Shell, ctx: Ctx<'_>) {
+fn replicas(shell: &ServerShell, ctx: Ctx<'_>) {
     shell.situation.replicas.set(true);
     if records::has_replicas(ctx) {
         shell.pulse.can_be_replaced();
@@ -124,7 +127,7 @@ fn replicas(shell: &Shell, ctx: Ctx<'_>) {
 }
 
 /// The server's cron has run.
-fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
+fn beat(shell: &ServerShell, ctx: Ctx<'_>, hz: i32) {
     let now = MachineUs::now();
     shell.pulse.beat(now, hz);
     shell.listeners.forget();
@@ -138,7 +141,7 @@ fn beat(shell: &Shell, ctx: Ctx<'_>, hz: i32) {
 }
 
 /// Settings were changed.
-fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
+fn changed(shell: &ServerShell, ctx: Ctx<'_>, names: &[&[u8]]) {
     advice::changed(shell, ctx, names);
     if names.contains(&&b"rlock.recovery-scan"[..]) {
         recovery::set(shell, ctx);
@@ -148,26 +151,26 @@ fn changed(shell: &Shell, ctx: Ctx<'_>, names: &[&[u8]]) {
 }
 
 /// Whole databases changed. Nothing to do if nothing is known.
-fn replaced(shell: &Shell, ctx: Ctx<'_>, note: Note) {
-    let idle = shell.locks.ask(Core::is_idle).unwrap_or(true);
+fn replaced(shell: &ServerShell, ctx: Ctx<'_>, note: Note) {
+    let idle = shell.core.ask(Core::is_idle).unwrap_or(true);
     if !idle {
         leave(shell, ctx, [note]);
     }
 }
 
 /// This server is a replica from now on.
-fn demoted(shell: &Shell, ctx: Ctx<'_>) {
+fn demoted(shell: &ServerShell, ctx: Ctx<'_>) {
     shell.pulse.can_be_replaced();
     shell.recovery.end();
     shell.unpublished.forget();
-    shell.locks.change(lock::demoted);
+    shell.core.change(lock::demoted);
     shell.inbox.take();
     shell.alarm.arm_now(ctx);
 }
 
-fn closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
+fn closed(shell: &ServerShell, ctx: Ctx<'_>, client: ClientId) {
     answers::client_closed(shell, ctx, client);
-    let bound = shell.locks.ask(|core| core.is_bound_beside_block(client));
+    let bound = shell.core.ask(|core| core.is_bound_beside_block(client));
     if bound.unwrap_or(true) {
         leave(shell, ctx, [Note::Closed(client)]);
     }

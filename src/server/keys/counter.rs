@@ -4,11 +4,11 @@
 
 use crate::lock::{Counter, Key, Token};
 use crate::redisson;
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::{Access, Ctx, OpenKey, Selected, Text};
 
 /// Reads it.
-pub fn read(shell: &Shell, ctx: Ctx<'_>, lock: &Key) -> Counter {
+pub fn read(shell: &ServerShell, ctx: Ctx<'_>, lock: &Key) -> Counter {
     if shell.server.cluster && !redisson::counter_fits(&lock.name) {
         return Counter::Elsewhere;
     }

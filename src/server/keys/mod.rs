@@ -7,4 +7,4 @@ pub mod lease_keys;
 mod one_key;
 pub mod slots;
 
-pub use one_key::{Named, OneKey};
+pub use one_key::{KeyHandle, OneKey};

@@ -1,5 +1,5 @@
 //! One key is open at a time, and for a plain lock it is opened once: the handle of the
-//! look is used again for the write. A read/write lock has lease keys beside its hash, and
+//! look is used again for the write. A read/write lock has a hash and lease keys, and
 //! opening one may expire it and run the callbacks of others, so the hash is read first,
 //! closed, and opened again if there is something to write.
 
@@ -8,28 +8,28 @@ use std::ops::Deref;
 use crate::lock::layout::Hash;
 use crate::lock::Key;
 use crate::redisson;
-use crate::server::sys::{Access, Ctx, Given, OpenKey, Selected, Text};
+use crate::server::sys::{Access, Ctx, FirstArgs, OpenKey, Selected, Text};
 
 /// The key that is open, if one is.
 pub struct OneKey<'a> {
     pub ctx: Ctx<'a>,
-    pub given: Given<'a>,
+    pub given: FirstArgs<'a>,
     access: Access,
-    open: Option<Named<'a>>,
+    open: Option<KeyHandle<'a>>,
 }
 
-/// An open key, and which.
-pub struct Named<'a> {
+/// The handle of an open key, and which key it is.
+pub struct KeyHandle<'a> {
     key: Key,
     pub name: Text<'a>,
     opened: OpenKey<'a>,
-    given: Given<'a>,
+    given: FirstArgs<'a>,
     /// The database it lives in stays selected: the server's calls on a handle
     /// and the replication of its writes go by the context's database.
     _db: Selected<'a>,
 }
 
-impl<'a> Deref for Named<'a> {
+impl<'a> Deref for KeyHandle<'a> {
     type Target = OpenKey<'a>;
 
     fn deref(&self) -> &OpenKey<'a> {
@@ -38,7 +38,7 @@ impl<'a> Deref for Named<'a> {
 }
 
 /// Read as the hash that a lock is.
-impl Hash for Named<'_> {
+impl Hash for KeyHandle<'_> {
     fn len(&self) -> usize {
         self.opened.len()
     }
@@ -54,7 +54,7 @@ impl Hash for Named<'_> {
 }
 
 impl<'a> OneKey<'a> {
-    pub fn new(ctx: Ctx<'a>, access: Access, given: Given<'a>) -> Self {
+    pub fn new(ctx: Ctx<'a>, access: Access, given: FirstArgs<'a>) -> Self {
         Self {
             ctx,
             given,
@@ -70,12 +70,12 @@ impl<'a> OneKey<'a> {
 
     /// The handle of a key, opened unless it is the one that is open. `None`:
     /// it does not exist (or cannot be opened).
-    pub fn open(&mut self, key: &Key) -> Option<&Named<'a>> {
+    pub fn open(&mut self, key: &Key) -> Option<&KeyHandle<'a>> {
         if self.open.as_ref().is_none_or(|open| open.key != *key) {
             self.open = None;
             let name = self.given.text(&key.name)?;
             let db = Selected::new(self.ctx, key.db);
-            self.open = Some(Named {
+            self.open = Some(KeyHandle {
                 key: key.clone(),
                 opened: OpenKey::new(self.ctx, &name, self.access)?,
                 name,
@@ -87,7 +87,7 @@ impl<'a> OneKey<'a> {
     }
 
     /// The lease key of a read hold, opened.
-    pub fn open_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> Option<&Named<'a>> {
+    pub fn open_lease(&mut self, key: &Key, owner: &[u8], index: i64) -> Option<&KeyHandle<'a>> {
         let name = redisson::lease_key(&key.name, owner, index);
         self.open(&Key::new(key.db, &name))
     }

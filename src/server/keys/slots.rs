@@ -1,7 +1,7 @@
-//! Where a lock's slot is, in a cluster: this node's, another's, or on its way between
+//! Where a lock's slot is, in a cluster: this node's, another's, or migrating between
 //! the two, when its keys move one by one.
 //!
-//! The server tells nobody which of its slots are on their way, but it checks each
+//! The server shows nobody which of its slots migrate, but it checks each
 //! command for it. So it is asked by commands that it refuses for that reason before
 //! all others, and that it would refuse for their nonsense next: no key is looked at,
 //! expired or counted as missed. While a key is open it is not asked.
@@ -18,7 +18,7 @@ use crate::server::sys::{call, Ctx, Scope, Selected};
 
 /// The commands that are asked by. COPY has two keys, LMPOP any number; RESTORE-ASKING is
 /// what the nodes send each other the keys by, and the one that they take while a slot
-/// arrives; MIGRATE is what they take while it is on its way, whatever has gone.
+/// arrives; MIGRATE is what they take while it migrates, whatever has gone.
 pub const COMMANDS: [&CStr; 4] = [c"COPY", c"LMPOP", c"RESTORE-ASKING", c"MIGRATE"];
 
 /// No option of theirs.
@@ -31,16 +31,16 @@ pub fn whose(ctx: Ctx<'_>, lock: &Key) -> Slot {
         return Slot::Ours;
     }
     match (settled, ask_for_it(ctx, lock)) {
-        // No other key can lie beside it: where it may be written it is.
+        // No other key can lie in its slot: where it may be written it is.
         (None, Some(true)) => Slot::Ours,
-        (Some(_), Some(true)) => Slot::OnItsWay,
+        (Some(_), Some(true)) => Slot::Migrating,
         // The key has gone ahead of its slot.
-        (_, _) if is_open(ctx, lock) => Slot::OnItsWay,
+        (_, _) if is_open(ctx, lock) => Slot::Migrating,
         (_, _) => Slot::Others,
     }
 }
 
-/// Whether a key beside the lock that is not here is nowhere else. On a replica, which
+/// Whether another key of the lock that is not here is nowhere else. On a replica, which
 /// decides nothing, it is taken to be so. In a cluster only.
 pub fn slot_stays(ctx: Ctx<'_>, lock: &Key) -> bool {
     ask_for_two(ctx, lock) != Some(false) || !ctx.flags().contains(ContextFlags::MASTER)
@@ -63,29 +63,29 @@ pub fn are_here(ctx: Ctx<'_>, keys: &[&[u8]]) -> Result<(), Error> {
     let args = [&[count.as_bytes()], keys, &[NONSENSE]].concat();
     let db = ctx.db();
     match was_let_in(ctx, db, c"LMPOP", &args) {
-        Some(false) => Err(Refusal::OnItsWay {
+        Some(false) => Err(Refusal::Migrating {
             key: Key::new(db, first),
         })?,
         _ => Ok(()),
     }
 }
 
-/// Whether two keys of the lock's slot that nobody has can be had here: not while it is
-/// on its way, in either direction, whoever asks. `None`: there can be no key beside
-/// the lock.
+/// Whether two keys of the lock's slot that nobody has can be had here: not while it
+/// migrates, in either direction, whoever asks. `None`: there can be no other key in the slot
+/// of the lock.
 fn ask_for_two(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let [one, other] = redisson::probes(&lock.name)?;
     was_let_in(ctx, lock.db, c"COPY", &[&one, &other, NONSENSE])
 }
 
-/// Whether the lock's own key can be had here: if the slot is on its way from here only
-/// while the key is here, if it is on its way to here in any case.
+/// Whether the lock's own key can be had here: if the slot migrates from here only
+/// while the key is here, if it migrates to here in any case.
 fn ask_for_it(ctx: Ctx<'_>, lock: &Key) -> Option<bool> {
     let args = [&lock.name[..], b"0", b"", NONSENSE];
     was_let_in(ctx, lock.db, c"RESTORE-ASKING", &args)
 }
 
-/// Whether the slot is on its way from or to this node, be the lock's key here or not.
+/// Whether the slot migrates from or to this node, be the lock's key here or not.
 fn is_open(ctx: Ctx<'_>, lock: &Key) -> bool {
     let args: [&[u8]; 6] = [b"", b"0", &lock.name, b"0", b"1", NONSENSE];
     was_let_in(ctx, lock.db, c"MIGRATE", &args) == Some(true)

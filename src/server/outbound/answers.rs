@@ -9,13 +9,13 @@
 use super::replication::Replication;
 use super::reply::Responder;
 use crate::lock::{self, ClientId, Note, Outcome, WaiterId};
-use crate::server::shell::{Shell, SHELL};
-use crate::server::state::{Ended, Wake, Wakeup};
-use crate::server::sys::{self, Ctx, Given, OnBlocked, Text};
+use crate::server::shell::{ServerShell, SHELL};
+use crate::server::state::{WaitEnd, Wake, Wakeup};
+use crate::server::sys::{self, Ctx, FirstArgs, OnBlocked, Text};
 
 /// Blocks the client whose command runs until its request is settled. `false`:
 /// the server does not let it wait.
-pub fn block(to: &Replication<'_>, given: Given<'_>, waiter: WaiterId, keys: &[&[u8]]) -> bool {
+pub fn block(to: &Replication<'_>, given: FirstArgs<'_>, waiter: WaiterId, keys: &[&[u8]]) -> bool {
     let Replication { shell, ctx, .. } = *to;
     let names: Option<Vec<Text>> = keys.iter().map(|key| given.text(key)).collect();
     let handle = names.and_then(|names| sys::block::<Waits>(ctx, &names, waiter));
@@ -27,11 +27,11 @@ pub fn block(to: &Replication<'_>, given: Given<'_>, waiter: WaiterId, keys: &[&
 }
 
 /// Gives a waiter its reply.
-pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
+pub fn settle(shell: &ServerShell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
     let granted = matches!(outcome, Outcome::Granted(_));
     if granted {
         // It can be lost until the reply is out.
-        shell.subscriptions.hear_closes(ctx);
+        shell.subscriptions.subscribe_closes(ctx);
     }
     let at_once = shell.server.wakeup == Wakeup::AtOnce;
     match shell.clients.settle(waiter, outcome, at_once) {
@@ -45,16 +45,16 @@ pub fn settle(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, outcome: Outcome) {
 }
 
 /// Wakes those whose waking was left to the end of the loop's turn.
-pub fn deliver(shell: &Shell) {
+pub fn deliver(shell: &ServerShell) {
     for client in shell.clients.to_wake() {
         client.wake();
     }
 }
 
 /// The loop's turn is over: the replies written in it are out.
-pub fn turn_over(shell: &Shell) {
+pub fn turn_over(shell: &ServerShell) {
     let answered = shell.clients.take_answered();
-    shell.locks.change(|core| {
+    shell.core.change(|core| {
         for waiter in answered {
             core.confirm(waiter);
         }
@@ -63,23 +63,23 @@ pub fn turn_over(shell: &Shell) {
 
 /// A connection closes. If a grant was answered to it in this turn of the loop,
 /// the reply never left.
-pub fn client_closed(shell: &Shell, ctx: Ctx<'_>, client: ClientId) {
+pub fn client_closed(shell: &ServerShell, ctx: Ctx<'_>, client: ClientId) {
     for waiter in shell.clients.closed(client) {
         lost(shell, ctx, waiter);
     }
 }
 
 /// The reply to a grant will never reach its client.
-pub fn lost(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId) {
+pub fn lost(shell: &ServerShell, ctx: Ctx<'_>, waiter: WaiterId) {
     shell.inbox.push(Note::Lost(waiter));
     shell.alarm.arm_now(ctx);
 }
 
 /// The server has ended a wait, perhaps because the connection has closed.
-fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended, closed: bool) {
+fn ended(shell: &ServerShell, ctx: Ctx<'_>, waiter: WaiterId, how: WaitEnd, closed: bool) {
     match how {
-        Ended::InQueue => {
-            let due = shell.locks.change(|core| match closed {
+        WaitEnd::InQueue => {
+            let due = shell.core.change(|core| match closed {
                 true => lock::disconnected(core, waiter),
                 false => {
                     lock::leave(core, waiter);
@@ -91,19 +91,19 @@ fn ended(shell: &Shell, ctx: Ctx<'_>, waiter: WaiterId, how: Ended, closed: bool
                 shell.alarm.arm_now(ctx);
             }
         }
-        Ended::Granted => lost(shell, ctx, waiter),
-        Ended::Other => {}
+        WaitEnd::Granted => lost(shell, ctx, waiter),
+        WaitEnd::Other => {}
     }
 }
 
-/// What the server tells of blocked clients.
+/// Where the server calls us about blocked clients.
 struct Waits;
 
 impl OnBlocked for Waits {
     /// Writes the reply: ours if the request is settled, or null if the server ends
     /// the wait (CLIENT UNBLOCK … TIMEOUT).
     fn reply(ctx: Ctx<'_>, waiter: WaiterId) {
-        let reply = |shell: &Shell| {
+        let reply = |shell: &ServerShell| {
             let in_own_buffer = shell.server.wakeup != Wakeup::AtOnce;
             match shell.clients.reply(waiter, in_own_buffer) {
                 Ok(outcome) => Responder::of(&outcome).send(ctx),

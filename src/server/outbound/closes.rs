@@ -6,7 +6,7 @@
 
 use crate::config;
 use crate::lock::ClientId;
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::Ctx;
 
 /// So many connections are closed and lines written in one go.
@@ -14,7 +14,7 @@ const BATCH: usize = 128;
 
 /// Has a connection closed as soon as the timer runs, unless the operator wants to
 /// keep such connections: whether that is so.
-pub fn close_soon(shell: &Shell, ctx: Ctx<'_>, client: ClientId) -> bool {
+pub fn close_soon(shell: &ServerShell, ctx: Ctx<'_>, client: ClientId) -> bool {
     let closes = config::closes_on_loss();
     if closes {
         shell.clients.close(client);
@@ -24,7 +24,7 @@ pub fn close_soon(shell: &Shell, ctx: Ctx<'_>, client: ClientId) -> bool {
 }
 
 /// Closes the next of those that are due. The server frees them before it sleeps.
-pub fn close_some(shell: &Shell, ctx: Ctx<'_>) {
+pub fn close_some(shell: &ServerShell, ctx: Ctx<'_>) {
     for line in shell.outbox.take_lines(BATCH) {
         ctx.notice(&line);
     }

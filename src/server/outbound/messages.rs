@@ -11,8 +11,8 @@ use super::replication::{By, Replication};
 use super::{answers, closes, reach};
 use crate::error::{self, shown};
 use crate::lock::{Address, ClientId, Loss, Outcome, Reason, WaiterId};
-use crate::server::shell::Shell;
-use crate::server::state::{Letter, Publishing, Unheard};
+use crate::server::shell::ServerShell;
+use crate::server::state::{IfUndelivered, Letter, Publishing};
 use crate::server::sys::{self, Ctx, Text};
 
 /// A request that waited gets its reply. A grant is known to be out when the turn of the
@@ -25,64 +25,67 @@ pub fn settle(to: &Replication<'_>, waiter: WaiterId, address: Address, outcome:
         // Only a request that carries on is answered so.
         Outcome::Done(number) => ("done", number.to_string()),
     };
-    let mut unheard = Unheard::Nothing;
+    let mut if_undelivered = IfUndelivered::Nothing;
     if matches!(outcome, Outcome::Granted(_)) {
         to.shell.alarm.keep_awake();
-        unheard = Unheard::Lost(waiter);
+        if_undelivered = IfUndelivered::LoseGrant(waiter);
     }
-    send(to, address, (word, &rest), unheard);
+    send(to, address, (word, &rest), if_undelivered);
 }
 
-/// What was found of connections that are told of losses. Very many are told at once as a rule,
-/// and nothing runs in between that could change it.
+/// What was found out about connections that are notified of losses. As a rule very many are
+/// notified at once, and nothing runs in between that could change it.
 #[derive(Default)]
-pub struct Heard {
-    /// The last that was found to hear what it is told.
-    last: Option<Address>,
-    /// Where they come from; `None`: they are gone.
-    from: BTreeMap<ClientId, Option<Rc<str>>>,
+pub struct ConnectionCache {
+    /// The last address that was found to be reachable.
+    last_reachable: Option<Address>,
+    /// The network address of each; `None`: it is gone.
+    peers: BTreeMap<ClientId, Option<Rc<str>>>,
 }
 
-impl Heard {
-    fn from(&mut self, ctx: Ctx<'_>, client: Option<ClientId>) -> Option<Rc<str>> {
+impl ConnectionCache {
+    fn peer(&mut self, ctx: Ctx<'_>, client: Option<ClientId>) -> Option<Rc<str>> {
         let client = client?;
-        let from = self.from.entry(client);
-        from.or_insert_with(|| sys::address_of(ctx, client).map(Rc::from))
+        let peer = self.peers.entry(client);
+        peer.or_insert_with(|| sys::address_of(ctx, client).map(Rc::from))
             .clone()
     }
 
-    /// Whether a client that is told at an address would hear it.
-    fn is_by(&mut self, to: &Replication<'_>, address: &Address) -> bool {
+    /// Whether a message to an address would reach its client.
+    fn reaches(&mut self, to: &Replication<'_>, address: &Address) -> bool {
         let same = |known: &Address| known.listener == address.listener;
-        let is_last = self.last.as_ref().is_some_and(same);
-        let hears = is_last || reach::hears(to, address);
-        if hears && !is_last {
-            self.last = Some(address.clone());
+        let is_last = self.last_reachable.as_ref().is_some_and(same);
+        let reaches = is_last || reach::reaches(to, address);
+        if reaches && !is_last {
+            self.last_reachable = Some(address.clone());
         }
-        hears
+        reaches
     }
 }
 
-/// A hold is lost: its address is told, or else the connection that watched it is closed.
-pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
+/// A hold is lost: its address is notified. Where that does not reach its client, the connection
+/// that watched it is closed.
+pub fn lost(to: &Replication<'_>, loss: Loss, connections: &mut ConnectionCache) {
     let (reason, watcher) = (loss.reason, loss.watcher);
-    let told = loss.address.filter(|address| heard.is_by(to, address));
-    let client = watcher.or(told.as_ref().map(|address| address.client));
+    let notified = loss
+        .address
+        .filter(|address| connections.reaches(to, address));
+    let client = watcher.or(notified.as_ref().map(|address| address.client));
     // By its owner's will nobody is closed.
     let by_owner = matches!(reason, Reason::Released | Reason::Rebound);
     let closes = watcher.filter(|_| !by_owner);
-    let at_once = closes.filter(|_| told.is_none());
-    if let Some(address) = told {
-        let unheard = closes.map_or(Unheard::Nothing, Unheard::Close);
-        send(to, address, ("lost", word(reason)), unheard);
+    let at_once = closes.filter(|_| notified.is_none());
+    if let Some(address) = notified {
+        let if_undelivered = closes.map_or(IfUndelivered::Nothing, IfUndelivered::Close);
+        send(to, address, ("lost", word(reason)), if_undelivered);
     }
     if reason == Reason::Released {
         return;
     }
     // The same program has it, by another connection.
-    if let Some(heir) = heard.from(to.ctx, loss.heir) {
-        let from = heard.from(to.ctx, client);
-        if from.as_deref().map(host) == Some(host(&heir)) {
+    if let Some(heir) = connections.peer(to.ctx, loss.heir) {
+        let loser = connections.peer(to.ctx, client);
+        if loser.as_deref().map(host) == Some(host(&heir)) {
             return;
         }
     }
@@ -92,7 +95,10 @@ pub fn lost(to: &Replication<'_>, loss: Loss, heard: &mut Heard) {
             "rlock: lost: key {}, owner {}, client {}, {}{}",
             shown(&loss.key.name),
             shown(&loss.owner),
-            heard.from(to.ctx, client).as_deref().unwrap_or("gone"),
+            connections
+                .peer(to.ctx, client)
+                .as_deref()
+                .unwrap_or("gone"),
             word(reason),
             if closing {
                 "; closing its connection (rlock.watchdog-lost)"
@@ -126,7 +132,12 @@ fn word(reason: Reason) -> &'static str {
 }
 
 /// `word tag rest`, with one space between.
-fn send(to: &Replication<'_>, address: Address, (word, rest): (&str, &str), unheard: Unheard) {
+fn send(
+    to: &Replication<'_>,
+    address: Address,
+    (word, rest): (&str, &str),
+    if_undelivered: IfUndelivered,
+) {
     let mut message = [word.as_bytes(), &address.tag].join(&b' ');
     if !rest.is_empty() {
         message.push(b' ');
@@ -136,11 +147,11 @@ fn send(to: &Replication<'_>, address: Address, (word, rest): (&str, &str), unhe
         to.shell.outbox.put(Letter {
             to: address,
             message,
-            unheard,
+            if_undelivered,
         });
         to.shell.alarm.keep_awake();
     } else {
-        publish(to, &address, &message, unheard);
+        publish(to, &address, &message, if_undelivered);
     }
 }
 
@@ -157,30 +168,30 @@ fn is_put_off(to: &Replication<'_>) -> bool {
 }
 
 /// At the end of the loop's turn: sends what was put off until then. Whoever has stopped
-/// listening meanwhile hears nothing of it.
-pub fn deliver(shell: &Shell, ctx: Ctx<'_>) {
+/// listening meanwhile gets none of it.
+pub fn deliver(shell: &ServerShell, ctx: Ctx<'_>) {
     let by = By::Ourselves;
     let to = Replication { shell, ctx, by };
-    let mut heard = Heard::default();
+    let mut connections = ConnectionCache::default();
     for letter in shell.outbox.take() {
-        if heard.is_by(&to, &letter.to) {
-            publish(&to, &letter.to, &letter.message, letter.unheard);
+        if connections.reaches(&to, &letter.to) {
+            publish(&to, &letter.to, &letter.message, letter.if_undelivered);
             continue;
         }
-        match letter.unheard {
-            Unheard::Nothing => {}
-            Unheard::Lost(waiter) => answers::lost(shell, ctx, waiter),
-            Unheard::Close(client) => {
+        match letter.if_undelivered {
+            IfUndelivered::Nothing => {}
+            IfUndelivered::LoseGrant(waiter) => answers::lost(shell, ctx, waiter),
+            IfUndelivered::Close(client) => {
                 closes::close_soon(shell, ctx, client);
             }
         }
     }
 }
 
-/// The grant that it tells of, if it tells of one, can still be lost in this turn of the loop.
-fn publish(to: &Replication<'_>, address: &Address, message: &[u8], unheard: Unheard) {
-    if let Unheard::Lost(waiter) = unheard {
-        to.shell.clients.told(address.client, waiter);
+/// If the message announces a grant, that can still be lost in this turn of the loop.
+fn publish(to: &Replication<'_>, address: &Address, message: &[u8], if_undelivered: IfUndelivered) {
+    if let IfUndelivered::LoseGrant(waiter) = if_undelivered {
+        to.shell.clients.messaged(address.client, waiter);
     }
     let texts = Text::new(&address.channel).zip(Text::new(message));
     if let Some((channel, message)) = texts {

@@ -2,30 +2,34 @@
 //! subscribe to a channel named after the lock and try again when a message comes.
 
 use super::fair_queue;
-use super::reach::{anybody_waits, is_heard};
+use super::reach::{anybody_waits, has_subscriber};
 use super::replication::Replication;
 use crate::config;
-use crate::lock::{Key, Listening, Whom};
+use crate::lock::{Key, Listening, WakeTarget};
 use crate::redisson;
 use crate::server::sys::{self, Text, To};
 
-/// Tells those who wait by subscription that the lock was left free; whether anybody
+/// Wakes those who wait by subscription, for the lock was left free. Returns whether anybody
 /// does, if that matters to the core.
-pub fn wake(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
+pub fn wake(to: &Replication<'_>, key: &Key, target: WakeTarget) -> Option<(Key, Listening)> {
     let listens = || anybody_waits(to.ctx, to.shell.server.cluster);
-    if can_be_late(to, key) && to.shell.unpublished.put_off(key, whom, listens) {
+    if can_be_late(to, key) && to.shell.unpublished.put_off(key, target, listens) {
         return None;
     }
-    let shared = whom != Whom::One;
-    let reaches = |channel: &[u8]| publish(to, channel, whom) && is_heard(to, channel);
+    let shared = target != WakeTarget::One;
+    let reaches = |channel: &[u8]| publish(to, channel, target) && has_subscriber(to, channel);
     find(to, key, shared, Listening::Woken { shared }, reaches)
 }
 
 /// The same, but for those alone who subscribe on this server: the key may never have been
-/// a lock. Who subscribes to a replica finds out by the lease that it was told of.
-pub fn wake_listeners(to: &Replication<'_>, key: &Key, whom: Whom) -> Option<(Key, Listening)> {
-    let shared = whom != Whom::One;
-    let reaches = |channel: &[u8]| is_heard(to, channel) && publish(to, channel, whom);
+/// a lock. Who subscribes to a replica tries again when the lease ends that it knows.
+pub fn wake_listeners(
+    to: &Replication<'_>,
+    key: &Key,
+    target: WakeTarget,
+) -> Option<(Key, Listening)> {
+    let shared = target != WakeTarget::One;
+    let reaches = |channel: &[u8]| has_subscriber(to, channel) && publish(to, channel, target);
     find(to, key, shared, Listening::Woken { shared }, reaches)
 }
 
@@ -36,21 +40,21 @@ pub fn listening(to: &Replication<'_>, key: &Key, shared: bool) -> Option<(Key, 
     if can_be_late(to, key) && !to.shell.unpublished.are_at_once(listens) {
         return None;
     }
-    let waits = |channel: &[u8]| is_heard(to, channel);
+    let waits = |channel: &[u8]| has_subscriber(to, channel);
     find(to, key, shared, Listening::Waiting { shared }, waits)
 }
 
 /// Whether it can be left for the next beat: who subscribes does so on this server, and
 /// nobody is known to.
 fn can_be_late(to: &Replication<'_>, key: &Key) -> bool {
-    let known = to.shell.locks.ask(|core| core.knows_subscribers(key));
+    let known = to.shell.core.ask(|core| core.knows_subscribers(key));
     !to.shell.situation.replicas.get() && known == Some(false)
 }
 
 /// The messages that were put off, if somebody listens by now; who does.
 pub fn catch_up(to: &Replication<'_>) -> Vec<(Key, Listening)> {
     let late = to.shell.unpublished.take().into_iter();
-    late.filter_map(|(key, whom)| wake(to, &key, whom))
+    late.filter_map(|(key, target)| wake(to, &key, target))
         .collect()
 }
 
@@ -74,21 +78,21 @@ fn find(
         to.shell.unpublished.seen();
         return Some((key.clone(), found));
     }
-    let known = to.shell.locks.ask(|core| core.knows_subscribers(key));
+    let known = to.shell.core.ask(|core| core.knows_subscribers(key));
     known?.then(|| (key.clone(), Listening::Nobody))
 }
 
-/// Publishes; whether this server has anybody to hear it.
-fn publish(to: &Replication<'_>, channel: &[u8], whom: Whom) -> bool {
-    let message = match whom {
-        Whom::AllShared => &to.shell.server.one,
-        Whom::One | Whom::OneShared => &to.shell.server.zero,
+/// Publishes. Returns whether it reached anybody on this server.
+fn publish(to: &Replication<'_>, channel: &[u8], target: WakeTarget) -> bool {
+    let message = match target {
+        WakeTarget::AllShared => &to.shell.server.one,
+        WakeTarget::One | WakeTarget::OneShared => &to.shell.server.zero,
     };
     let Some(channel) = Text::new(channel) else {
         return false;
     };
     let cluster = to.shell.server.cluster;
-    let heard = sys::publish(to.ctx, cluster, &channel, message);
+    let receivers = sys::publish(to.ctx, cluster, &channel, message);
     // The call above reaches only subscribers of this server, outside a cluster.
     if !cluster && to.shell.situation.replicas.get() {
         let args = [&channel, message];
@@ -97,5 +101,5 @@ fn publish(to: &Replication<'_>, channel: &[u8], whom: Whom) -> bool {
                 .warn("rlock: the server did not replicate a wake-up message");
         }
     }
-    heard > 0
+    receivers > 0
 }

@@ -1,4 +1,4 @@
-//! Whether somebody would hear what is published.
+//! Whether what is published would reach anybody.
 
 use redis_module::RedisValue;
 
@@ -7,17 +7,17 @@ use crate::config;
 use crate::lock::Address;
 use crate::server::sys::{self, Ctx, ServerInfo};
 
-/// Whether a client that is told at an address would hear it, as far as the server can say:
-/// it is there and subscribed to something, and the channel has a subscriber. What a
-/// publish returns tells less: it counts those who listen to patterns, and connections that
+/// Whether a message to an address would reach its client, as far as the server can say:
+/// the client is there and subscribed to something, and the channel has a subscriber. What a
+/// publish returns says less: it counts those who listen to patterns, and connections that
 /// are about to close.
-pub fn hears(to: &Replication<'_>, address: &Address) -> bool {
-    sys::is_subscribed(to.ctx, address.client) && is_heard(to, &address.channel)
+pub fn reaches(to: &Replication<'_>, address: &Address) -> bool {
+    sys::is_subscribed(to.ctx, address.client) && has_subscriber(to, &address.channel)
 }
 
 /// Whether anybody subscribes to the channel by its name. Those who listen to a
 /// pattern do not count.
-pub fn is_heard(to: &Replication<'_>, channel: &[u8]) -> bool {
+pub fn has_subscriber(to: &Replication<'_>, channel: &[u8]) -> bool {
     let which: &[u8] = if to.shell.server.cluster {
         b"SHARDNUMSUB"
     } else {

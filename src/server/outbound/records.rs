@@ -8,26 +8,26 @@
 //!
 //! - A server that has no backlog sends its first replica everything, by a child that
 //!   it forks; what was written before the fork is in that. So is what was written
-//!   before the AOF was switched on. Forks are told of, and so are changed settings.
+//!   before the AOF was switched on. There are events of forks, and of changed settings.
 //!   (From the replica's request to the fork there is a backlog already, for seconds
 //!   perhaps, or for as long as no other replica comes if that one goes before; nobody
 //!   ever reads it up to there.)
 //! - SAVE, which forks nothing, writes down where in such a backlog it was made, and a
-//!   replica that begins with its file reads on from there. Saves are told of.
-//! - A backlog can come with a load, or be left from having been a replica. Loads and
-//!   changes of role are told of.
-//! - In a cluster of Valkey a slot that moves is a record too, and nothing tells of it:
+//!   replica that begins with its file reads on from there. There are events of saves.
+//! - A backlog can come with a load, or be left from having been a replica. There are events
+//!   of loads and of changed roles.
+//! - In a cluster of Valkey a slot that moves is a record too, of which there is no event:
 //!   there the answer is always yes.
 
 use std::ffi::CStr;
 
 use redis_module::ContextFlags;
 
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::{Ctx, ServerInfo};
 
 /// Whether writes of a client's command are to be replicated.
-pub fn are_kept(shell: &Shell, ctx: Ctx<'_>) -> bool {
+pub fn are_kept(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
     let records = &shell.situation.records;
     records.get().unwrap_or_else(|| {
         let kept = ask(shell, ctx);
@@ -36,7 +36,7 @@ pub fn are_kept(shell: &Shell, ctx: Ctx<'_>) -> bool {
     })
 }
 
-fn ask(shell: &Shell, ctx: Ctx<'_>) -> bool {
+fn ask(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
     let always = shell.server.cluster || shell.situation.loading.get();
     if always || ctx.flags().contains(ContextFlags::AOF) {
         return true;

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use super::records;
 use crate::server::keys::slots;
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::{count_a_write, is_missing, replicate, Ctx, Text, To};
 
 /// The commands that writes are replicated as, and the one that the gate asks by. A
@@ -26,14 +26,14 @@ const COMMANDS: [&CStr; 7] = [
 pub enum By {
     /// A command of ours.
     Command,
-    /// We, of our own accord: no client's command could stand for it.
+    /// We ourselves: no client's command could stand for it.
     Ourselves,
 }
 
 /// Who acts, and so how what is done goes to the replicas and the AOF.
 #[derive(Clone, Copy)]
 pub struct Replication<'a> {
-    pub shell: &'a Shell,
+    pub shell: &'a ServerShell,
     pub ctx: Ctx<'a>,
     pub by: By,
 }

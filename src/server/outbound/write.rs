@@ -1,11 +1,11 @@
 //! The core's writes to the keyspace: each at the moment of its decision, and replicated
 //! as the plain command it amounts to. Nothing else may run between a look and its write:
-//! events, messages and replies wait until all writes are done (`tell`).
+//! events, messages and replies wait until all writes are done (`notices`).
 
 use super::replication::Replication;
 use crate::lock::{layout, Key, Mode, Pool, Token, WallMs, Write};
 use crate::redisson;
-use crate::server::keys::{lease_keys, Named, OneKey};
+use crate::server::keys::{lease_keys, KeyHandle, OneKey};
 use crate::server::sys::{signal_modified, Text, To, Type};
 
 /// Who writes: by which handle, and how it is replicated. Each write here: whether there
@@ -168,7 +168,7 @@ fn open_to_take<'k, 'a>(
     keys: &'k mut OneKey<'a>,
     to: &Replication<'_>,
     key: &Key,
-) -> Option<&'k Named<'a>> {
+) -> Option<&'k KeyHandle<'a>> {
     let open = keys.open(key)?;
     if open.len() == 1 && open.fields().is_empty() {
         delete(open, to)?;
@@ -185,7 +185,7 @@ fn field<'a>(keys: &OneKey<'a>, owner: &[u8], mode: Mode) -> Option<Text<'a>> {
 }
 
 fn set_field(
-    open: &Named<'_>,
+    open: &KeyHandle<'_>,
     to: &Replication<'_>,
     field: &Text<'_>,
     value: &Text<'_>,
@@ -196,7 +196,7 @@ fn set_field(
 
 /// Puts a string there, with an end if it has one.
 fn set_string(
-    open: &Named<'_>,
+    open: &KeyHandle<'_>,
     to: &Replication<'_>,
     value: &Text<'_>,
     at: Option<WallMs>,
@@ -212,13 +212,13 @@ fn set_string(
     touched(open, to)
 }
 
-fn expire_at(open: &Named<'_>, to: &Replication<'_>, at: WallMs) -> Option<bool> {
+fn expire_at(open: &KeyHandle<'_>, to: &Replication<'_>, at: WallMs) -> Option<bool> {
     open.expire_at(at)?;
     to.send(To::Everybody, c"PEXPIREAT", [&open.name], Some(at.0))?;
     touched(open, to)
 }
 
-fn delete(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
+fn delete(open: &KeyHandle<'_>, to: &Replication<'_>) -> Option<bool> {
     if !open.delete()? {
         return Some(false);
     }
@@ -228,7 +228,7 @@ fn delete(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
 
 /// Tells the server that the open key changed (WATCH, client-side caching). Not left
 /// to the server, which would do it for a refused try too.
-fn touched(open: &Named<'_>, to: &Replication<'_>) -> Option<bool> {
+fn touched(open: &KeyHandle<'_>, to: &Replication<'_>) -> Option<bool> {
     signal_modified(to.ctx, &open.name)?;
     Some(true)
 }

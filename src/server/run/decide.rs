@@ -1,30 +1,30 @@
-//! One decision of the core on the server's keyspace: it decides and writes, and then
-//! others are told.
+//! One decision of the core on the server's keyspace: it decides and writes, and then its
+//! notices are sent.
 
-use super::keyspace::{Asked, ServerKeyspace};
+use super::keyspace::{Caller, ServerKeyspace};
 use crate::config;
 use crate::lock::{self, Decider};
+use crate::server::outbound::notices::{self, ListenersFound};
 use crate::server::outbound::replication::Replication;
-use crate::server::outbound::tell::{tell, Found};
 use crate::server::state::clock;
 use crate::server::sys::Access;
 
 /// Room for so many notices is kept for the next decision.
 const MOST_SPARE: usize = 256;
 
-/// Has the core decide, once or more often, and then tells what it decided. `None`: it is
+/// Has the core decide, once or more often, and then sends its notices. `None`: it is
 /// deciding already, and we are in the middle of that. `waits`: both clocks are needed, even
 /// where nobody waits yet.
 pub fn decide<T>(
-    asked: &Asked<'_>,
+    caller: &Caller<'_>,
     waits: bool,
     run: impl FnOnce(&mut Decider<'_>) -> T,
-) -> Option<(T, Found)> {
-    let shell = asked.to.shell;
-    let mut ks = ServerKeyspace::new(asked, Access::Write);
-    let mut told = shell.locks.spare.take();
-    let answer = shell.locks.change(|core| {
-        core.rules = config::rules(shell.is_heard(), shell.hears_all(), clock::age_ms);
+) -> Option<(T, ListenersFound)> {
+    let shell = caller.to.shell;
+    let mut ks = ServerKeyspace::new(caller, Access::Write);
+    let mut out = shell.core.spare.take();
+    let answer = shell.core.change(|core| {
+        core.rules = config::rules(shell.emits_events(), shell.observes_all(), clock::age_ms);
         let now = if waits || core.waiting() > 0 || core.has_places() {
             clock::now()
         } else {
@@ -34,14 +34,14 @@ pub fn decide<T>(
             core,
             ks: &mut ks,
             now,
-            out: &mut told,
+            out: &mut out,
         })
     })?;
     drop(ks);
-    let found = tell(&asked.to, asked.given, &mut told);
-    // What very many took is given back.
-    if told.capacity() <= MOST_SPARE {
-        shell.locks.spare.set(told);
+    let found = notices::send(&caller.to, caller.given, &mut out);
+    // Room for very many is given back.
+    if out.capacity() <= MOST_SPARE {
+        shell.core.spare.set(out);
     }
     Some((answer, found))
 }
@@ -49,10 +49,10 @@ pub fn decide<T>(
 /// Lets the core know who waits by subscription. Only when all else is done: a request of
 /// this very command that is to wait can be granted by it, and must be blocked by then. A
 /// command, or the timer, with the gate open.
-pub fn attend(to: Replication<'_>, mut found: Found) {
-    let asked = Asked::without_command(to);
+pub fn attend(to: Replication<'_>, mut found: ListenersFound) {
+    let caller = Caller::without_command(to);
     while !found.is_empty() {
-        let heard = decide(&asked, true, |with| lock::attend(with, found));
-        found = heard.map(|((), more)| more).unwrap_or_default();
+        let decided = decide(&caller, true, |with| lock::attend(with, found));
+        found = decided.map(|((), more)| more).unwrap_or_default();
     }
 }

@@ -1,4 +1,4 @@
-//! The gate: whether this server may change a lock of its own accord.
+//! The gate: whether this server may change a lock on its own, without a request.
 //!
 //! A server that would refuse a client's write must not grant or expire either: a
 //! master that is cut off would hand on a lock that its successor grants too, and

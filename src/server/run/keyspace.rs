@@ -3,30 +3,30 @@
 use super::rights;
 use crate::lock::layout;
 use crate::lock::{
-    leases_looked_at, Act, Address, Beside, ClientId, Counter, Foreign, Holder, Key, Keyspace,
-    Kind, Lease, Look, Mode, Part, Slot, Write,
+    leases_looked_at, Act, Address, ClientId, Counter, Foreign, Hint, Holder, Key, Keyspace, Kind,
+    Lease, Look, Mode, Part, Slot, Write,
 };
 use crate::redisson;
 use crate::server::keys::{counter, lease_keys, slots, OneKey};
 use crate::server::outbound::reach;
 use crate::server::outbound::replication::Replication;
 use crate::server::outbound::write::Writer;
-use crate::server::sys::{hash_scan, Access, Given, Selected, Type};
+use crate::server::sys::{hash_scan, Access, FirstArgs, Selected, Type};
 
 /// Who asks for a decision.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Caller<'a> {
     pub to: Replication<'a>,
-    pub given: Given<'a>,
+    pub given: FirstArgs<'a>,
     /// The first key of the command, if it has one.
     pub first_key: Option<&'a [u8]>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Caller<'a> {
     pub fn without_command(to: Replication<'a>) -> Self {
         Self {
             to,
-            given: Given::default(),
+            given: FirstArgs::default(),
             first_key: None,
         }
     }
@@ -43,12 +43,12 @@ pub struct ServerKeyspace<'a> {
 }
 
 impl<'a> ServerKeyspace<'a> {
-    pub fn new(asked: &Asked<'a>, access: Access) -> Self {
-        let to = asked.to;
+    pub fn new(caller: &Caller<'a>, access: Access) -> Self {
+        let to = caller.to;
         Self {
             to,
-            keys: OneKey::new(to.ctx, access, asked.given),
-            slot_of: asked.first_key.filter(|_| to.shell.server.cluster),
+            keys: OneKey::new(to.ctx, access, caller.given),
+            slot_of: caller.first_key.filter(|_| to.shell.server.cluster),
             missed: (access == Access::Read).then(Vec::new),
         }
     }
@@ -59,7 +59,7 @@ impl<'a> ServerKeyspace<'a> {
     }
 
     /// The key as its own value shows it, without any lease key.
-    fn look_at_hash(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
+    fn look_at_hash(&mut self, key: &Key, owner: &[u8], hint: Hint<'_>) -> Look {
         let ran_out = &self.to.shell.own_work.ran_out;
         ran_out.set(false);
         let open = self.keys.open(key);
@@ -79,7 +79,7 @@ impl<'a> ServerKeyspace<'a> {
                 ..Look::FREE
             };
         }
-        layout::look_beside(open, owner, known, || open.expires())
+        layout::look_with_hint(open, owner, hint, || open.expires())
     }
 
     /// The lease of an owner with so many read holds.
@@ -94,15 +94,15 @@ impl<'a> ServerKeyspace<'a> {
             }
         }
         if missing && !self.slot_stays(key) {
-            return Lease::Away;
+            return Lease::Migrating;
         }
         lease
     }
 }
 
 impl Keyspace for ServerKeyspace<'_> {
-    fn look_beside(&mut self, key: &Key, owner: &[u8], known: Beside<'_>) -> Look {
-        let look = self.look_at_hash(key, owner, known);
+    fn look_with_hint(&mut self, key: &Key, owner: &[u8], hint: Hint<'_>) -> Look {
+        let look = self.look_at_hash(key, owner, hint);
         if !matches!(look.kind, Kind::ReadWrite(_)) || look.holds == 0 {
             return look;
         }
@@ -151,7 +151,7 @@ impl Keyspace for ServerKeyspace<'_> {
     }
 
     fn counter(&mut self, key: &Key) -> Counter {
-        // Opening it may expire it, and another module that hears of that could
+        // Opening it may expire it, and another module that gets that event could
         // change the lock.
         if !self.to.shell.situation.alone.get() {
             self.keys.close();
@@ -172,7 +172,7 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::slot_stays(self.to.ctx, key)
     }
 
-    fn has_neighbours(&self) -> bool {
+    fn in_cluster(&self) -> bool {
         self.to.shell.server.cluster
     }
 
@@ -185,9 +185,9 @@ impl Keyspace for ServerKeyspace<'_> {
         slots::whose(self.to.ctx, key)
     }
 
-    fn hears(&mut self, address: &Address) -> bool {
+    fn reaches(&mut self, address: &Address) -> bool {
         self.keys.close();
-        reach::hears(&self.to, address)
+        reach::reaches(&self.to, address)
     }
 
     fn may(&mut self, client: ClientId, act: Act<'_>) -> bool {

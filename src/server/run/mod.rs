@@ -8,4 +8,4 @@ mod rights;
 pub mod schedule;
 
 pub use decide::{attend, decide};
-pub use keyspace::{Asked, ServerKeyspace};
+pub use keyspace::{Caller, ServerKeyspace};

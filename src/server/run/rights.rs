@@ -4,8 +4,8 @@
 use crate::lock::{Act, ClientId, Key};
 use crate::server::sys::{Ctx, User};
 
-/// Whether the user that this connection has now may do this. Who has none, or a connection
-/// of which the server does not tell, may: its request was let in. Of a command's arguments the
+/// Whether the user that this connection has now may do this. A connection without a user, or
+/// whose user the server does not name, may: its request was let in. Of a command's arguments the
 /// server looks at its keys alone.
 pub fn may(ctx: Ctx<'_>, client: ClientId, act: Act<'_>) -> bool {
     let Some(user) = User::of_client(ctx, client) else {

@@ -2,14 +2,14 @@
 
 use super::gate;
 use crate::lock::{Core, Gate, Now, ROUND_MS};
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::state::clock;
 use crate::server::sys::Ctx;
 
 /// While the gate is shut and something is due, look again after so many ms.
 const GATE_POLL_MS: i64 = 10;
 
-/// A key whose slot is on its way to another node is looked at after so many ms: it
+/// A key whose slot migrates to another node is looked at after so many ms: it
 /// may come back.
 const AWAY_POLL_MS: i64 = 100;
 
@@ -17,7 +17,7 @@ const AWAY_POLL_MS: i64 = 100;
 pub const IDLE_MS: i64 = 1000;
 
 /// Arms the timer for whatever comes next, after a turn of it.
-pub fn arm_for_next(shell: &Shell, ctx: Ctx<'_>) {
+pub fn arm_for_next(shell: &ServerShell, ctx: Ctx<'_>) {
     let now = clock::now();
     // What is overdue right after a turn waits for the gate or the next batch.
     let overdue = || match gate::look(&shell.pulse, ctx, false) {
@@ -30,15 +30,15 @@ pub fn arm_for_next(shell: &Shell, ctx: Ctx<'_>) {
 }
 
 /// Whether a lease is to be ended or renewed now, and may be.
-pub fn is_lease_due(shell: &Shell, ctx: Ctx<'_>) -> bool {
-    let next = shell.locks.ask(Core::next_end).flatten();
+pub fn is_lease_due(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
+    let next = shell.core.ask(Core::next_end).flatten();
     let is_due = next.is_some_and(|at| at <= clock::now_by_wall().wall_ms());
     is_due && gate::look(&shell.pulse, ctx, false) == Gate::Open
 }
 
 /// Now and then: mends a timer that the wall clock has left behind, or that a fault has
 /// kept from being armed.
-pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
+pub fn mend(shell: &ServerShell, ctx: Ctx<'_>) {
     let now = clock::now();
     if shell.alarm.is_armed() {
         shell.alarm.mend(ctx, now);
@@ -49,9 +49,9 @@ pub fn mend(shell: &Shell, ctx: Ctx<'_>) {
 
 /// In how many ms the timer has something to do. `overdue`: when to look again at
 /// what is due already.
-fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
+fn next_ms(shell: &ServerShell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
     let again = |ms: i64| if ms > 0 { ms } else { overdue() };
-    let known = shell.locks.ask(|core| {
+    let known = shell.core.ask(|core| {
         let moments = (core.next_end(), core.next_over());
         let again = [core.next_turn(), core.next_inquiry()];
         let half_done = core.any_half_done();
@@ -66,7 +66,7 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
         inquiry.map(|at| again(at.ms_from(now.mono))),
         timeout.map(|at| at.ms_from(now.mono)),
         shell.has_notes().then(&overdue),
-        // Redis 7.0 does not tell when a key is overwritten.
+        // Redis 7.0 has no event for a key that is overwritten.
         (watching && !shell.subscriptions.overwrites.get()).then_some(ROUND_MS),
         away.then_some(AWAY_POLL_MS),
         shell.subscriptions.turns.get().then_some(IDLE_MS),
@@ -80,8 +80,8 @@ fn next_ms(shell: &Shell, now: Now, overdue: impl Fn() -> i64) -> Option<i64> {
 
 /// Arms the timer after a command; costs little when it is armed early enough. Whether
 /// there are watchdog holds.
-pub fn arm_after_command(shell: &Shell, ctx: Ctx<'_>) -> bool {
-    let known = shell.locks.ask(|core| {
+pub fn arm_after_command(shell: &ServerShell, ctx: Ctx<'_>) -> bool {
+    let known = shell.core.ask(|core| {
         let end = core.next_end().filter(|at| !shell.alarm.fires_by(*at));
         let waits = [core.next_over(), core.next_turn(), core.next_inquiry()];
         let due = core.has_due() || core.any_half_done() || core.any_to_let_go();

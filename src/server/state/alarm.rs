@@ -9,7 +9,7 @@ use std::cell::Cell;
 use super::clock;
 use super::server::Wakeup;
 use crate::lock::{MonoUs, Now, WallMs};
-use crate::server::sys::{self, Ctx, Run, Timer};
+use crate::server::sys::{self, Ctx, LaterFn, Timer};
 
 /// Nothing is waited for longer than this, in ms.
 const LONGEST_MS: i64 = 1000;
@@ -33,7 +33,7 @@ pub struct Alarm {
     /// The event loop is known to come to its end of a turn before it sleeps.
     pub awake: Cell<bool>,
     wakeup: Wakeup,
-    on_timer: Run,
+    on_timer: LaterFn,
 }
 
 /// A moment by both clocks.
@@ -53,7 +53,7 @@ impl Armed {
 }
 
 impl Alarm {
-    pub fn new(wakeup: Wakeup, on_timer: Run) -> Self {
+    pub fn new(wakeup: Wakeup, on_timer: LaterFn) -> Self {
         Self {
             timer: Cell::new(None),
             armed: Cell::new(None),
@@ -146,7 +146,7 @@ impl Alarm {
         firing
     }
 
-    /// Redis 7.0 computes how long it sleeps, then tells us, and only then runs what stood
+    /// Redis 7.0 computes how long it sleeps, then calls us, and only then runs what stood
     /// behind a request that was just unblocked. So what comes up there (a timer, a grant)
     /// would wait until something else wakes the loop. Unless this turn of it is known not
     /// to be that far.

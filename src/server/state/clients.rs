@@ -34,17 +34,17 @@ struct Client {
 
 impl Client {
     /// The server has ended the wait.
-    fn end(&mut self) -> Ended {
+    fn end(&mut self) -> WaitEnd {
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Waiting => Ended::InQueue,
-            State::Settled(Outcome::Granted(_)) => Ended::Granted,
-            State::Settled(_) | State::Over => Ended::Other,
+            State::Waiting => WaitEnd::InQueue,
+            State::Settled(Outcome::Granted(_)) => WaitEnd::Granted,
+            State::Settled(_) | State::Over => WaitEnd::Other,
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct Lists {
+struct ClientLists {
     blocked: BTreeMap<WaiterId, Client>,
     /// Settled, and to be woken at the end of the loop's turn.
     to_wake: Vec<Blocked>,
@@ -65,7 +65,7 @@ pub enum Wake {
 
 /// How a wait has ended that the server has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum WaitEnd {
     /// The request has to leave the queue.
     InQueue,
     /// A grant has not reached its client.
@@ -75,7 +75,7 @@ pub enum Ended {
 }
 
 #[derive(Default)]
-pub struct Clients(RefCell<Lists>);
+pub struct Clients(RefCell<ClientLists>);
 
 impl Clients {
     /// Whether no request waits, and no reply to one is on its way.
@@ -119,9 +119,9 @@ impl Clients {
 
     /// The client's reply is written now: what was settled, or that the server has ended
     /// a wait in the queue. `in_own_buffer`: the reply of a grant can still be lost.
-    pub fn reply(&self, waiter: WaiterId, in_own_buffer: bool) -> Result<Outcome, Ended> {
+    pub fn reply(&self, waiter: WaiterId, in_own_buffer: bool) -> Result<Outcome, WaitEnd> {
         let lists = &mut *self.0.borrow_mut();
-        let client = lists.blocked.get_mut(&waiter).ok_or(Ended::Other)?;
+        let client = lists.blocked.get_mut(&waiter).ok_or(WaitEnd::Other)?;
         let State::Settled(outcome) = &client.state else {
             return Err(client.end());
         };
@@ -136,14 +136,14 @@ impl Clients {
     }
 
     /// The server has ended a wait.
-    pub fn disconnected(&self, waiter: WaiterId) -> Ended {
+    pub fn disconnected(&self, waiter: WaiterId) -> WaitEnd {
         let lists = &mut *self.0.borrow_mut();
         let client = lists.blocked.get_mut(&waiter);
-        client.map_or(Ended::Other, Client::end)
+        client.map_or(WaitEnd::Other, Client::end)
     }
 
     /// The server is done with a blocked client, which may be gone: then the wait has ended.
-    pub fn freed(&self, waiter: WaiterId, gone: bool) -> Ended {
+    pub fn freed(&self, waiter: WaiterId, gone: bool) -> WaitEnd {
         let lists = &mut *self.0.borrow_mut();
         match lists.blocked.remove(&waiter) {
             Some(mut client) if gone => return client.end(),
@@ -156,11 +156,11 @@ impl Clients {
             }
             _ => {}
         }
-        Ended::Other
+        WaitEnd::Other
     }
 
-    /// A grant is told by a message that is sent in this turn of the loop.
-    pub fn told(&self, client: ClientId, waiter: WaiterId) {
+    /// A message that announces a grant is sent in this turn of the loop.
+    pub fn messaged(&self, client: ClientId, waiter: WaiterId) {
         self.0.borrow_mut().fresh.insert((client, waiter));
     }
 
@@ -237,7 +237,7 @@ mod tests {
             assert!(matches!(wake, Wake::Later));
             assert_eq!(clients.to_wake(), [Blocked::ended()]);
             assert_eq!(clients.reply(WAITER, true), Ok(Outcome::Granted(Token(1))));
-            assert_eq!(clients.disconnected(WAITER), Ended::Other);
+            assert_eq!(clients.disconnected(WAITER), WaitEnd::Other);
             clients.freed(WAITER, false);
             if closes {
                 assert_eq!(clients.closed(id), [WAITER]);
@@ -249,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_whose_client_the_server_has_sent_away_is_lost() {
+    fn a_grant_whose_wait_the_server_has_ended_is_lost() {
         let (clients, _) = waiting();
         clients.settle(WAITER, Outcome::Granted(Token(1)), true);
-        assert_eq!(clients.disconnected(WAITER), Ended::Granted);
-        assert_eq!(clients.reply(WAITER, true), Err(Ended::Other));
+        assert_eq!(clients.disconnected(WAITER), WaitEnd::Granted);
+        assert_eq!(clients.reply(WAITER, true), Err(WaitEnd::Other));
         clients.freed(WAITER, false);
         assert_eq!(answered(&clients), []);
     }
@@ -261,10 +261,10 @@ mod tests {
     #[test]
     fn a_client_that_is_gone_when_it_is_freed_has_lost_its_wait_and_its_grant() {
         let (clients, _) = waiting();
-        assert_eq!(clients.freed(WAITER, true), Ended::InQueue);
+        assert_eq!(clients.freed(WAITER, true), WaitEnd::InQueue);
         let (clients, _) = waiting();
         clients.settle(WAITER, Outcome::Granted(Token(1)), true);
-        assert_eq!(clients.freed(WAITER, true), Ended::Granted);
+        assert_eq!(clients.freed(WAITER, true), WaitEnd::Granted);
         assert_eq!(answered(&clients), []);
         assert!(clients.none_waits());
     }
@@ -274,9 +274,9 @@ mod tests {
         for by_hand in [false, true] {
             let (clients, _) = waiting();
             if by_hand {
-                assert_eq!(clients.reply(WAITER, true), Err(Ended::InQueue));
+                assert_eq!(clients.reply(WAITER, true), Err(WaitEnd::InQueue));
             } else {
-                assert_eq!(clients.disconnected(WAITER), Ended::InQueue);
+                assert_eq!(clients.disconnected(WAITER), WaitEnd::InQueue);
             }
             let wake = clients.settle(WAITER, Outcome::Granted(Token(1)), false);
             assert!(matches!(wake, Wake::TooLate));

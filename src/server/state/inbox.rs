@@ -25,14 +25,15 @@ impl Inbox {
     pub fn push(&self, note: Note) {
         let notes = &mut *self.notes.borrow_mut();
         match (&note, notes.list.last_mut()) {
-            (Note::Changed(key, cause), Some(Note::Changed(last, heard))) if key == last => {
-                *heard = (*heard).max(*cause);
+            (Note::Changed(key, cause), Some(Note::Changed(last, last_cause))) if key == last => {
+                *last_cause = (*last_cause).max(*cause);
                 return;
             }
-            (Note::Reader(key, owner, cause), Some(Note::Reader(last_key, last_owner, heard)))
-                if key == last_key && owner == last_owner =>
-            {
-                *heard = (*heard).max(*cause);
+            (
+                Note::Reader(key, owner, cause),
+                Some(Note::Reader(last_key, last_owner, last_cause)),
+            ) if key == last_key && owner == last_owner => {
+                *last_cause = (*last_cause).max(*cause);
                 return;
             }
             _ => {}
@@ -123,7 +124,7 @@ mod tests {
         let notes = inbox.take();
         assert_eq!(notes[0], closed);
         assert!(notes.contains(&Note::Replaced(None, Cause::Unknown)));
-        // The last ones were heard after that.
+        // The last ones came after that.
         let last = Note::Changed(key(3 * MOST_NOTES - 1), Cause::Removed);
         assert_eq!(notes.last(), Some(&last));
     }

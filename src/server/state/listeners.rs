@@ -1,8 +1,8 @@
 //! Connections that were seen to listen to a channel since the last beat of the server.
 //!
 //! To look costs as much as a whole request, and a session makes very many of them on one
-//! channel. It is for the error's sake alone: who is told of a grant is looked at anew when
-//! it is due.
+//! channel. It is for the error's sake alone: whether a grant's message reaches its client is looked at
+//! anew when it is due.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

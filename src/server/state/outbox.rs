@@ -10,20 +10,20 @@ use crate::lock::{Address, ClientId, WaiterId};
 pub struct Letter {
     pub to: Address,
     pub message: Vec<u8>,
-    pub unheard: Unheard,
+    pub if_undelivered: IfUndelivered,
 }
 
-/// What follows if nobody hears a message any more when it is sent.
+/// What follows if its receiver does not listen any more when a message is sent.
 #[derive(Clone, Copy)]
-pub enum Unheard {
+pub enum IfUndelivered {
     Nothing,
-    /// The grant that it tells of is lost.
-    Lost(WaiterId),
+    /// The grant that it announces is lost.
+    LoseGrant(WaiterId),
     /// The connection is to be closed that lost a watchdog hold.
     Close(ClientId),
 }
 
-/// Of more lines than this at once it is only said how many they were: a log with a hundred
+/// Of more lines than this at once the log says only how many they were: a log with a hundred
 /// thousand of them helps nobody at night.
 const MOST_LINES: usize = 1000;
 
@@ -52,7 +52,7 @@ impl Outbox {
         self.messages.take()
     }
 
-    /// A line that tells of a lost hold.
+    /// A line about a lost hold.
     pub fn put_line(&self, line: impl FnOnce() -> String) {
         let mut lines = self.lines.borrow_mut();
         if lines.len() < MOST_LINES {

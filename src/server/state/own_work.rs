@@ -15,7 +15,7 @@ pub struct OwnWork {
     pub ran_out: Cell<bool>,
 }
 
-/// Other modules may change keys in the middle of it, when they hear an event: theirs is news.
+/// Other modules may change keys in the middle of it, when they get an event: theirs is news.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Doing {
     #[default]
@@ -24,13 +24,13 @@ enum Doing {
     Alone,
     /// A write of this key or of a lease key of its, with whatever that emits about them.
     Write(Key),
-    /// This event of a key is emitted. We hear it once.
+    /// This event of a key is emitted. We get it once.
     Emit(Key, &'static CStr),
 }
 
 impl OwnWork {
     /// Until the value is dropped, events of the key are of our own doing, or this event alone.
-    /// `alone`: no other module hears any. A call of ours can be under way already, of which
+    /// `alone`: no other module gets any. A call of ours can be under way already, of which
     /// this one is a part.
     pub fn begin(&self, key: &Key, event: Option<&'static CStr>, alone: bool) -> UnderWay<'_> {
         let doing = match event {

@@ -1,15 +1,15 @@
 //! The server's pulse: its cron, which runs some times a second by the monotonic
-//! clock, tells that it lives.
+//! clock, shows that it lives.
 //!
 //! A server that stood still (a stop, a suspended machine, a slow command) knows
 //! nothing of what happened meanwhile: it may have been replaced, and its count of
 //! replicas is as old as the stop. What is due by then would be done in the first
 //! moment, before it has read a byte. So after a gap in the pulse the gate stays
-//! shut until the server could hear (`run::gate`).
+//! shut until the server has had time to read what came meanwhile (`run::gate`).
 //!
 //! Nobody replaces a server that never had a replica and never was one: its gate stays open.
 //! And nobody replaces one while it is silent for a few seconds only: between slow commands, one
-//! after the other, it hears as much as it would after a single one.
+//! after the other, it reads as much as it would after a single one.
 
 use std::cell::Cell;
 
@@ -20,32 +20,32 @@ use crate::server::sys::MachineUs;
 /// them is no older than it always is, and nobody replaces a master that fast.
 const GAP_US: i64 = 1_000_000;
 
-/// After a gap that is longer it hears anew, whatever it had heard before: no failover takes
-/// less.
+/// After a gap that is longer it starts to read anew, whatever it had read before: no failover
+/// takes less.
 const FAILOVER_US: i64 = 5_000_000;
 
 /// In this time the event loop goes round, so that what lay in the sockets is read, and answers
 /// of the cluster's other nodes come in.
-const HEARS_US: i64 = 100_000;
+const READS_US: i64 = 100_000;
 
 /// Replicas that are there answer much sooner.
 const PATIENCE_US: i64 = 2_000_000;
 
-/// They tell how far they were before the question: the second one shows that the
-/// first was heard.
+/// They reply how far they were before the question: the second reply shows that the first
+/// question was read.
 const QUESTIONS: u8 = 2;
 
 /// So that the second goes out by itself.
 const APART_US: i64 = 5_000;
 
-/// The server woke from a gap, and may not have heard yet what happened meanwhile.
+/// The server woke from a gap, and may not have read yet what happened meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     /// When it woke,
     woke: MachineUs,
     /// and when from the last of several that came one soon after the other.
     woke_last: MachineUs,
-    asked: Option<Asked>,
+    asked: Option<AckRequest>,
 }
 
 impl Gap {
@@ -58,10 +58,10 @@ impl Gap {
     }
 }
 
-/// What replicas are to acknowledge, to show that they heard of this master since it
+/// What replicas are to acknowledge, to show that they have read from this master since it
 /// woke. What they had acknowledged before may lie in the sockets still.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct AckRequest {
     offset: i64,
     times: u8,
     first: MachineUs,
@@ -112,7 +112,7 @@ impl Pulse {
         self.replaceable.set(true);
     }
 
-    /// What it has yet to hear of, if it stands still until now.
+    /// The gap after which it has yet to read, also one that lasts until now.
     fn gap(&self, now: MachineUs) -> Option<Gap> {
         let (gap, last_beat) = (self.gap.get(), self.last_beat.get());
         let longest = self.period_us.get().saturating_mul(2).max(GAP_US);
@@ -141,8 +141,8 @@ impl Pulse {
         !self.replaceable.get() || self.gap(now).is_none()
     }
 
-    /// Whether the server has heard what happened while it stood still, if it did: shut
-    /// means that its replicas say nothing. `look`: looks at the replicas. `ask`: asks them
+    /// Whether the server has read what happened while it stood still, if it did: shut
+    /// means that its replicas do not answer. `look`: looks at the replicas. `ask`: asks them
     /// to acknowledge what they have.
     pub fn gate(
         &self,
@@ -153,20 +153,20 @@ impl Pulse {
         let Some(gap) = self.gap(now).filter(|_| self.replaceable.get()) else {
             return Gate::Open;
         };
-        if now.since(gap.woke) < HEARS_US {
+        if now.since(gap.woke) < READS_US {
             return Gate::Waking;
         }
         let replicas = look();
-        let heard = gap
+        let acknowledged = gap
             .asked
             .is_some_and(|asked| replicas.enough_beyond(asked.offset));
-        if heard || replicas.needed == 0 {
+        if acknowledged || replicas.needed == 0 {
             self.gap.set(None);
             return Gate::Open;
         }
         // It goes back when this server has been a replica in between.
         let asked = gap.asked.filter(|asked| asked.offset <= replicas.offset);
-        let mut asked = asked.unwrap_or(Asked {
+        let mut asked = asked.unwrap_or(AckRequest {
             offset: replicas.offset,
             times: 0,
             first: now,
@@ -195,12 +195,12 @@ mod tests {
 
     const S: i64 = 1_000_000;
 
-    struct Server {
+    struct SimulatedServer {
         pulse: Pulse,
         now: i64,
     }
 
-    impl Server {
+    impl SimulatedServer {
         fn new() -> Self {
             let server = Self {
                 pulse: Pulse::new(),
@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn after_a_gap_it_hears_for_a_tenth_of_a_second() {
+    fn after_a_gap_it_reads_for_a_tenth_of_a_second() {
         for hz in [1, 10, 500] {
-            let mut server = Server::new();
+            let mut server = SimulatedServer::new();
             server.runs(2 * S, hz);
             assert_eq!(server.gate(), Gate::Open);
             assert_eq!(server.stops(2 * S + 1, hz), Gate::Waking, "{hz}");
-            server.now += HEARS_US - 1;
+            server.now += READS_US - 1;
             assert_eq!(server.gate(), Gate::Waking, "{hz}");
             server.now += 1;
             assert_eq!(server.gate(), Gate::Open, "{hz}");
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn slow_crons_are_no_gap() {
-        let mut server = Server::new();
+        let mut server = SimulatedServer::new();
         server.beat(1);
         server.now += 2 * S;
         assert_eq!(server.gate(), Gate::Open);
@@ -266,7 +266,7 @@ mod tests {
             (FAILOVER_US, Gate::Open),
             (FAILOVER_US + 1, Gate::Waking),
         ] {
-            let mut server = Server::new();
+            let mut server = SimulatedServer::new();
             server.runs(2 * S, 10);
             assert_eq!(server.stops(S + 100_000, 10), Gate::Waking);
             server.now += next;
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_gap_that_nobody_asked_about_is_over_when_the_server_went_on() {
-        let mut server = Server::new();
+        let mut server = SimulatedServer::new();
         server.runs(2 * S, 10);
         server.stops(2 * S, 10);
         server.runs(2 * S, 10);
@@ -285,10 +285,10 @@ mod tests {
 
     #[test]
     fn what_was_asked_of_replicas_stands_over_one_gap_after_the_other() {
-        let mut server = Server::new();
+        let mut server = SimulatedServer::new();
         server.runs(2 * S, 10);
         server.stops(S + 100_000, 10);
-        let look = |server: &Server, acknowledged: i64| {
+        let look = |server: &SimulatedServer, acknowledged: i64| {
             let replicas = || Replicas {
                 offset: 10,
                 acknowledged: vec![acknowledged],
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_replaced_has_missed_nothing() {
-        let mut server = Server::new();
+        let mut server = SimulatedServer::new();
         server.pulse.replaceable.set(false);
         server.runs(2 * S, 10);
         assert_eq!(server.stops(60 * S, 10), Gate::Open);

@@ -25,7 +25,7 @@ pub struct RecoveryScan {
 }
 
 pub enum Task {
-    Walk(Walk),
+    Walk(DatabaseWalk),
     /// What is presumed is forgotten.
     Forget(Forgetting),
 }
@@ -33,7 +33,7 @@ pub enum Task {
 /// A walk through all databases. The cell is not borrowed while the server is called, for
 /// that can bring events: the task is taken out for a slice.
 #[derive(Default)]
-pub struct Walk {
+pub struct DatabaseWalk {
     /// The database that is walked, and how far.
     pub current: Option<(i32, Scan)>,
     dbs: Dbs,
@@ -45,7 +45,7 @@ pub struct Walk {
     rounds: u8,
 }
 
-impl Walk {
+impl DatabaseWalk {
     /// The next database to be walked.
     pub fn next_db(&mut self) -> i32 {
         self.dbs.next()
@@ -105,7 +105,7 @@ impl RecoveryScan {
     /// Begins anew, whatever is under way.
     pub fn begin(&self) {
         self.scanned.set(0);
-        self.put(Task::Walk(Walk::default()));
+        self.put(Task::Walk(DatabaseWalk::default()));
     }
 
     pub fn end(&self) {

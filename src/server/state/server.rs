@@ -35,7 +35,7 @@ pub enum Publishing {
 }
 
 /// Does not change while the module is loaded.
-pub struct Server {
+pub struct ServerProfile {
     pub valkey: bool,
     pub wakeup: Wakeup,
     pub publishing: Publishing,
@@ -51,7 +51,7 @@ pub struct Server {
     pub pxat: Text<'static>,
 }
 
-impl Server {
+impl ServerProfile {
     /// `None`: the server gives us no memory.
     pub fn detect(ctx: Ctx<'_>) -> Option<Self> {
         let valkey = is_valkey(ctx);
@@ -81,7 +81,7 @@ impl Server {
     }
 }
 
-/// Redis 8.0 and Valkey 8.0 give the same version number; INFO tells them apart.
+/// Redis 8.0 and Valkey 8.0 give the same version number; INFO says which one it is.
 fn is_valkey(ctx: Ctx<'_>) -> bool {
     let info = ServerInfo::section(ctx, c"server");
     info.is_some_and(|info| info.text(c"server_name") == Some("valkey"))

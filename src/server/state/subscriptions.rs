@@ -1,8 +1,8 @@
-//! What the server was asked to tell us.
+//! Which events of the server we are subscribed to.
 
 use std::cell::Cell;
 
-use crate::server::sys::{Ctx, Run};
+use crate::server::sys::{Ctx, LaterFn};
 
 pub struct Subscriptions {
     /// Key events: from the first lock on.
@@ -13,38 +13,38 @@ pub struct Subscriptions {
     pub overwrites: Cell<bool>,
     /// Turns of the event loop: while anybody waits or a hold belongs to a connection.
     pub turns: Cell<bool>,
-    /// Connections that close: while a hold or a wait by QUEUE belongs to one, or a grant is
-    /// on its way. Not for BLOCK alone: of the end of its wait the server tells by itself,
-    /// and where very many close at once each event adds to what others wait.
+    /// Connections that close: while a hold or a queued waiter belongs to one, or a grant is
+    /// on its way. Not for blocked waiters alone: the server calls us for the end of their
+    /// waits anyway, and where very many close at once each event makes others wait longer.
     pub closes: Cell<bool>,
-    hear_closes: Run,
+    subscribe_closes: LaterFn,
     /// Somebody has used WATCHDOG since the module was loaded.
     pub watchdog_used: Cell<bool>,
 }
 
 impl Subscriptions {
-    /// None yet. `hear_closes` asks the server to tell of connections that close.
-    pub fn new(hear_closes: Run) -> Self {
+    /// None yet. `subscribe_closes` subscribes to connections that close.
+    pub fn new(subscribe_closes: LaterFn) -> Self {
         Self {
             keys: Cell::default(),
             hashes: Cell::default(),
             overwrites: Cell::default(),
             turns: Cell::default(),
             closes: Cell::default(),
-            hear_closes,
+            subscribe_closes,
             watchdog_used: Cell::default(),
         }
     }
 
-    /// Whether all is heard that a hold which belongs to a connection depends on.
-    pub fn hear_holds(&self) -> bool {
+    /// Whether we get all events that a hold which belongs to a connection depends on.
+    pub fn covers_holds(&self) -> bool {
         self.overwrites.get() && self.closes.get()
     }
 
-    /// Connections that close are heard of from now on.
-    pub fn hear_closes(&self, ctx: Ctx<'_>) {
+    /// Subscribes to connections that close, unless it has.
+    pub fn subscribe_closes(&self, ctx: Ctx<'_>) {
         if !self.closes.replace(true) {
-            (self.hear_closes)(ctx);
+            (self.subscribe_closes)(ctx);
         }
     }
 }

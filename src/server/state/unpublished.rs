@@ -8,7 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::lock::{Key, Whom};
+use crate::lock::{Key, WakeTarget};
 use crate::server::sys::MachineUs;
 
 /// So many are put off within one beat, at most.
@@ -22,7 +22,7 @@ const SEEN_FOR_US: i64 = 600_000_000;
 
 #[derive(Default)]
 pub struct Unpublished {
-    keys: RefCell<Vec<(Key, Whom)>>,
+    keys: RefCell<Vec<(Key, WakeTarget)>>,
     /// When the last beat was,
     beaten: Cell<Option<MachineUs>>,
     /// whether it was looked since,
@@ -38,17 +38,20 @@ pub struct Unpublished {
 impl Unpublished {
     /// Puts a message off. `false`: it is to go out at once. `listens`: looks whether anybody
     /// may wait by subscription.
-    pub fn put_off(&self, key: &Key, whom: Whom, listens: impl FnOnce() -> bool) -> bool {
+    pub fn put_off(&self, key: &Key, target: WakeTarget, listens: impl FnOnce() -> bool) -> bool {
         if self.are_at_once(listens) {
             return false;
         }
         let mut keys = self.keys.borrow_mut();
-        if keys.last().is_some_and(|last| *last == (key.clone(), whom)) {
+        if keys
+            .last()
+            .is_some_and(|last| *last == (key.clone(), target))
+        {
             return true;
         }
         let fits = keys.len() < MOST;
         if fits {
-            keys.push((key.clone(), whom));
+            keys.push((key.clone(), target));
         }
         fits
     }
@@ -104,7 +107,7 @@ impl Unpublished {
         self.is_seen() && !self.keys.borrow().is_empty()
     }
 
-    pub fn take(&self) -> Vec<(Key, Whom)> {
+    pub fn take(&self) -> Vec<(Key, WakeTarget)> {
         self.keys.take()
     }
 
@@ -131,28 +134,34 @@ mod tests {
     #[test]
     fn messages_are_put_off_until_somebody_listens() {
         let (off, key) = off();
-        assert!(off.put_off(&key, Whom::One, || false));
-        assert!(off.put_off(&key, Whom::One, unlooked), "it is kept once");
+        assert!(off.put_off(&key, WakeTarget::One, || false));
+        assert!(
+            off.put_off(&key, WakeTarget::One, unlooked),
+            "it is kept once"
+        );
         assert!(!off.beat(MachineUs(BEAT), || false));
         assert_eq!(off.take(), []);
         assert!(
-            off.put_off(&key, Whom::One, unlooked),
+            off.put_off(&key, WakeTarget::One, unlooked),
             "the beat has looked"
         );
         assert!(off.beat(MachineUs(2 * BEAT), || true));
-        assert_eq!(off.take(), [(key.clone(), Whom::One)]);
+        assert_eq!(off.take(), [(key.clone(), WakeTarget::One)]);
         assert!(
-            !off.put_off(&key, Whom::One, unlooked),
+            !off.put_off(&key, WakeTarget::One, unlooked),
             "from now on at once"
         );
         let later = 2 * BEAT + SEEN_FOR_US;
         off.beat(MachineUs(later), unlooked);
         off.seen();
         off.beat(MachineUs(later + BEAT), unlooked);
-        assert!(!off.put_off(&key, Whom::One, unlooked), "somebody was seen");
+        assert!(
+            !off.put_off(&key, WakeTarget::One, unlooked),
+            "somebody was seen"
+        );
         off.beat(MachineUs(later + BEAT + SEEN_FOR_US), unlooked);
         assert!(
-            off.put_off(&key, Whom::One, || false),
+            off.put_off(&key, WakeTarget::One, || false),
             "nobody was, for long"
         );
     }
@@ -163,11 +172,14 @@ mod tests {
         for n in 1..100 {
             assert!(!off.beat(MachineUs(n * BEAT), unlooked));
         }
-        assert!(!off.put_off(&key, Whom::One, || true), "it looks first");
+        assert!(
+            !off.put_off(&key, WakeTarget::One, || true),
+            "it looks first"
+        );
     }
 
     #[test]
-    fn who_asks_is_told_after_the_next_beat() {
+    fn who_asks_gets_the_answer_after_the_next_beat() {
         let (off, _) = off();
         assert!(!off.ask());
         assert!(!off.beat(MachineUs(BEAT), || true));
@@ -178,7 +190,7 @@ mod tests {
     fn beats_that_come_fast_look_seldom() {
         let (off, key) = off();
         assert!(!off.beat(MachineUs(BEAT), unlooked));
-        assert!(off.put_off(&key, Whom::One, || false));
+        assert!(off.put_off(&key, WakeTarget::One, || false));
         assert!(!off.beat(MachineUs(BEAT + APART_US - 1), unlooked));
         assert!(off.beat(MachineUs(BEAT + APART_US), || true));
     }
@@ -187,8 +199,8 @@ mod tests {
     fn more_than_so_many_are_not_put_off() {
         let (off, _) = off();
         let key = |n: usize| Key::new(0, n.to_string().as_bytes());
-        let put_off = |n| off.put_off(&key(n), Whom::One, || false);
+        let put_off = |n| off.put_off(&key(n), WakeTarget::One, || false);
         assert!((0..MOST).all(put_off));
-        assert!(!off.put_off(&key(MOST), Whom::One, || false));
+        assert!(!off.put_off(&key(MOST), WakeTarget::One, || false));
     }
 }

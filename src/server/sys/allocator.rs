@@ -26,7 +26,7 @@ impl<A> Counting<A> {
     }
 }
 
-// SAFETY: it hands each call on as it came, and counts beside it.
+// SAFETY: it hands each call on unmodified, and counts.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size(), 0);

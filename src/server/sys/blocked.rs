@@ -19,7 +19,7 @@ use super::reply;
 use super::text::Text;
 use crate::lock::WaiterId;
 
-/// Who is told of the clients that he has blocked, by the request that waits.
+/// What the server calls about the clients that we have blocked, with the request that waits.
 pub trait OnBlocked {
     /// The wait is over, by our waking or by the server's doing: writes the reply.
     fn reply(ctx: Ctx<'_>, waiter: WaiterId);
@@ -33,11 +33,11 @@ pub trait OnBlocked {
 
 /// A blocked client.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Blocked(Rc<Slot>);
+pub struct Blocked(Rc<BlockedSlot>);
 
 /// Ours and the server's.
 #[derive(Debug, PartialEq)]
-struct Slot {
+struct BlockedSlot {
     waiter: WaiterId,
     /// Until the wait is ended.
     handle: Cell<Option<NonNull<raw::RedisModuleBlockedClient>>>,
@@ -49,7 +49,7 @@ pub fn block<H: OnBlocked>(ctx: Ctx<'_>, keys: &[Text<'_>], waiter: WaiterId) ->
     let call = api!(RedisModule_BlockClientOnKeys)?;
     let mut names: Vec<_> = keys.iter().map(Text::as_ptr).collect();
     let len = c_int::try_from(names.len()).ok()?;
-    let slot = Rc::new(Slot {
+    let slot = Rc::new(BlockedSlot {
         waiter,
         handle: Cell::new(None),
     });
@@ -70,7 +70,7 @@ pub fn block<H: OnBlocked>(ctx: Ctx<'_>, keys: &[Text<'_>], waiter: WaiterId) ->
     };
     let Some(handle) = NonNull::new(handle) else {
         // SAFETY: made above; a server that blocks nobody has not kept it.
-        drop(unsafe { Rc::from_raw(data.cast::<Slot>()) });
+        drop(unsafe { Rc::from_raw(data.cast::<BlockedSlot>()) });
         return None;
     };
     if let Some(call) = api!(RedisModule_SetDisconnectCallback) {
@@ -85,7 +85,7 @@ impl Blocked {
     /// One whose wait has ended, for tests.
     #[cfg(test)]
     pub fn ended() -> Self {
-        Self(Rc::new(Slot {
+        Self(Rc::new(BlockedSlot {
             waiter: WaiterId::FIRST,
             handle: Cell::new(None),
         }))
@@ -110,7 +110,7 @@ unsafe fn over(ctx: Ctx<'_>) -> Option<WaiterId> {
     // SAFETY: the context is valid.
     let data = unsafe { call(ctx.as_ptr()) };
     // SAFETY: null, or the slot that `block` gave, which `on_free` has not taken yet.
-    let slot = unsafe { data.cast::<Slot>().as_ref() }?;
+    let slot = unsafe { data.cast::<BlockedSlot>().as_ref() }?;
     slot.handle.set(None);
     Some(slot.waiter)
 }
@@ -164,7 +164,7 @@ unsafe extern "C" fn on_disconnect<H: OnBlocked>(
 /// For `block`: `data` is the server's slot, which is ours now.
 unsafe extern "C" fn on_free<H: OnBlocked>(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     // SAFETY: as the caller says.
-    let slot = unsafe { Rc::from_raw(data.cast::<Slot>()) };
+    let slot = unsafe { Rc::from_raw(data.cast::<BlockedSlot>()) };
     slot.handle.set(None);
     let end = |ctx: Ctx<'_>| {
         let gone = api!(RedisModule_BlockedClientDisconnected).map(|call| {

@@ -8,7 +8,7 @@ use redis_module::{raw, CallOptionsBuilder, CallResult, RedisValue};
 
 use super::api::api;
 use super::ctx::Ctx;
-use super::key::{any_is_open, Fields};
+use super::key::{any_is_open, HashFields};
 use super::text::Text;
 use super::version::version;
 
@@ -34,9 +34,9 @@ pub enum Scope {
 }
 
 /// What a command replied. It is freed with this.
-struct Reply(NonNull<raw::RedisModuleCallReply>);
+struct CallReply(NonNull<raw::RedisModuleCallReply>);
 
-impl Reply {
+impl CallReply {
     /// The code of an error.
     fn error(&self) -> Option<String> {
         let kind = api!(RedisModule_CallReplyType)?;
@@ -59,7 +59,7 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for CallReply {
     fn drop(&mut self) {
         if let Some(free) = api!(RedisModule_FreeCallReply) {
             // SAFETY: it is ours, and not used after this.
@@ -69,10 +69,15 @@ impl Drop for Reply {
 }
 
 /// Runs a command, and gives its reply and the C library's error number. Ours, and not that
-/// of `redis-module`, because it tells that number, and takes half the instructions.
+/// of `redis-module`, because it gives that number, and takes half the instructions.
 /// A refusal is always asked for as a reply: Valkey 9.1 crashes on one otherwise.
 /// `None`: a key is open, or the server has no memory for the arguments.
-fn run(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<(Option<Reply>, i32)> {
+fn run(
+    ctx: Ctx<'_>,
+    command: &CStr,
+    scope: Scope,
+    args: &[&[u8]],
+) -> Option<(Option<CallReply>, i32)> {
     if any_is_open() {
         return None;
     }
@@ -100,7 +105,7 @@ fn run(ctx: Ctx<'_>, command: &CStr, scope: Scope, args: &[&[u8]]) -> Option<(Op
         )
     };
     let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
-    Some((NonNull::new(reply).map(Reply), errno))
+    Some((NonNull::new(reply).map(CallReply), errno))
 }
 
 /// Calls a command. `None`: it could not be.
@@ -145,7 +150,7 @@ const SCAN: &[u8] = b"100";
 
 /// Some fields of a hash, and the cursor of the next ones, if there are more (HSCAN).
 /// `None`: it was refused, or a key is open.
-pub fn hash_scan(ctx: Ctx<'_>, name: &[u8], cursor: u64) -> Option<(Fields, Option<u64>)> {
+pub fn hash_scan(ctx: Ctx<'_>, name: &[u8], cursor: u64) -> Option<(HashFields, Option<u64>)> {
     let cursor = cursor.to_string();
     let reply = ask(ctx, "HSCAN", &[name, cursor.as_bytes(), b"COUNT", SCAN])?;
     let RedisValue::Array(reply) = reply else {
@@ -158,7 +163,7 @@ pub fn hash_scan(ctx: Ctx<'_>, name: &[u8], cursor: u64) -> Option<(Fields, Opti
         return None;
     };
     let mut found = found.iter().map(|text| bytes(text).map(<[u8]>::to_vec));
-    let mut fields = Fields::new();
+    let mut fields = HashFields::new();
     while let Some(field) = found.next() {
         fields.push((field?, found.next()??));
     }

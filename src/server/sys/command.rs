@@ -8,7 +8,7 @@ use redis_module::raw;
 use super::api::{api, OK};
 use super::ctx::Ctx;
 use super::guard::callback;
-use super::text::Args;
+use super::text::RawArgs;
 
 /// A command, as the server calls it.
 pub trait Handler {
@@ -16,7 +16,7 @@ pub trait Handler {
     const WHAT: &'static str;
 
     /// Carries it out and replies. The arguments come after the command's name.
-    fn run(ctx: Ctx<'_>, args: Args<'_>);
+    fn run(ctx: Ctx<'_>, args: RawArgs<'_>);
     /// Replies in place of `run`, which has failed.
     fn failed(ctx: Ctx<'_>);
 }
@@ -30,7 +30,7 @@ pub enum Use {
 
 /// Where the keys of a command are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keys {
+pub enum KeyArgs {
     None,
     /// The first argument is a key.
     One(Use),
@@ -41,14 +41,14 @@ pub enum Keys {
 /// Where the first of keys that are counted is.
 pub(super) const FIRST_COUNTED: c_int = 2;
 
-/// What the server is told of a command.
+/// A command, as we describe it to the server.
 pub struct Spec {
     pub name: &'static CStr,
     /// The server's command flags, by name.
     pub flags: &'static str,
-    /// Its categories of ACLs beside our own.
+    /// Its categories of ACLs but for our own.
     pub acl: &'static str,
-    pub keys: Keys,
+    pub keys: KeyArgs,
     /// What it does, in a few words, for COMMAND DOCS.
     pub summary: &'static CStr,
     /// What it takes, likewise.
@@ -63,9 +63,9 @@ pub fn register<H: Handler>(ctx: Ctx<'_>, spec: &Spec, acl: String) -> bool {
     // A cluster routes by these. It could ask the command for all of its keys
     // (`getkeys-api`), but Redis 8 does that in several threads at once.
     let key = match spec.keys {
-        Keys::None => 0,
-        Keys::One(_) => 1,
-        Keys::Counted(_) => FIRST_COUNTED,
+        KeyArgs::None => 0,
+        KeyArgs::One(_) => 1,
+        KeyArgs::Counted(_) => FIRST_COUNTED,
     };
     let (Ok(flags), Some(create)) = (CString::new(spec.flags), api!(RedisModule_CreateCommand))
     else {
@@ -119,7 +119,7 @@ unsafe extern "C" fn entry<H: Handler>(
     argc: c_int,
 ) -> c_int {
     // SAFETY: as the caller says; they stay until the command returns.
-    let args = unsafe { Args::new(argv, argc) };
+    let args = unsafe { RawArgs::new(argv, argc) };
     let run = |ctx: Ctx<'_>| H::run(ctx, args.without_name());
     // SAFETY: the server passes it to this callback.
     let done = unsafe { callback(ctx, H::WHAT, run) };

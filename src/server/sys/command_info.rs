@@ -1,4 +1,4 @@
-//! What the server is told of a command beside its name: where its keys are, for COMMAND
+//! What we tell the server of a command, apart from its name: where its keys are, for COMMAND
 //! GETKEYS, ACL key patterns and the cluster's routing, and its arguments, for COMMAND DOCS.
 
 use std::ffi::{c_int, CStr, CString};
@@ -8,10 +8,10 @@ use redis_module::commands::{get_redis_key_spec, BeginSearch, FindKeys, KeySpec,
 use redis_module::raw;
 
 use super::api::{api, OK};
-use super::command::{find, Keys, Spec, Use, FIRST_COUNTED};
+use super::command::{find, KeyArgs, Spec, Use, FIRST_COUNTED};
 use super::ctx::Ctx;
 
-/// One argument, as COMMAND DOCS tells of it.
+/// One argument, as COMMAND DOCS shows it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Doc {
     pub name: CString,
@@ -39,7 +39,7 @@ pub enum DocKind {
 /// The version in which the commands came; one that comes later says so itself.
 const SINCE: &CStr = c"0.9.0";
 
-/// Tells the server. `false`: it refused.
+/// Describes a command to the server. `false`: it refused.
 pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     let (Some(call), Some(command)) = (api!(RedisModule_SetCommandInfo), find(ctx, spec.name))
     else {
@@ -53,7 +53,7 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     };
     let key_specs = key_specs(spec.keys);
     let mut key_specs = (!key_specs.is_empty()).then(|| get_redis_key_spec(key_specs));
-    let mut args = Lists::of(docs);
+    let mut args = ArgLists::of(docs);
     let info = raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: spec.summary.as_ptr(),
@@ -65,8 +65,8 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
         // The server reads a number of keys without a look at whether it is there, and
         // crashes where it is not.
         arity: match spec.keys {
-            Keys::Counted(_) => -2,
-            Keys::None | Keys::One(_) => 0,
+            KeyArgs::Counted(_) => -2,
+            KeyArgs::None | KeyArgs::One(_) => 0,
         },
         key_specs: key_specs.as_mut().map_or(ptr::null_mut(), Vec::as_mut_ptr),
         args: args.list.as_mut_ptr(),
@@ -76,8 +76,8 @@ pub fn describe(ctx: Ctx<'_>, spec: &Spec, docs: &[Doc]) -> bool {
     unsafe { call(command, &raw const info) == OK }
 }
 
-/// Where the keys are, and what becomes of them: the first tells of all.
-fn key_specs(keys: Keys) -> Vec<KeySpec> {
+/// Where the keys are, and what becomes of them: the first covers all.
+fn key_specs(keys: KeyArgs) -> Vec<KeySpec> {
     let flags = |how| match how {
         Use::Read => KeySpecFlags::READ_ONLY | KeySpecFlags::ACCESS,
         Use::Write => KeySpecFlags::READ_WRITE | KeySpecFlags::ACCESS | KeySpecFlags::UPDATE,
@@ -85,10 +85,10 @@ fn key_specs(keys: Keys) -> Vec<KeySpec> {
     let spec = |flags, first, find| KeySpec::new(None, flags, BeginSearch::new_index(first), find);
     let one = FindKeys::new_range(0, 1, 0);
     match keys {
-        Keys::None => vec![],
-        Keys::One(how) => vec![spec(flags(how), 1, one)],
+        KeyArgs::None => vec![],
+        KeyArgs::One(how) => vec![spec(flags(how), 1, one)],
         // numkeys key [key ...]. A cluster routes by what is at a fixed place alone.
-        Keys::Counted(how) => vec![
+        KeyArgs::Counted(how) => vec![
             spec(flags(how), 1, FindKeys::new_keys_num(0, 1, 1)),
             spec(flags(how) | KeySpecFlags::NOT_KEY, FIRST_COUNTED, one),
         ],
@@ -97,14 +97,14 @@ fn key_specs(keys: Keys) -> Vec<KeySpec> {
 
 /// Arguments as the server takes them: a list that ends with an element of zeros, and what
 /// its elements point to.
-struct Lists {
+struct ArgLists {
     list: Vec<raw::RedisModuleCommandArg>,
-    _parts: Vec<Lists>,
+    _parts: Vec<ArgLists>,
 }
 
-impl Lists {
+impl ArgLists {
     fn of(docs: &[Doc]) -> Self {
-        let parts: Vec<Lists> = docs.iter().map(|doc| Self::of(&doc.parts)).collect();
+        let parts: Vec<ArgLists> = docs.iter().map(|doc| Self::of(&doc.parts)).collect();
         let all = docs.iter().zip(&parts);
         let all = all.map(|(doc, parts)| doc.raw(&parts.list));
         // SAFETY: a structure of numbers and pointers.

@@ -4,9 +4,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(super) struct Count(AtomicU32);
+pub(super) struct Gauge(AtomicU32);
 
-impl Count {
+impl Gauge {
     pub const fn zero() -> Self {
         Self(AtomicU32::new(0))
     }
@@ -33,7 +33,7 @@ impl Count {
 }
 
 /// One of those that are counted.
-pub(super) struct One<'a>(&'a Count);
+pub(super) struct One<'a>(&'a Gauge);
 
 impl Drop for One<'_> {
     fn drop(&mut self) {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_panic_lowers_the_count_too() {
-        static OPEN: Count = Count::zero();
+        static OPEN: Gauge = Gauge::zero();
         let result = std::panic::catch_unwind(|| {
             let _open = OPEN.one();
             assert_eq!(OPEN.get(), 1);

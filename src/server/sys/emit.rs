@@ -1,4 +1,4 @@
-//! What others hear of: replicated commands, messages, keyspace events, changed keys.
+//! What goes to others: replicated commands, messages, keyspace events, changed keys.
 //! Messages and events may run other people's code, so there is none while a key is open.
 
 use std::ffi::CStr;
@@ -77,10 +77,10 @@ pub fn publish(ctx: Ctx<'_>, shard: bool, channel: &Text<'_>, message: &Text<'_>
 }
 
 /// A keyspace event: its class and its name.
-pub type Event = (NotifyEvent, &'static CStr);
+pub type KeyspaceEvent = (NotifyEvent, &'static CStr);
 
 /// Emits a keyspace event, unless a key is open.
-pub fn notify(ctx: Ctx<'_>, (class, name): Event, key: &Text<'_>) {
+pub fn notify(ctx: Ctx<'_>, (class, name): KeyspaceEvent, key: &Text<'_>) {
     if any_is_open() {
         return;
     }
@@ -90,7 +90,7 @@ pub fn notify(ctx: Ctx<'_>, (class, name): Event, key: &Text<'_>) {
     }
 }
 
-/// Whether clients can hear keyspace events: the server is set to publish some.
+/// Whether clients can get keyspace events: the server is set to publish some.
 pub fn publishes_events() -> bool {
     !raw::get_keyspace_events().is_empty()
 }

@@ -1,4 +1,4 @@
-//! What the server tells: events of keys, and of itself.
+//! Events that the server sends: of keys, and of itself.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 
@@ -10,7 +10,7 @@ use super::guard::callback;
 use super::text::bytes_of;
 use crate::lock::ClientId;
 
-/// Who hears key events.
+/// Who gets key events.
 pub trait OnKey {
     /// What it is called in the log, should it fail.
     const WHAT: &'static str;
@@ -71,8 +71,8 @@ pub enum ServerEvent {
     Key = raw::REDISMODULE_EVENT_KEY,
 }
 
-/// What an event told.
-pub enum Told<'a> {
+/// What an event of the server says.
+pub enum EventData<'a> {
     /// This server is a master now, or a replica.
     Role { master: bool },
     /// A data set is saved, or was.
@@ -99,13 +99,13 @@ pub enum Told<'a> {
     Overwritten(&'a [u8]),
 }
 
-/// Who hears events of the server.
-pub trait Listener {
-    fn on_event(ctx: Ctx<'_>, told: Told<'_>);
+/// Who gets events of the server.
+pub trait OnServerEvent {
+    fn on_event(ctx: Ctx<'_>, event: EventData<'_>);
 }
 
 /// Subscribes to an event. `false`: the server refused.
-pub fn subscribe<L: Listener>(ctx: Ctx<'_>, event: ServerEvent) -> bool {
+pub fn subscribe<L: OnServerEvent>(ctx: Ctx<'_>, event: ServerEvent) -> bool {
     set(ctx, event, Some(on_event::<L>))
 }
 
@@ -128,39 +128,39 @@ fn set(ctx: Ctx<'_>, event: ServerEvent, callback: raw::RedisModuleEventCallback
 
 /// # Safety
 /// For the server: `data` is what it passes with this event.
-unsafe extern "C" fn on_event<L: Listener>(
+unsafe extern "C" fn on_event<L: OnServerEvent>(
     ctx: *mut raw::RedisModuleCtx,
     event: raw::RedisModuleEvent,
     part: u64,
     data: *mut c_void,
 ) {
     // SAFETY: as the caller says, and it lives until this returns.
-    let Some(told) = (unsafe { read(event.id, part, data) }) else {
+    let Some(event) = (unsafe { read(event.id, part, data) }) else {
         return;
     };
     // SAFETY: the server passes it to this callback.
-    unsafe { callback(ctx, "an event of the server", |ctx| L::on_event(ctx, told)) };
+    unsafe { callback(ctx, "an event of the server", |ctx| L::on_event(ctx, event)) };
 }
 
-/// What an event tells, if it is of interest.
+/// What an event says, if it is of interest.
 ///
 /// # Safety
 /// `data` is what the server passes with this event, and lives for `'a`.
-unsafe fn read<'a>(event: u64, part: u64, data: *mut c_void) -> Option<Told<'a>> {
+unsafe fn read<'a>(event: u64, part: u64, data: *mut c_void) -> Option<EventData<'a>> {
     use raw::*;
     Some(match event {
-        REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED => Told::Role {
+        REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED => EventData::Role {
             master: part != REDISMODULE_EVENT_REPLROLECHANGED_NOW_REPLICA,
         },
-        REDISMODULE_EVENT_PERSISTENCE => Told::Saved,
+        REDISMODULE_EVENT_PERSISTENCE => EventData::Saved,
         REDISMODULE_EVENT_FLUSHDB if part == REDISMODULE_SUBEVENT_FLUSHDB_END => {
             // SAFETY: this event passes this structure.
             let info = unsafe { data.cast::<RedisModuleFlushInfoV1>().as_ref() };
-            Told::Flushed {
+            EventData::Flushed {
                 db: info.map(|info| info.dbnum).filter(|db| *db >= 0),
             }
         }
-        REDISMODULE_EVENT_LOADING => Told::Loading {
+        REDISMODULE_EVENT_LOADING => EventData::Loading {
             over: matches!(
                 part,
                 REDISMODULE_SUBEVENT_LOADING_ENDED | REDISMODULE_SUBEVENT_LOADING_FAILED
@@ -171,32 +171,32 @@ unsafe fn read<'a>(event: u64, part: u64, data: *mut c_void) -> Option<Told<'a>>
         {
             // SAFETY: this event passes this structure.
             let info = unsafe { data.cast::<RedisModuleClientInfo>().as_ref() }?;
-            Told::Closed(ClientId::new(info.id)?)
+            EventData::Closed(ClientId::new(info.id)?)
         }
-        REDISMODULE_EVENT_REPLICA_CHANGE | REDISMODULE_EVENT_FORK_CHILD => Told::Replicas,
+        REDISMODULE_EVENT_REPLICA_CHANGE | REDISMODULE_EVENT_FORK_CHILD => EventData::Replicas,
         REDISMODULE_EVENT_CRON_LOOP => {
             // SAFETY: this event passes this structure.
             let info = unsafe { data.cast::<RedisModuleCronLoopInfo>().as_ref() };
-            Told::Cron {
+            EventData::Cron {
                 hz: info.map_or(0, |info| info.hz),
             }
         }
-        REDISMODULE_EVENT_MODULE_CHANGE => Told::Modules,
+        REDISMODULE_EVENT_MODULE_CHANGE => EventData::Modules,
         REDISMODULE_EVENT_SWAPDB => {
             // SAFETY: this event passes this structure.
             let info = unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }?;
-            Told::Swapped(info.dbnum_first, info.dbnum_second)
+            EventData::Swapped(info.dbnum_first, info.dbnum_second)
         }
-        REDISMODULE_EVENT_EVENTLOOP => Told::EventLoop {
+        REDISMODULE_EVENT_EVENTLOOP => EventData::EventLoop {
             slept: part == REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP,
         },
         REDISMODULE_EVENT_CONFIG => {
             // SAFETY: this event passes this structure, which lives as `data` does.
-            Told::Settings(unsafe { names(data) })
+            EventData::Settings(unsafe { names(data) })
         }
         REDISMODULE_EVENT_KEY if part == REDISMODULE_SUBEVENT_KEY_OVERWRITTEN => {
             // SAFETY: this event passes this structure, whose key is open meanwhile.
-            Told::Overwritten(unsafe { name_of(data) }?)
+            EventData::Overwritten(unsafe { name_of(data) }?)
         }
         _ => return None,
     })

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use super::ctx::Ctx;
 
 /// Proof that a callback of the server runs: nobody else uses the server meanwhile, and no other
-/// callback runs but in the middle of this one. As a rule that is the server's main thread; beside
-/// a module that takes the server's lock in a thread of its own it may be that one. [`guard`]
+/// callback runs but in the middle of this one. As a rule that is the server's main thread; where
+/// another module takes the server's lock in a thread of its own it may be that one. [`guard`]
 /// looks that no callback comes in the middle of another one by another thread.
 ///
 /// [`guard`]: super::guard

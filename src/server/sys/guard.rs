@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis_module::raw;
 
-use super::count::Count;
+use super::count::Gauge;
 use super::ctx::{log, Ctx};
 
 /// Callbacks of ours that are under way, one in the other.
-static UNDER_WAY: Count = Count::zero();
+static UNDER_WAY: Gauge = Gauge::zero();
 
 /// The thread of the first of them.
 static THREAD: AtomicUsize = AtomicUsize::new(0);
 
 /// Panics that were caught.
-static FAULTS: Count = Count::zero();
+static FAULTS: Gauge = Gauge::zero();
 
 pub fn faults() -> u32 {
     FAULTS.get()

@@ -52,7 +52,7 @@ impl Drop for ServerInfo<'_> {
 }
 
 /// What a field of INFO says.
-pub enum Said {
+pub enum InfoValue {
     Number(u64),
     Text(&'static str),
 }
@@ -60,11 +60,11 @@ pub enum Said {
 /// Who is asked for our section of INFO.
 pub trait OnInfo {
     /// The fields, in the order in which they are shown; the server puts the module's name
-    /// before each. `None`: nothing can be said now.
-    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, Said)>>;
+    /// before each. `None`: there is nothing to show now.
+    fn fields(here: Callback<'_>) -> Option<Vec<(&'static CStr, InfoValue)>>;
 }
 
-/// Tells the server whom to ask, in place of what `redis-module` has told it.
+/// Registers our callback for INFO, in place of the one of `redis-module`.
 pub fn show_info<H: OnInfo>(ctx: Ctx<'_>) {
     if let Some(call) = api!(RedisModule_RegisterInfoFunc) {
         // SAFETY: the context is valid.
@@ -102,8 +102,8 @@ unsafe extern "C" fn on_info<H: OnInfo>(
         for (name, value) in fields {
             match value {
                 // SAFETY: as above, and the name is a C string.
-                Said::Number(value) => unsafe { number(info, name.as_ptr(), value) },
-                Said::Text(value) => {
+                InfoValue::Number(value) => unsafe { number(info, name.as_ptr(), value) },
+                InfoValue::Text(value) => {
                     let value = CString::new(value).unwrap_or_default();
                     // SAFETY: as above; the text is copied.
                     unsafe { text(info, name.as_ptr(), value.as_ptr()) }

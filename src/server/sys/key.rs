@@ -17,7 +17,7 @@ use std::ptr::{self, NonNull};
 use redis_module::raw;
 
 use super::api::{api, OK};
-use super::count::Count;
+use super::count::Gauge;
 use super::ctx::Ctx;
 use super::text::{bytes_of, Text};
 use crate::lock::WallMs;
@@ -41,7 +41,7 @@ pub enum Type {
 }
 
 /// So many keys are open.
-static OPEN: Count = Count::zero();
+static OPEN: Gauge = Gauge::zero();
 
 pub(super) fn any_is_open() -> bool {
     OPEN.get() > 0
@@ -53,7 +53,7 @@ pub struct OpenKey<'a> {
     ctx: PhantomData<Ctx<'a>>,
 }
 
-pub type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+pub type HashFields = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl<'a> OpenKey<'a> {
     /// Opens a key of the database that is selected, and that stays selected. One that
@@ -187,13 +187,13 @@ impl<'a> OpenKey<'a> {
     }
 
     /// All fields of the hash that is there.
-    pub fn fields(&self) -> Fields {
+    pub fn fields(&self) -> HashFields {
         self.fields_within(usize::MAX)
     }
 
     /// Those that are found in so many steps: a hash that was large has a large table still.
-    pub fn fields_within(&self, steps: usize) -> Fields {
-        let mut found = Fields::new();
+    pub fn fields_within(&self, steps: usize) -> HashFields {
+        let mut found = HashFields::new();
         let (Some(create), Some(scan), Some(destroy)) = (
             api!(RedisModule_ScanCursorCreate),
             api!(RedisModule_ScanKey),
@@ -287,7 +287,7 @@ unsafe extern "C" fn collect(
         return;
     }
     // SAFETY: as the caller says.
-    let found = unsafe { &mut *into.cast::<Fields>() };
+    let found = unsafe { &mut *into.cast::<HashFields>() };
     // SAFETY: both strings live until this returns.
     let pair = unsafe { (bytes_of(field), bytes_of(value)) };
     found.push((pair.0.to_vec(), pair.1.to_vec()));

@@ -13,23 +13,23 @@ use super::ctx::Ctx;
 use super::guard::callback;
 
 /// A function that is called later.
-pub type Run = for<'a> fn(Ctx<'a>);
+pub type LaterFn = for<'a> fn(Ctx<'a>);
 
 /// A timer. Dropping it does not stop it.
-pub struct Timer(Rc<Slot>);
+pub struct Timer(Rc<TimerSlot>);
 
 /// Ours and the server's.
-struct Slot {
+struct TimerSlot {
     /// Until it fires or is stopped: one that is stopped while it fires is freed twice.
     id: Cell<Option<raw::RedisModuleTimerID>>,
-    run: Run,
+    run: LaterFn,
 }
 
 impl Timer {
     /// Starts one that fires in so many ms.
-    pub fn start(ctx: Ctx<'_>, ms: i64, run: Run) -> Option<Self> {
+    pub fn start(ctx: Ctx<'_>, ms: i64, run: LaterFn) -> Option<Self> {
         let call = api!(RedisModule_CreateTimer)?;
-        let slot = Rc::new(Slot {
+        let slot = Rc::new(TimerSlot {
             id: Cell::new(None),
             run,
         });
@@ -50,7 +50,7 @@ impl Timer {
         let status = unsafe { call(ctx.as_ptr(), id, &raw mut data) };
         if status == OK && !data.is_null() {
             // SAFETY: the server gives back what `start` gave it, and does not call `fire`.
-            drop(unsafe { Rc::from_raw(data.cast::<Slot>()) });
+            drop(unsafe { Rc::from_raw(data.cast::<TimerSlot>()) });
         }
     }
 }
@@ -59,7 +59,7 @@ impl Timer {
 /// `data` is a slot, which is ours now.
 unsafe extern "C" fn fire(ctx: *mut raw::RedisModuleCtx, data: *mut c_void) {
     // SAFETY: as the caller says.
-    let slot = unsafe { Rc::from_raw(data.cast::<Slot>()) };
+    let slot = unsafe { Rc::from_raw(data.cast::<TimerSlot>()) };
     slot.id.set(None);
     // SAFETY: the server passes it to this callback.
     unsafe { callback(ctx, "a timer", slot.run) };

@@ -47,21 +47,22 @@ pub use call::{
 };
 pub use client::{address_of, is_subscribed};
 pub use clock::MachineUs;
-pub use command::{add_category, register, Handler, Keys, Spec, Use};
+pub use command::{add_category, register, Handler, KeyArgs, Spec, Use};
 pub use command_info::{describe, Doc, DocKind};
 pub use ctx::{Ctx, Selected};
 pub use emit::{
-    count_a_write, notify, publish, publishes_events, replicate, signal_modified, Event, To,
+    count_a_write, notify, publish, publishes_events, replicate, signal_modified, KeyspaceEvent, To,
 };
 pub use events::{
-    subscribe, subscribe_keys, unsubscribe, unsubscribe_keys, Listener, OnKey, ServerEvent, Told,
+    subscribe, subscribe_keys, unsubscribe, unsubscribe_keys, EventData, OnKey, OnServerEvent,
+    ServerEvent,
 };
 pub use global::{Callback, Global};
 pub use guard::{faults, under_way};
-pub use info::{show_info, OnInfo, Said, ServerInfo};
+pub use info::{show_info, InfoValue, OnInfo, ServerInfo};
 pub use key::{Access, OpenKey, Type};
-pub use later::{keep_loop_awake, loop_is_kept_awake, Run, Timer};
+pub use later::{keep_loop_awake, loop_is_kept_awake, LaterFn, Timer};
 pub use scan::Scan;
-pub use text::{Args, Given, Text};
+pub use text::{FirstArgs, RawArgs, Text};
 pub use user::User;
 pub use version::{missing_function, set_options, take_settings, version};

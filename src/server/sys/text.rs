@@ -84,9 +84,9 @@ pub(super) unsafe fn bytes_of<'a>(text: *const raw::RedisModuleString) -> &'a [u
 
 /// The arguments of the command that runs.
 #[derive(Clone, Copy)]
-pub struct Args<'a>(&'a [*mut raw::RedisModuleString]);
+pub struct RawArgs<'a>(&'a [*mut raw::RedisModuleString]);
 
-impl<'a> Args<'a> {
+impl<'a> RawArgs<'a> {
     /// # Safety
     /// `argv` is `argc` strings that stay for `'a`.
     pub(super) unsafe fn new(argv: *mut *mut raw::RedisModuleString, argc: c_int) -> Self {
@@ -136,9 +136,9 @@ impl<'a> Arg<'a> {
 /// among them need not be made into a server string again: most of what an uncontended
 /// lock costs is allocation.
 #[derive(Clone, Copy, Default)]
-pub struct Given<'a>(pub &'a [Option<Arg<'a>>]);
+pub struct FirstArgs<'a>(pub &'a [Option<Arg<'a>>]);
 
-impl<'a> Given<'a> {
+impl<'a> FirstArgs<'a> {
     pub fn text(self, bytes: &[u8]) -> Option<Text<'a>> {
         let same = self.0.iter().flatten().find(|arg| arg.bytes == bytes);
         match same {

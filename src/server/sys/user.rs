@@ -25,7 +25,7 @@ pub struct User<'a> {
 }
 
 impl<'a> User<'a> {
-    /// `None`: the server does not tell.
+    /// `None`: the server does not say.
     pub fn of(ctx: Ctx<'a>) -> Option<Self> {
         let name = api!(RedisModule_GetCurrentUserName)?;
         if !has_one(ctx)? {
@@ -39,7 +39,7 @@ impl<'a> User<'a> {
         Self::named(unsafe { Text::adopt(name(ctx.as_ptr())) }?)
     }
 
-    /// That of a connection. `None`: it has none, or the server does not tell.
+    /// That of a connection. `None`: it has none, or the server does not say.
     pub fn of_client(ctx: Ctx<'a>, client: ClientId) -> Option<Self> {
         let name = api!(RedisModule_GetClientUserNameById)?;
         // SAFETY: the context is valid; the server looks whether there is such a client,

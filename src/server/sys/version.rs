@@ -1,4 +1,4 @@
-//! What this server's API has, and what the module tells it of itself.
+//! What this server's API has, and what the module declares about itself.
 
 use std::ffi::c_int;
 
@@ -72,7 +72,7 @@ const HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 /// Declares what the module copes with.
 pub fn set_options(ctx: Ctx<'_>, valkey: bool) {
     // Writes are announced to WATCH by hand: a refused try is none. Loading a data set
-    // beside the old one is fine, and is looked at again when it ends.
+    // while the old one is in use is fine, and is looked at again when it ends.
     let mut options =
         ModuleOptions::NO_IMPLICIT_SIGNAL_MODIFIED | ModuleOptions::HANDLE_REPL_ASYNC_LOAD;
     if valkey {

@@ -123,8 +123,8 @@ fn read(form: &Form, words: &[&[u8]]) -> Result<Words, Error> {
     }
     if *owned {
         said.push(match args.owner()? {
-            Owner::Named(name) => name.to_vec(),
-            Owner::Connection => b"*".to_vec(),
+            OwnerArg::Named(name) => name.to_vec(),
+            OwnerArg::Connection => b"*".to_vec(),
         });
     }
     if *leased {

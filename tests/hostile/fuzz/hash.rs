@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::hostile::{run, Input};
 use crate::lock::layout::{self, Hash};
 use crate::lock::memory::Fields;
-use crate::lock::{leases_looked_at, Beside, Holder, Kind, Lease, Look, Mode, Pool, WallMs};
+use crate::lock::{leases_looked_at, Hint, Holder, Kind, Lease, Look, Mode, Pool, WallMs};
 use crate::redisson;
 
 const NAMES: [&[u8]; 12] = [
@@ -122,11 +122,11 @@ fn hashes(data: &[u8]) {
     // Who is known to hold it makes no difference to what is found.
     for holder in fields.keys().map(Vec::as_slice).chain([NAMES[0]]) {
         let beside = {
-            let known = Beside {
+            let known = Hint {
                 holder: Some(holder),
                 end: None,
             };
-            layout::look_beside(&fields, owner, known, || ends)
+            layout::look_with_hint(&fields, owner, known, || ends)
         };
         let is_its = known == Some(Kind::Plain) && fields.contains_key(holder);
         assert_eq!(

@@ -129,7 +129,7 @@ impl World {
     /// Left out: what rlock cannot tell from the lock that it held before, where it did not
     /// hear of the end of that.
     fn can_put(&self, place: Place, owner: Owner) -> bool {
-        let hears = self.shell.core.rules.hears_all || !self.unread;
+        let hears = self.shell.core.rules.observes_all || !self.unread;
         !self.lies_at(place) && (hears || !self.held_before(place, owner))
     }
 

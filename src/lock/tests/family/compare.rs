@@ -73,11 +73,11 @@ pub fn compare(world: &mut World, told: &Notices) {
 
 fn why(refusal: &Refusal) -> Why {
     match refusal {
-        Refusal::OnItsWay { .. } => panic!("there are no slots here"),
+        Refusal::Migrating { .. } => panic!("there are no slots here"),
         Refusal::NotALock { .. } | Refusal::LeaseKeyTaken { .. } => Why::WrongType,
         Refusal::NotHeld { .. } => Why::NotHeld,
         Refusal::Superseded => Why::Superseded,
-        Refusal::SentAway => Why::SentAway,
+        Refusal::NoLongerMaster => Why::SentAway,
         Refusal::TagInUse { .. } => Why::TagInUse,
         Refusal::OtherMode { .. } => Why::WrongMode,
         Refusal::Permits { why, .. } => match why {
@@ -146,7 +146,7 @@ fn same_answers(world: &mut World, tokens: &mut Tokens, told: &Notices) {
 fn same_events(world: &mut World, told: &Notices) {
     let mut got: BTreeMap<(Key, String), usize> = BTreeMap::new();
     for notice in told {
-        if let Notice::Told { key, event } = notice {
+        if let Notice::Event { key, event } = notice {
             *got.entry((key.clone(), format!("{event:?}"))).or_default() += 1;
         }
     }
@@ -166,7 +166,8 @@ fn same_events(world: &mut World, told: &Notices) {
         assert!((*least..=*most).contains(&count), "{what:?}: {show}");
     }
     // What was deleted unheard is taken to have run out, once it would have.
-    let unheard = |event: &str| !world.shell.core.rules.hears_all && event == name(Event::Expired);
+    let unheard =
+        |event: &str| !world.shell.core.rules.observes_all && event == name(Event::Expired);
     got.retain(|(_, event), _| !unheard(event));
     assert!(got.is_empty(), "{show}");
 }
@@ -289,7 +290,7 @@ fn same_tokens(world: &mut World, tokens: &mut Tokens) {
         match (got.token, model.tokens.get(&(place, owner))) {
             (None, None) => {}
             // It may have gone and come again unheard.
-            (None, Some(_)) if !shell.core.rules.hears_all => {
+            (None, Some(_)) if !shell.core.rules.observes_all => {
                 model.tokens.remove(&(place, owner));
             }
             (Some(got), Some(token)) => tokens.check(*token, got.0),

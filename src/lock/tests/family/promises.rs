@@ -177,7 +177,7 @@ impl Promises {
                     let acquired = |place: &Place| {
                         let key = at(*place);
                         let event = lock::Event::Acquired;
-                        told.contains(&Notice::Told { key, event })
+                        told.contains(&Notice::Event { key, event })
                     };
                     self.nobody_is_overtaken(world, &request, acquired);
                     // Others of its owner's may nest in it, be it lost a moment later.

@@ -79,7 +79,7 @@ fn it_does_so_with_a_longest_watch() {
 #[test]
 fn it_does_so_where_it_is_not_told() {
     let rules = Rules {
-        hears_all: false,
+        observes_all: false,
         ..RULES
     };
     run_each(rules, |ops| {

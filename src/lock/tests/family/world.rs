@@ -94,7 +94,7 @@ impl World {
             self.model.settle();
             self.unread = false;
         }
-        if !self.shell.core.rules.hears_all && !self.unread {
+        if !self.shell.core.rules.observes_all && !self.unread {
             self.look_at_all_keys();
         }
     }

@@ -302,7 +302,7 @@ impl<'a> Page<'a> {
             match party.lease {
                 Lease::Gone => self.put(NONE),
                 Lease::Until(at) => self.moment(Some(at)),
-                Lease::Endless | Lease::Away => self.moment(None),
+                Lease::Endless | Lease::Migrating => self.moment(None),
             }
         }
     }

@@ -1,25 +1,25 @@
-//! Whether another module is there that could hear a key event, or act on one.
+//! Whether another module is loaded that could get a key event, or act on one.
 
 use redis_module::RedisValue;
 
-use crate::server::shell::Shell;
+use crate::server::shell::ServerShell;
 use crate::server::sys::{ask, bytes, Ctx};
 
 /// What this module is called.
 const NAME: &[u8] = b"rlock";
 
-/// Looks who is there, at load and when a module comes or goes. Not sure counts as
-/// somebody.
-pub fn look(shell: &Shell, ctx: Ctx<'_>) {
+/// Looks which modules there are, at load and when one comes or goes. Where that is not sure
+/// there counts as one.
+pub fn look(shell: &ServerShell, ctx: Ctx<'_>) {
     let alone = match ask(ctx, "MODULE", &[b"LIST"]) {
         Some(RedisValue::Array(modules)) => !modules.iter().any(is_another),
         _ => false,
     };
     shell.situation.alone.set(alone);
-    let whom = if alone { "only" } else { "and other modules" };
+    let for_whom = if alone { "only" } else { "and other modules" };
     ctx.log(
         c"verbose",
-        &format!("rlock: key events are for clients {whom}"),
+        &format!("rlock: key events are for clients {for_whom}"),
     );
 }
 

@@ -1,4 +1,4 @@
-//! Tells others what the core decided, when all its writes are done (`write`): the
+//! Sends what follows from a decision of the core, when all its writes are done (`write`): the
 //! keyspace events, the wake-ups, the replies. Any of these can run somebody's
 //! callback, which may change a key, so no key of ours may be open.
 
@@ -8,31 +8,31 @@ use super::replication::Replication;
 use super::{answers, messages, publish};
 use crate::lock::{self, Key, Listening, Notice, Notices, Write};
 use crate::redisson;
-use crate::server::sys::{self, Event, Given, Selected};
+use crate::server::sys::{self, FirstArgs, KeyspaceEvent, Selected};
 
-/// What was found out about those who wait by subscription. The core is to know of it
-/// when all else is done.
-pub type Found = Vec<(Key, Listening)>;
+/// What was found out about those who wait by subscription. The core gets it when all else
+/// is done.
+pub type ListenersFound = Vec<(Key, Listening)>;
 
-/// Tells whoever is to know, in the order of the decisions.
-pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Found {
+/// Sends the notices to those whom they are for, in the order of the decisions.
+pub fn send(to: &Replication<'_>, given: FirstArgs<'_>, notices: &mut Notices) -> ListenersFound {
     let Replication { shell, ctx, .. } = *to;
-    let mut found = Found::new();
+    let mut found = ListenersFound::new();
     for notice in notices.iter() {
         match notice {
-            Notice::Wake { key, whom } => found.extend(publish::wake(to, key, *whom)),
-            Notice::WakeListeners { key, whom } => {
-                found.extend(publish::wake_listeners(to, key, *whom));
+            Notice::Wake { key, target } => found.extend(publish::wake(to, key, *target)),
+            Notice::WakeListeners { key, target } => {
+                found.extend(publish::wake_listeners(to, key, *target));
             }
             Notice::WhoListens { key, shared } => {
                 found.extend(publish::listening(to, key, *shared));
             }
-            Notice::Wrote { key, write } => notify_of(to, given, key, write),
-            Notice::Told { key, event } => notify(to, given, key, &[of_our_own(*event)]),
+            Notice::Wrote { key, write } => emit_for(to, given, key, write),
+            Notice::Event { key, event } => emit(to, given, key, &[of_our_own(*event)]),
             _ => {}
         }
     }
-    let mut heard = messages::Heard::default();
+    let mut connections = messages::ConnectionCache::default();
     for notice in notices.drain(..) {
         match notice {
             Notice::Answer {
@@ -43,7 +43,7 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
             Notice::Answer {
                 waiter, outcome, ..
             } => answers::settle(shell, ctx, waiter, outcome),
-            Notice::Lost(loss) => messages::lost(to, loss, &mut heard),
+            Notice::Lost(loss) => messages::lost(to, loss, &mut connections),
             _ => {}
         }
     }
@@ -51,8 +51,8 @@ pub fn tell(to: &Replication<'_>, given: Given<'_>, notices: &mut Notices) -> Fo
 }
 
 /// Emits the keyspace events of a write.
-fn notify_of(to: &Replication<'_>, given: Given<'_>, key: &Key, write: &Write) {
-    let events: &[Event] = match write {
+fn emit_for(to: &Replication<'_>, given: FirstArgs<'_>, key: &Key, write: &Write) {
+    let events: &[KeyspaceEvent] = match write {
         Write::Take { .. } => &[HSET, EXPIRE],
         Write::Count { holds, by, .. } if holds == by => &[HSET],
         Write::Count { .. } => &[HINCRBY],
@@ -65,25 +65,25 @@ fn notify_of(to: &Replication<'_>, given: Given<'_>, key: &Key, write: &Write) {
         Write::LeaseAt { .. } | Write::ExpireAt(_) => &[EXPIRE],
         Write::EndLease { .. } | Write::Delete => &[DEL],
     };
-    let beside = match write {
+    let name = match write {
         Write::Lease { owner, index, .. }
         | Write::LeaseAt { owner, index, .. }
         | Write::EndLease { owner, index } => redisson::lease_key(&key.name, owner, *index),
         Write::Fence { .. } => redisson::counter(&key.name),
-        _ => return notify(to, given, key, events),
+        _ => return emit(to, given, key, events),
     };
-    notify(to, given, &Key::new(key.db, &beside), events);
+    emit(to, given, &Key::new(key.db, &name), events);
 }
 
 // The server's own events, which its handles do not emit by themselves.
-const HSET: Event = (NotifyEvent::HASH, c"hset");
-const HINCRBY: Event = (NotifyEvent::HASH, c"hincrby");
-const HDEL: Event = (NotifyEvent::HASH, c"hdel");
-const SET: Event = (NotifyEvent::STRING, c"set");
-const EXPIRE: Event = (NotifyEvent::GENERIC, c"expire");
-const DEL: Event = (NotifyEvent::GENERIC, c"del");
+const HSET: KeyspaceEvent = (NotifyEvent::HASH, c"hset");
+const HINCRBY: KeyspaceEvent = (NotifyEvent::HASH, c"hincrby");
+const HDEL: KeyspaceEvent = (NotifyEvent::HASH, c"hdel");
+const SET: KeyspaceEvent = (NotifyEvent::STRING, c"set");
+const EXPIRE: KeyspaceEvent = (NotifyEvent::GENERIC, c"expire");
+const DEL: KeyspaceEvent = (NotifyEvent::GENERIC, c"del");
 
-fn of_our_own(event: lock::Event) -> Event {
+fn of_our_own(event: lock::Event) -> KeyspaceEvent {
     let name = match event {
         lock::Event::Acquired => c"rlock.acquired",
         lock::Event::Released => c"rlock.released",
@@ -96,7 +96,7 @@ fn of_our_own(event: lock::Event) -> Event {
 }
 
 /// Emits keyspace events on a key.
-fn notify(to: &Replication<'_>, given: Given<'_>, key: &Key, events: &[Event]) {
+fn emit(to: &Replication<'_>, given: FirstArgs<'_>, key: &Key, events: &[KeyspaceEvent]) {
     let Replication { shell, ctx, .. } = *to;
     let Some(name) = given.text(&key.name) else {
         return;

@@ -6,13 +6,13 @@ use std::cell::{Cell, RefCell};
 use crate::lock::{Core, Notices};
 
 #[derive(Default)]
-pub struct Locks {
+pub struct CoreCell {
     core: RefCell<Core>,
     /// A list of notices to use again.
     pub spare: Cell<Notices>,
 }
 
-impl Locks {
+impl CoreCell {
     /// What the core knows. `None`: it is deciding.
     pub fn ask<T>(&self, ask: impl FnOnce(&Core) -> T) -> Option<T> {
         self.core.try_borrow().ok().map(|core| ask(&core))
