@@ -1,4 +1,4 @@
-//! How the source of rlock is put together: seven rules, and where they are broken.
+//! How the source of rlock is put together: eight rules, and where they are broken.
 //!
 //! `cycle`: the modules depend on each other without a cycle. A module depends on
 //! what its imports and paths name; a `pub use` is followed to the module that
@@ -22,6 +22,8 @@
 //! `opening`: a file begins with a `//!` line.
 //!
 //! `length`: no file is over 400 lines.
+//!
+//! `name`: one name is one type. In `lock/` types may still share a name with each other.
 
 mod cover;
 mod cycles;
@@ -30,6 +32,7 @@ mod homes;
 mod names;
 mod size;
 mod tree;
+mod types;
 mod unsafety;
 mod uses;
 
@@ -105,6 +108,7 @@ pub enum Rule {
     Unsafe,
     Opening,
     Length,
+    Name,
 }
 
 /// A place where a rule is broken.
@@ -133,6 +137,7 @@ pub fn check(sources: &Sources, floors: &[&[&str]]) -> Result<Vec<Breach>, Strin
     breaches.extend(homes::breaches(&tree));
     breaches.extend(size::breaches(sources)?);
     breaches.extend(unsafety::breaches(sources)?);
+    breaches.extend(types::breaches(sources)?);
     breaches.sort();
     Ok(breaches)
 }

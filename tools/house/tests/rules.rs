@@ -275,7 +275,7 @@ fn a_function_of_more_than_seventy_lines_is_found_wherever_it_stands() {
         said(&[("lib.rs", &long)]),
         ["lib.rs:2: the function f has 71 lines"]
     );
-    for around in ["impl A", "trait A", "mod a"] {
+    for around in ["impl A", "trait T", "mod a"] {
         let text = format!("{around} {{ /// Words.\n#[inline]\n{long} }}\nstruct A;");
         assert_eq!(broken(&[("lib.rs", &text)]), [Rule::Function], "{around}");
     }
@@ -355,6 +355,61 @@ fn a_file_of_more_than_four_hundred_lines_is_found() {
         said(&[("lib.rs", &longer)]),
         ["lib.rs:1: a file of 401 lines"]
     );
+}
+
+#[test]
+fn a_name_is_one_type() {
+    let lines = said(&[
+        TWO,
+        ("a.rs", "pub struct One;\npub enum Two {}"),
+        (
+            "b.rs",
+            "mod tests {\n    type One = u8;\n}\nfn f() { union Two { a: u8 } }",
+        ),
+    ]);
+    assert_eq!(
+        lines,
+        [
+            "a.rs:2: the type One is defined at b.rs:3 too",
+            "a.rs:3: the type Two is defined at b.rs:5 too",
+            "b.rs:3: the type One is defined at a.rs:2 too",
+            "b.rs:5: the type Two is defined at a.rs:3 too",
+        ]
+    );
+    let there = |text| {
+        [
+            TWO,
+            ("a.rs", "pub struct One;\npub trait Two {}"),
+            ("b.rs", text),
+        ]
+    };
+    for other in [
+        "pub use super::a::One;",
+        "use super::a::One as Three;",
+        "fn f<One>(it: One) {}",
+        "trait Three { type One; }",
+        "impl Iterator for Three { type One = u8; }\nstruct Three;",
+        "enum Three { One, Two }",
+    ] {
+        assert_eq!(said(&there(other)), [""; 0], "{other}");
+    }
+}
+
+#[test]
+fn in_the_core_a_name_can_be_several_types() {
+    let in_the_core = [
+        ("lib.rs", "mod lock;"),
+        ("lock/mod.rs", "mod a;\nmod b;"),
+        ("lock/a.rs", "pub struct One;"),
+        ("lock/b.rs", "pub struct One;"),
+    ];
+    assert_eq!(said(&in_the_core), [""; 0]);
+    let outside = [
+        ("lib.rs", "mod lock;\nstruct One;"),
+        ("lock/mod.rs", "pub struct One;"),
+    ];
+    let line = "lib.rs:3: the type One is defined at lock/mod.rs:2 too";
+    assert_eq!(said(&outside), [line]);
 }
 
 #[test]
