@@ -1,4 +1,4 @@
-//! A client that writes exactly the bytes it is told to and never waits for a
+//! A client that writes exactly the bytes that it is given and never waits for a
 //! reply unasked, so that tests can pipeline and leave requests blocked.
 
 use std::collections::VecDeque;
@@ -201,7 +201,7 @@ impl RawClient {
             if left.is_zero() && !is_first {
                 return Heard::Nothing;
             }
-            // What has come already is heard, however short the bound.
+            // What has come already is read, however short the bound.
             let left = left.max(Duration::from_millis(1));
             is_first = false;
             self.stream.set_read_timeout(Some(left)).expect("time-out");

@@ -1,4 +1,4 @@
-//! What the server tells of its locks: RLOCK.INFO, and the section `rlock` of INFO.
+//! What the server shows of its locks: RLOCK.INFO, and the section `rlock` of INFO.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl RawClient {
         self.only(key).watchdog
     }
 
-    /// The token that is told for an owner in a mode.
+    /// The token that is shown for an owner in a mode.
     #[track_caller]
     pub fn known_token(&mut self, key: &str, owner: &str, mode: &str) -> Option<i64> {
         let holders = self.info(key).holders;

@@ -41,8 +41,8 @@ impl Leave {
         }
     }
 
-    /// Makes the waiter leave. What comes back still has its connection, was told, and
-    /// told once.
+    /// Makes the waiter leave. What comes back still has its connection, and got exactly
+    /// one reply or message.
     #[track_caller]
     pub fn leave(self, control: &mut RawClient, mut waiter: Waiter) -> Option<Waiter> {
         let id = waiter.id;

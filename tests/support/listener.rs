@@ -83,7 +83,7 @@ impl Listener {
         seen
     }
 
-    /// How often this was told of the key since the last call.
+    /// How many of these events of the key came since the last call.
     #[track_caller]
     pub fn count(&mut self, event: &str, key: &str) -> usize {
         let events = self.events();

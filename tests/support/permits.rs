@@ -3,7 +3,7 @@
 use super::reply::{int, map};
 use super::{eventually, Ask, RawClient, Server, Waiter, Way, LONG};
 
-/// What RLOCK.INFO tells of them, beside those who hold them.
+/// What RLOCK.INFO shows of them, apart from those who hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permits {
     pub limit: i64,

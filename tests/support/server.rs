@@ -47,7 +47,7 @@ impl Server {
         Self::launch(options, Some(module), Vec::new())
     }
 
-    /// Starts a server whose key events somebody may hear, so that rlock hears of all keys
+    /// Starts a server whose key events somebody may get, so that rlock observes all keys
     /// that it knows.
     pub fn start_heard() -> Self {
         Self::start_with(&["--notify-keyspace-events", "KEA"])

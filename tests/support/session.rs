@@ -1,5 +1,5 @@
 //! The client of a session: a connection that speaks RESP3 and listens to a channel of
-//! its own, on which it is told of many requests.
+//! its own, on which it is notified of many requests.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Session {
         assert!(confirmed, "{kind:?}");
     }
 
-    /// What stands at the end of a request that is told here with this tag.
+    /// What stands at the end of a request whose messages come here with this tag.
     pub fn notify(&self, tag: &str) -> String {
         format!("NOTIFY {} {tag}", self.channel)
     }
@@ -121,7 +121,7 @@ impl Session {
         token(Value::Int(number.unwrap_or_else(|| panic!("{message}"))))
     }
 
-    /// It has been told nothing that was not read, and its connection is in step.
+    /// No message came that was not read, and its connection is in step.
     #[track_caller]
     pub fn is_quiet(&mut self) {
         self.client.in_step();

@@ -14,7 +14,7 @@ use super::{RawClient, Server, Session, BOUND, LONG};
 pub enum Way {
     /// BLOCK: its connection gets the reply when the wait ends.
     Block,
-    /// QUEUE: its connection goes on, and is told by a message how the wait ended.
+    /// QUEUE: its connection goes on, and a message says how the wait ended.
     Queue,
 }
 
@@ -44,7 +44,7 @@ pub struct Waiter {
     pub id: i64,
     /// What ends its wait from another connection.
     pub cancel: String,
-    /// The channel and the tag, where it is told by a message.
+    /// The channel and the tag, where it is notified by a message.
     told: Option<(String, String)>,
     /// The reply that came at once was read.
     is_replied: bool,
@@ -138,7 +138,7 @@ fn cancel(line: &str) -> String {
     format!("RLOCK.CANCEL {key} {owner}")
 }
 
-/// Those that wait by BLOCK.
+/// Blocked waiters.
 impl Waiter {
     #[track_caller]
     pub fn new(server: &Server, key: &str, owner: &str) -> Self {

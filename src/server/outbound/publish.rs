@@ -10,7 +10,7 @@ use crate::redisson;
 use crate::server::sys::{self, Text, To};
 
 /// Wakes those who wait by subscription, for the lock was left free. Returns whether anybody
-/// does, if that matters to the core.
+/// waits so, if that matters to the core.
 pub fn wake(to: &Replication<'_>, key: &Key, target: WakeTarget) -> Option<(Key, Listening)> {
     let listens = || anybody_waits(to.ctx, to.shell.server.cluster);
     if can_be_late(to, key) && to.shell.unpublished.put_off(key, target, listens) {

@@ -12,7 +12,7 @@
 //! by one who has the type from a module that names it, so such calls add nothing to
 //! the cycles. A call of a method that stands below the module of its type is
 //! counted as a dependency, where its receiver is `self` or no other type has a
-//! method of that name, the common ones of the standard library included.
+//! method with the same name, the common ones of the standard library included.
 //!
 //! `function`: no function is over 70 lines but plain tables: one expression that
 //! branches nowhere, or one `match` with such arms.

@@ -86,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A method of a type that is known; gives whether it has one of that name.
+    /// A method of a type that is known; gives whether it has one with this name.
     fn method_of(&mut self, of: Option<&TypeId>, method: &str, line: usize) -> bool {
         let home = of.and_then(|of| self.methods.home(of, method));
         if let Some(home) = home {
