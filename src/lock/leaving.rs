@@ -82,7 +82,6 @@ fn who_may_wait(core: &Core, key: &Key, shared: &Shared, waiting: usize) -> BTre
 /// Takes a request out of its queues.
 pub fn dequeue(core: &mut Core, id: WaiterId) -> Option<Gone> {
     let gone = core.queues.remove(id)?;
-    core.queues.has_gone(id);
     if let Some(address) = gone.waiter.told_at() {
         core.sessions.remove_wait(address, id);
     }

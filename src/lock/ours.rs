@@ -1,5 +1,6 @@
 //! Whether a key is this node's to act on, in a cluster.
 
+use super::queue::Which;
 use super::{reconcile, Decision, Key, Kind, Reason, Refusal, Slot};
 
 /// Whether the key is this node's to act on: its slot is, or is on its way and the key is
@@ -20,7 +21,7 @@ pub fn is_ours(d: &mut Decision<'_>, key: &Key) -> bool {
         d.core.subscribers.forget(key);
         if slot == Slot::Others {
             let moved = Refusal::SlotMoved { key: key.clone() };
-            d.core.queues.send_all_of(key, &moved);
+            d.core.queues.send_away(key, Which::Queued, &moved);
         }
         if d.core.knows(key.db, &key.name) {
             d.core.away.look_again(key);

@@ -222,11 +222,15 @@ impl<O: Outside> Run<'_, '_, O> {
         if self.with.core.queues.any_sent_away() {
             self.in_slices(|run| {
                 run.with.note(|d| {
-                    for (id, refusal) in d.core.queues.take_sent_away(BATCH) {
+                    let (next, over) = d.core.queues.take_sent_away(BATCH);
+                    for (id, refusal) in next {
                         let keys = d.core.queues.get(id).map(|waiter| waiter.keys.clone());
                         grant::refuse(d, id, refusal);
                         // Whom they kept back is judged when they have gone.
                         keys.iter().flatten().for_each(|key| d.look_later(key));
+                    }
+                    if let Some(key) = over {
+                        d.look_later(&key);
                     }
                 });
                 run.with.core.queues.any_sent_away()

@@ -17,7 +17,7 @@ pub fn hoarded(core: &Core, key: &Key) -> Option<(WaiterId, Vec<Link>)> {
     let is_short = first.want.mode == Mode::Permits && first.want.share.count() > free_in_time;
     // Those who are to be sent away keep nobody back, and nobody does of whom it is not known yet
     // that they wait.
-    let is_known = !core.queues.any_sent_away() && !core.heard.is_new_here(&core.locks, key);
+    let is_known = !core.queues.may_be_sent_away(key) && !core.heard.is_new_here(&core.locks, key);
     let is_judged = core.rules.detect_deadlocks && is_known;
     if !is_short || shared.stuck() == 0 || !is_judged {
         return None;

@@ -19,4 +19,5 @@ pub use order::Order;
 pub use portion::Portion;
 pub use queues::{Gone, Queues};
 pub use rank::Rank;
+pub use sent_away::Which;
 pub use waiter::Waiter;

@@ -17,7 +17,7 @@ use super::lengths::Lengths;
 use super::line::{Line, NOBODY};
 use super::places::Places;
 use super::portion::Portion;
-use super::sent_away::SentAway;
+use super::sent_away::{SentAway, Which};
 use super::waiter::Waiter;
 use crate::lock::deadlines::Deadlines;
 use crate::lock::moments::Moments;
@@ -126,31 +126,23 @@ impl Queues {
         self.sent_away.add_all(self.next);
     }
 
-    /// These of the requests that wait for a key are.
-    pub fn send_away(&mut self, key: &Key, why: &Refusal, which: impl Fn(&Waiter) -> bool) {
-        let ids = self.line(key).queue.ids();
-        let theirs = ids.filter(|id| self.get(*id).is_some_and(&which));
-        let theirs: Vec<_> = theirs.map(|id| (id, why.clone())).collect();
-        self.sent_away.add(theirs);
-    }
-
-    /// All that are queued for a key are, for it is another node's now. They are gone over some at
-    /// a time, and once however often that is heard meanwhile.
-    pub fn send_all_of(&mut self, key: &Key, why: &Refusal) {
-        if self.queued > 0 && self.lines.contains_key(key) {
-            self.sent_away.add_line(key, why, self.next);
+    /// These of the requests that wait for a key are. They are gone over some at a time, and once
+    /// however often that is asked for meanwhile.
+    pub fn send_away(&mut self, key: &Key, which: Which, why: &Refusal) {
+        if self.lines.contains_key(key) {
+            self.sent_away.add_line(key, which, why, self.next);
         }
     }
 
-    /// The next that are to be refused, with so many keys.
-    pub fn take_sent_away(&mut self, keys: usize) -> Vec<(WaiterId, Refusal)> {
+    /// The next that are to be refused, with so many keys, and a key that is to be looked at then.
+    pub fn take_sent_away(&mut self, keys: usize) -> (Vec<(WaiterId, Refusal)>, Option<Key>) {
         let all = (&self.waiters, &self.lines);
         self.sent_away.take(all, Portion::new(keys))
     }
 
-    /// It is gone before that.
-    pub fn has_gone(&mut self, id: WaiterId) {
-        self.sent_away.remove(id);
+    /// Whether any that wait for a key may be among those.
+    pub fn may_be_sent_away(&self, key: &Key) -> bool {
+        self.sent_away.may_have(key)
     }
 
     pub fn any_sent_away(&self) -> bool {

@@ -1,8 +1,8 @@
 //! LIMIT: changes how many permits of a lock there are, while it is held.
 
-use crate::lock::ask::Share;
+use crate::lock::queue::Which;
 use crate::lock::{modes, ready, reconcile};
-use crate::lock::{Decision, Kind, Mode, NoPermits, Pool, Refusal, Write};
+use crate::lock::{Decision, Kind, NoPermits, Pool, Refusal, Write};
 
 /// The limit is this from now on, until nobody holds any permits. The limit that was in
 /// force. Nothing is taken from anybody; who waits for more permits than there are now is
@@ -28,10 +28,8 @@ pub fn limit(d: &mut Decision<'_>, db: i32, name: &[u8], limit: i64) -> Result<i
     reconcile::see(d, &key, now);
     if limit < pool.limit {
         let above = refuse(NoPermits::AboveLimit(now));
-        let wants_more = |share: Share| share.count() > limit;
-        d.core.queues.send_away(&key, &above, |waiter| {
-            waiter.want.mode == Mode::Permits && wants_more(waiter.want.share)
-        });
+        let wants_more = Which::WantsMore(limit);
+        d.core.queues.send_away(&key, wants_more, &above);
     }
     d.look_later(&key);
     Ok(pool.limit)

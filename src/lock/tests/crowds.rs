@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::shell::{by, key, Request, Shell};
 use crate::lock::deadlock;
-use crate::lock::{self, Cause, ClientId, Ended, Mode, Note, Slot};
+use crate::lock::{self, ClientId, Ended, Mode, Note};
 
 const FEW: usize = 1_000;
 const MANY: usize = 8 * FEW;
 
 /// For how long this thread has had a processor: what else the machine does takes none
 /// of that.
-fn spent() -> Duration {
+pub fn spent() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let ns = text.split(' ').next().unwrap();
     Duration::from_nanos(ns.parse().unwrap())
@@ -22,7 +22,7 @@ fn spent() -> Duration {
 
 /// Asserts that the cost grows as the number does. The least of some runs counts: what
 /// shares the caches makes single ones longer.
-fn grows_no_faster(run: impl Fn(usize) -> Duration) {
+pub fn grows_no_faster(run: impl Fn(usize) -> Duration) {
     // The kernel counts at its ticks: what takes less is not seen.
     let tick = Duration::from_millis(10);
     let least = |count| (0..3).map(|_| run(count)).min().unwrap().max(tick);
@@ -30,7 +30,7 @@ fn grows_no_faster(run: impl Fn(usize) -> Duration) {
     assert!(many < few * 24, "{few:?} for {FEW}, {many:?} for {MANY}");
 }
 
-fn names(count: usize) -> Vec<String> {
+pub fn names(count: usize) -> Vec<String> {
     (0..=count).map(|number| format!("k{number}")).collect()
 }
 
@@ -353,33 +353,4 @@ fn of_a_request_for_many_keys_few_are_looked_at_as_they_come_free_one_by_one() {
         let looks = s.ks.looks - before;
         assert!(looks <= 16 * count, "{looks} looks at {count} keys");
     }
-}
-
-#[test]
-fn all_who_wait_for_a_lock_whose_slot_goes_are_sent_away() {
-    grows_no_faster(|count| {
-        let names = names(4 * count);
-        let mut s = Shell::new();
-        s.get(by("other"));
-        for name in &names {
-            s.wait(by(name).queue(0).from(1_000_001).tag(name));
-        }
-        s.ks.slot = Slot::Others;
-        // Some at a time, also where it is only found out who they are.
-        let mut heard = s.clone();
-        heard.piece_us = 10_000;
-        heard.changed(&key(0, "k"), Cause::Removed);
-        heard.tick();
-        heard.tick();
-        let told = heard.told.len();
-        assert!((1..100).contains(&told), "{told} at once");
-        assert_eq!(heard.core.queues.listed_to_be_sent_away(), 0);
-        let began = spent();
-        s.changed(&key(0, "k"), Cause::Removed);
-        s.read_notes();
-        while s.core.queues.queued() > 0 {
-            s.tick();
-        }
-        spent() - began
-    });
 }

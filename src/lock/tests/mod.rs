@@ -23,6 +23,7 @@ mod plain;
 mod request;
 mod rights;
 mod run;
+mod sent_away;
 mod server;
 mod sessions;
 mod shared;

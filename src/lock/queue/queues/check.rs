@@ -11,11 +11,6 @@ impl Queues {
         self.waiters.iter().map(|(id, waiter)| (*id, &**waiter))
     }
 
-    /// Of how many it was written down that they are to be sent away.
-    pub fn listed_to_be_sent_away(&self) -> usize {
-        self.sent_away.listed()
-    }
-
     /// Asserts that the indexes say the same.
     pub fn check(&self) {
         let waiters = || self.iter().map(|(_, waiter)| waiter);
