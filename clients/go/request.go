@@ -236,7 +236,7 @@ func (h *Hold) replied(reply any, sent time.Time) {
 		return // a message was sooner
 	}
 	if _, isError := reply.(error); !isError {
-		h.session.delay = 0 // a master
+		h.session.backoff = 0 // a master
 	}
 	switch reply := reply.(type) {
 	case int64:

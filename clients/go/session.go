@@ -19,8 +19,8 @@ type session struct {
 	channel   func() string
 	link      *link // nil: there is none
 	dialing   bool
-	delay     time.Duration
-	failure   error // why there is none
+	backoff   time.Duration // before the next attempt to reconnect
+	failure   error         // why there is none
 	requests  map[*Hold]struct{}
 	holds     map[*Hold]struct{}
 	pending   map[*pendingCommand]struct{}
@@ -73,14 +73,14 @@ func (s *session) ensure() {
 
 func (s *session) dial() {
 	for goOn := true; goOn; {
-		var delay time.Duration
+		var backoff time.Duration
 		var channel string
 		s.locks.locked(func() {
 			channel = s.channel()
-			delay, s.delay = s.delay, min(max(2*s.delay, 50*time.Millisecond), time.Second)
+			backoff, s.backoff = s.backoff, min(max(2*s.backoff, 50*time.Millisecond), time.Second)
 		})
 		select {
-		case <-time.After(delay):
+		case <-time.After(backoff):
 		case <-s.locks.ended.Done():
 		}
 		ctx, cancel := context.WithTimeout(s.locks.ended, s.locks.timeout)
@@ -185,7 +185,7 @@ func (s *session) sendPending(t *pendingCommand) {
 			delete(s.pending, t)
 			other.addPending(t)
 		} else if t.answered(reply, sent) {
-			s.delay = 0
+			s.backoff = 0
 			delete(s.pending, t)
 		}
 		s.locks.notifyClose()

@@ -12,8 +12,8 @@ import * as words from './words.js';
 /** @import { Hold } from './hold.js' */
 /** @import { ClusterRouter } from './cluster.js' */
 
-const FIRST_PAUSE = 50;
-const LONGEST_PAUSE = 1000;
+const FIRST_BACKOFF = 50;
+const LONGEST_BACKOFF = 1000;
 // So long the server keeps the place of a request that broke off (rlock.keep-place).
 const KEPT_PLACE = 15_000;
 
@@ -50,7 +50,7 @@ export class Session {
   cluster = undefined;
   /** @type {Link | undefined} */
   #opening = undefined;
-  #pause = 0;
+  #backoff = 0;
   #kept = true;
   /** @type {Error | undefined} why there is no connection */
   why = undefined;
@@ -161,7 +161,7 @@ export class Session {
     this.#again();
   }
 
-  /** At once, then after a pause that grows until the server has answered something. */
+  /** At once, then with a backoff that grows until the server has answered something. */
   #again() {
     const time = now();
     for (const pending of this.pendingCommands) if (time > pending.until) this.#forget(pending);
@@ -171,14 +171,14 @@ export class Session {
       this.retry = undefined;
       this.#wake();
     };
-    this.retry = setTimeout(retry, this.#pause);
+    this.retry = setTimeout(retry, this.#backoff);
     this.keep();
-    this.#pause = Math.min(Math.max(this.#pause * 2, FIRST_PAUSE), LONGEST_PAUSE);
+    this.#backoff = Math.min(Math.max(this.#backoff * 2, FIRST_BACKOFF), LONGEST_BACKOFF);
   }
 
   /** The server has answered as a master does. */
   answered() {
-    this.#pause = 0;
+    this.#backoff = 0;
   }
 
   #onbeat() {

@@ -21,7 +21,7 @@ from ._states import Call, Pending
 
 # The server is no master now: the address may soon lead to one.
 NO_MASTER = ("READONLY", "MASTERDOWN", "LOADING")
-PAUSES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to connect
+BACKOFF = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)  # s, before each attempt to reconnect
 # s: later than that is only a process that was paused; and so long is read what has come meanwhile.
 LATE = 0.1
 BROKEN = object()  # in the place of a reply: the connection broke before it came
@@ -109,7 +109,7 @@ class Protocol:
                 if call.again is not None:
                     call.words = call.again
                     self.add_pending(call, now)
-        self._connect_at = now + PAUSES[min(self._failures, len(PAUSES) - 1)]
+        self._connect_at = now + BACKOFF[min(self._failures, len(BACKOFF) - 1)]
         self._failures += 1
         self._broken(now)
 
@@ -193,7 +193,7 @@ class Protocol:
 
     def hurry(self, now: float) -> None:
         """Somebody asks: no long pause before the next attempt to connect."""
-        self._connect_at = min(self._connect_at, now + PAUSES[1])
+        self._connect_at = min(self._connect_at, now + BACKOFF[1])
 
     @property
     def failing(self) -> bool:
@@ -202,7 +202,7 @@ class Protocol:
 
     def retry_later(self, call: Call, now: float) -> None:
         self.refused.append(call)
-        self._again_at = now + PAUSES[-1]
+        self._again_at = now + BACKOFF[-1]
 
     def worked(self) -> None:
         """The server does what a master does."""

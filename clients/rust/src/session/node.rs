@@ -71,7 +71,7 @@ impl Node {
         self.wanted && self.link.is_none() && self.connecting.is_none()
     }
 
-    /// At once, then after 50 ms, doubled up to 1 s.
+    /// Reconnects: at once, then with a backoff of 50 ms, doubled up to 1 s.
     pub fn connect_later(&mut self) {
         let wait = match self.failures {
             0 => 0,

@@ -14,7 +14,8 @@ final class Dialler {
     private final ScheduledExecutorService timer;
     private final long timeout;
     private boolean busy;
-    private long delay;
+    /** Before the next attempt to reconnect, ms. */
+    private long backoff;
     private Throwable last;
 
     Dialler(Connector connector, Session session, ScheduledExecutorService timer, long timeout) {
@@ -27,15 +28,15 @@ final class Dialler {
     void dial() {
         if (!busy && session.hasWork()) {
             busy = true;
-            timer.schedule(this::attempt, delay, TimeUnit.MILLISECONDS);
+            timer.schedule(this::attempt, backoff, TimeUnit.MILLISECONDS);
             // For the one after this, unless the server has answered well by then.
-            delay = delay == 0 ? FIRST : Math.min(MOST, 2 * delay);
+            backoff = backoff == 0 ? FIRST : Math.min(MOST, 2 * backoff);
         }
     }
 
     /** The server answers as a master does. */
     void good() {
-        delay = 0;
+        backoff = 0;
     }
 
     ConnectionException error() {
@@ -85,7 +86,7 @@ final class Dialler {
                 var refused = Reply.refused(last);
                 if (refused != null) {
                     session.refuse(refused);
-                    delay = session.hasWork() ? delay : 0; // who asks next is refused at once too
+                    backoff = session.hasWork() ? backoff : 0; // who asks next is refused at once too
                 }
                 session.router.unreachable(session);
                 dial();
