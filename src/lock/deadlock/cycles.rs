@@ -18,8 +18,9 @@ const FEW_LOOKS: usize = 256;
 
 const ALL: (Bound<&Rank>, Bound<&Rank>) = (Bound::Unbounded, Bound::Unbounded);
 
-/// So many steps a search takes on the spot, at most: enough for rings of a hundred.
-const STEPS: usize = 512;
+/// So many steps a search takes on the spot, at most: enough for rings of twenty owners. What takes
+/// more must not cost a multiple of what takes as many.
+const STEPS: usize = 128;
 
 /// Why a request that has come to stand in its queues cannot wait: a cycle
 /// that it closes. Those that its owner's other requests could close have been
