@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_key_tells_whose_it_may_be() {
+    fn a_lease_key_shows_whose_it_may_be() {
         let found = |name: &[u8]| {
             let owned = |(lock, owner): (&[u8], &[u8])| (lock.to_vec(), owner.to_vec());
             readers(name).map(owned).collect::<Vec<_>>()

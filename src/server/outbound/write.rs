@@ -226,7 +226,7 @@ fn delete(open: &KeyHandle<'_>, to: &Replication<'_>) -> Option<bool> {
     touched(open, to)
 }
 
-/// Tells the server that the open key changed (WATCH, client-side caching). Not left
+/// Lets the server know that the open key changed (WATCH, client-side caching). Not left
 /// to the server, which would do it for a refused try too.
 fn touched(open: &KeyHandle<'_>, to: &Replication<'_>) -> Option<bool> {
     signal_modified(to.ctx, &open.name)?;

@@ -51,7 +51,7 @@ pub struct Spec {
     pub keys: KeyArgs,
     /// What it does, in a few words, for COMMAND DOCS.
     pub summary: &'static CStr,
-    /// What it takes, likewise.
+    /// Its cost, likewise.
     pub complexity: &'static CStr,
     /// How it is called, for the error on a wrong number of arguments.
     pub usage: &'static str,

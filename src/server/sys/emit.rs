@@ -95,7 +95,7 @@ pub fn publishes_events() -> bool {
     !raw::get_keyspace_events().is_empty()
 }
 
-/// Tells the server that a key changed (WATCH, client-side caching). `None`: it cannot.
+/// Lets the server know that a key changed (WATCH, client-side caching). `None`: it cannot.
 pub fn signal_modified(ctx: Ctx<'_>, key: &Text<'_>) -> Option<()> {
     let call = api!(RedisModule_SignalModifiedKey)?;
     // SAFETY: context and name are valid.
